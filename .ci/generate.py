@@ -1,0 +1,333 @@
+"""Generate what follows from `opentabs_py/core/protocol.py`.
+
+`extension/protocol.js` (types and checks) and the tables of `docs/protocol.md`.
+
+Usage: python .ci/generate.py [--check]
+
+With --check nothing is written; the exit code is 1 when a file is stale.
+"""
+
+import inspect
+import json
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+from opentabs_py.core import protocol
+
+ROOT = Path(__file__).resolve().parent.parent
+BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
+NOISE = ("title", "description", "default", "discriminator")
+
+
+def clean(schema: Any) -> Any:
+    """Leave out what checks nothing; make every default explicit by making it optional."""
+    if isinstance(schema, dict):
+        named = {
+            key: {name: clean(value) for name, value in schema[key].items()}
+            for key in ("properties", "$defs")
+            if key in schema
+        }
+        rest = {k: clean(v) for k, v in schema.items() if k not in NOISE and k not in named}
+        return rest | named
+    return [clean(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def schemas() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give the schema of each direction, and the definitions they share."""
+    roots: dict[str, Any] = {}
+    definitions: dict[str, Any] = {}
+    for name, adapter in protocol.ADAPTERS.items():
+        schema = clean(adapter.json_schema(mode="validation"))
+        definitions |= schema.pop("$defs", {})
+        roots[name] = schema
+    return roots, dict(sorted(definitions.items()))
+
+
+def js_type(schema: dict[str, Any]) -> str:
+    """Give the TypeScript type of a schema, for JSDoc."""
+    if "$ref" in schema:
+        return schema["$ref"].rsplit("/", 1)[1]
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    if "enum" in schema:
+        return " | ".join(json.dumps(value) for value in schema["enum"])
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return " | ".join(js_type(each) for each in schema[key])
+    match schema.get("type"):
+        case "array":
+            item = js_type(schema["items"])
+            return f"({item})[]" if " " in item else f"{item}[]"
+        case "object" if "properties" in schema:
+            required = schema.get("required", [])
+            fields = (
+                f"{name}{'' if name in required or 'const' in value else '?'}: {js_type(value)}"
+                for name, value in schema["properties"].items()
+            )
+            return "{" + ", ".join(fields) + "}"
+        case "object":
+            values = schema.get("additionalProperties")
+            return f"Record<string, {js_type(values) if isinstance(values, dict) else 'any'}>"
+        case "integer" | "number":
+            return "number"
+        case "string" | "boolean" | "null" as name:
+            return name
+        case None:
+            return "any"
+        case other:
+            raise ValueError(f"no TypeScript for {other}")
+
+
+JS = """\
+/**
+ * The wire between server and extension: its types, and what is wrong with a message.
+ *
+ * Generated from opentabs_py/core/protocol.py by `make generate`. Do not edit.
+ */
+
+{typedefs}
+
+export const PROTOCOL_VERSION = {version};
+
+/** @type {{Record<string, any>}} */
+const definitions = {definitions};
+
+/** @type {{Record<string, any>}} */
+const roots = {roots};
+
+/**
+ * @param {{{kinds}}} kind
+ * @param {{unknown}} message
+ * @returns {{string | null}} the path of the first fault, "" for the whole; null when it is sound
+ */
+export function check(kind, message) {{
+  return fault(roots[kind], message, "");
+}}
+
+/**
+ * @param {{any}} schema
+ * @param {{any}} value
+ * @param {{string}} path
+ * @returns {{string | null}}
+ */
+function fault(schema, value, path) {{
+  if (schema.$ref !== undefined) {{
+    return fault(definitions[schema.$ref.slice(8)], value, path);
+  }}
+  if (schema.oneOf !== undefined) {{
+    return faultOfMessage(schema.oneOf, value, path);
+  }}
+  if (schema.anyOf !== undefined) {{
+    const faults = schema.anyOf.map((/** @type {{any}} */ each) => fault(each, value, path));
+    return faults.includes(null) ? null : faults[0];
+  }}
+  if (schema.const !== undefined) {{
+    return value === schema.const ? null : path;
+  }}
+  if (schema.enum !== undefined) {{
+    return schema.enum.includes(value) ? null : path;
+  }}
+  switch (schema.type) {{
+    case "string":
+      return isString(schema, value) ? null : path;
+    case "integer":
+      return Number.isInteger(value) && inRange(schema, value) ? null : path;
+    case "number":
+      return Number.isFinite(value) && inRange(schema, value) ? null : path;
+    case "boolean":
+      return typeof value === "boolean" ? null : path;
+    case "null":
+      return value === null ? null : path;
+    case "array":
+      return faultOfArray(schema, value, path);
+    case "object":
+      return faultOfObject(schema, value, path);
+    default:
+      return null;
+  }}
+}}
+
+/**
+ * @param {{any[]}} models told apart by their `method`
+ * @param {{any}} value
+ * @param {{string}} path
+ */
+function faultOfMessage(models, value, path) {{
+  if (typeof value !== "object" || value === null) {{
+    return path;
+  }}
+  const model = models
+    .map((each) => definitions[each.$ref.slice(8)])
+    .find((each) => each.properties.method.const === value.method);
+  return model === undefined ? join(path, "method") : fault(model, value, path);
+}}
+
+/**
+ * @param {{any}} schema
+ * @param {{any}} value
+ * @param {{string}} path
+ */
+function faultOfArray(schema, value, path) {{
+  if (!Array.isArray(value) || value.length > (schema.maxItems ?? Number.POSITIVE_INFINITY)) {{
+    return path;
+  }}
+  for (const [index, item] of value.entries()) {{
+    const found = fault(schema.items, item, `${{path}}[${{index}}]`);
+    if (found !== null) {{
+      return found;
+    }}
+  }}
+  return null;
+}}
+
+/**
+ * @param {{any}} schema
+ * @param {{any}} value
+ * @param {{string}} path
+ */
+function faultOfObject(schema, value, path) {{
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {{
+    return path;
+  }}
+  const properties = schema.properties ?? {{}};
+  const missing = (schema.required ?? []).find((/** @type {{string}} */ name) => !Object.hasOwn(value, name));
+  if (missing !== undefined) {{
+    return join(path, missing);
+  }}
+  const entries = Object.entries(value);
+  if (entries.length > (schema.maxProperties ?? Number.POSITIVE_INFINITY)) {{
+    return path;
+  }}
+  for (const [name, item] of entries) {{
+    const known = Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
+    if (known === false || (schema.propertyNames && !isString(schema.propertyNames, name))) {{
+      return join(path, name);
+    }}
+    const found = typeof known === "object" ? fault(known, item, join(path, name)) : null;
+    if (found !== null) {{
+      return found;
+    }}
+  }}
+  return null;
+}}
+
+/**
+ * Lengths are in code points, as Python counts them.
+ * @param {{any}} schema
+ * @param {{unknown}} value
+ */
+function isString(schema, value) {{
+  if (typeof value !== "string") {{
+    return false;
+  }}
+  const {{ minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern }} = schema;
+  if (value.length < minLength || (value.length > maxLength && [...value].length > maxLength)) {{
+    return false;
+  }}
+  return pattern === undefined || new RegExp(pattern, "u").test(value);
+}}
+
+/**
+ * @param {{any}} schema
+ * @param {{number}} value
+ */
+function inRange({{ minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY }}, value) {{
+  return value >= minimum && value <= maximum;
+}}
+
+/**
+ * @param {{string}} path
+ * @param {{string}} name
+ */
+function join(path, name) {{
+  return path === "" ? name : `${{path}}.${{name}}`;
+}}
+"""
+
+
+def protocol_js() -> str:
+    """Give the text of `extension/protocol.js`."""
+    roots, definitions = schemas()
+    types = {**definitions, **roots}
+    typedefs = "\n".join(f"/** @typedef {{{js_type(s)}}} {name} */" for name, s in types.items())
+    return JS.format(
+        typedefs=typedefs,
+        version=protocol.PROTOCOL_VERSION,
+        definitions=json.dumps(definitions, indent=2),
+        roots=json.dumps(roots, indent=2),
+        kinds=" | ".join(json.dumps(name) for name in roots),
+    )
+
+
+def protocol_tables() -> str:
+    """Give the tables of `docs/protocol.md`."""
+    lines = []
+    sides = (
+        ("Server to extension", protocol.ToExtension),
+        ("Extension to server", protocol.FromExtension),
+    )
+    for title, union in sides:
+        lines += [f"### {title}", "", "| method | kind | says | params |", "|---|---|---|---|"]
+        for model in get_args(union):
+            fields = model.model_fields
+            method = fields["method"].default
+            params = fields["params"].annotation
+            kind = "request" if "id" in fields else "notification"
+            lines.append(
+                f"| `{method}` | {kind} | {inspect.getdoc(model)} | `{params.__name__}` |"
+            )
+        lines.append("")
+    lines += ["### Params, results and their parts", ""]
+    _, definitions = schemas()
+    models = {
+        name: model
+        for name, model in vars(protocol).items()
+        if inspect.isclass(model)
+        and issubclass(model, protocol.Model)
+        and not issubclass(model, protocol.Message)
+        and model is not protocol.Model
+    }
+    for name, model in sorted(models.items()):
+        schema = definitions.get(name) or clean(model.model_json_schema())
+        lines += [f"**`{name}`** — {inspect.getdoc(model)}", ""]
+        required = schema.get("required", [])
+        lines += ["| field | type | |", "|---|---|---|"]
+        for field, value in schema["properties"].items():
+            kind = js_type(value).replace("|", "\\|")
+            optional = "" if field in required else "optional"
+            lines.append(f"| `{field}` | `{kind}` | {optional} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def outputs() -> dict[Path, str]:
+    """Give each generated file and what it must hold."""
+    docs = ROOT / "docs" / "protocol.md"
+    before, _, rest = docs.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return {
+        ROOT / "extension" / "protocol.js": protocol_js(),
+        docs: f"{before}{BEGIN}\n\n{protocol_tables()}\n{END}{after}",
+    }
+
+
+def main() -> int:
+    """Write the files, or say which are stale."""
+    check = "--check" in sys.argv[1:]
+    stale = [
+        path
+        for path, text in outputs().items()
+        if not path.exists() or path.read_text() != text
+    ]
+    for path in stale:
+        if check:
+            print(f"{path.relative_to(ROOT)} is stale: run `make generate`", file=sys.stderr)
+        else:
+            path.write_text(outputs()[path])
+            print(f"wrote {path.relative_to(ROOT)}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+(() => {
+  const wait = (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(resolve, ms);
+      signal?.addEventListener("abort", () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      });
+    });
+
+  // What the tests read in the page: how often each key ran, and why each was aborted.
+  const seen = { runs: {}, aborted: {}, finished: {} };
+  globalThis.probe = seen;
+
+  const errors = {
+    plain: () => new Error("something broke"),
+    tool: () =>
+      Object.assign(new Error("slow down"), {
+        code: "RATE_LIMITED",
+        category: "rate_limit",
+        retryable: true,
+        retryAfterMs: 1500,
+      }),
+    string: () => "just text",
+    trap: () =>
+      new Proxy(
+        {},
+        {
+          get() {
+            throw new Error("a trap");
+          },
+        },
+      ),
+  };
+
+  const circular = {};
+  circular.self = circular;
+  const values = {
+    circular: () => circular,
+    bigint: () => ({ n: 1n }),
+    undefined: () => undefined,
+    map: () => ({ map: new Map([["z", 1], ["a", new Set([1, 2])]]) }),
+    order: () => ({ z: 1, a: 2, m: 3 }),
+    text: () => 'a "quoted" text: ☃ 😀 \ud800',
+  };
+
+  const tools = {
+    echo: async ({ value }) => ({ value }),
+
+    async run({ key = "", steps = [], result = null }, context) {
+      seen.runs[key] = (seen.runs[key] ?? 0) + 1;
+      context?.signal.addEventListener("abort", () => {
+        seen.aborted[key] = String(context.signal.reason?.message);
+      });
+      for (const step of steps) {
+        if (step.wait !== undefined) {
+          await wait(step.wait, step.deaf ? undefined : context?.signal);
+        }
+        if (step.report !== undefined) {
+          context?.reportProgress(step.report);
+        }
+        if (step.hostile !== undefined) {
+          for (const value of [undefined, null, 7, "x", { progress: Number.NaN }, { total: "3" }, { progress: 1, message: "m".repeat(5000) }, { get progress() { throw new Error("no"); } }]) {
+            context?.reportProgress(value);
+          }
+        }
+        for (let i = 0; i < (step.flood ?? 0); i++) {
+          context?.reportProgress({ progress: i + 1, total: step.flood, message: `report ${i + 1} of ${step.flood}, ${"x".repeat(100)}` });
+        }
+        if (step.block !== undefined) {
+          const until = performance.now() + step.block;
+          while (performance.now() < until);
+        }
+      }
+      seen.finished[key] = (seen.finished[key] ?? 0) + 1;
+      return { key, result };
+    },
+
+    async fail({ kind }) {
+      throw errors[kind]();
+    },
+
+    give: async ({ kind }) => values[kind](),
+
+    big: async ({ size }) => ({ text: "0123456789abcde\u00e9".repeat(size / 16) }),
+
+    async log({ count }) {
+      const entries = Array.from({ length: count }, (_, i) => ({ level: "warn", message: `log ${i}`, data: [], ts: Date.now() }));
+      window.postMessage({ type: "opentabs:plugin-logs", plugin: "probe", entries, nonce: globalThis.__openTabs._logNonce }, "*");
+      return {};
+    },
+  };
+
+  const plugin = {
+    name: "probe",
+    tools: Object.entries(tools).map(([name, handle]) => ({ name, handle })),
+    isReady: async () => document.body.dataset.ready !== "no",
+    teardown() {
+      document.body.dataset.tornDown = "yes";
+    },
+  };
+  globalThis.__openTabs ??= {};
+  globalThis.__openTabs.adapters ??= {};
+  globalThis.__openTabs.adapters.probe = plugin;
+})();

@@ -1,0 +1,243 @@
+/**
+ * The documents that have a relay, one Port each, and what passes through it.
+ *
+ * A string on a Port is a frame of the wire and goes on unread. An object is between relay
+ * and worker.
+ */
+import * as link from "./link.js";
+import * as plugins from "./plugins.js";
+import * as tabs from "./tabs.js";
+
+/** @import { PluginState } from "../protocol.js" */
+
+/**
+ * @typedef {object} Doc
+ * @property {string} id
+ * @property {number} tabId
+ * @property {string} chromeId Chrome's own document id, for `executeScript`
+ * @property {string} url
+ * @property {boolean} isProtected
+ * @property {boolean} complete
+ * @property {Set<string>} calls dispatched here and not settled
+ * @property {Map<string, PluginState & {file: string}>} plugins
+ * @property {chrome.runtime.Port} port
+ */
+
+/**
+ * What a relay says to the worker, besides frames.
+ * @typedef {{type: "attach", documentId: string, calls: string[], isProtected: boolean,
+ *     complete: boolean, plugins: [string, PluginState & {file: string}][]}
+ *   | {type: "complete"}
+ *   | {type: "calls", calls: string[]}
+ *   | {type: "moved", url: string}
+ *   | {type: "readiness", plugin: string, state: PluginState}
+ *   | {type: "traced", callId: string, frame: string}} FromRelay
+ */
+
+/** @type {Map<string, Doc>} */
+const documents = new Map();
+
+export function all() {
+  return documents.values();
+}
+
+/** @param {chrome.runtime.Port} port */
+export function attach(port) {
+  const tabId = port.sender?.tab?.id;
+  if (port.name !== "relay" || tabId === undefined || port.sender?.frameId !== 0) {
+    port.disconnect();
+    return;
+  }
+  link.connect();
+  /** @type {Doc | null} */
+  let doc = null;
+  port.onMessage.addListener((message) => {
+    if (typeof message === "string") {
+      link.forward(message);
+    } else if (doc !== null) {
+      take(doc, message);
+    } else if (message.type === "attach") {
+      doc = {
+        id: message.documentId,
+        tabId,
+        chromeId: port.sender?.documentId ?? "",
+        url: port.sender?.url ?? "",
+        isProtected: message.isProtected,
+        complete: message.complete,
+        calls: new Set(message.calls),
+        plugins: new Map(message.plugins),
+        port,
+      };
+      documents.set(doc.id, doc);
+      if (link.isUp()) {
+        resend(doc);
+      }
+      plugins.inject(doc);
+      tabs.changed();
+    }
+  });
+  port.onDisconnect.addListener(() => {
+    // Reading it keeps Chrome from logging "Unchecked runtime.lastError" for bfcache entry.
+    void chrome.runtime.lastError;
+    if (doc !== null && documents.get(doc.id) === doc) {
+      documents.delete(doc.id);
+      lose(doc);
+    }
+  });
+}
+
+/**
+ * @param {Doc} doc
+ * @param {FromRelay} message
+ */
+function take(doc, message) {
+  switch (message.type) {
+    case "attach":
+      break;
+    case "complete":
+      doc.complete = true;
+      plugins.inject(doc);
+      break;
+    case "calls":
+      for (const callId of message.calls) {
+        doc.calls.add(callId);
+      }
+      break;
+    case "moved":
+      doc.url = message.url;
+      plugins.inject(doc);
+      tabs.changed();
+      break;
+    case "readiness": {
+      const known = doc.plugins.get(message.plugin);
+      doc.plugins.set(message.plugin, { file: known?.file ?? "", ...message.state });
+      tabs.changed();
+      break;
+    }
+    case "traced":
+      link.forward(
+        JSON.stringify({
+          jsonrpc: "2.0",
+          method: "tool.stamps",
+          params: { callId: message.callId, stamps: { "worker.up": link.now() } },
+        }),
+      );
+      link.forward(message.frame);
+      break;
+    default: {
+      /** @type {never} */
+      const unknown = message;
+      console.warn("OpenTabs: a relay said", unknown);
+    }
+  }
+}
+
+/**
+ * @param {import("../protocol.js").DispatchParams} params
+ * @param {string} frame
+ */
+export function dispatch(params, frame) {
+  const doc = documents.get(params.documentId);
+  if (doc === undefined) {
+    tellLost(params.callId, "not_delivered");
+    return;
+  }
+  doc.calls.add(params.callId);
+  post(doc, frame);
+  if (params.trace) {
+    const stamps = { "worker.down": link.now() };
+    link.send({ jsonrpc: "2.0", method: "tool.stamps", params: { callId: params.callId, stamps } });
+  }
+}
+
+/**
+ * Hands a frame to a document's relay; to one that is gone, it has nothing to say.
+ * @param {string} documentId
+ * @param {string} frame
+ */
+export function deliver(documentId, frame) {
+  const doc = documents.get(documentId);
+  if (doc !== undefined) {
+    post(doc, frame);
+  }
+}
+
+/**
+ * @param {string} documentId
+ * @param {string} callId
+ */
+export function forget(documentId, callId) {
+  documents.get(documentId)?.calls.delete(callId);
+}
+
+/** The link is up: relays send again all that the server has not acknowledged. */
+export function resendAll() {
+  for (const doc of documents.values()) {
+    resend(doc);
+  }
+}
+
+/** @param {Doc} doc */
+function resend(doc) {
+  post(doc, { type: "resend", limit: link.limit() });
+}
+
+/**
+ * @param {Doc} doc
+ * @param {unknown} message
+ */
+export function post(doc, message) {
+  try {
+    doc.port.postMessage(message);
+  } catch (error) {
+    // The document is going; `onDisconnect` tells the server about its calls.
+    console.debug("OpenTabs: a port closed while it was written to:", error);
+  }
+}
+
+/** @param {Doc} doc */
+async function lose(doc) {
+  if (doc.calls.size > 0) {
+    const reason = await whyGone(doc);
+    for (const callId of doc.calls) {
+      tellLost(callId, reason);
+    }
+  }
+  tabs.changed();
+}
+
+/**
+ * @param {Doc} doc
+ * @returns {Promise<"tab_closed" | "navigated" | "crashed">}
+ */
+async function whyGone(doc) {
+  try {
+    const tab = await chrome.tabs.get(doc.tabId);
+    const [frame] = await chrome.scripting.executeScript({
+      target: { tabId: doc.tabId },
+      func: () => true,
+      injectImmediately: true,
+    });
+    return tab !== undefined && frame !== undefined ? "navigated" : "crashed";
+  } catch (error) {
+    return /No tab with id|Frame with ID 0 is showing error page|crash/i.test(String(error))
+      ? whyRefused(String(error))
+      : "navigated";
+  }
+}
+
+/**
+ * @param {string} error
+ * @returns {"tab_closed" | "navigated" | "crashed"}
+ */
+function whyRefused(error) {
+  return error.includes("No tab with id") ? "tab_closed" : "crashed";
+}
+
+/**
+ * @param {string} callId
+ * @param {"tab_closed" | "navigated" | "crashed" | "not_delivered"} reason
+ */
+function tellLost(callId, reason) {
+  link.send({ jsonrpc: "2.0", method: "tool.lost", params: { callId, reason } });
+}

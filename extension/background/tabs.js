@@ -1,0 +1,68 @@
+/**
+ * The state of tabs and documents, told to the server whole at every change.
+ */
+import * as documents from "./documents.js";
+import * as link from "./link.js";
+
+/** @import { DocumentState } from "../protocol.js" */
+
+const TITLE_MAX = 1024;
+const URL_MAX = 16384;
+
+let dirty = false;
+let telling = false;
+
+/** Something may have changed; changes that come together are told together. */
+export async function changed() {
+  dirty = true;
+  if (telling) {
+    return;
+  }
+  telling = true;
+  try {
+    while (dirty && link.isUp()) {
+      dirty = false;
+      const params = await snapshot();
+      if (link.isUp()) {
+        link.send({ jsonrpc: "2.0", method: "tabs.changed", params });
+      }
+    }
+  } finally {
+    telling = false;
+  }
+}
+
+/** @returns {Promise<{tabIds: number[], documents: DocumentState[]}>} */
+export async function snapshot() {
+  const [open, focused] = await Promise.all([
+    chrome.tabs.query({}),
+    // With no window at all it rejects.
+    chrome.windows.getLastFocused().catch(() => undefined),
+  ]);
+  const byId = new Map(open.map((tab) => [tab.id, tab]));
+  /** @type {DocumentState[]} */
+  const states = [];
+  for (const doc of documents.all()) {
+    const tab = byId.get(doc.tabId);
+    if (doc.plugins.size === 0 && doc.calls.size === 0) {
+      continue;
+    }
+    states.push({
+      documentId: doc.id,
+      tabId: doc.tabId,
+      url: doc.url.slice(0, URL_MAX),
+      title: (tab?.title ?? "").slice(0, TITLE_MAX),
+      active: tab?.active ?? false,
+      focused: tab !== undefined && tab.windowId === focused?.id,
+      protected: doc.isProtected,
+      calls: [...doc.calls],
+      plugins: Object.fromEntries(
+        Array.from(doc.plugins, ([name, { readiness, reason }]) => [
+          name,
+          reason === undefined ? { readiness } : { readiness, reason },
+        ]),
+      ),
+    });
+  }
+  return { tabIds: open.flatMap((tab) => (tab.id === undefined ? [] : [tab.id])), documents: states };
+}

@@ -1,0 +1,1291 @@
+/**
+ * The wire between server and extension: its types, and what is wrong with a message.
+ *
+ * Generated from opentabs_py/core/protocol.py by `make generate`. Do not edit.
+ */
+
+/** @typedef {{documentId: string, callId: string, seq: number, settled?: boolean}} AckParams */
+/** @typedef {{documentId: string, callId: string, reason: string}} CancelParams */
+/** @typedef {{documentId: string, callId: string, plugin: string, tool: string, input: Record<string, any>, trace?: boolean}} DispatchParams */
+/** @typedef {{documentId: string, tabId: number, url: string, title: string, active: boolean, focused: boolean, protected: boolean, calls: string[], plugins: Record<string, PluginState>}} DocumentState */
+/** @typedef {{documentId: string, callId: string, seq: number, error: WireError, stamps?: Record<string, number> | null}} ErrorParams */
+/** @typedef {{jsonrpc: "2.0", id: number | null, error: RpcError}} Failure */
+/** @typedef {{jsonrpc: "2.0", method: "hello", id: number, params: HelloParams}} Hello */
+/** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[]}} HelloParams */
+/** @typedef {{level: "debug" | "info" | "warning" | "error", message: string, time: number}} LogEntry */
+/** @typedef {{documentId: string, plugin: string, entries: LogEntry[], dropped?: number}} LogParams */
+/** @typedef {{callId: string, reason: "tab_closed" | "navigated" | "crashed" | "not_delivered"}} LostParams */
+/** @typedef {{jsonrpc: "2.0", method: "ping", params: PingParams}} Ping */
+/** @typedef {{time: number}} PingParams */
+/** @typedef {{jsonrpc: "2.0", method: "plugin.log", params: LogParams}} PluginLog */
+/** @typedef {{name: string, version: string, matches: string[], excludeMatches: string[], file: string, config: Record<string, any>}} PluginSpec */
+/** @typedef {{readiness: "pending" | "ready" | "unavailable", reason?: string | null}} PluginState */
+/** @typedef {{jsonrpc: "2.0", method: "plugins.sync", id: number, params: SyncParams}} PluginsSync */
+/** @typedef {{jsonrpc: "2.0", method: "pong", params: PongParams}} Pong */
+/** @typedef {{time: number, pingTime: number}} PongParams */
+/** @typedef {{documentId: string, callId: string, reports: ProgressReport[], dropped?: number}} ProgressParams */
+/** @typedef {{seq: number, progress?: number | null, total?: number | null, message?: string | null}} ProgressReport */
+/** @typedef {{jsonrpc: "2.0", id: number, result: any}} Response */
+/** @typedef {{documentId: string, callId: string, seq: number, value: any, stamps?: Record<string, number> | null}} ResultParams */
+/** @typedef {{code: number, message: string, data?: any}} RpcError */
+/** @typedef {{callId: string, stamps: Record<string, number>}} StampParams */
+/** @typedef {{plugins: PluginSpec[]}} SyncParams */
+/** @typedef {{jsonrpc: "2.0", method: "tabs.changed", params: TabsParams}} TabsChanged */
+/** @typedef {{tabIds: number[], documents: DocumentState[]}} TabsParams */
+/** @typedef {{jsonrpc: "2.0", method: "tool.ack", params: AckParams}} ToolAck */
+/** @typedef {{jsonrpc: "2.0", method: "tool.cancel", params: CancelParams}} ToolCancel */
+/** @typedef {{jsonrpc: "2.0", method: "tool.dispatch", params: DispatchParams}} ToolDispatch */
+/** @typedef {{jsonrpc: "2.0", method: "tool.error", params: ErrorParams}} ToolErrored */
+/** @typedef {{jsonrpc: "2.0", method: "tool.lost", params: LostParams}} ToolLost */
+/** @typedef {{jsonrpc: "2.0", method: "tool.progress", params: ProgressParams}} ToolProgress */
+/** @typedef {{jsonrpc: "2.0", method: "tool.result", params: ResultParams}} ToolResult */
+/** @typedef {{jsonrpc: "2.0", method: "tool.stamps", params: StampParams}} ToolStamps */
+/** @typedef {{code: string, message: string, category?: string | null, retryable?: boolean, retryAfterMs?: number | null}} WireError */
+/** @typedef {PluginsSync | ToolDispatch | ToolAck | ToolCancel | Ping | Pong} ToExtension */
+/** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PluginLog | ToolStamps | Ping | Pong} FromExtension */
+/** @typedef {Response | Failure} Answer */
+
+export const PROTOCOL_VERSION = 1;
+
+/** @type {Record<string, any>} */
+const definitions = {
+  "AckParams": {
+    "additionalProperties": false,
+    "required": [
+      "documentId",
+      "callId",
+      "seq"
+    ],
+    "type": "object",
+    "properties": {
+      "documentId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "callId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "seq": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "settled": {
+        "type": "boolean"
+      }
+    }
+  },
+  "CancelParams": {
+    "additionalProperties": false,
+    "required": [
+      "documentId",
+      "callId",
+      "reason"
+    ],
+    "type": "object",
+    "properties": {
+      "documentId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "callId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "reason": {
+        "maxLength": 8192,
+        "type": "string"
+      }
+    }
+  },
+  "DispatchParams": {
+    "additionalProperties": false,
+    "required": [
+      "documentId",
+      "callId",
+      "plugin",
+      "tool",
+      "input"
+    ],
+    "type": "object",
+    "properties": {
+      "documentId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "callId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "plugin": {
+        "maxLength": 256,
+        "minLength": 1,
+        "type": "string"
+      },
+      "tool": {
+        "maxLength": 256,
+        "minLength": 1,
+        "type": "string"
+      },
+      "input": {
+        "additionalProperties": true,
+        "type": "object"
+      },
+      "trace": {
+        "type": "boolean"
+      }
+    }
+  },
+  "DocumentState": {
+    "additionalProperties": false,
+    "required": [
+      "documentId",
+      "tabId",
+      "url",
+      "title",
+      "active",
+      "focused",
+      "protected",
+      "calls",
+      "plugins"
+    ],
+    "type": "object",
+    "properties": {
+      "documentId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "tabId": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "url": {
+        "maxLength": 65536,
+        "type": "string"
+      },
+      "title": {
+        "maxLength": 8192,
+        "type": "string"
+      },
+      "active": {
+        "type": "boolean"
+      },
+      "focused": {
+        "type": "boolean"
+      },
+      "protected": {
+        "type": "boolean"
+      },
+      "calls": {
+        "items": {
+          "pattern": "^[0-9a-f]{32}$",
+          "type": "string"
+        },
+        "maxItems": 4096,
+        "type": "array"
+      },
+      "plugins": {
+        "additionalProperties": {
+          "$ref": "#/$defs/PluginState"
+        },
+        "propertyNames": {
+          "maxLength": 256,
+          "minLength": 1
+        },
+        "type": "object"
+      }
+    }
+  },
+  "ErrorParams": {
+    "additionalProperties": false,
+    "required": [
+      "documentId",
+      "callId",
+      "seq",
+      "error"
+    ],
+    "type": "object",
+    "properties": {
+      "documentId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "callId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "seq": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "error": {
+        "$ref": "#/$defs/WireError"
+      },
+      "stamps": {
+        "anyOf": [
+          {
+            "additionalProperties": {
+              "minimum": 0,
+              "type": "number"
+            },
+            "maxProperties": 16,
+            "propertyNames": {
+              "maxLength": 256,
+              "minLength": 1
+            },
+            "type": "object"
+          },
+          {
+            "type": "null"
+          }
+        ]
+      }
+    }
+  },
+  "Failure": {
+    "additionalProperties": false,
+    "required": [
+      "id",
+      "error"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "id": {
+        "anyOf": [
+          {
+            "maximum": 9007199254740991,
+            "minimum": 0,
+            "type": "integer"
+          },
+          {
+            "type": "null"
+          }
+        ]
+      },
+      "error": {
+        "$ref": "#/$defs/RpcError"
+      }
+    }
+  },
+  "Hello": {
+    "additionalProperties": false,
+    "required": [
+      "id",
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "hello",
+        "type": "string"
+      },
+      "id": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "params": {
+        "$ref": "#/$defs/HelloParams"
+      }
+    }
+  },
+  "HelloParams": {
+    "additionalProperties": false,
+    "required": [
+      "protocolVersion",
+      "extensionVersion",
+      "bootId",
+      "browser",
+      "time",
+      "tabIds",
+      "documents"
+    ],
+    "type": "object",
+    "properties": {
+      "protocolVersion": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "extensionVersion": {
+        "maxLength": 256,
+        "minLength": 1,
+        "type": "string"
+      },
+      "bootId": {
+        "maxLength": 256,
+        "minLength": 1,
+        "type": "string"
+      },
+      "browser": {
+        "maxLength": 8192,
+        "type": "string"
+      },
+      "time": {
+        "minimum": 0,
+        "type": "number"
+      },
+      "tabIds": {
+        "items": {
+          "maximum": 9007199254740991,
+          "minimum": 0,
+          "type": "integer"
+        },
+        "type": "array"
+      },
+      "documents": {
+        "items": {
+          "$ref": "#/$defs/DocumentState"
+        },
+        "type": "array"
+      }
+    }
+  },
+  "LogEntry": {
+    "additionalProperties": false,
+    "required": [
+      "level",
+      "message",
+      "time"
+    ],
+    "type": "object",
+    "properties": {
+      "level": {
+        "enum": [
+          "debug",
+          "info",
+          "warning",
+          "error"
+        ],
+        "type": "string"
+      },
+      "message": {
+        "maxLength": 8192,
+        "type": "string"
+      },
+      "time": {
+        "minimum": 0,
+        "type": "number"
+      }
+    }
+  },
+  "LogParams": {
+    "additionalProperties": false,
+    "required": [
+      "documentId",
+      "plugin",
+      "entries"
+    ],
+    "type": "object",
+    "properties": {
+      "documentId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "plugin": {
+        "maxLength": 256,
+        "minLength": 1,
+        "type": "string"
+      },
+      "entries": {
+        "items": {
+          "$ref": "#/$defs/LogEntry"
+        },
+        "maxItems": 256,
+        "type": "array"
+      },
+      "dropped": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      }
+    }
+  },
+  "LostParams": {
+    "additionalProperties": false,
+    "required": [
+      "callId",
+      "reason"
+    ],
+    "type": "object",
+    "properties": {
+      "callId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "reason": {
+        "enum": [
+          "tab_closed",
+          "navigated",
+          "crashed",
+          "not_delivered"
+        ],
+        "type": "string"
+      }
+    }
+  },
+  "Ping": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "ping",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/PingParams"
+      }
+    }
+  },
+  "PingParams": {
+    "additionalProperties": false,
+    "required": [
+      "time"
+    ],
+    "type": "object",
+    "properties": {
+      "time": {
+        "minimum": 0,
+        "type": "number"
+      }
+    }
+  },
+  "PluginLog": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "plugin.log",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/LogParams"
+      }
+    }
+  },
+  "PluginSpec": {
+    "additionalProperties": false,
+    "required": [
+      "name",
+      "version",
+      "matches",
+      "excludeMatches",
+      "file",
+      "config"
+    ],
+    "type": "object",
+    "properties": {
+      "name": {
+        "maxLength": 256,
+        "minLength": 1,
+        "type": "string"
+      },
+      "version": {
+        "maxLength": 256,
+        "minLength": 1,
+        "type": "string"
+      },
+      "matches": {
+        "items": {
+          "maxLength": 256,
+          "minLength": 1,
+          "type": "string"
+        },
+        "type": "array"
+      },
+      "excludeMatches": {
+        "items": {
+          "maxLength": 256,
+          "minLength": 1,
+          "type": "string"
+        },
+        "type": "array"
+      },
+      "file": {
+        "maxLength": 256,
+        "minLength": 1,
+        "type": "string"
+      },
+      "config": {
+        "additionalProperties": true,
+        "type": "object"
+      }
+    }
+  },
+  "PluginState": {
+    "additionalProperties": false,
+    "required": [
+      "readiness"
+    ],
+    "type": "object",
+    "properties": {
+      "readiness": {
+        "enum": [
+          "pending",
+          "ready",
+          "unavailable"
+        ],
+        "type": "string"
+      },
+      "reason": {
+        "anyOf": [
+          {
+            "maxLength": 8192,
+            "type": "string"
+          },
+          {
+            "type": "null"
+          }
+        ]
+      }
+    }
+  },
+  "PluginsSync": {
+    "additionalProperties": false,
+    "required": [
+      "id",
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "plugins.sync",
+        "type": "string"
+      },
+      "id": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "params": {
+        "$ref": "#/$defs/SyncParams"
+      }
+    }
+  },
+  "Pong": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "pong",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/PongParams"
+      }
+    }
+  },
+  "PongParams": {
+    "additionalProperties": false,
+    "required": [
+      "time",
+      "pingTime"
+    ],
+    "type": "object",
+    "properties": {
+      "time": {
+        "minimum": 0,
+        "type": "number"
+      },
+      "pingTime": {
+        "minimum": 0,
+        "type": "number"
+      }
+    }
+  },
+  "ProgressParams": {
+    "additionalProperties": false,
+    "required": [
+      "documentId",
+      "callId",
+      "reports"
+    ],
+    "type": "object",
+    "properties": {
+      "documentId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "callId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "reports": {
+        "items": {
+          "$ref": "#/$defs/ProgressReport"
+        },
+        "type": "array"
+      },
+      "dropped": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      }
+    }
+  },
+  "ProgressReport": {
+    "additionalProperties": false,
+    "required": [
+      "seq"
+    ],
+    "type": "object",
+    "properties": {
+      "seq": {
+        "type": "integer"
+      },
+      "progress": {
+        "anyOf": [
+          {
+            "type": "number"
+          },
+          {
+            "type": "null"
+          }
+        ]
+      },
+      "total": {
+        "anyOf": [
+          {
+            "type": "number"
+          },
+          {
+            "type": "null"
+          }
+        ]
+      },
+      "message": {
+        "anyOf": [
+          {
+            "type": "string"
+          },
+          {
+            "type": "null"
+          }
+        ]
+      }
+    }
+  },
+  "Response": {
+    "additionalProperties": false,
+    "required": [
+      "id",
+      "result"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "id": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "result": {}
+    }
+  },
+  "ResultParams": {
+    "additionalProperties": false,
+    "required": [
+      "documentId",
+      "callId",
+      "seq",
+      "value"
+    ],
+    "type": "object",
+    "properties": {
+      "documentId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "callId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "seq": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "value": {},
+      "stamps": {
+        "anyOf": [
+          {
+            "additionalProperties": {
+              "minimum": 0,
+              "type": "number"
+            },
+            "maxProperties": 16,
+            "propertyNames": {
+              "maxLength": 256,
+              "minLength": 1
+            },
+            "type": "object"
+          },
+          {
+            "type": "null"
+          }
+        ]
+      }
+    }
+  },
+  "RpcError": {
+    "additionalProperties": false,
+    "required": [
+      "code",
+      "message"
+    ],
+    "type": "object",
+    "properties": {
+      "code": {
+        "type": "integer"
+      },
+      "message": {
+        "type": "string"
+      },
+      "data": {}
+    }
+  },
+  "StampParams": {
+    "additionalProperties": false,
+    "required": [
+      "callId",
+      "stamps"
+    ],
+    "type": "object",
+    "properties": {
+      "callId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "stamps": {
+        "additionalProperties": {
+          "minimum": 0,
+          "type": "number"
+        },
+        "maxProperties": 16,
+        "propertyNames": {
+          "maxLength": 256,
+          "minLength": 1
+        },
+        "type": "object"
+      }
+    }
+  },
+  "SyncParams": {
+    "additionalProperties": false,
+    "required": [
+      "plugins"
+    ],
+    "type": "object",
+    "properties": {
+      "plugins": {
+        "items": {
+          "$ref": "#/$defs/PluginSpec"
+        },
+        "type": "array"
+      }
+    }
+  },
+  "TabsChanged": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tabs.changed",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/TabsParams"
+      }
+    }
+  },
+  "TabsParams": {
+    "additionalProperties": false,
+    "required": [
+      "tabIds",
+      "documents"
+    ],
+    "type": "object",
+    "properties": {
+      "tabIds": {
+        "items": {
+          "maximum": 9007199254740991,
+          "minimum": 0,
+          "type": "integer"
+        },
+        "type": "array"
+      },
+      "documents": {
+        "items": {
+          "$ref": "#/$defs/DocumentState"
+        },
+        "type": "array"
+      }
+    }
+  },
+  "ToolAck": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tool.ack",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/AckParams"
+      }
+    }
+  },
+  "ToolCancel": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tool.cancel",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/CancelParams"
+      }
+    }
+  },
+  "ToolDispatch": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tool.dispatch",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/DispatchParams"
+      }
+    }
+  },
+  "ToolErrored": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tool.error",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/ErrorParams"
+      }
+    }
+  },
+  "ToolLost": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tool.lost",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/LostParams"
+      }
+    }
+  },
+  "ToolProgress": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tool.progress",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/ProgressParams"
+      }
+    }
+  },
+  "ToolResult": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tool.result",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/ResultParams"
+      }
+    }
+  },
+  "ToolStamps": {
+    "additionalProperties": false,
+    "required": [
+      "params"
+    ],
+    "type": "object",
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tool.stamps",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/StampParams"
+      }
+    }
+  },
+  "WireError": {
+    "additionalProperties": false,
+    "required": [
+      "code",
+      "message"
+    ],
+    "type": "object",
+    "properties": {
+      "code": {
+        "maxLength": 256,
+        "type": "string"
+      },
+      "message": {
+        "type": "string"
+      },
+      "category": {
+        "anyOf": [
+          {
+            "maxLength": 256,
+            "type": "string"
+          },
+          {
+            "type": "null"
+          }
+        ]
+      },
+      "retryable": {
+        "type": "boolean"
+      },
+      "retryAfterMs": {
+        "anyOf": [
+          {
+            "minimum": 0,
+            "type": "number"
+          },
+          {
+            "type": "null"
+          }
+        ]
+      }
+    }
+  }
+};
+
+/** @type {Record<string, any>} */
+const roots = {
+  "ToExtension": {
+    "oneOf": [
+      {
+        "$ref": "#/$defs/PluginsSync"
+      },
+      {
+        "$ref": "#/$defs/ToolDispatch"
+      },
+      {
+        "$ref": "#/$defs/ToolAck"
+      },
+      {
+        "$ref": "#/$defs/ToolCancel"
+      },
+      {
+        "$ref": "#/$defs/Ping"
+      },
+      {
+        "$ref": "#/$defs/Pong"
+      }
+    ]
+  },
+  "FromExtension": {
+    "oneOf": [
+      {
+        "$ref": "#/$defs/Hello"
+      },
+      {
+        "$ref": "#/$defs/ToolProgress"
+      },
+      {
+        "$ref": "#/$defs/ToolResult"
+      },
+      {
+        "$ref": "#/$defs/ToolErrored"
+      },
+      {
+        "$ref": "#/$defs/ToolLost"
+      },
+      {
+        "$ref": "#/$defs/TabsChanged"
+      },
+      {
+        "$ref": "#/$defs/PluginLog"
+      },
+      {
+        "$ref": "#/$defs/ToolStamps"
+      },
+      {
+        "$ref": "#/$defs/Ping"
+      },
+      {
+        "$ref": "#/$defs/Pong"
+      }
+    ]
+  },
+  "Answer": {
+    "anyOf": [
+      {
+        "$ref": "#/$defs/Response"
+      },
+      {
+        "$ref": "#/$defs/Failure"
+      }
+    ]
+  }
+};
+
+/**
+ * @param {"ToExtension" | "FromExtension" | "Answer"} kind
+ * @param {unknown} message
+ * @returns {string | null} the path of the first fault, "" for the whole; null when it is sound
+ */
+export function check(kind, message) {
+  return fault(roots[kind], message, "");
+}
+
+/**
+ * @param {any} schema
+ * @param {any} value
+ * @param {string} path
+ * @returns {string | null}
+ */
+function fault(schema, value, path) {
+  if (schema.$ref !== undefined) {
+    return fault(definitions[schema.$ref.slice(8)], value, path);
+  }
+  if (schema.oneOf !== undefined) {
+    return faultOfMessage(schema.oneOf, value, path);
+  }
+  if (schema.anyOf !== undefined) {
+    const faults = schema.anyOf.map((/** @type {any} */ each) => fault(each, value, path));
+    return faults.includes(null) ? null : faults[0];
+  }
+  if (schema.const !== undefined) {
+    return value === schema.const ? null : path;
+  }
+  if (schema.enum !== undefined) {
+    return schema.enum.includes(value) ? null : path;
+  }
+  switch (schema.type) {
+    case "string":
+      return isString(schema, value) ? null : path;
+    case "integer":
+      return Number.isInteger(value) && inRange(schema, value) ? null : path;
+    case "number":
+      return Number.isFinite(value) && inRange(schema, value) ? null : path;
+    case "boolean":
+      return typeof value === "boolean" ? null : path;
+    case "null":
+      return value === null ? null : path;
+    case "array":
+      return faultOfArray(schema, value, path);
+    case "object":
+      return faultOfObject(schema, value, path);
+    default:
+      return null;
+  }
+}
+
+/**
+ * @param {any[]} models told apart by their `method`
+ * @param {any} value
+ * @param {string} path
+ */
+function faultOfMessage(models, value, path) {
+  if (typeof value !== "object" || value === null) {
+    return path;
+  }
+  const model = models
+    .map((each) => definitions[each.$ref.slice(8)])
+    .find((each) => each.properties.method.const === value.method);
+  return model === undefined ? join(path, "method") : fault(model, value, path);
+}
+
+/**
+ * @param {any} schema
+ * @param {any} value
+ * @param {string} path
+ */
+function faultOfArray(schema, value, path) {
+  if (!Array.isArray(value) || value.length > (schema.maxItems ?? Number.POSITIVE_INFINITY)) {
+    return path;
+  }
+  for (const [index, item] of value.entries()) {
+    const found = fault(schema.items, item, `${path}[${index}]`);
+    if (found !== null) {
+      return found;
+    }
+  }
+  return null;
+}
+
+/**
+ * @param {any} schema
+ * @param {any} value
+ * @param {string} path
+ */
+function faultOfObject(schema, value, path) {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return path;
+  }
+  const properties = schema.properties ?? {};
+  const missing = (schema.required ?? []).find((/** @type {string} */ name) => !Object.hasOwn(value, name));
+  if (missing !== undefined) {
+    return join(path, missing);
+  }
+  const entries = Object.entries(value);
+  if (entries.length > (schema.maxProperties ?? Number.POSITIVE_INFINITY)) {
+    return path;
+  }
+  for (const [name, item] of entries) {
+    const known = Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
+    if (known === false || (schema.propertyNames && !isString(schema.propertyNames, name))) {
+      return join(path, name);
+    }
+    const found = typeof known === "object" ? fault(known, item, join(path, name)) : null;
+    if (found !== null) {
+      return found;
+    }
+  }
+  return null;
+}
+
+/**
+ * Lengths are in code points, as Python counts them.
+ * @param {any} schema
+ * @param {unknown} value
+ */
+function isString(schema, value) {
+  if (typeof value !== "string") {
+    return false;
+  }
+  const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern } = schema;
+  if (value.length < minLength || (value.length > maxLength && [...value].length > maxLength)) {
+    return false;
+  }
+  return pattern === undefined || new RegExp(pattern, "u").test(value);
+}
+
+/**
+ * @param {any} schema
+ * @param {number} value
+ */
+function inRange({ minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY }, value) {
+  return value >= minimum && value <= maximum;
+}
+
+/**
+ * @param {string} path
+ * @param {string} name
+ */
+function join(path, name) {
+  return path === "" ? name : `${path}.${name}`;
+}

@@ -1,0 +1,471 @@
+"""The shell between the dispatch core and the extension's WebSocket.
+
+It feeds the core what arrives, sends what the core wants sent, and wakes the core at its
+next deadline. It decides nothing about a call's life.
+"""
+
+import hmac
+import logging
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Protocol
+
+import anyio
+from anyio.abc import TaskStatus
+
+from opentabs_py.core import dispatch, protocol
+from opentabs_py.core.dispatch import CallRequest, Limits
+from opentabs_py.core.frames import Assembler, split
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.tabs import Tabs, Wait
+from opentabs_py.core.trace import Span, clock_offset, waterfall
+from opentabs_py.errors import CallError, ProtocolError
+
+logger = logging.getLogger(__name__)
+
+KEEPALIVE = 20.0  # s; Chrome stops a service worker that was silent for 30
+HELLO_WITHIN = 10.0  # s; the extension says it as soon as the socket is open
+SUBPROTOCOL = "opentabs"
+_SECRET_PREFIX = "opentabs.secret."
+
+
+class Socket(Protocol):
+    """What the bridge needs of a WebSocket connection."""
+
+    async def receive_text(self) -> str: ...
+    async def send_text(self, data: str) -> None: ...
+    async def close(self, code: int, reason: str) -> None: ...
+
+
+class SocketClosed(Exception):
+    """The other side of a `Socket` is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class TabCall:
+    """A call as a caller asks for it; the bridge chooses the tab.
+
+    Attributes:
+        patterns: The plugin's match patterns, for the error when no tab is open.
+        on_progress: Called with each batch of reports, in order. Must not block or raise.
+    """
+
+    plugin: str
+    tool: str
+    arguments: Mapping[str, Any]
+    tab_id: int | None = None
+    patterns: Sequence[str] = ()
+    limits: Limits = Limits()
+    trace: bool = False
+    on_progress: Callable[[Sequence[ProgressReport]], None] | None = None
+    on_trace: Callable[[list[Span]], None] | None = None
+
+
+@dataclass(slots=True)
+class _Waiter:
+    call: TabCall
+    done: anyio.Event = field(default_factory=anyio.Event)
+    outcome: dispatch.Succeeded | dispatch.Failed | None = None
+    stamps: dict[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(slots=True, eq=False)
+class _Connection:
+    socket: Socket
+    outbox: deque[str] = field(default_factory=deque[str])
+    filled: anyio.Event = field(default_factory=anyio.Event)
+    requests: dict[int, Callable[[protocol.Response | protocol.Failure], None]] = field(
+        default_factory=dict[int, Callable[[protocol.Response | protocol.Failure], None]]
+    )
+    closing: tuple[int, str] | None = None
+    clock_offset: float = 0.0
+    best_round_trip: float = inf
+
+    def take_pong(self, pong: protocol.PongParams, *, received: float) -> None:
+        # The quickest round trip tells the offset best; drift is small within a session.
+        round_trip = received - pong.ping_time
+        if round_trip <= self.best_round_trip:
+            self.best_round_trip = round_trip
+            self.clock_offset = clock_offset(
+                sent=pong.ping_time, received=received, remote=pong.time
+            )
+
+
+class Bridge:
+    """The link to one browser's extension.
+
+    Args:
+        secret: What the extension must present; written into its `config.json`.
+        origin: The Origin its WebSocket must come from, `chrome-extension://ID`.
+        version: Told to the extension, for its logs.
+        message_limit: The longest message either way, in characters.
+    """
+
+    def __init__(
+        self, *, secret: str, origin: str, version: str, message_limit: int = 64 * 1024 * 1024
+    ) -> None:
+        self.origin = origin
+        self.tabs = Tabs()
+        self.dispatch = dispatch.Dispatch()
+        self.message_limit = message_limit
+        self.browser: str | None = None
+        self.extension_version: str | None = None
+        self.plugin_faults: list[protocol.PluginFault] = []
+        self.on_tabs: Callable[[], None] = lambda: None
+        self.on_log: Callable[[protocol.LogParams], None] = _log_plugin
+        self._secret = secret
+        self._version = version
+        self._plugins: list[protocol.PluginSpec] = []
+        self._waiters: dict[str, _Waiter] = {}
+        self._connection: _Connection | None = None
+        self._changed = anyio.Event()
+        self._next_id = 0
+        self._stream = 0
+        self._sleeping_until = inf
+        self._deadline_moved = anyio.Event()
+
+    # --- for callers ---
+
+    @property
+    def connected(self) -> bool:
+        """Whether an extension has said hello and is still there."""
+        return self._connection is not None
+
+    async def call(self, call: TabCall) -> Any:
+        """Run a tool in a tab and return its value, a JSON value.
+
+        Cancelling this coroutine stops the tool: MCP 2025-11-25, "Cancellation".
+
+        Raises:
+            CallTimeoutError: No progress for `limits.idle` seconds, or no result after
+                `limits.ceiling`.
+            ChainError: No extension, no tab, or the page went away.
+            ToolFailedError: The tool threw.
+        """
+        document = await self._choose(call)
+        request = CallRequest(
+            call_id=secrets.token_hex(16),
+            document_id=document.document_id,
+            tab_id=document.tab_id,
+            plugin=call.plugin,
+            tool=call.tool,
+            arguments=call.arguments,
+            limits=call.limits,
+            trace=call.trace,
+        )
+        waiter = self._waiters[request.call_id] = _Waiter(call)
+        if call.trace:
+            waiter.stamps["server.accepted"] = _wall_clock()
+            if self._connection is not None:
+                self._ping(self._connection)
+        try:
+            self.dispatch.call(request, anyio.current_time())
+            self._turn()
+            await waiter.done.wait()
+        except anyio.get_cancelled_exc_class():
+            self.dispatch.cancel(request.call_id, "the client cancelled it")
+            self._turn()
+            raise
+        finally:
+            del self._waiters[request.call_id]
+        if call.on_trace is not None:
+            call.on_trace(waterfall(waiter.stamps))
+        match waiter.outcome:
+            case dispatch.Succeeded(value=value):
+                return value
+            case dispatch.Failed(error=error):
+                raise error
+            case None:  # pragma: no cover
+                raise AssertionError("a call was settled without an outcome")
+
+    async def wait_connected(self) -> None:
+        """Wait until an extension has said hello and has all plugins."""
+        while self._connection is None or not self._synced:
+            await self._changed.wait()
+
+    async def sync_plugins(self, plugins: Sequence[protocol.PluginSpec]) -> None:
+        """Tell the extension which plugins there are, now and at every hello."""
+        self._plugins = list(plugins)
+        if self._connection is not None:
+            self._send_sync(self._connection)
+
+    async def disconnect(self, code: int, reason: str) -> None:
+        """Close the extension's connection; it will come back by itself."""
+        if self._connection is not None:
+            self._close(self._connection, code, reason)
+
+    # --- the two tasks ---
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Wake the core at its deadlines, until cancelled."""
+        task_status.started()
+        while True:
+            self._sleeping_until = self.dispatch.next_deadline() or inf
+            self._deadline_moved = anyio.Event()
+            with anyio.CancelScope(deadline=self._sleeping_until):
+                await self._deadline_moved.wait()
+            self.dispatch.handle_timer(anyio.current_time())
+            self._turn()
+
+    async def serve(self, socket: Socket) -> None:
+        """Serve one accepted connection until it ends."""
+        connection = _Connection(socket)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._write, connection)
+                tasks.start_soon(self._keep_alive, connection)
+                try:
+                    await self._read(connection)
+                finally:
+                    tasks.cancel_scope.cancel()
+        finally:
+            if self._connection is connection:
+                self._connection = None
+                now = anyio.current_time()
+                self.dispatch.connection_lost()
+                self.tabs.connection_changed(connected=False, now=now)
+                self._turn()
+                self._tabs_changed()
+
+    def accepts(self, subprotocols: Sequence[str]) -> bool:
+        """Tell whether one of the offered subprotocols carries our secret."""
+        offered = [s for s in subprotocols if s.startswith(_SECRET_PREFIX)]
+        return any(
+            [hmac.compare_digest(s.removeprefix(_SECRET_PREFIX), self._secret) for s in offered]
+        )
+
+    # --- reading ---
+
+    async def _read(self, connection: _Connection) -> None:
+        assembler = Assembler(limit=self.message_limit + 4096)
+        with anyio.move_on_after(HELLO_WITHIN) as scope:
+            if not await self._read_hello(connection, assembler):
+                return
+        if scope.cancelled_caught:
+            self._close(connection, protocol.CLOSE_PROTOCOL, "no hello within 10 s")
+            return
+        while True:
+            try:
+                frame = await connection.socket.receive_text()
+            except SocketClosed:
+                return
+            message = self._parse(connection, assembler, frame)
+            if message is not None:
+                self._take(connection, message)
+                self._turn()
+
+    async def _read_hello(self, connection: _Connection, assembler: Assembler) -> bool:
+        while True:
+            try:
+                frame = await connection.socket.receive_text()
+            except SocketClosed:
+                return False
+            message = self._parse(connection, assembler, frame)
+            if isinstance(message, protocol.Hello):
+                return self._greet(connection, message)
+            if connection.closing is not None:
+                return False
+
+    def _parse(
+        self, connection: _Connection, assembler: Assembler, frame: str
+    ) -> protocol.FromExtension | protocol.Response | protocol.Failure | None:
+        try:
+            text = assembler.feed(frame)
+            return None if text is None else protocol.parse_from_extension(text)
+        except ProtocolError as error:
+            where = f" at {error.path}" if error.path else ""
+            logger.warning("The extension sent a malformed message%s: %s", where, error)
+            fault = protocol.RpcError(code=-32600, message=str(error), data={"path": error.path})
+            self._send(connection, protocol.Failure(id=None, error=fault))
+            return None
+
+    def _greet(self, connection: _Connection, hello: protocol.Hello) -> bool:
+        params = hello.params
+        if params.protocol_version != protocol.PROTOCOL_VERSION:
+            reason = (
+                f"protocol {params.protocol_version}, wanted {protocol.PROTOCOL_VERSION}: "
+                "update the extension and reload it"
+            )
+            self._close(connection, protocol.CLOSE_BAD_VERSION, reason)
+            return False
+        if self._connection is not None:
+            self._close(self._connection, protocol.CLOSE_REPLACED, "a newer connection came")
+            self.dispatch.connection_lost()
+        now = anyio.current_time()
+        connection.clock_offset = _wall_clock() - params.time  # until a pong tells better
+        self._connection = connection
+        self.browser = params.browser
+        self.extension_version = params.extension_version
+        result = protocol.HelloResult(
+            server_version=self._version, time=_wall_clock(), message_limit=self.message_limit
+        )
+        self._send(connection, protocol.Response(id=hello.id, result=result.model_dump()))
+        self._ping(connection)
+        self._send_sync(connection)
+        self.tabs.connection_changed(connected=True, now=now)
+        self.tabs.update(params.documents, now)
+        self.dispatch.connection_resumed(params.documents, params.tab_ids, now)
+        self._turn()
+        self._tabs_changed()
+        return True
+
+    def _take(
+        self,
+        connection: _Connection,
+        message: protocol.FromExtension | protocol.Response | protocol.Failure,
+    ) -> None:
+        now = anyio.current_time()
+        match message:
+            case protocol.ToolProgress() | protocol.ToolLost():
+                self.dispatch.receive(message, now)
+            case protocol.ToolResult(params=params) | protocol.ToolErrored(params=params):
+                waiter = self._waiters.get(params.call_id)
+                if params.stamps is not None and waiter is not None:
+                    self._stamp(connection, waiter, params.stamps)
+                    waiter.stamps["server.received"] = _wall_clock()
+                self.dispatch.receive(message, now)
+            case protocol.ToolStamps(params=params):
+                waiter = self._waiters.get(params.call_id)
+                if waiter is not None:
+                    self._stamp(connection, waiter, params.stamps)
+            case protocol.TabsChanged(params=params):
+                self.tabs.update(params.documents, now)
+                self.dispatch.documents_changed(params.documents)
+                self._tabs_changed()
+            case protocol.PluginLog(params=params):
+                self.on_log(params)
+            case protocol.Ping(params=params):
+                pong = protocol.PongParams(time=_wall_clock(), ping_time=params.time)
+                self._send(connection, protocol.Pong(params=pong))
+            case protocol.Pong(params=params):
+                connection.take_pong(params, received=_wall_clock())
+            case protocol.Response() | protocol.Failure():
+                answer = connection.requests.pop(message.id, None) if message.id else None
+                if answer is not None:
+                    answer(message)
+                elif isinstance(message, protocol.Failure):
+                    logger.warning("The extension refused a message: %s", message.error)
+            case protocol.Hello():
+                fault = protocol.RpcError(code=-32600, message="hello was said already")
+                self._send(connection, protocol.Failure(id=message.id, error=fault))
+
+    def _stamp(self, connection: _Connection, waiter: _Waiter, stamps: Mapping[str, float]) -> None:
+        for name, at in stamps.items():
+            waiter.stamps[name] = at + connection.clock_offset
+
+    # --- writing ---
+
+    async def _write(self, connection: _Connection) -> None:
+        try:
+            while True:
+                while connection.outbox:
+                    await connection.socket.send_text(connection.outbox.popleft())
+                if connection.closing is not None:
+                    await connection.socket.close(*connection.closing)
+                    return
+                connection.filled = anyio.Event()
+                await connection.filled.wait()
+        except SocketClosed:
+            return  # the reader sees it too, and ends the connection
+
+    async def _keep_alive(self, connection: _Connection) -> None:
+        while True:
+            await anyio.sleep(KEEPALIVE)
+            self._ping(connection)
+
+    def _ping(self, connection: _Connection) -> None:
+        self._send(connection, protocol.Ping(params=protocol.PingParams(time=_wall_clock())))
+
+    def _send(self, connection: _Connection, message: protocol.Message) -> None:
+        text = protocol.to_json(message)
+        document_id = getattr(getattr(message, "params", None), "document_id", "0" * 32)
+        self._stream += 1
+        connection.outbox.extend(split(text, document_id, self._stream))
+        connection.filled.set()
+
+    def _close(self, connection: _Connection, code: int, reason: str) -> None:
+        connection.closing = (code, reason)
+        connection.filled.set()
+
+    def _send_sync(self, connection: _Connection) -> None:
+        self._synced = False
+        self._next_id += 1
+        connection.requests[self._next_id] = self._take_sync_result
+        params = protocol.SyncParams(plugins=self._plugins)
+        self._send(connection, protocol.PluginsSync(id=self._next_id, params=params))
+
+    _synced = False
+
+    def _take_sync_result(self, message: protocol.Response | protocol.Failure) -> None:
+        if isinstance(message, protocol.Failure):
+            logger.error("The extension could not load the plugins: %s", message.error.message)
+            return
+        result = protocol.SyncResult.model_validate(message.result)
+        self.plugin_faults = result.faults
+        for fault in result.faults:
+            logger.warning("Plugin %s in tab %d: %s", fault.plugin, fault.tab_id, fault.message)
+        self._synced = True
+        self._tabs_changed()
+
+    # --- between core and callers ---
+
+    def _turn(self) -> None:
+        """Carry out what the core decided. After every input, before the next await."""
+        connection = self._connection
+        for message in self.dispatch.take_messages():
+            if connection is None:
+                continue  # what it said is said again, or void, at the next hello
+            if isinstance(message, protocol.ToolDispatch) and message.params.trace:
+                waiter = self._waiters.get(message.params.call_id)
+                if waiter is not None:
+                    waiter.stamps["server.sent"] = _wall_clock()
+            self._send(connection, message)
+        for event in self.dispatch.take_events():
+            waiter = self._waiters.get(event.call_id)
+            if waiter is None:
+                continue
+            if isinstance(event, dispatch.Progressed):
+                if waiter.call.on_progress is not None:
+                    waiter.call.on_progress(event.reports)
+            else:
+                waiter.outcome = event
+                waiter.done.set()
+        deadline = self.dispatch.next_deadline()
+        if deadline is not None and deadline < self._sleeping_until:
+            self._deadline_moved.set()
+
+    async def _choose(self, call: TabCall) -> protocol.DocumentState:
+        while True:
+            changed = self._changed
+            choice = self.tabs.choose(
+                call.plugin, call.patterns, call.tab_id, anyio.current_time()
+            )
+            match choice:
+                case protocol.DocumentState():
+                    return choice
+                case CallError():
+                    raise choice
+                case Wait(until=until):
+                    with anyio.CancelScope(deadline=until):
+                        await changed.wait()
+
+    def _tabs_changed(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+        self.on_tabs()
+
+
+def _wall_clock() -> float:
+    return time.time() * 1000
+
+
+def _log_plugin(params: protocol.LogParams) -> None:
+    for entry in params.entries:
+        level = logging.getLevelNamesMapping()[entry.level.upper()]
+        logging.getLogger(f"opentabs_py.plugin.{params.plugin}").log(level, "%s", entry.message)
+
+

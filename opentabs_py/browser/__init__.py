@@ -1,0 +1,1 @@
+"""Finding, installing and launching Chromium with the extension."""

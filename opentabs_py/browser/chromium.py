@@ -1,0 +1,201 @@
+"""Finding a Chromium that can load an unpacked extension, without starting anything."""
+
+import json
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+from opentabs_py.errors import BrowserError
+
+VARIABLE = "OPENTABS_CHROMIUM"
+NAMES_ON_PATH = ("chromium", "chromium-browser")
+BY_HAND = f"""\
+  sudo apt install chromium               on Debian; other systems have a package of that name
+  export {VARIABLE}=/path/to/it    name one that you have: Chromium or Chrome for Testing"""
+WAYS_OUT = f"""\
+Any one of these is enough:
+  opentabs browser install                download one, or install the system's package
+{BY_HAND}"""
+
+# Where a browser lies inside Playwright's directory for it, from Playwright's registry.
+_PLAYWRIGHT_LAYOUTS = {
+    ("linux", "x64"): "chrome-linux64/chrome",
+    ("linux", "arm64"): "chrome-linux-arm64/chrome",
+    ("darwin", "x64"): (
+        "chrome-mac-x64/Google Chrome for Testing.app/Contents/MacOS/Google Chrome for Testing"
+    ),
+    ("darwin", "arm64"): (
+        "chrome-mac-arm64/Google Chrome for Testing.app/Contents/MacOS/Google Chrome for Testing"
+    ),
+    ("win32", "x64"): "chrome-win64/chrome.exe",
+    ("win32", "arm64"): "chrome-win64/chrome.exe",
+}
+
+_BRANDED_ON_PATH = (
+    "google-chrome",
+    "google-chrome-stable",
+    "google-chrome-beta",
+    "google-chrome-unstable",
+    "microsoft-edge",
+    "microsoft-edge-stable",
+)
+# Where the two vendors' builds lie, or what they are called; lower case, forward slashes.
+_BRANDS = {
+    "Google Chrome": re.compile(
+        r"/google-chrome(-stable|-beta|-unstable)?$|/opt/google/chrome"
+        r"|/google/chrome[^/]*/application/|/google chrome( beta| dev| canary)?\.app/"
+    ),
+    "Microsoft Edge": re.compile(
+        r"/microsoft-edge(-stable|-beta|-dev)?$|/msedge(\.exe)?$|/opt/microsoft/msedge"
+        r"|/microsoft edge[^/]*\.app/"
+    ),
+}
+_NO_LOAD_EXTENSION = "since version 137, branded Chrome and Edge ignore --load-extension"
+
+
+@dataclass(frozen=True, slots=True)
+class Chromium:
+    """A Chromium, and how it was found.
+
+    Attributes:
+        path: The executable.
+        source: The environment variable, Playwright's download, or the search path.
+    """
+
+    path: Path
+    source: Literal["OPENTABS_CHROMIUM", "playwright", "PATH"]
+
+
+def find_chromium(*, environ: Mapping[str, str] = os.environ) -> Chromium:
+    """Find a Chromium that can load the extension.
+
+    The first of these: the one that `OPENTABS_CHROMIUM` names, the one that the installed
+    Playwright has downloaded, `chromium` or `chromium-browser` on `PATH`. Nothing is started.
+
+    Raises:
+        BrowserError: there is none, or `OPENTABS_CHROMIUM` names something else. The text
+            says where was looked and what to do.
+    """
+    if named := environ.get(VARIABLE):
+        return Chromium(_named_by_user(named, environ), "OPENTABS_CHROMIUM")
+    downloaded = playwright_download(environ)
+    if downloaded is not None and _is_complete(downloaded):
+        return Chromium(downloaded.executable, "playwright")
+    for name in NAMES_ON_PATH:
+        found = _which(name, environ)
+        if found is not None and _brand(found) is None:
+            return Chromium(found, "PATH")
+    raise BrowserError(_none_found(downloaded, environ))
+
+
+@dataclass(frozen=True, slots=True)
+class PlaywrightDownload:
+    """Where Playwright puts its Chromium, whether or not it is there."""
+
+    directory: Path
+    executable: Path
+
+
+def playwright_download(environ: Mapping[str, str]) -> PlaywrightDownload | None:
+    """Give the place of the Chromium that the installed Playwright wants.
+
+    `None` on a system for which Playwright has no Chromium. The full browser, not the headless
+    shell, which has no extensions.
+    """
+    layout = _PLAYWRIGHT_LAYOUTS.get((sys.platform, _architecture()))
+    if layout is None:
+        return None
+    with resources.as_file(resources.files("playwright")) as package:
+        driver = package / "driver" / "package"
+    browsers = json.loads((driver / "browsers.json").read_text(encoding="utf-8"))["browsers"]
+    revision = next(browser["revision"] for browser in browsers if browser["name"] == "chromium")
+    directory = _playwright_registry(driver, environ) / f"chromium-{revision}"
+    return PlaywrightDownload(directory, directory / layout)
+
+
+def _architecture() -> str:
+    return "arm64" if platform.machine().lower() in {"arm64", "aarch64"} else "x64"
+
+
+def _playwright_registry(driver: Path, environ: Mapping[str, str]) -> Path:
+    if chosen := environ.get("PLAYWRIGHT_BROWSERS_PATH"):
+        if chosen == "0":
+            return driver / ".local-browsers"
+        return Path(environ.get("INIT_CWD") or Path.cwd()) / chosen
+    home = Path(environ.get("HOME") or Path.home())
+    if sys.platform == "darwin":
+        cache = home / "Library" / "Caches"
+    elif sys.platform == "win32":
+        cache = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    else:
+        cache = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
+    return cache / "ms-playwright"
+
+
+def _is_complete(download: PlaywrightDownload) -> bool:
+    # Playwright writes the marker last; without it an extraction was interrupted.
+    marker = download.directory / "INSTALLATION_COMPLETE"
+    return marker.exists() and os.access(download.executable, os.X_OK)
+
+
+def _which(name: str, environ: Mapping[str, str]) -> Path | None:
+    found = shutil.which(name, path=environ.get("PATH", ""))
+    return None if found is None else Path(found)
+
+
+def _brand(path: Path) -> str | None:
+    for place in (path, path.resolve()):
+        text = place.as_posix().lower()
+        for brand, mark in _BRANDS.items():
+            if mark.search(text):
+                return brand
+    return None
+
+
+def _named_by_user(named: str, environ: Mapping[str, str]) -> Path:
+    path = Path(named).expanduser()
+    found = _which(str(path), environ)
+    if found is None:
+        raise BrowserError(
+            f"{VARIABLE} is {named!r}, {_what_is_wrong(path)}. Set it to the executable of a "
+            "Chromium or Chrome for Testing, or unset it to have one found."
+        )
+    if (brand := _brand(found)) is not None:
+        raise BrowserError(
+            f"{VARIABLE} is {named!r}, which is {brand}, and {_NO_LOAD_EXTENSION}. "
+            "Set it to a Chromium or Chrome for Testing, or unset it to have one found."
+        )
+    if "headless" in found.name.lower():
+        raise BrowserError(
+            f"{VARIABLE} is {named!r}, a headless shell, and that has no extensions. "
+            "Set it to a full Chromium (which runs headless too), or unset it to have one found."
+        )
+    return found
+
+
+def _what_is_wrong(path: Path) -> str:
+    if path.is_dir():
+        return "which is a directory, not the executable inside it"
+    if path.exists():
+        return "which is not executable"
+    return "and there is no such program"
+
+
+def _none_found(downloaded: PlaywrightDownload | None, environ: Mapping[str, str]) -> str:
+    looked = [f"{VARIABLE} is not set"]
+    if downloaded is not None:
+        looked.append(f"Playwright's is not at {downloaded.executable}")
+    looked.append(f"{' and '.join(NAMES_ON_PATH)} are not on PATH")
+    lines = ["No Chromium that can load an extension was found: " + "; ".join(looked) + "."]
+    for name in (*_BRANDED_ON_PATH, *NAMES_ON_PATH):
+        if (found := _which(name, environ)) is not None:
+            lines.append(f"{found} is there but will not do: {_NO_LOAD_EXTENSION}.")
+            break
+    return "\n".join([*lines, WAYS_OUT])

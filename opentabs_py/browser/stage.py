@@ -1,0 +1,117 @@
+"""The copy of the extension that one browser loads.
+
+Pages' CSP forbids `eval` and inline scripts, so plugin code reaches pages only as files of
+the extension. A staged copy holds the extension, the page runtime, where the server is, and
+each plugin's adapter, named by the hash of its content: Chrome serves a file that was
+written after load at once.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from opentabs_py.assets import extension_dir, runtime_file
+
+_PREFIX = "opentabs-"
+_MARK = "owner.pid"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedExtension:
+    """A staged copy of the extension.
+
+    Attributes:
+        path: What `--load-extension` takes.
+        origin: The Origin of its requests, `chrome-extension://ID`.
+        secret: What it presents to the server.
+    """
+
+    path: Path
+    origin: str
+    secret: str
+
+    def add_adapter(self, name: str, script: bytes) -> str:
+        """Put a plugin's adapter in; give its path within the extension."""
+        digest = hashlib.sha256(script).hexdigest()[:16]
+        file = f"adapters/{name}-{digest}.js"
+        target = self.path / file
+        if not target.exists():
+            target.parent.mkdir(exist_ok=True)
+            partial = target.with_suffix(".partial")
+            partial.write_bytes(script)
+            partial.replace(target)
+        return file
+
+
+def stage_extension(
+    into: Path, *, port: int, secret: str | None = None, sites: Sequence[str] | None = None
+) -> StagedExtension:
+    """Write a copy of the extension that connects to `port`.
+
+    Args:
+        into: The directory; files of an older copy in it are replaced.
+        port: Where the server listens, on 127.0.0.1.
+        secret: What the extension presents; a fresh one when None.
+        sites: Match patterns it may touch; None keeps the manifest's `<all_urls>`.
+    """
+    secret = secret or secrets.token_hex(32)
+    shutil.copytree(extension_dir(), into, dirs_exist_ok=True)
+    shutil.copyfile(runtime_file(), into / "content" / "runtime.js")
+    config = into / "config.json"
+    config.touch(mode=0o600)
+    config.write_text(json.dumps({"port": port, "secret": secret}))
+    manifest_file = into / "manifest.json"
+    manifest = json.loads(manifest_file.read_text())
+    if sites is not None:
+        manifest["host_permissions"] = sorted(set(sites))
+        manifest_file.write_text(json.dumps(manifest, indent=2))
+    return StagedExtension(into, f"chrome-extension://{_extension_id(manifest['key'])}", secret)
+
+
+def _extension_id(key: str) -> str:
+    """Give the id that Chrome makes of a manifest's `key`: its hash, digits as a to p."""
+    digest = hashlib.sha256(base64.b64decode(key)).hexdigest()[:32]
+    return "".join(chr(ord("a") + int(digit, 16)) for digit in digest)
+
+
+@contextmanager
+def temporary_dir() -> Iterator[Path]:
+    """A directory of this process, removed at the end; those of dead processes go too."""
+    _remove_abandoned(Path(tempfile.gettempdir()))
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    (path / _MARK).write_text(str(os.getpid()))
+    try:
+        yield path
+    finally:
+        # A browser that is just going may still write into its profile.
+        shutil.rmtree(path, ignore_errors=True)
+        if path.exists():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    for mark in parent.glob(f"{_PREFIX}*/{_MARK}"):
+        try:
+            owner = int(mark.read_text())
+        except (OSError, ValueError):
+            continue  # being written or removed just now
+        if not _is_alive(owner):
+            shutil.rmtree(mark.parent, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # another user's
+    return True

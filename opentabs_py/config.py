@@ -1,0 +1,102 @@
+"""Settings: command line > OPENTABS_* > pyproject.toml [tool.opentabs] > the user's file."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import platformdirs
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    PyprojectTomlConfigSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.errors import ConfigError
+
+DEFAULT_PORT = 8377
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def user_file() -> Path:
+    """Give the path of the user's own settings file."""
+    return platformdirs.user_config_path("opentabs") / "config.toml"
+
+
+def data_dir() -> Path:
+    """Give the directory for what is kept between runs."""
+    return platformdirs.user_data_path("opentabs")
+
+
+class Settings(BaseSettings):
+    """What a run can be told; each field is also `OPENTABS_<NAME>` in the environment.
+
+    Attributes:
+        idle_timeout: Seconds of silence that end a call.
+        ceiling: Seconds that a call may take, whatever it reports.
+        host: Where MCP clients connect.
+        port: The same; 0 takes a free one.
+        message_limit: The longest input or result, in characters of JSON.
+        chromium: The Chromium to launch; found when not given.
+        profile: The browser's user data directory; a fresh one when not given.
+        headed: Show the browser's window.
+        plugins: Directories of built plugins.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="OPENTABS_",
+        extra="ignore",
+        pyproject_toml_table_header=("tool", "opentabs"),
+    )
+
+    idle_timeout: Seconds = 30.0
+    ceiling: Seconds = 300.0
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 0
+    message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = 64 * 1024 * 1024
+    chromium: Path | None = None
+    profile: Path | None = None
+    headed: bool = False
+    plugins: tuple[Path, ...] = ()
+
+    @property
+    def limits(self) -> Limits:
+        """The two timers of a call."""
+        return Limits(idle=self.idle_timeout, ceiling=self.ceiling)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Put the sources in order, the first that has a value wins."""
+        return (
+            init_settings,
+            env_settings,
+            PyprojectTomlConfigSettingsSource(settings_cls),
+            TomlConfigSettingsSource(settings_cls, toml_file=user_file()),
+        )
+
+
+def load_settings(**given: Any) -> Settings:
+    """Gather the settings; what is given here and is not None wins.
+
+    Raises:
+        ConfigError: A value cannot be used; the text names it and the rule.
+    """
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        lines = [
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}, not {fault['input']!r}"
+            for fault in error.errors(include_url=False)
+        ]
+        raise ConfigError("A setting cannot be used. " + "; ".join(lines)) from None
+    except ValueError as error:  # TOML that does not parse
+        raise ConfigError(f"A settings file cannot be read: {error}") from error

@@ -1,0 +1,1 @@
+"""Decisions without I/O: no clock, no sockets, no async. Time is an argument."""

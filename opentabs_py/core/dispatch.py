@@ -1,0 +1,349 @@
+"""Pending calls: when each ends, and how.
+
+A call is in one of three states until it ends:
+
+    state     the link                          the call's document
+    -------   -------------------------------   -----------------------------------------
+    SENT      up                                was there when we last heard; has the call
+    ADRIFT    down                              unknown
+    AWAITED   up again                          has not come back yet
+
+    input                     SENT             ADRIFT           AWAITED
+    -----------------------   --------------   --------------   -------------------------
+    connection lost           -> ADRIFT                         -> ADRIFT
+    hello, document there                      -> SENT          -> SENT     (sent again if
+    hello, tab gone                            ends LOST        ends LOST    not known there)
+    hello, document missing                    -> AWAITED       -> AWAITED
+    document comes back                                         -> SENT     (the same)
+    1 s after the hello                                         ends LOST
+    progress, new seq         idle timer moves, acknowledged, in every state
+    result, error             ends, acknowledged as settled, in every state
+    tool.lost                 ends LOST
+    cancel                    ends CANCELLED; the page is told when the link is up
+    idle or ceiling timer     ends TIMED_OUT; the page is told when the link is up
+
+Whoever cannot be told now is told at the next hello, where its document names the call.
+A call ends exactly once: it leaves `_pending`, and a message about a call that is not
+there is dropped, counted, and acknowledged as settled so that the relay lets go of it.
+
+Both timers live in one heap of lower bounds. Progress moves a deadline later without
+touching the heap; when a bound comes due the true deadline is worked out, and if that lies
+ahead it goes back in. So a report costs O(1), however many calls are pending.
+"""
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, Literal
+
+from opentabs_py.core import failures
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import (
+    AckParams,
+    CancelParams,
+    DispatchParams,
+    DocumentState,
+    ToExtension,
+    ToolAck,
+    ToolCancel,
+    ToolDispatch,
+    ToolErrored,
+    ToolLost,
+    ToolProgress,
+    ToolResult,
+)
+from opentabs_py.errors import CallError
+
+RETURN_GRACE = 1.0  # s; a document reconnects within 0.2 s of a worker's death, 1.7 s at worst
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long a call may take, in seconds.
+
+    Attributes:
+        idle: Silence that ends a call; every progress report starts it anew.
+        ceiling: The longest a call may take, whatever it reports.
+    """
+
+    idle: float = 30.0
+    ceiling: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """One call of a tool in one document."""
+
+    call_id: str
+    document_id: str
+    tab_id: int
+    plugin: str
+    tool: str
+    arguments: Mapping[str, Any]
+    limits: Limits = Limits()
+    trace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """A running call reported; in order, each report once."""
+
+    call_id: str
+    reports: Sequence[ProgressReport]
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """A call ended with a value."""
+
+    call_id: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A call ended without a value."""
+
+    call_id: str
+    error: CallError
+
+
+Event = Progressed | Succeeded | Failed
+
+
+@dataclass(slots=True)
+class Counters:
+    """What went by without effect, for diagnosis."""
+
+    stray: int = 0
+    duplicate_reports: int = 0
+    dropped_reports: int = 0
+    redispatched: int = 0
+
+
+class _State(Enum):
+    SENT = auto()
+    ADRIFT = auto()
+    AWAITED = auto()
+
+
+@dataclass(slots=True)
+class _Call:
+    request: CallRequest
+    started: float
+    heard: float  # when the idle timer last started anew
+    state: _State
+    seq: int = -1
+    reports: int = 0
+    lost_at: float | None = None  # set while AWAITED
+
+    @property
+    def ceiling_at(self) -> float:
+        return self.started + self.request.limits.ceiling
+
+    @property
+    def idle_at(self) -> float:
+        return self.heard + self.request.limits.idle
+
+    def deadline(self) -> float:
+        ends = min(self.idle_at, self.ceiling_at)
+        return ends if self.lost_at is None else min(ends, self.lost_at)
+
+
+@dataclass(slots=True)
+class Dispatch:
+    """The pending calls of one browser. Feed it inputs, then take its outputs.
+
+    Times are seconds on any steady clock; they never need to be exact, only in order.
+    """
+
+    counters: Counters = field(default_factory=Counters)
+    _connected: bool = False
+    _pending: dict[str, _Call] = field(default_factory=dict[str, _Call])
+    _timers: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
+    _seen: set[str] = field(default_factory=set[str])  # documents of this connection
+    _messages: list[ToExtension] = field(default_factory=list[ToExtension])
+    _events: list[Event] = field(default_factory=list[Event])
+
+    # --- outputs ---
+
+    def take_messages(self) -> list[ToExtension]:
+        """Give what is to be sent, once."""
+        messages, self._messages = self._messages, []
+        return messages
+
+    def take_events(self) -> list[Event]:
+        """Give what happened, once."""
+        events, self._events = self._events, []
+        return events
+
+    def next_deadline(self) -> float | None:
+        """Give a time at or before which `handle_timer` has nothing to do; None for never."""
+        return self._timers[0][0] if self._timers else None
+
+    @property
+    def pending(self) -> int:
+        """How many calls have not ended."""
+        return len(self._pending)
+
+    # --- inputs ---
+
+    def call(self, request: CallRequest, now: float) -> None:
+        """Start a call. Its timers start here, link or no link."""
+        state = _State.SENT if self._connected else _State.ADRIFT
+        call = _Call(request, started=now, heard=now, state=state)
+        self._pending[request.call_id] = call
+        self._set_timer(call)
+        if self._connected:
+            self._send(call)
+
+    def cancel(self, call_id: str, reason: str) -> None:
+        """End a call because nobody waits for it any more; unknown ids are ignored."""
+        call = self._pending.get(call_id)
+        if call is not None:
+            self._fail(call, failures.cancelled(reason), tell=reason)
+
+    def receive(
+        self, message: ToolProgress | ToolResult | ToolErrored | ToolLost, now: float
+    ) -> None:
+        """Take what the extension says about a call."""
+        call = self._pending.get(message.params.call_id)
+        match message:
+            case ToolProgress(params=params):
+                if call is None:
+                    self.counters.stray += 1
+                    return
+                self._progress(call, params.reports, params.dropped, now)
+            case ToolResult(params=params):
+                self._ack(params.document_id, params.call_id, params.seq, settled=True)
+                if call is None:
+                    self.counters.stray += 1
+                    return
+                self._end(call, Succeeded(params.call_id, params.value))
+            case ToolErrored(params=params):
+                self._ack(params.document_id, params.call_id, params.seq, settled=True)
+                if call is None:
+                    self.counters.stray += 1
+                    return
+                self._end(call, Failed(params.call_id, failures.from_wire(params.error)))
+            case ToolLost(params=params):
+                if call is None:
+                    self.counters.stray += 1
+                    return
+                self._fail(call, failures.lost(params.reason))
+
+    def connection_lost(self) -> None:
+        """The link is down; calls stay pending and their timers run."""
+        self._connected = False
+        for call in self._pending.values():
+            call.state, call.lost_at = _State.ADRIFT, None
+
+    def connection_resumed(
+        self, documents: Sequence[DocumentState], tab_ids: Sequence[int], now: float
+    ) -> None:
+        """The extension said hello: match what it still knows with what is pending."""
+        self._connected = True
+        self._seen.clear()
+        self.documents_changed(documents)
+        tabs = set(tab_ids)
+        for call in list(self._pending.values()):
+            if call.request.document_id in self._seen:
+                continue
+            if call.request.tab_id not in tabs:
+                self._fail(call, failures.lost("tab_closed"))
+            else:
+                call.state, call.lost_at = _State.AWAITED, now + RETURN_GRACE
+                self._set_timer(call)
+
+    def documents_changed(self, documents: Sequence[DocumentState]) -> None:
+        """Take the documents there are; those not seen on this connection are matched."""
+        fresh = {d.document_id: d for d in documents if d.document_id not in self._seen}
+        if not fresh:
+            return
+        self._seen.update(fresh)
+        for document in fresh.values():
+            for call_id in document.calls:
+                if call_id not in self._pending:
+                    self._tell(document.document_id, call_id, "nobody waits for this call any more")
+        for call in self._pending.values():
+            document = fresh.get(call.request.document_id)
+            if document is None:
+                continue
+            call.state, call.lost_at = _State.SENT, None
+            if call.request.call_id not in document.calls:
+                self.counters.redispatched += 1
+                self._send(call)
+
+    def handle_timer(self, now: float) -> None:
+        """End every call whose time is up."""
+        while self._timers and self._timers[0][0] <= now:
+            _, call_id = heapq.heappop(self._timers)
+            call = self._pending.get(call_id)
+            if call is None:
+                continue
+            if call.deadline() > now:
+                self._set_timer(call)
+            elif call.lost_at is not None and call.lost_at <= min(call.idle_at, call.ceiling_at):
+                self._fail(call, failures.lost("navigated"))
+            else:
+                self._time_out(call)
+
+    # --- inside ---
+
+    def _progress(
+        self, call: _Call, reports: Sequence[ProgressReport], dropped: int, now: float
+    ) -> None:
+        fresh = [report for report in reports if report.seq > call.seq]
+        self.counters.duplicate_reports += len(reports) - len(fresh)
+        self.counters.dropped_reports += dropped
+        if fresh:
+            call.seq = fresh[-1].seq
+            call.reports += len(fresh)
+            call.heard = now
+            self._events.append(Progressed(call.request.call_id, fresh))
+        self._ack(call.request.document_id, call.request.call_id, max(call.seq, 0))
+
+    def _time_out(self, call: _Call) -> None:
+        which: Literal["idle", "ceiling"]
+        which = "idle" if call.idle_at < call.ceiling_at else "ceiling"
+        error = failures.timed_out(
+            which,
+            limits=(call.request.limits.idle, call.request.limits.ceiling),
+            reports=call.reports,
+            last_report=call.heard - call.started,
+            connected=call.state is _State.SENT,
+        )
+        self._fail(call, error, tell=str(error))
+
+    def _fail(self, call: _Call, error: CallError, *, tell: str | None = None) -> None:
+        if tell is not None and self._connected:
+            self._tell(call.request.document_id, call.request.call_id, tell)
+        self._end(call, Failed(call.request.call_id, error))
+
+    def _end(self, call: _Call, event: Succeeded | Failed) -> None:
+        del self._pending[call.request.call_id]
+        self._events.append(event)
+
+    def _set_timer(self, call: _Call) -> None:
+        heapq.heappush(self._timers, (call.deadline(), call.request.call_id))
+
+    def _send(self, call: _Call) -> None:
+        request = call.request
+        params = DispatchParams(
+            document_id=request.document_id,
+            call_id=request.call_id,
+            plugin=request.plugin,
+            tool=request.tool,
+            input=dict(request.arguments),
+            trace=request.trace,
+        )
+        self._messages.append(ToolDispatch(params=params))
+
+    def _ack(self, document_id: str, call_id: str, seq: int, *, settled: bool = False) -> None:
+        params = AckParams(document_id=document_id, call_id=call_id, seq=seq, settled=settled)
+        self._messages.append(ToolAck(params=params))
+
+    def _tell(self, document_id: str, call_id: str, reason: str) -> None:
+        params = CancelParams(document_id=document_id, call_id=call_id, reason=reason)
+        self._messages.append(ToolCancel(params=params))

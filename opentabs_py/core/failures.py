@@ -1,0 +1,175 @@
+"""The errors a call can end with, each with its code and a sentence of what to do.
+
+The codes are part of the public interface; `docs/architecture.md` lists them.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from opentabs_py.core.protocol import WireError
+from opentabs_py.errors import (
+    CallError,
+    CallRefusedError,
+    CallTimeoutError,
+    ChainError,
+    ErrorDetail,
+    ToolFailedError,
+)
+
+MAY_HAVE_RUN = "The tool may have run: check before you call again."
+
+# Codes of a page that could not take or answer the call, set by the relay and the runtime.
+_CHAIN_CODES = frozenset({"PAGE_UNREACHABLE", "PLUGIN_NOT_LOADED"})
+
+_LOST = {
+    "tab_closed": ("TAB_CLOSED", f"The tab was closed during the call. {MAY_HAVE_RUN}"),
+    "navigated": ("PAGE_NAVIGATED", f"The page was left or reloaded mid-call. {MAY_HAVE_RUN}"),
+    "crashed": ("PAGE_CRASHED", f"The page crashed during the call. {MAY_HAVE_RUN}"),
+    "not_delivered": (
+        "PAGE_NAVIGATED",
+        "The page was left before the call reached it, so the tool did not run. Call again.",
+    ),
+}
+
+
+def from_wire(error: WireError) -> CallError:
+    """Give the error a page sent, fields whole."""
+    detail = ErrorDetail(
+        code=error.code,
+        message=error.message,
+        category=error.category,
+        retryable=error.retryable,
+        retry_after_ms=error.retry_after_ms,
+    )
+    return ChainError(detail) if error.code in _CHAIN_CODES else ToolFailedError(detail)
+
+
+def lost(reason: Literal["tab_closed", "navigated", "crashed", "not_delivered"]) -> ChainError:
+    """The call's document is gone."""
+    code, message = _LOST[reason]
+    return ChainError(
+        ErrorDetail(code, message, category="lost", retryable=reason == "not_delivered")
+    )
+
+
+def cancelled(reason: str) -> CallError:
+    """Nobody waits for the call any more."""
+    return CallError(ErrorDetail("CANCELLED", f"The call was cancelled: {reason}."))
+
+
+def timed_out(
+    which: Literal["idle", "ceiling"],
+    *,
+    limits: tuple[float, float],
+    reports: int,
+    last_report: float,
+    connected: bool,
+) -> CallTimeoutError:
+    """A timer ended the call. `limits` is (idle, ceiling); `last_report` is since the start."""
+    idle, ceiling = limits
+    if reports:
+        heard = f"{reports} progress reports came, the last {last_report:.1f} s after the start"
+    else:
+        heard = "no progress report came"
+    reached = "it was sent to the page" if connected else "the extension is not connected"
+    if which == "idle":
+        code = "TIMEOUT_IDLE"
+        what = f"Timed out (idle): no sign of life for {idle:g} s"
+        advice = "Have the tool call reportProgress() more often, or raise the idle timeout"
+    else:
+        code = "TIMEOUT_CEILING"
+        what = f"Timed out (ceiling): a call may take {ceiling:g} s, whatever it reports"
+        advice = "Have the tool do less per call, or raise the ceiling"
+    message = f"{what}; {heard}; {reached}. The tool was told to stop. {advice}."
+    detail = ErrorDetail(code, message, category="timeout", retryable=True)
+    return CallTimeoutError(detail, which=which)
+
+
+def not_connected() -> ChainError:
+    """No extension is connected."""
+    return ChainError(
+        ErrorDetail(
+            "EXTENSION_NOT_CONNECTED",
+            "The browser extension is not connected. Start the browser, or run "
+            "`opentabs doctor` to see which hop is broken.",
+            category="connection",
+            retryable=True,
+        )
+    )
+
+
+def no_tab(plugin: str, patterns: Sequence[str]) -> ChainError:
+    """No open tab serves the plugin."""
+    where = " or ".join(patterns) or "its site"
+    return ChainError(
+        ErrorDetail(
+            "TAB_NOT_FOUND",
+            f"No tab is open that the plugin {plugin!r} works in. Open {where}, sign in if "
+            "need be, and call again.",
+            category="tab",
+            retryable=True,
+        )
+    )
+
+
+def wrong_tab(plugin: str, tab_id: int, tabs: Sequence[int]) -> ChainError:
+    """The tab that the caller named does not serve the plugin."""
+    have = f"Its tabs: {', '.join(map(str, tabs))}." if tabs else "It has no tab open."
+    return ChainError(
+        ErrorDetail(
+            "TAB_NOT_FOUND",
+            f"Tab {tab_id} is not one that the plugin {plugin!r} works in. {have} Leave out "
+            "tabId to take the active one.",
+            category="tab",
+        )
+    )
+
+
+def not_ready(plugin: str, url: str, reason: str | None) -> ChainError:
+    """The tab is there but the plugin cannot work in it yet."""
+    return ChainError(
+        ErrorDetail(
+            "TAB_NOT_READY",
+            f"The plugin {plugin!r} is not ready in {url}: {reason or 'isReady() is not true'}. "
+            "Wait for the page to load or sign in there, then call again.",
+            category="tab",
+            retryable=True,
+        )
+    )
+
+
+def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:
+    """No tool has that name."""
+    hint = f"Did you mean {' or '.join(near)}?" if near else "List the tools to see their names."
+    return CallRefusedError(ErrorDetail("UNKNOWN_TOOL", f"There is no tool {name!r}. {hint}"))
+
+
+def invalid_arguments(tool: str, faults: Sequence[tuple[str, str]]) -> CallRefusedError:
+    """Arguments that break the tool's input schema; a fault is (path, rule)."""
+    lines = "; ".join(f"at {path or 'the top'}: {rule}" for path, rule in faults)
+    return CallRefusedError(
+        ErrorDetail(
+            "INVALID_ARGUMENTS",
+            f"The arguments of {tool} break its schema: {lines}. Correct them and call again.",
+            category="validation",
+        )
+    )
+
+
+def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
+    """The arguments are longer than a message may be."""
+    return CallRefusedError(
+        ErrorDetail(
+            "INPUT_TOO_LARGE",
+            f"The arguments of {tool} take {size:,} bytes as JSON; {limit:,} is the limit. "
+            "Send less at once, or raise the message limit.",
+            category="validation",
+        )
+    )
+
+
+def internal(tool: str) -> CallError:
+    """A fault of ours; its text stays in our log."""
+    return CallError(
+        ErrorDetail("INTERNAL_ERROR", f"{tool} failed inside the server; its log says why.")
+    )

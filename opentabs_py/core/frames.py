@@ -1,0 +1,83 @@
+"""Long messages in short frames.
+
+A message longer than `CHUNK` characters would hold up everything behind it, and Chrome's
+Port refuses more than 64 MiB. It travels as several text frames, each
+
+    ~ DOCUMENT_ID STREAM MARK PART
+
+with no spaces between: a tilde, the 32 hex digits of the document it is from or for, 8 hex
+digits that tell one long message of that document from another, `+` (more follows) or `.`
+(this is the last), and a part of the message's text. No JSON text begins with a tilde.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from opentabs_py.errors import ProtocolError
+
+CHUNK = 256 * 1024  # characters; 256 KiB parts carried 16 MiB over a Port best
+WHOLE = 1024 * 1024  # characters; up to here a message goes as one frame
+_HEADER = 42
+
+
+def split(text: str, document_id: str, stream: int) -> Iterator[str]:
+    """Cut a message into frames; a short one is its own frame."""
+    if len(text) <= WHOLE:
+        yield text
+        return
+    head = f"~{document_id}{stream & 0xFFFFFFFF:08x}"
+    last = (len(text) - 1) // CHUNK * CHUNK
+    for start in range(0, last, CHUNK):
+        yield f"{head}+{text[start : start + CHUNK]}"
+    yield f"{head}.{text[last:]}"
+
+
+class Assembler:
+    """Joins the frames of one connection; make a new one for a new connection.
+
+    Args:
+        limit: The longest message taken, in characters.
+        streams: How many unfinished messages may be open at once.
+    """
+
+    def __init__(self, *, limit: int, streams: int = 256) -> None:
+        self._limit = limit
+        self._streams = streams
+        self._open: dict[str, _Partial] = {}
+        self._refused: set[str] = set()
+
+    def feed(self, frame: str) -> str | None:
+        """Take a frame; give the message it completes, if any.
+
+        Raises:
+            ProtocolError: The frame is malformed, or its message is over the limit. That
+                message is given up; the others go on.
+        """
+        if not frame.startswith("~"):
+            if len(frame) > self._limit:
+                raise ProtocolError(f"a message of {len(frame)} characters is over the limit")
+            return frame
+        if len(frame) < _HEADER or frame[_HEADER - 1] not in "+.":
+            raise ProtocolError("a chunk's header is malformed")
+        key, last, part = frame[1 : _HEADER - 1], frame[_HEADER - 1] == ".", frame[_HEADER:]
+        if key in self._refused:
+            if last:
+                self._refused.discard(key)
+            return None
+        message = self._open.setdefault(key, _Partial())
+        message.parts.append(part)
+        message.size += len(part)
+        if message.size > self._limit or len(self._open) > self._streams:
+            del self._open[key]
+            if not last:
+                self._refused.add(key)
+            raise ProtocolError(f"a chunked message is over the limit of {self._limit} characters")
+        if not last:
+            return None
+        return "".join(self._open.pop(key).parts)
+
+
+@dataclass(slots=True)
+class _Partial:
+    parts: list[str] = field(default_factory=list)
+    size: int = 0

@@ -1,0 +1,534 @@
+"""A plugin's manifest, and what is wrong with it.
+
+A built plugin describes itself in two files: `package.json`, whose `opentabs` member
+says which pages it is for, and `dist/tools.json`, which lists its tools. Both come from
+other people's builds: members unknown here are left alone, and whatever is wrong is
+said in one error, all of it, so that an author repairs a plugin in one go.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Never, TypeVar
+from urllib.parse import unquote
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
+
+from opentabs_py.core.match import parse as parse_match_pattern
+from opentabs_py.errors import PluginError
+
+JsonObject = dict[str, JsonValue]
+
+TAB_ID: Final = "tabId"
+RESERVED_IDS: Final = frozenset(
+    {"system", "browser", "opentabs", "extension", "config", "plugin", "tool", "mcp"}
+)
+
+_PACKAGE: Final = re.compile(r"(?:@(?P<scope>[^/]+)/)?opentabs-plugin-(?P<name>[^/]+)")
+_HOUSE_SCOPE: Final = "opentabs-dev"  # its plugins go by their bare name
+_PLUGIN_ID: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_TOOL_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_RELATIVE_FILE: Final = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)*")  # no step may begin with a dot
+_PACKAGE_FILE: Final = "package.json"
+_TOOLS_FILE: Final = "dist/tools.json"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginTool:
+    """A tool as its plugin describes it.
+
+    Attributes:
+        name: Its name within the plugin, as in `send_message`.
+        display_name: Its name for people.
+        description: What it does, for agents.
+        summary: The same in a few words, for people.
+        icon: The name of its icon.
+        group: The heading it is listed under.
+        input_schema: JSON Schema of its arguments; `type` at the root is `object`.
+        output_schema: JSON Schema of its value, of any type.
+        annotations: MCP's hints (`readOnlyHint`, ...), unchecked.
+    """
+
+    name: str
+    display_name: str
+    description: str
+    summary: str | None
+    icon: str
+    group: str | None
+    input_schema: JsonObject
+    output_schema: JsonObject | None
+    annotations: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class PluginManifest:
+    """What a plugin says about itself, checked.
+
+    Attributes:
+        name: The plugin's id: what its adapter registers as, and its tools' prefix.
+        version: As in `package.json`.
+        display_name: Its name for people.
+        description: What it is for.
+        url_patterns: Match patterns of its pages; empty when a setting gives the URL.
+        exclude_patterns: Match patterns of pages that are none of its own after all.
+        homepage: Where to send a person who has no such page open.
+        config_schema: Its settings: the description of each by its key.
+        tools: In the order of the file; names are unique.
+        pre_script_file: A script to run before the page's own, relative to `dist/`.
+    """
+
+    name: str
+    version: str
+    display_name: str
+    description: str
+    url_patterns: tuple[str, ...]
+    exclude_patterns: tuple[str, ...]
+    homepage: str | None
+    config_schema: dict[str, JsonObject]
+    tools: tuple[PluginTool, ...]
+    pre_script_file: str | None
+
+
+def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginManifest:
+    """Read a built plugin's two files, given their contents.
+
+    Raises:
+        PluginError: Something is wrong; the text has a line for each fault, with the
+            file, the path of the member, why, and what to write instead.
+    """
+    package_raw, faults = _load(package_json)
+    tools_raw, tools_faults = _load(tools_json)
+    package = _validate(_PackageFile, package_raw, faults)
+    tools_file: JsonValue = tools_raw
+    root = 0
+    if isinstance(tools_raw, list):  # as old builds write it
+        tools_file = {"tools": tools_raw}
+        root = 1
+    tools = _validate(_ToolsFile, tools_file, tools_faults)
+    faults += _pattern_faults(package_raw, tools_file)
+    tools_faults += _duplicate_faults(tools_file)
+    if package is None or tools is None or faults or tools_faults:
+        lines = [f"{_PACKAGE_FILE}: {fault.text()}" for fault in faults]
+        lines += [f"{_TOOLS_FILE}: {fault.text(root=root)}" for fault in tools_faults]
+        raise PluginError(_error_text(lines))
+    about = package.opentabs
+    return PluginManifest(
+        name=plugin_id(package.name),
+        version=package.version,
+        display_name=about.display_name,
+        description=about.description,
+        url_patterns=tuple(about.url_patterns),
+        exclude_patterns=tuple(about.exclude_patterns or ()),
+        homepage=about.homepage,
+        config_schema=about.config_schema or tools.config_schema or {},
+        tools=tuple(_tool(tool) for tool in tools.tools),
+        pre_script_file=tools.pre_script_file,
+    )
+
+
+def plugin_id(package_name: str) -> str:
+    """Give the id of a plugin by the name of its package.
+
+    Raises:
+        ValueError: The name is not a plugin's, or its id is reserved.
+    """
+    found = _PACKAGE.fullmatch(package_name)
+    if found is None:
+        raise ValueError(
+            f"{package_name!r} is not the name of a plugin; "
+            "write 'opentabs-plugin-<name>' or '@<scope>/opentabs-plugin-<name>'"
+        )
+    scope: str | None = found["scope"]
+    name: str = found["name"]
+    plugin = name if scope in (None, _HOUSE_SCOPE) else f"{scope}-{name}"
+    if not _PLUGIN_ID.fullmatch(plugin):
+        raise ValueError(
+            f"{package_name!r} would make the plugin's id {plugin!r}; "
+            "use lower-case letters, digits and single '-' between them"
+        )
+    if plugin in RESERVED_IDS:
+        raise ValueError(f"the plugin id {plugin!r} is reserved; choose another name")
+    return plugin
+
+
+def mcp_name(plugin: str, tool: str) -> str:
+    """Give the name under which MCP clients see a plugin's tool."""
+    return f"{plugin.replace('-', '_')}_{tool}"
+
+
+def find_name_clashes(manifests: Iterable[PluginManifest]) -> dict[str, list[tuple[str, str]]]:
+    """Find the MCP names that more than one tool would get, with `(plugin, tool)` of each."""
+    owners: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for manifest in manifests:
+        for tool in manifest.tools:
+            owners[mcp_name(manifest.name, tool.name)].append((manifest.name, tool.name))
+    return {name: tools for name, tools in owners.items() if len(tools) > 1}
+
+
+def input_schema_with_tab(tool: PluginTool) -> JsonObject:
+    """Give a tool's input schema with the optional `tabId` that every page tool takes."""
+    properties = tool.input_schema.get("properties", {})
+    assert isinstance(properties, dict)  # checked when the manifest was read
+    tab: JsonObject = {
+        "type": "integer",
+        "description": (
+            "Which browser tab to use; from the tab list in an error or the tools' answer. "
+            "Default: the active one."
+        ),
+    }
+    return {**tool.input_schema, "properties": {**properties, TAB_ID: tab}}
+
+
+def split_tab_id(arguments: Mapping[str, JsonValue]) -> tuple[int | None, JsonObject]:
+    """Take `tabId` out of a call's arguments; give it and the arguments without it.
+
+    Raises:
+        ValueError: It is not an integer.
+    """
+    rest = dict(arguments)
+    if TAB_ID not in rest:
+        return None, rest
+    tab = rest.pop(TAB_ID)
+    if isinstance(tab, float) and tab.is_integer():
+        tab = int(tab)  # JSON Schema takes 7.0 for an integer, and some clients write it so
+    if isinstance(tab, int) and not isinstance(tab, bool):
+        return tab, rest
+    raise ValueError(
+        f"{TAB_ID} is {_show(tab)}, which is not an integer; "
+        "give the number of a tab, or leave it out for the active one"
+    )
+
+
+# --- single values ----------------------------------------------------------------
+
+
+def _plugin_package(name: str) -> str:
+    plugin_id(name)
+    return name
+
+
+def _match_pattern(pattern: str) -> str:
+    parse_match_pattern(pattern)
+    return pattern
+
+
+def _tool_name(name: str) -> str:
+    if not _TOOL_NAME.fullmatch(name):
+        raise ValueError(
+            f"{name!r} is not a tool's name; write lower-case words joined by '_', "
+            "beginning with a letter, as in 'send_message'"
+        )
+    return name
+
+
+def _file_in_dist(path: str) -> str:
+    inside = path.removeprefix("dist/")
+    if not _RELATIVE_FILE.fullmatch(inside):
+        raise ValueError(
+            f"{path!r} is not a file in the plugin's dist directory; "
+            "write its name, as in 'pre-script.iife.js'"
+        )
+    return inside
+
+
+def _any_schema(schema: JsonObject | None) -> JsonObject | None:
+    """Refuse what is no JSON Schema, or one that could not be applied to a value."""
+    if schema is None:
+        return None
+    try:
+        _validator_of(schema).check_schema(schema)
+    except SchemaError as error:
+        where = _path_text(error.absolute_path) or "its root"
+        raise ValueError(
+            f"is no JSON Schema at {where}: {_shorten(error.message)}; correct it there"
+        ) from None
+    except RecursionError:
+        raise ValueError("is nested too deeply; write its parts into $defs and $ref them") from None
+    for reference in _references(schema):
+        # The validator would fetch a remote one while a call waits, and fail on a missing one.
+        if not reference.startswith("#"):
+            raise ValueError(
+                f"refers to {reference!r} outside itself; copy what that says into its $defs"
+            )
+        if not _is_held(schema, unquote(reference[1:])):
+            raise ValueError(f"refers to {reference!r}, which it does not hold; add it there")
+    return schema
+
+
+def _arguments_schema(schema: JsonObject) -> JsonObject:
+    _any_schema(schema)
+    if schema.get("type") != "object":
+        raise ValueError(
+            f"has the root type {_show(schema.get('type'))}, but a tool's arguments are named; "
+            'write "type": "object"'
+        )
+    properties = schema.get("properties")
+    if isinstance(properties, dict) and TAB_ID in properties:
+        raise ValueError(
+            f"has a property {TAB_ID!r}, which is added to every tool to choose the browser tab; "
+            "use another name"
+        )
+    return schema
+
+
+def _validator_of(schema: JsonObject) -> type[Validator]:
+    dialect = schema.get("$schema")
+    if not isinstance(dialect, str):
+        return Draft202012Validator  # the default of MCP; its meta-schema refuses what is no text
+    return validator_for(schema, default=Draft202012Validator)
+
+
+def _references(schema: JsonObject) -> Iterator[str]:
+    for part in _objects(schema):
+        for keyword in ("$ref", "$dynamicRef"):
+            reference = part.get(keyword)
+            if isinstance(reference, str):
+                yield reference
+
+
+def _is_held(schema: JsonObject, fragment: str) -> bool:
+    if fragment and not fragment.startswith("/"):
+        return any(
+            fragment in (o.get("$anchor"), o.get("$dynamicAnchor")) for o in _objects(schema)
+        )
+    part: JsonValue = schema
+    for step in fragment.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(part, dict) and key in part:
+            part = part[key]
+        elif isinstance(part, list) and key.isdecimal() and int(key) < len(part):
+            part = part[int(key)]
+        else:
+            return False
+    return True
+
+
+def _objects(value: JsonValue) -> Iterator[JsonObject]:
+    """Give every object within a JSON value, however deep."""
+    left = [value]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            yield part
+            left += part.values()
+        elif isinstance(part, list):
+            left += part
+
+
+# --- the files --------------------------------------------------------------------
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore", alias_generator=to_camel)
+
+
+_Text = Annotated[str, Field(min_length=1)]
+_Patterns = list[Annotated[str, AfterValidator(_match_pattern)]]
+_Object = dict[str, Any]  # it was JSON, so it holds JSON; pydantic need not walk it again
+_Settings = dict[str, _Object]
+
+
+class _About(_File):
+    display_name: _Text
+    description: _Text
+    url_patterns: _Patterns
+    exclude_patterns: _Patterns | None = None
+    homepage: str | None = None
+    config_schema: _Settings | None = None
+
+
+class _PackageFile(_File):
+    name: Annotated[str, AfterValidator(_plugin_package)]
+    version: _Text
+    opentabs: _About
+
+
+class _Tool(_File):
+    name: Annotated[str, AfterValidator(_tool_name)]
+    display_name: _Text
+    description: _Text
+    summary: str | None = None
+    icon: str | None = None
+    group: str | None = None
+    input_schema: Annotated[_Object, AfterValidator(_arguments_schema), Field(alias="input_schema")]
+    output_schema: Annotated[
+        _Object | None, AfterValidator(_any_schema), Field(alias="output_schema")
+    ] = None
+    annotations: _Object | None = None
+
+
+class _ToolsFile(_File):
+    tools: list[_Tool]
+    config_schema: _Settings | None = None
+    pre_script_file: Annotated[str, AfterValidator(_file_in_dist)] | None = None
+
+
+def _tool(tool: _Tool) -> PluginTool:
+    return PluginTool(
+        name=tool.name,
+        display_name=tool.display_name,
+        description=tool.description,
+        summary=tool.summary,
+        icon=tool.icon or "wrench",
+        group=tool.group,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=tool.annotations,
+    )
+
+
+# --- the faults -------------------------------------------------------------------
+
+_Path = tuple[int | str, ...]
+
+_WHAT_TO_WRITE: Final[Mapping[str, str]] = {
+    "": "build the plugin again",
+    "name": 'write the package\'s name, as in "opentabs-plugin-chat"',
+    "version": 'write the plugin\'s version, as in "1.0.0"',
+    "opentabs": "write an object with displayName, description and urlPatterns",
+    "opentabs.displayName": 'write the name that people see, as in "Chat"',
+    "opentabs.description": "write a sentence that says what the plugin is for",
+    "opentabs.urlPatterns": 'write the pages it is for, as in ["*://*.example.com/*"]',
+    "opentabs.urlPatterns[]": 'write a match pattern, as in "*://*.example.com/*"',
+    "opentabs.excludePatterns": 'write a list, as in ["*://status.example.com/*"], or leave it out',
+    "opentabs.excludePatterns[]": 'write a match pattern, as in "*://status.example.com/*"',
+    "opentabs.homepage": "write the address of a page, or leave it out",
+    "opentabs.configSchema": 'write an object, as in {"site": {"type": "url"}}, or leave it out',
+    "tools": "write the list of the plugin's tools",
+    "tools[]": "write an object with name, displayName, description and input_schema",
+    "tools[].name": 'write lower-case words joined by "_", as in "send_message"',
+    "tools[].displayName": 'write the name that people see, as in "Send message"',
+    "tools[].description": "write what the tool does, for the agent that chooses it",
+    "tools[].input_schema": 'write a JSON Schema such as {"type": "object", "properties": {}}',
+    "tools[].output_schema": "write a JSON Schema, or leave it out",
+    "tools[].annotations": 'write an object such as {"readOnlyHint": true}, or leave it out',
+    "preScriptFile": 'write the name of a file in dist, as in "pre-script.iife.js"',
+}
+_EXPECTED: Final[Mapping[str, str]] = {
+    "string_type": "a string",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    path: _Path
+    why: str
+
+    def text(self, *, root: int = 0) -> str:
+        """Give the fault behind its path, of which the first `root` steps are not in the file."""
+        path = _path_text(self.path[root:])
+        return f"{path}: {self.why}" if path else self.why
+
+
+_AnyFile = TypeVar("_AnyFile", bound=_File)
+
+
+def _load(text: str | bytes) -> tuple[JsonValue, list[_Fault]]:
+    try:
+        value: JsonValue = json.loads(text, parse_constant=_refuse_constant)
+        json.dumps(value, ensure_ascii=False).encode()  # what cannot be written cannot be sent on
+    except RecursionError:
+        why = "nested too deeply"
+    except ValueError as error:  # of JSON, of its encoding, or of a number in it
+        why = str(error)
+    else:
+        return value, []
+    return None, [_Fault((), f"is not JSON: {why}; build the plugin again")]
+
+
+def _refuse_constant(constant: str) -> Never:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def _validate(model: type[_AnyFile], value: JsonValue, faults: list[_Fault]) -> _AnyFile | None:
+    """Give the file, or add to the faults what is wrong with it."""
+    if faults:
+        return None
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        faults += [_fault(details) for details in error.errors()]
+        return None
+
+
+def _fault(details: ErrorDetails) -> _Fault:
+    path = details["loc"]
+    kind = details["type"]
+    if kind == "value_error":
+        return _Fault(path, details["msg"].removeprefix("Value error, "))
+    if kind == "missing":
+        why = "is missing"
+    elif kind == "string_too_short":
+        why = "is empty"
+    else:
+        expected = _EXPECTED.get(kind, "what belongs here")
+        why = f"is {_show(details['input'])}, not {expected}"
+    what = _WHAT_TO_WRITE.get(re.sub(r"\d+", "", _path_text(path)), "correct it or leave it out")
+    return _Fault(path, f"{why}; {what}")
+
+
+def _pattern_faults(package: JsonValue, tools: JsonValue) -> Iterator[_Fault]:
+    about = package.get("opentabs") if isinstance(package, dict) else None
+    if not isinstance(about, dict) or about.get("urlPatterns") != []:
+        return
+    settings = [
+        about.get("configSchema"),
+        tools.get("configSchema") if isinstance(tools, dict) else None,
+    ]
+    if not any(_asks_for_url(schema) for schema in settings):
+        yield _Fault(
+            ("opentabs", "urlPatterns"),
+            'is empty; write the pages the plugin is for, as in ["*://*.example.com/*"], '
+            'or give configSchema a required setting of type "url"',
+        )
+
+
+def _asks_for_url(settings: JsonValue) -> bool:
+    return isinstance(settings, dict) and any(
+        isinstance(setting, dict)
+        and setting.get("type") == "url"
+        and setting.get("required") is True
+        for setting in settings.values()
+    )
+
+
+def _duplicate_faults(tools: JsonValue) -> Iterator[_Fault]:
+    listed = tools.get("tools") if isinstance(tools, dict) else None
+    first: dict[str, int] = {}
+    for index, tool in enumerate(listed if isinstance(listed, list) else []):
+        name = tool.get("name") if isinstance(tool, dict) else None
+        if isinstance(name, str) and first.setdefault(name, index) != index:
+            yield _Fault(
+                ("tools", index, "name"),
+                f"{name!r} is the name of tool {first[name]} already; give each its own",
+            )
+
+
+def _error_text(lines: Sequence[str]) -> str:
+    faults = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
+    return "\n  ".join([f"The plugin cannot be used; it has {faults}:", *lines])
+
+
+def _path_text(path: Iterable[int | str]) -> str:
+    """Write a path as JavaScript does: `tools[3].input_schema`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
+def _show(value: object) -> str:
+    return _shorten(json.dumps(value, ensure_ascii=False))
+
+
+def _shorten(text: str, limit: int = 120) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

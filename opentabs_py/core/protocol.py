@@ -1,0 +1,450 @@
+"""The wire between server and extension: JSON-RPC 2.0 over one WebSocket.
+
+Every message is a model here. `extension/protocol.js` (types and checks) and the
+tables of `docs/protocol.md` are generated from this file by `make generate`.
+
+Models are strict, frozen and forbid unknown fields: pydantic's lax mode would take
+`true` and `"1"` for numbers. Times are milliseconds since the epoch on the sender's
+clock. A message too long for one frame travels in chunks, see `core/frames.py`.
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
+
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.errors import ProtocolError
+
+PROTOCOL_VERSION = 1
+MAX_SAFE_INTEGER = 2**53 - 1
+
+# WebSocket close codes of the private range, each with a reason a person can act on.
+CLOSE_BAD_VERSION = 4001
+CLOSE_REPLACED = 4002
+CLOSE_PROTOCOL = 4003
+
+CallId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+DocumentId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+Text = Annotated[str, StringConstraints(max_length=8192)]
+Integer = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER)]
+Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Method = Annotated[str, StringConstraints(max_length=256)]
+Stamps = Annotated[dict[Name, Time], Field(max_length=16)]
+
+
+class Model(BaseModel):
+    """Base of everything on the wire."""
+
+    model_config = ConfigDict(
+        strict=True,
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+        allow_inf_nan=False,
+    )
+
+
+# --- parts of messages -----------------------------------------------------------------
+
+
+class PluginState(Model):
+    """What became of a plugin in one document."""
+
+    readiness: Literal["pending", "ready", "unavailable"]
+    reason: Text | None = None
+
+
+class DocumentState(Model):
+    """One top-level document that a plugin serves, and the calls it knows."""
+
+    document_id: DocumentId
+    tab_id: Integer
+    url: Annotated[str, StringConstraints(max_length=65536)]
+    title: Text
+    active: bool
+    focused: bool
+    protected: bool
+    calls: Annotated[list[CallId], Field(max_length=4096)]
+    plugins: dict[Name, PluginState]
+
+
+class PluginSpec(Model):
+    """A plugin as the extension needs it: where it runs and which file it is."""
+
+    name: Name
+    version: Name
+    matches: list[Name]
+    exclude_matches: list[Name]
+    file: Name
+    config: dict[str, Any]
+
+
+class PluginFault(Model):
+    """A plugin that could not be put into one document."""
+
+    plugin: Name
+    tab_id: Integer
+    message: Text
+
+
+class WireError(Model):
+    """Why a tool gave no value; the fields of the ecosystem's `ToolError`."""
+
+    code: Annotated[str, StringConstraints(max_length=256)]
+    message: str
+    category: Annotated[str, StringConstraints(max_length=256)] | None = None
+    retryable: bool = False
+    retry_after_ms: Time | None = None
+
+
+class LogEntry(Model):
+    """One log record of a plugin."""
+
+    level: Literal["debug", "info", "warning", "error"]
+    message: Text
+    time: Time
+
+
+class RpcError(Model):
+    """A JSON-RPC 2.0 error object (section 5.1)."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+# --- params and results ----------------------------------------------------------------
+
+
+class HelloParams(Model):
+    """Names the extension and what survived: every document, and the calls each knows."""
+
+    protocol_version: Integer
+    extension_version: Name
+    boot_id: Name
+    browser: Text
+    time: Time
+    tab_ids: list[Integer]
+    documents: list[DocumentState]
+
+
+class HelloResult(Model):
+    """Names the server and the limits the extension must keep."""
+
+    server_version: Name
+    time: Time
+    message_limit: Integer
+
+
+class SyncParams(Model):
+    """All plugins there are; what is not named is removed."""
+
+    plugins: list[PluginSpec]
+
+
+class SyncResult(Model):
+    """How many documents got an adapter, and what failed."""
+
+    injected: Integer
+    faults: list[PluginFault]
+
+
+class DispatchParams(Model):
+    """Run a tool in a document. Sent again after a reconnect; a known call id is ignored."""
+
+    document_id: DocumentId
+    call_id: CallId
+    plugin: Name
+    tool: Name
+    input: dict[str, Any]
+    trace: bool = False
+
+
+class ProgressParams(Model):
+    """Reports of one call in order; `dropped` counts those given up at the relay's bound."""
+
+    document_id: DocumentId
+    call_id: CallId
+    reports: list[ProgressReport]
+    dropped: Integer = 0
+
+
+class ResultParams(Model):
+    """The value a tool returned."""
+
+    document_id: DocumentId
+    call_id: CallId
+    seq: Integer
+    value: Any
+    stamps: Stamps | None = None
+
+
+class ErrorParams(Model):
+    """The error a tool threw, or why its value could not be sent."""
+
+    document_id: DocumentId
+    call_id: CallId
+    seq: Integer
+    error: WireError
+    stamps: Stamps | None = None
+
+
+class AckParams(Model):
+    """Everything of the call up to `seq` has arrived; `settled` forgets the call."""
+
+    document_id: DocumentId
+    call_id: CallId
+    seq: Integer
+    settled: bool = False
+
+
+class CancelParams(Model):
+    """Abort the tool: its `context.signal` fires with `reason`. Forgets the call."""
+
+    document_id: DocumentId
+    call_id: CallId
+    reason: Text
+
+
+class LostParams(Model):
+    """A call whose document is gone, seen by a live worker."""
+
+    call_id: CallId
+    reason: Literal["tab_closed", "navigated", "crashed", "not_delivered"]
+
+
+class TabsParams(Model):
+    """Every document that a plugin serves, and every tab there is: the whole state."""
+
+    tab_ids: list[Integer]
+    documents: list[DocumentState]
+
+
+class LogParams(Model):
+    """Log records of a plugin; `dropped` counts those over the rate."""
+
+    document_id: DocumentId
+    plugin: Name
+    entries: Annotated[list[LogEntry], Field(max_length=256)]
+    dropped: Integer = 0
+
+
+class StampParams(Model):
+    """When a traced call passed the service worker."""
+
+    call_id: CallId
+    stamps: Stamps
+
+
+class PingParams(Model):
+    """The sender's clock."""
+
+    time: Time
+
+
+class PongParams(Model):
+    """The answerer's clock, and the time of the ping it answers."""
+
+    time: Time
+    ping_time: Time
+
+
+# --- messages --------------------------------------------------------------------------
+
+
+class Message(Model):
+    """Base of JSON-RPC messages."""
+
+    jsonrpc: Literal["2.0"] = "2.0"
+
+
+class Hello(Message):
+    """First message of a connection."""
+
+    method: Literal["hello"] = "hello"
+    id: Integer
+    params: HelloParams
+
+
+class PluginsSync(Message):
+    """Which plugins to put where."""
+
+    method: Literal["plugins.sync"] = "plugins.sync"
+    id: Integer
+    params: SyncParams
+
+
+class ToolDispatch(Message):
+    """A call on its way to the page."""
+
+    method: Literal["tool.dispatch"] = "tool.dispatch"
+    params: DispatchParams
+
+
+class ToolProgress(Message):
+    """What a running tool reported."""
+
+    method: Literal["tool.progress"] = "tool.progress"
+    params: ProgressParams
+
+
+class ToolResult(Message):
+    """A tool's value."""
+
+    method: Literal["tool.result"] = "tool.result"
+    params: ResultParams
+
+
+class ToolErrored(Message):
+    """A tool's error."""
+
+    method: Literal["tool.error"] = "tool.error"
+    params: ErrorParams
+
+
+class ToolAck(Message):
+    """Receipt; clocks the next batch and frees what the relay keeps."""
+
+    method: Literal["tool.ack"] = "tool.ack"
+    params: AckParams
+
+
+class ToolCancel(Message):
+    """Stop a call in the page."""
+
+    method: Literal["tool.cancel"] = "tool.cancel"
+    params: CancelParams
+
+
+class ToolLost(Message):
+    """A call that will never answer."""
+
+    method: Literal["tool.lost"] = "tool.lost"
+    params: LostParams
+
+
+class TabsChanged(Message):
+    """The state of tabs and documents changed."""
+
+    method: Literal["tabs.changed"] = "tabs.changed"
+    params: TabsParams
+
+
+class PluginLog(Message):
+    """What plugins logged."""
+
+    method: Literal["plugin.log"] = "plugin.log"
+    params: LogParams
+
+
+class ToolStamps(Message):
+    """Trace stamps of the service worker, for traced calls only."""
+
+    method: Literal["tool.stamps"] = "tool.stamps"
+    params: StampParams
+
+
+class Ping(Message):
+    """Keeps the service worker alive and measures its clock; the answer is a `Pong`."""
+
+    method: Literal["ping"] = "ping"
+    params: PingParams
+
+
+class Pong(Message):
+    """Answers a `Ping`."""
+
+    method: Literal["pong"] = "pong"
+    params: PongParams
+
+
+class Response(Message):
+    """A request's result."""
+
+    id: Integer
+    result: Any
+
+
+class Failure(Message):
+    """A request's error; without an id, a message that could not be understood."""
+
+    id: Integer | None
+    error: RpcError
+
+
+ToExtension = PluginsSync | ToolDispatch | ToolAck | ToolCancel | Ping | Pong
+FromExtension = (
+    Hello
+    | ToolProgress
+    | ToolResult
+    | ToolErrored
+    | ToolLost
+    | TabsChanged
+    | PluginLog
+    | ToolStamps
+    | Ping
+    | Pong
+)
+
+_TO_EXTENSION: TypeAdapter[ToExtension] = TypeAdapter(
+    Annotated[ToExtension, Field(discriminator="method")]
+)
+_FROM_EXTENSION: TypeAdapter[FromExtension] = TypeAdapter(
+    Annotated[FromExtension, Field(discriminator="method")]
+)
+_FINAL = re.compile(
+    r'\{"jsonrpc":"2\.0","method":"tool\.(?:result|error)","params":\{'
+    r'"documentId":"([0-9a-f]{32})","callId":"([0-9a-f]{32})","seq":(\d{1,15}),'
+)
+_ANSWER: TypeAdapter[Response | Failure] = TypeAdapter(Response | Failure)
+
+ADAPTERS: dict[str, TypeAdapter[Any]] = {
+    "ToExtension": _TO_EXTENSION,
+    "FromExtension": _FROM_EXTENSION,
+    "Answer": _ANSWER,
+}
+
+
+def parse_from_extension(text: str) -> FromExtension | Response | Failure:
+    """Read one message of the extension.
+
+    Raises:
+        ProtocolError: It is not of the protocol; `path` says where.
+    """
+    try:
+        # A request and its answer differ in `method`, which every sender writes early.
+        if '"method"' in text[:200]:
+            return _FROM_EXTENSION.validate_json(text)
+        return _ANSWER.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        answer = _FINAL.match(text[:300])
+        if answer is None:
+            raise ProtocolError(first["msg"], path=_path(first["loc"])) from None
+        # A page can return what we cannot read, a thousand arrays deep say. Its call ends here.
+        document_id, call_id, seq = answer.groups()
+        message = f"The tool's result cannot be read ({first['msg']}). Return a simpler value."
+        fault = WireError(code="RESULT_NOT_SERIALISABLE", message=message)
+        params = ErrorParams(
+            document_id=document_id, call_id=call_id, seq=int(seq), error=fault
+        )
+        return ToolErrored(params=params)
+
+
+def to_json(message: Message) -> str:
+    """Write a message; fields at their default are left out."""
+    # A failure that answers nothing in particular must say `"id": null` (JSON-RPC 2.0, 5).
+    return message.model_dump_json(exclude_none=not isinstance(message, Failure))
+
+
+def _path(loc: tuple[int | str, ...]) -> str:
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")

@@ -1,0 +1,90 @@
+"""Which tab serves which plugin."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from opentabs_py.core import failures
+from opentabs_py.core.protocol import DocumentState
+from opentabs_py.errors import ChainError
+
+Readiness = Literal["closed", "unavailable", "ready"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """No answer yet: ask again on a change, or raise `error` at `until`."""
+
+    until: float
+    error: ChainError
+
+
+@dataclass(slots=True)
+class Tabs:
+    """The documents of one browser, as last heard.
+
+    Args:
+        grace: Seconds that a call waits for a new document to get ready, or for the
+            extension to come back.
+    """
+
+    grace: float = 5.0
+    connected: bool = False
+    documents: Sequence[DocumentState] = ()
+    _since: dict[str, float] = field(default_factory=dict[str, float])
+    _connection_since: float = float("-inf")
+
+    def update(self, documents: Sequence[DocumentState], now: float) -> None:
+        """Take the whole state; what is not named is gone."""
+        self.documents = documents
+        self._since = {d.document_id: self._since.get(d.document_id, now) for d in documents}
+
+    def connection_changed(self, *, connected: bool, now: float) -> None:
+        """The link came up, or went down and took the documents with it."""
+        self.connected = connected
+        self._connection_since = now
+        if not connected:
+            self.documents = ()
+
+    def serving(self, plugin: str) -> list[DocumentState]:
+        """Give the plugin's documents, the one a call would take first."""
+        mine = [d for d in self.documents if plugin in d.plugins]
+        return sorted(mine, key=lambda d: (not (d.focused and d.active), not d.active, -d.tab_id))
+
+    def readiness(self, plugin: str) -> Readiness:
+        """Tell the state of a plugin over all its tabs."""
+        mine = self.serving(plugin)
+        if any(d.plugins[plugin].readiness == "ready" for d in mine):
+            return "ready"
+        return "unavailable" if mine else "closed"
+
+    def choose(
+        self, plugin: str, patterns: Sequence[str], tab_id: int | None, now: float
+    ) -> DocumentState | Wait | ChainError:
+        """Choose the document for a call.
+
+        The active tab of the focused window wins. A document that is not ready but new is
+        waited for; one that is not ready and old gives way to the next. A `tab_id` is used
+        or refused, never replaced.
+        """
+        if not self.connected:
+            until = self._connection_since + self.grace
+            error = failures.not_connected()
+            return Wait(until, error) if now < until else error
+        mine = self.serving(plugin)
+        if tab_id is not None:
+            named = [d for d in mine if d.tab_id == tab_id]
+            if not named:
+                return failures.wrong_tab(plugin, tab_id, [d.tab_id for d in mine])
+            mine = named
+        if not mine:
+            return failures.no_tab(plugin, patterns)
+        for document in mine:
+            state = document.plugins[plugin]
+            if state.readiness == "ready":
+                return document
+            until = self._since[document.document_id] + self.grace
+            if now < until:
+                return Wait(until, failures.not_ready(plugin, document.url, state.reason))
+        first = mine[0]
+        return failures.not_ready(plugin, first.url, first.plugins[plugin].reason)

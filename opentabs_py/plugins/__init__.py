@@ -1,0 +1,1 @@
+"""Plugins on disk."""

@@ -1,0 +1,153 @@
+"""The HTTP side: `/mcp` for clients, `/ws` for the extension, on one port of 127.0.0.1."""
+
+import logging
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+import uvicorn
+from mcp.server import Server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from opentabs_py.bridge import SUBPROTOCOL, Bridge, SocketClosed
+from opentabs_py.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+CLOSE_WRONG_SECRET = 4004
+STOP_WITHIN = 1.0  # s; open streams are cut after it
+
+
+class _BridgeSocket:
+    """A Starlette WebSocket as the bridge wants it."""
+
+    def __init__(self, websocket: WebSocket) -> None:
+        self._websocket = websocket
+
+    async def receive_text(self) -> str:
+        message = await self._websocket.receive()
+        if message["type"] != "websocket.receive":
+            raise SocketClosed
+        # The protocol has no binary frames; one is read as a malformed message.
+        return message.get("text") or ""
+
+    async def send_text(self, data: str) -> None:
+        try:
+            await self._websocket.send_text(data)
+        except (WebSocketDisconnect, RuntimeError) as error:
+            raise SocketClosed from error
+
+    async def close(self, code: int, reason: str) -> None:
+        try:
+            await self._websocket.close(code, reason)
+        except (WebSocketDisconnect, RuntimeError) as error:
+            raise SocketClosed from error
+
+
+def create_app(mcp_server: Server[Any], bridge: Bridge, *, request_limit: int) -> Starlette:
+    """Build the ASGI application."""
+
+    async def serve_extension(websocket: WebSocket) -> None:
+        if websocket.headers.get("origin") != bridge.origin:
+            logger.warning("A WebSocket from %s was refused", websocket.headers.get("origin"))
+            await websocket.close()  # before accept: 403
+            return
+        accepted = bridge.accepts(websocket.scope["subprotocols"])
+        await websocket.accept(SUBPROTOCOL)
+        if not accepted:
+            logger.warning("An extension with the wrong secret was refused")
+            await websocket.close(
+                CLOSE_WRONG_SECRET, "wrong secret: load the folder that this server staged"
+            )
+            return
+        await bridge.serve(_BridgeSocket(websocket))
+
+    async def tell_status(_request: Request) -> Response:
+        return JSONResponse({"ok": True, "extension": bridge.connected})
+
+    return mcp_server.streamable_http_app(
+        max_request_body_size=request_limit,
+        transport_security=TransportSecuritySettings(
+            allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*"],
+            allowed_origins=["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"],
+        ),
+        custom_starlette_routes=[
+            WebSocketRoute("/ws", serve_extension),  # type: ignore[list-item]
+            Route("/status", tell_status),
+        ],
+    )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Bind the listening socket; port 0 takes a free one.
+
+    Raises:
+        ConfigError: The address is in use or not to be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio turns Nagle's algorithm off (40 ms a call) only where the protocol is named.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise ConfigError(
+            f"{host}:{port} cannot be listened on: {error.strerror}. Stop what uses it, or take "
+            "another port with --port; 0 takes a free one."
+        ) from error
+    listener.setblocking(False)
+    return listener
+
+
+class _Uvicorn(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = anyio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_up.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the program's, not the library's."""
+        yield
+
+
+@asynccontextmanager
+async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve an application on a bound socket while the context is open."""
+    config = uvicorn.Config(
+        app,
+        http="h11",  # httptools fails a header conformance check
+        ws="websockets-sansio",
+        ws_max_size=4 * 1024 * 1024,  # frames are of 1 MiB of characters at most
+        ws_ping_interval=None,  # ping frames do not keep a service worker alive; ours do
+        ws_per_message_deflate=False,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(STOP_WITHIN),
+    )
+    server = _Uvicorn(config)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.serve, [listener])
+        try:
+            await server.is_up.wait()
+            yield
+        finally:
+            server.should_exit = True
+            # uvicorn looks at `should_exit` every 0.1 s and then waits for open streams.
+            tasks.cancel_scope.deadline = anyio.current_time() + STOP_WITHIN + 0.5
+            tasks.cancel_scope.shield = True

@@ -1,0 +1,168 @@
+"""The MCP server on top of the toolbox: listing, calling, progress, errors."""
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from pydantic_core import to_json
+
+from opentabs_py.core import failures
+from opentabs_py.core.progress import ProgressFilter, ProgressNotification, ProgressReport
+from opentabs_py.errors import CallError, ErrorDetail
+from opentabs_py.server.toolbox import PageTool, Toolbox
+
+logger = logging.getLogger(__name__)
+
+ERROR_META_KEY = "opentabs/error"
+SETTLE = 0.02  # s; TypeScript clients lose progress that arrives in one read with the result
+HUNG_CLIENT = 1.0  # s; how long the last report may wait for a client that does not read
+INSTRUCTIONS = """\
+These tools run inside the user's own browser tabs, with the user's session. A tool needs a \
+tab of its site to be open and signed in; an error says so when there is none. Every tool \
+takes an optional tabId to choose between several tabs."""
+
+
+def create_mcp_server(toolbox: Toolbox, *, version: str) -> Server[Any]:
+    """Build the MCP server that serves a toolbox, for any transport."""
+
+    async def list_tools(
+        _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_describe(tool) for tool in toolbox.tools])
+
+    async def call_tool(
+        ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        return await _call_tool(toolbox, ctx, params)
+
+    return Server(
+        "opentabs",
+        version=version,
+        title="OpenTabs",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _describe(tool: PageTool) -> types.Tool:
+    # One schema whose root is not an object makes initialize-era clients refuse the whole list.
+    output = tool.tool.output_schema
+    return types.Tool(
+        name=tool.name,
+        title=tool.tool.display_name,
+        description=tool.tool.description,
+        input_schema=tool.input_schema,
+        output_schema=output if output is not None and output.get("type") == "object" else None,
+    )
+
+
+async def _call_tool(
+    toolbox: Toolbox, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+) -> types.CallToolResult:
+    arguments = params.arguments or {}
+    wants_progress = ctx.meta is not None and ctx.meta.get("progress_token") is not None
+    try:
+        if not wants_progress:
+            return to_result(await toolbox.call(params.name, arguments))
+        sender = _ProgressSender(ctx)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(sender.run)
+            try:
+                result = to_result(
+                    await toolbox.call(params.name, arguments, on_progress=sender.feed)
+                )
+            except CallError as error:
+                result = to_error_result(error.detail)
+            await sender.finish()
+            tasks.cancel_scope.cancel()
+        return result
+    except CallError as error:
+        return to_error_result(error.detail)
+    except Exception:
+        # The boundary to the client: what is not ours to tell stays in our log.
+        logger.exception("The call of %s failed inside the server", params.name)
+        return to_error_result(failures.internal(params.name).detail)
+
+
+class _ProgressSender:
+    """Sends one call's progress while it runs. No failure of it touches the result."""
+
+    def __init__(self, ctx: ServerRequestContext[Any]) -> None:
+        self._session = ctx.session
+        self._filter = ProgressFilter()
+        self._fed = anyio.Event()
+        self._sending = anyio.Lock()
+        self._sent_at = float("-inf")
+
+    def feed(self, reports: Sequence[ProgressReport]) -> None:
+        now = anyio.current_time()
+        for report in reports:
+            self._filter.report(report, now)
+        self._fed.set()
+
+    async def run(self) -> None:
+        while True:
+            next_time = self._filter.next_time()
+            if next_time is None:
+                await self._fed.wait()
+                self._fed = anyio.Event()
+            else:
+                await anyio.sleep_until(next_time)
+            async with self._sending:
+                await self._send(self._filter.take(anyio.current_time()))
+
+    async def finish(self) -> None:
+        """Send what is left, and let the client read it before the result comes."""
+        with anyio.move_on_after(HUNG_CLIENT):
+            async with self._sending:
+                await self._send(self._filter.finish(anyio.current_time()))
+        await anyio.sleep_until(self._sent_at + SETTLE)
+
+    async def _send(self, notifications: Sequence[ProgressNotification]) -> None:
+        for notification in notifications:
+            self._sent_at = anyio.current_time()
+            try:
+                await self._session.report_progress(
+                    notification.progress, notification.total, notification.message
+                )
+            except Exception as error:
+                # Fire and forget: a client that hung up its stream does not end its call.
+                logger.debug("A progress notification was not sent: %r", error)
+
+
+def to_result(value: Any) -> types.CallToolResult:
+    """A tool's value as MCP sends it: as text, and as it is when it is an object."""
+    text = value if isinstance(value, str) else to_json(value).decode()
+    return types.CallToolResult(
+        content=[types.TextContent(text=text)],
+        structured_content=value if isinstance(value, dict) else None,
+    )
+
+
+def to_error_result(detail: ErrorDetail) -> types.CallToolResult:
+    """An error as agents read it: one line, then the same fields as JSON."""
+    fields = detail.to_json()
+    marks = f"code={detail.code}"
+    if detail.category is not None:
+        marks += f" category={detail.category}"
+    marks += f" retryable={'true' if detail.retryable else 'false'}"
+    if detail.retry_after_ms is not None:
+        marks += f" retryAfterMs={detail.retry_after_ms:g}"
+    block = json.dumps(
+        {name: value for name, value in fields.items() if value is not None},
+        indent=2,
+        ensure_ascii=False,
+    )
+    return types.CallToolResult(
+        content=[
+            types.TextContent(text=f"[ERROR {marks}] {detail.message}\n```json\n{block}\n```")
+        ],
+        is_error=True,
+        _meta={ERROR_META_KEY: fields},
+    )

@@ -1,0 +1,135 @@
+"""The tools that can be called, by their MCP names."""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
+from pydantic_core import to_json
+
+from opentabs_py.bridge import Bridge, TabCall
+from opentabs_py.core import failures
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.plugins import (
+    PluginManifest,
+    PluginTool,
+    input_schema_with_tab,
+    mcp_name,
+    split_tab_id,
+)
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.trace import Span
+
+MAX_FAULTS = 5  # of one call's arguments; an agent mends them one at a time anyway
+
+
+@dataclass(frozen=True, slots=True)
+class PageTool:
+    """A tool that runs in a page, ready to be listed and called.
+
+    Attributes:
+        name: Its MCP name.
+        input_schema: What clients see: the tool's own with `tabId` added.
+        validator: Checks arguments, `tabId` taken out.
+    """
+
+    name: str
+    plugin: PluginManifest
+    tool: PluginTool
+    input_schema: dict[str, Any]
+    validator: Validator
+
+
+class Toolbox:
+    """Finds a tool, checks the call, and has the bridge make it."""
+
+    def __init__(self, bridge: Bridge, *, limits: Limits, input_limit: int) -> None:
+        self.limits = limits
+        self._bridge = bridge
+        self._input_limit = input_limit
+        self._tools: dict[str, PageTool] = {}
+
+    def set_plugins(self, manifests: Iterable[PluginManifest]) -> None:
+        """Serve the tools of these plugins and no others."""
+        tools = (_page_tool(manifest, tool) for manifest in manifests for tool in manifest.tools)
+        self._tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+
+    @property
+    def tools(self) -> Sequence[PageTool]:
+        """All tools, by name."""
+        return tuple(self._tools.values())
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        limits: Limits | None = None,
+        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        on_trace: Callable[[list[Span]], None] | None = None,
+    ) -> Any:
+        """Call a tool by its MCP name and give its value, a JSON value.
+
+        Args:
+            name: As `tools/list` names it.
+            arguments: With or without `tabId`.
+            limits: Other timers than the server's.
+            on_progress: Is given each batch of reports, in order; must not block or raise.
+            on_trace: Is given the call's hops at its end.
+
+        Raises:
+            CallRefusedError: No such tool, or the arguments break its schema or the limit.
+            CallTimeoutError: A timer ended it.
+            ChainError: No extension, no tab, or the page went away.
+            ToolFailedError: The tool threw.
+        """
+        page_tool = self._tools.get(name)
+        if page_tool is None:
+            raise failures.unknown_tool(name, difflib.get_close_matches(name, self._tools, n=2))
+        try:
+            tab_id, checked = split_tab_id(arguments)
+        except ValueError as error:
+            raise failures.invalid_arguments(name, [("tabId", str(error))]) from None
+        faults = [
+            (_path(error.absolute_path), error.message)
+            for error, _ in zip(
+                page_tool.validator.iter_errors(checked), range(MAX_FAULTS), strict=False
+            )
+        ]
+        if faults:
+            raise failures.invalid_arguments(name, faults)
+        size = len(to_json(checked))
+        if size > self._input_limit:
+            raise failures.input_too_large(name, size, self._input_limit)
+        call = TabCall(
+            plugin=page_tool.plugin.name,
+            tool=page_tool.tool.name,
+            arguments=checked,
+            tab_id=tab_id,
+            patterns=page_tool.plugin.url_patterns,
+            limits=limits or self.limits,
+            trace=on_trace is not None,
+            on_progress=on_progress,
+            on_trace=on_trace,
+        )
+        return await self._bridge.call(call)
+
+
+def _page_tool(manifest: PluginManifest, tool: PluginTool) -> PageTool:
+    schema = tool.input_schema
+    return PageTool(
+        name=mcp_name(manifest.name, tool.name),
+        plugin=manifest,
+        tool=tool,
+        input_schema=input_schema_with_tab(tool),
+        validator=validator_for(schema)(schema),
+    )
+
+
+def _path(parts: Iterable[str | int]) -> str:
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")

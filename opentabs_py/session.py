@@ -1,0 +1,228 @@
+"""A server, a browser and plugins as one: the library's front door."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import anyio
+from mcp.server import Server
+from playwright.async_api import BrowserContext, Error, Page
+
+from opentabs_py import __version__
+from opentabs_py.bridge import Bridge
+from opentabs_py.browser.chromium import find_chromium
+from opentabs_py.browser.launch import launch_browser
+from opentabs_py.browser.stage import StagedExtension, stage_extension, temporary_dir
+from opentabs_py.config import Settings, data_dir, load_settings
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import PluginSpec
+from opentabs_py.core.trace import Span
+from opentabs_py.errors import BrowserError
+from opentabs_py.plugins.load import Plugin, Quarantined, load_plugins
+from opentabs_py.server.http import bind, create_app, serve_http
+from opentabs_py.server.mcp import create_mcp_server
+from opentabs_py.server.toolbox import PageTool, Toolbox
+
+CONNECT_WITHIN = 20.0  # s; half a second is usual, a loaded machine takes several
+
+
+class OpenTabs:
+    """A running chain: MCP server, Chromium with the extension, plugins.
+
+        async with OpenTabs(plugins=["my-plugin"]) as tabs:
+            await tabs.open("https://example.com/")
+            value = await tabs.call("my_plugin_tool", {"query": "x"})
+
+    Leaving the context stops the browser and the server and removes every temporary file.
+
+    Args:
+        plugins: Directories of built plugins, besides those of the settings.
+        browser: `launch` starts a Chromium; `none` waits for an extension that the user has
+            loaded by hand, from `extension_dir`.
+        settings: Where to listen, what to launch, how long calls may take.
+        args: More command-line switches for Chromium.
+        ignore_default_args: Switches of Playwright's to leave out.
+    """
+
+    settings: Settings
+    bridge: Bridge
+    toolbox: Toolbox
+    mcp_server: Server[Any]
+    mcp_url: str
+    extension_dir: Path
+    plugins: list[Plugin]
+    quarantined: list[Quarantined]
+
+    def __init__(
+        self,
+        *,
+        plugins: Sequence[str | Path] = (),
+        browser: Literal["launch", "none"] = "launch",
+        settings: Settings | None = None,
+        args: Sequence[str] = (),
+        ignore_default_args: Sequence[str] = (),
+    ) -> None:
+        self.settings = settings or load_settings()
+        self._directories = [*map(Path, plugins), *self.settings.plugins]
+        self._launches = browser == "launch"
+        self._args = args
+        self._ignore_default_args = ignore_default_args
+        self._stack = AsyncExitStack()
+        self._context: BrowserContext | None = None
+
+    async def __aenter__(self) -> Self:
+        """Start everything; with a browser, wait until its extension is connected.
+
+        Raises:
+            BrowserError: No Chromium, or it did not start or connect.
+            ConfigError: The port cannot be had.
+        """
+        async with AsyncExitStack() as stack:
+            await self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        """Stop everything, in reverse order."""
+        return await self._stack.__aexit__(kind, error, traceback)
+
+    @property
+    def context(self) -> BrowserContext:
+        """Playwright's browser context; its pages are the browser's tabs.
+
+        Raises:
+            BrowserError: This session has no browser of its own.
+        """
+        if self._context is None:
+            raise BrowserError("This session launches no browser; open pages in your own.")
+        return self._context
+
+    @property
+    def tools(self) -> Sequence[PageTool]:
+        """The tools that are served."""
+        return self.toolbox.tools
+
+    async def open(self, url: str) -> Page:
+        """Open a page in a new tab and wait for it to load.
+
+        Raises:
+            BrowserError: The page cannot be opened.
+        """
+        blank = [page for page in self.context.pages if page.url == "about:blank"]
+        page = blank[0] if blank else await self.context.new_page()
+        try:
+            await page.goto(url)
+        except Error as error:
+            reason = error.message.splitlines()[0]
+            raise BrowserError(f"{url} cannot be opened: {reason}. Check the address.") from error
+        return page
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        limits: Limits | None = None,
+        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        on_trace: Callable[[list[Span]], None] | None = None,
+    ) -> Any:
+        """Call a tool by its MCP name, without an MCP client; see `Toolbox.call`."""
+        return await self.toolbox.call(
+            name, arguments or {}, limits=limits, on_progress=on_progress, on_trace=on_trace
+        )
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        settings = self.settings
+        chromium = settings.chromium or (find_chromium().path if self._launches else None)
+        self.plugins, self.quarantined = load_plugins(self._directories)
+        manifests = [plugin.manifest for plugin in self.plugins]
+        listener = bind(settings.host, settings.port)
+        stack.callback(listener.close)
+        port = listener.getsockname()[1]
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        self.mcp_url = f"http://{host}:{port}/mcp"
+        directory = stack.enter_context(temporary_dir())
+        staged = self._stage(directory, port)
+        self.extension_dir = staged.path
+
+        self.bridge = Bridge(
+            secret=staged.secret,
+            origin=staged.origin,
+            version=__version__,
+            message_limit=settings.message_limit,
+        )
+        self.toolbox = Toolbox(
+            self.bridge, limits=settings.limits, input_limit=settings.message_limit
+        )
+        self.toolbox.set_plugins(manifests)
+        self.mcp_server = create_mcp_server(self.toolbox, version=__version__)
+        app = create_app(
+            self.mcp_server, self.bridge, request_limit=settings.message_limit + 1024 * 1024
+        )
+        await self.bridge.sync_plugins([_spec(plugin, staged) for plugin in self.plugins])
+
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(tasks.cancel_scope.cancel)
+        await tasks.start(self.bridge.run)
+        await stack.enter_async_context(serve_http(app, listener))
+        if chromium is not None and self._launches:
+            self._context = await stack.enter_async_context(
+                launch_browser(
+                    chromium=chromium,
+                    extension=staged.path,
+                    profile=settings.profile or directory / "profile",
+                    headed=settings.headed,
+                    args=self._args,
+                    ignore_default_args=self._ignore_default_args,
+                )
+            )
+            await self._wait_connected()
+
+    def _stage(self, directory: Path, port: int) -> StagedExtension:
+        sites = [pattern for p in self.plugins for pattern in p.manifest.url_patterns]
+        if self._launches:
+            return stage_extension(directory / "extension", port=port, sites=sites)
+        # Loaded by hand, so it stays where it is from run to run, and keeps its secret.
+        kept = data_dir() / "extension"
+        kept.mkdir(parents=True, exist_ok=True)
+        return stage_extension(kept, port=port, secret=_kept_secret(data_dir() / "secret"))
+
+    async def _wait_connected(self) -> None:
+        with anyio.move_on_after(CONNECT_WITHIN) as scope:
+            await self.bridge.wait_connected()
+        if scope.cancelled_caught:
+            raise BrowserError(
+                f"The extension did not connect within {CONNECT_WITHIN:g} s of the browser's "
+                "start. Branded Chrome and Edge refuse to load it; `opentabs doctor` tells more."
+            )
+
+
+def _spec(plugin: Plugin, staged: StagedExtension) -> PluginSpec:
+    manifest = plugin.manifest
+    return PluginSpec(
+        name=manifest.name,
+        version=manifest.version,
+        matches=list(manifest.url_patterns),
+        exclude_matches=list(manifest.exclude_patterns),
+        file=staged.add_adapter(manifest.name, plugin.adapter),
+        config={},
+    )
+
+
+def _kept_secret(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except FileNotFoundError:
+        secret = secrets.token_hex(32)
+        file.touch(mode=0o600)
+        file.write_text(secret)
+        return secret
