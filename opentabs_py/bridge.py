@@ -22,7 +22,7 @@ from opentabs_py.core.dispatch import CallRequest, Limits
 from opentabs_py.core.frames import Assembler, split
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs import Tabs, Wait
-from opentabs_py.core.trace import Span, clock_offset, waterfall
+from opentabs_py.core.trace import clock_offset
 from opentabs_py.errors import CallError, ProtocolError
 
 logger = logging.getLogger(__name__)
@@ -52,6 +52,8 @@ class TabCall:
     Attributes:
         patterns: The plugin's match patterns, for the error when no tab is open.
         on_progress: Called with each batch of reports, in order. Must not block or raise.
+        on_trace: Called at the end with the stamps that `core.trace.waterfall` reads. Without
+            it the call is not traced, which costs nothing.
     """
 
     plugin: str
@@ -60,9 +62,8 @@ class TabCall:
     tab_id: int | None = None
     patterns: Sequence[str] = ()
     limits: Limits = Limits()
-    trace: bool = False
     on_progress: Callable[[Sequence[ProgressReport]], None] | None = None
-    on_trace: Callable[[list[Span]], None] | None = None
+    on_trace: Callable[[Mapping[str, float]], None] | None = None
 
 
 @dataclass(slots=True)
@@ -155,10 +156,10 @@ class Bridge:
             tool=call.tool,
             arguments=call.arguments,
             limits=call.limits,
-            trace=call.trace,
+            trace=call.on_trace is not None,
         )
         waiter = self._waiters[request.call_id] = _Waiter(call)
-        if call.trace:
+        if call.on_trace is not None:
             waiter.stamps["server.accepted"] = _wall_clock()
             if self._connection is not None:
                 self._ping(self._connection)
@@ -173,7 +174,7 @@ class Bridge:
         finally:
             del self._waiters[request.call_id]
         if call.on_trace is not None:
-            call.on_trace(waterfall(waiter.stamps))
+            call.on_trace(waiter.stamps)
         match waiter.outcome:
             case dispatch.Succeeded(value=value):
                 return value
@@ -185,6 +186,14 @@ class Bridge:
     async def wait_connected(self) -> None:
         """Wait until an extension has said hello and has all plugins."""
         while self._connection is None or not self._synced:
+            await self._changed.wait()
+
+    async def wait_ready(self, plugin: str) -> protocol.DocumentState:
+        """Wait until a document is there in which the plugin is ready, and give its state."""
+        while True:
+            for document in self.tabs.serving(plugin):
+                if document.plugins[plugin].readiness == "ready":
+                    return document
             await self._changed.wait()
 
     async def sync_plugins(self, plugins: Sequence[protocol.PluginSpec]) -> None:

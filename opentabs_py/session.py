@@ -20,7 +20,6 @@ from opentabs_py.config import Settings, data_dir, load_settings
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PluginSpec
-from opentabs_py.core.trace import Span
 from opentabs_py.errors import BrowserError
 from opentabs_py.plugins.load import Plugin, Quarantined, load_plugins
 from opentabs_py.server.http import bind, create_app, serve_http
@@ -81,9 +80,11 @@ class OpenTabs:
             BrowserError: No Chromium, or it did not start or connect.
             ConfigError: The port cannot be had.
         """
-        async with AsyncExitStack() as stack:
-            await self._start(stack)
-            self._stack = stack.pop_all()
+        try:
+            await self._start(self._stack)
+        except BaseException:
+            await self._stack.aclose()
+            raise
         return self
 
     async def __aexit__(
@@ -91,9 +92,10 @@ class OpenTabs:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> bool | None:
+    ) -> None:
         """Stop everything, in reverse order."""
-        return await self._stack.__aexit__(kind, error, traceback)
+        # Not handed on: our task groups would wrap the caller's error in an ExceptionGroup.
+        await self._stack.aclose()
 
     @property
     def context(self) -> BrowserContext:
@@ -133,11 +135,10 @@ class OpenTabs:
         *,
         limits: Limits | None = None,
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
-        on_trace: Callable[[list[Span]], None] | None = None,
     ) -> Any:
         """Call a tool by its MCP name, without an MCP client; see `Toolbox.call`."""
         return await self.toolbox.call(
-            name, arguments or {}, limits=limits, on_progress=on_progress, on_trace=on_trace
+            name, arguments or {}, limits=limits, on_progress=on_progress
         )
 
     async def _start(self, stack: AsyncExitStack) -> None:

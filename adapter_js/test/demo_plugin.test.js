@@ -137,7 +137,9 @@ test("the adapter has the manifest's tools in its order", () => {
 });
 
 test("an export without a context gives every message, newest first", async () => {
-  const result = plain(await handlerOf(openPage(demoSite()), "export_messages")({ channelId: "general" }));
+  const result = plain(
+    await handlerOf(openPage(demoSite()), "export_messages")({ channelId: "general" }),
+  );
   assert.equal(result.total, 60);
   assert.deepEqual(
     result.messages.map((/** @type {Message} */ one) => one.text),
@@ -153,7 +155,10 @@ test("an export reports each page once it has it", async () => {
     reportProgress: (/** @type {Report} */ report) =>
       reports.push({ ...report, requests: site.requests.length }),
   };
-  const result = await handlerOf(openPage(site), "export_messages")({ channelId: "general" }, context);
+  const result = await handlerOf(openPage(site), "export_messages")(
+    { channelId: "general" },
+    context,
+  );
   assert.equal(result.total, 60);
   assert.deepEqual(reports, [
     { progress: 1, total: 3, message: "Exported page 1 of 3", requests: 1 },
@@ -166,7 +171,10 @@ test("an export of an empty channel is one page of nothing", async () => {
   /** @type {Report[]} */
   const reports = [];
   const context = { reportProgress: (/** @type {Report} */ report) => reports.push({ ...report }) };
-  const running = handlerOf(openPage(demoSite()), "export_messages")({ channelId: "empty" }, context);
+  const running = handlerOf(openPage(demoSite()), "export_messages")(
+    { channelId: "empty" },
+    context,
+  );
   assert.deepEqual(plain(await running), { messages: [], total: 0 });
   assert.deepEqual(reports, [{ progress: 1, total: 1, message: "Exported page 1 of 1" }]);
 });
@@ -215,7 +223,9 @@ test("a missing session is an auth error that a retry does not mend", async () =
 
 test("an unknown channel is not found", async () => {
   const page = openPage(demoSite());
-  const thrown = await thrownBy(handlerOf(page, "send_message")({ channelId: "attic", text: "hi" }));
+  const thrown = await thrownBy(
+    handlerOf(page, "send_message")({ channelId: "attic", text: "hi" }),
+  );
   assert.equal(thrown.code, "NOT_FOUND");
   assert.equal(thrown.category, "not_found");
   assert.equal(thrown.retryable, false);
@@ -256,7 +266,10 @@ test("a channel's id cannot leave its place in the path", async () => {
 });
 
 test("a message that is sent comes back with its author", async () => {
-  const sent = await handlerOf(openPage(demoSite()), "send_message")({ channelId: "empty", text: "hi" });
+  const sent = await handlerOf(
+    openPage(demoSite()),
+    "send_message",
+  )({ channelId: "empty", text: "hi" });
   assert.deepEqual(plain(sent), { message: message("hi", 0) });
 });
 

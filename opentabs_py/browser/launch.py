@@ -1,7 +1,7 @@
 """Launching Chromium with the extension, through Playwright."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ async def launch_browser(
     headed: bool = False,
     args: Sequence[str] = (),
     ignore_default_args: Sequence[str] = (),
-) -> AsyncIterator[BrowserContext]:
+) -> AsyncGenerator[BrowserContext]:
     """A running Chromium with the extension in it, as Playwright's context.
 
     Args:
@@ -37,13 +37,14 @@ async def launch_browser(
         BrowserError: It did not start.
     """
     _seed_preferences(profile)
-    async with async_playwright() as playwright:
+    playwright = await async_playwright().start()
+    try:
         try:
             context = await playwright.chromium.launch_persistent_context(
                 profile,
                 executable_path=chromium,
                 headless=not headed,
-                no_viewport=headed,
+                no_viewport=headed or None,
                 ignore_default_args=list(ignore_default_args) or None,
                 # Playwright disables extensions by default: both switches are needed.
                 args=[
@@ -61,8 +62,12 @@ async def launch_browser(
         try:
             yield context
         finally:
-            with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_WITHIN):
+            with anyio.move_on_after(CLOSE_WITHIN, shield=True):
                 await context.close()
+    finally:
+        # Ends the driver, and with it a browser that did not close in time.
+        with anyio.move_on_after(CLOSE_WITHIN, shield=True):
+            await playwright.stop()
 
 
 def _seed_preferences(profile: Path) -> None:

@@ -13,7 +13,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +83,7 @@ def _extension_id(key: str) -> str:
 
 
 @contextmanager
-def temporary_dir() -> Iterator[Path]:
+def temporary_dir() -> Generator[Path]:
     """A directory of this process, removed at the end; those of dead processes go too."""
     _remove_abandoned(Path(tempfile.gettempdir()))
     path = Path(tempfile.mkdtemp(prefix=_PREFIX))

@@ -1,0 +1,21 @@
+"""The command line: one file per command."""
+
+import sys
+
+from opentabs_py.cli.app import app
+from opentabs_py.cli.terminal import tell_error
+from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
+
+USAGE, CHAIN_FAILED, INTERRUPTED = 2, 3, 130
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        sys.exit(app(standalone_mode=True))
+    except OpenTabsError as error:
+        tell_error(error)
+        usage = isinstance(error, CallRefusedError | ConfigError | PluginError)
+        sys.exit(USAGE if usage else CHAIN_FAILED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 # (hop, stamp at its start, stamp at its end), in the order of a call.
 HOPS = (
+    ("MCP client → server", "client.sent", "server.accepted"),
     ("server", "server.accepted", "server.sent"),
     ("server → service worker", "server.sent", "worker.down"),
     ("service worker → relay", "worker.down", "relay.down"),
@@ -18,6 +19,7 @@ HOPS = (
     ("page → relay", "runtime.up", "relay.up"),
     ("relay → service worker", "relay.up", "worker.up"),
     ("service worker → server", "worker.up", "server.received"),
+    ("server → MCP client", "server.received", "client.received"),
 )
 
 

@@ -25,7 +25,7 @@ B: …a report one person reads
 C: weekly would do, honestly
 A: moved it to Sundays. Thanks both""",
     """A: could somebody review #{ticket}? It is small, I promise
-B: +{count} −{small}, you and I mean different things by small
+B: {count} lines added, {small} removed. You and I mean different things by small
 A: most of it is fixtures
 B: approved with two questions, neither urgent""",
     """A: reminder: planning for {topic} is at {clock}
@@ -64,7 +64,7 @@ C: and the button says what it does""",
 B: welcome! Ask anything, the odd questions are the good ones
 C: her first change is up already, #{ticket}
 A: on day one. No pressure on the rest of us""",
-    """A: backups of {place} restored in a clean account: {minutes} minutes, {count} tables, checksums agree
+    """A: restored the backups of {place} from nothing: {minutes} minutes, {count} tables, all there
 B: when did we last try that?
 A: never, which is why I tried
 C: put it in the calendar, every quarter""",

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from pydantic import JsonValue
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
@@ -36,18 +37,10 @@ _COOKIE: Final = "demo_session"
 _ME: Final = "You"
 _STATIC: Final = Path(__file__).with_name("static")
 
-_CSP: Final = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-    ]
+_CSP: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'"
 )
 
 _Handler = Callable[[Request], Awaitable[Response]]
@@ -164,7 +157,7 @@ async def _read_text(request: Request) -> str | None:
         if len(body) > _MAX_BODY:
             return None
     try:
-        sent = json.loads(body)
+        sent: JsonValue = json.loads(body)
     except (ValueError, RecursionError):
         return None
     text = sent.get("text") if isinstance(sent, dict) else None

@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -119,13 +119,13 @@ class _Uvicorn(uvicorn.Server):
         self.is_up.set()
 
     @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Generator[None]:
         """Signals are the program's, not the library's."""
         yield
 
 
 @asynccontextmanager
-async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]:
     """Serve an application on a bound socket while the context is open."""
     config = uvicorn.Config(
         app,

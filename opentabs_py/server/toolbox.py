@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from jsonschema.protocols import Validator
@@ -20,7 +21,6 @@ from opentabs_py.core.plugins import (
     split_tab_id,
 )
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.trace import Span
 
 MAX_FAULTS = 5  # of one call's arguments; an agent mends them one at a time anyway
 
@@ -43,10 +43,16 @@ class PageTool:
 
 
 class Toolbox:
-    """Finds a tool, checks the call, and has the bridge make it."""
+    """Finds a tool, checks the call, and has the bridge make it.
+
+    Attributes:
+        limits: The timers of calls that bring none of their own.
+        on_trace: When set, every call is traced and this is given its name and its stamps.
+    """
 
     def __init__(self, bridge: Bridge, *, limits: Limits, input_limit: int) -> None:
         self.limits = limits
+        self.on_trace: Callable[[str, Mapping[str, float]], None] | None = None
         self._bridge = bridge
         self._input_limit = input_limit
         self._tools: dict[str, PageTool] = {}
@@ -68,7 +74,6 @@ class Toolbox:
         *,
         limits: Limits | None = None,
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
-        on_trace: Callable[[list[Span]], None] | None = None,
     ) -> Any:
         """Call a tool by its MCP name and give its value, a JSON value.
 
@@ -77,7 +82,6 @@ class Toolbox:
             arguments: With or without `tabId`.
             limits: Other timers than the server's.
             on_progress: Is given each batch of reports, in order; must not block or raise.
-            on_trace: Is given the call's hops at its end.
 
         Raises:
             CallRefusedError: No such tool, or the arguments break its schema or the limit.
@@ -103,6 +107,7 @@ class Toolbox:
         size = len(to_json(checked))
         if size > self._input_limit:
             raise failures.input_too_large(name, size, self._input_limit)
+        observer = self.on_trace
         call = TabCall(
             plugin=page_tool.plugin.name,
             tool=page_tool.tool.name,
@@ -110,9 +115,8 @@ class Toolbox:
             tab_id=tab_id,
             patterns=page_tool.plugin.url_patterns,
             limits=limits or self.limits,
-            trace=on_trace is not None,
             on_progress=on_progress,
-            on_trace=on_trace,
+            on_trace=None if observer is None else partial(observer, name),
         )
         return await self._bridge.call(call)
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
+import anyio
 import pytest
+from httpx2 import ASGITransport, AsyncClient
 from starlette.testclient import TestClient
 
 from opentabs_py.demo import create_demo_site
@@ -50,7 +52,7 @@ def test_the_api_answers_nobody_without_a_session(
 
 @pytest.mark.parametrize("cookie", ["", "x", "x.y", ".", "ü.ü"])
 def test_a_made_up_session_is_none(visitor: TestClient, cookie: str) -> None:
-    headers = {"cookie": f"demo_session={cookie}".encode()}
+    headers = {b"cookie": f"demo_session={cookie}".encode()}
     assert visitor.get("/api/channels", headers=headers).status_code == 401
 
 
@@ -103,6 +105,29 @@ def test_the_pages_of_a_channel_are_all_of_it_once_and_newest_first(member: Test
     assert [len(page) for page in pages] == [25] * 12
     times = [message["timestamp"] for page in pages for message in page]
     assert times == sorted(set(times), reverse=True)
+
+
+def test_history_takes_its_time_except_for_the_page_s_own_scrolling() -> None:
+    answered: list[str] = []
+
+    async def ask(client: AsyncClient, query: str) -> None:
+        response = await client.get(GENERAL, params=query)
+        answered.append(query)
+        assert response.status_code == 200
+
+    async def ask_both() -> None:
+        transport = ASGITransport(create_demo_site(page_delay=3600))
+        async with AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            await client.get("/")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask, client, "cursor=")
+                await anyio.wait_all_tasks_blocked()
+                with anyio.fail_after(30):
+                    await ask(client, "view=1")
+                tasks.cancel_scope.cancel()
+
+    anyio.run(ask_both)
+    assert answered == ["view=1"]
 
 
 def test_the_last_page_holds_what_is_left(member: TestClient) -> None:

@@ -232,7 +232,9 @@ function startExport(channel, total) {
   $("export").hidden = false;
   $("export-channel").textContent = `#${channel}`;
   $("cells").setAttribute("aria-valuemax", String(total));
-  const cells = Array.from({ length: total }, (_, index) => element("span", "cell", `${index + 1}`));
+  const cells = Array.from({ length: total }, (_, index) =>
+    element("span", "cell", `${index + 1}`),
+  );
   $("cells").replaceChildren(...cells);
   for (const list of document.querySelectorAll(".page.exported")) list.classList.remove("exported");
 }

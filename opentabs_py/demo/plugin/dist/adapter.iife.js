@@ -2,8 +2,6 @@
 // registers an adapter. Written by hand, so that it can be read.
 
 (() => {
-  "use strict";
-
   const NAME = "demo";
 
   /**
@@ -136,13 +134,15 @@
     },
   };
 
-  const root = (globalThis.__openTabs ??= {});
+  const world = /** @type {{__openTabs?: {adapters?: Record<string, any>}}} */ (globalThis);
+  world.__openTabs ??= {};
+  const root = world.__openTabs;
   const adapters = root.adapters ?? {};
   adapters[NAME]?.teardown?.();
   Reflect.set(adapters, NAME, adapter);
   Reflect.set(root, "adapters", adapters);
   if (root.adapters?.[NAME] !== adapter) {
     // Another plugin has locked the registry behind itself, as builds do: go on with a copy.
-    globalThis.__openTabs = { ...root, adapters: { ...adapters, [NAME]: adapter } };
+    world.__openTabs = { ...root, adapters: { ...adapters, [NAME]: adapter } };
   }
 })();

@@ -1,0 +1,46 @@
+"""The commands and the options they share."""
+
+from typing import Annotated
+
+import typer
+
+from opentabs_py import __version__
+from opentabs_py.cli import browser, call, demo, doctor, serve, tools
+
+app = typer.Typer(
+    name="opentabs",
+    help=(
+        "Tools that run inside real web pages, served over MCP.\n\n"
+        "Settings come from the command line, then OPENTABS_* variables, then "
+        r"\[tool.opentabs] of pyproject.toml, then the user's own config.toml."
+        "\n\nExit codes: 0 success, 1 the tool failed, 2 usage, 3 the chain failed."
+    ),
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_show_locals=False,
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"opentabs {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("demo")(demo.demo)
+app.command("serve")(serve.serve)
+app.command("call")(call.call)
+app.command("tools")(tools.tools)
+app.command("doctor")(doctor.doctor)
+app.add_typer(browser.app, name="browser")

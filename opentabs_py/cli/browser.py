@@ -1,0 +1,25 @@
+"""`opentabs browser`: the Chromium that is used."""
+
+import typer
+
+app = typer.Typer(help="Find or install the Chromium that is used.", no_args_is_help=True)
+
+
+@app.command()
+def path() -> None:
+    """Print the path of the Chromium that will be launched."""
+    from opentabs_py.browser.chromium import find_chromium
+
+    typer.echo(find_chromium().path)
+
+
+@app.command()
+def install() -> None:
+    """Install a Chromium unless there is one that can be used.
+
+    Tries Playwright's download, then the package of Debian or Ubuntu where that is allowed.
+    """
+    from opentabs_py.browser.install import install_chromium
+
+    chromium = install_chromium(lambda line: typer.echo(line, err=True))
+    typer.echo(f"{chromium.path} ({chromium.source})")

@@ -1,0 +1,154 @@
+"""`opentabs call`: one call from the shell."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from opentabs_py.cli.options import Ceiling, Headed, IdleTimeout, Json, OpenUrls, PluginDirs, Profile
+from opentabs_py.errors import ConfigError
+
+USAGE, TOOL_FAILED, CHAIN_FAILED = 2, 1, 3
+
+
+def call(
+    tool: Annotated[str, typer.Argument(help="The tool's name, as `opentabs tools` lists it.")],
+    arguments: Annotated[
+        str, typer.Argument(metavar="[JSON|@FILE|-]", help="Its arguments; - reads stdin.")
+    ] = "{}",
+    plugin: PluginDirs = None,
+    open_: OpenUrls = None,
+    idle_timeout: IdleTimeout = None,
+    ceiling: Ceiling = None,
+    headed: Headed = None,
+    profile: Profile = None,
+    json_: Json = False,
+) -> None:
+    """Call a tool once: its progress on stderr, its result on stdout.
+
+    [dim]opentabs call demo_export_messages '{"channelId": "general"}' --plugin DIR --open URL[/]
+
+    Exit codes: 0 success, 1 the tool failed, 2 usage, 3 the chain failed (no browser, no tab,
+    timed out).
+    """
+    from opentabs_py.cli.run import run
+    from opentabs_py.config import load_settings
+
+    parsed = _read_arguments(arguments)
+    settings = load_settings(
+        idle_timeout=idle_timeout,
+        ceiling=ceiling,
+        headed=headed,
+        profile=profile,
+        plugins=tuple(plugin) if plugin else None,
+        port=0,
+    )
+
+    async def once() -> int:
+        from opentabs_py.cli.terminal import progress_bar, tell_quarantined, write_result
+        from opentabs_py.session import OpenTabs
+
+        with progress_bar("Starting the browser", quiet=json_) as bar:
+            async with OpenTabs(settings=settings) as tabs:
+                tell_quarantined(tabs.quarantined)
+                for url in open_ or []:
+                    bar.say(f"Opening {url}")
+                    await tabs.open(url)
+                bar.say(tool)
+                outcome = await call_over_mcp(tabs.mcp_url, tool, parsed, bar.update)
+        if json_:
+            sys.stdout.write(json.dumps(outcome, ensure_ascii=False) + "\n")
+        else:
+            for content in outcome["content"]:
+                stream = write_result if not outcome["isError"] else _write_error
+                stream(content.get("text") or json.dumps(content, ensure_ascii=False))
+        return _exit_code(outcome)
+
+    raise typer.Exit(run(once))
+
+
+def _read_arguments(text: str) -> dict[str, Any]:
+    try:
+        if text == "-":
+            text = sys.stdin.read()
+        elif text.startswith("@"):
+            text = Path(text[1:]).read_text()
+        value = json.loads(text)
+    except OSError as error:
+        raise ConfigError(f"The arguments cannot be read: {error}.") from error
+    except json.JSONDecodeError as error:
+        raise ConfigError(
+            f"The arguments are not JSON: {error}. Give an object, such as "
+            """'{"channelId": "general"}'."""
+        ) from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"The arguments are a {type(value).__name__}; give a JSON object.")
+    return value
+
+
+async def call_over_mcp(
+    url: str, tool: str, arguments: dict[str, Any], on_progress: Any
+) -> dict[str, Any]:
+    """Call a tool through a real MCP client over Streamable HTTP.
+
+    Returns:
+        `{isError, content, structuredContent, error, progress, seconds}`, `progress` as
+        `[{progress, total, message, at}]` with `at` in seconds since the call.
+    """
+    from mcp.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    from opentabs_py.server.mcp import ERROR_META_KEY
+
+    progress: list[dict[str, Any]] = []
+    began = time.perf_counter()
+
+    async def note(value: float, total: float | None, message: str | None) -> None:
+        at = round(time.perf_counter() - began, 4)
+        progress.append({"progress": value, "total": total, "message": message, "at": at})
+        on_progress(value, total, message)
+
+    # The client's own limit is 1 MiB a message; tools may return more.
+    async with Client(streamable_http_client(url, max_sse_event_size=None)) as client:
+        began = time.perf_counter()
+        result = await client.call_tool(tool, arguments, progress_callback=note)
+        seconds = time.perf_counter() - began
+    dumped = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {
+        "isError": result.is_error,
+        "content": dumped["content"],
+        "structuredContent": result.structured_content,
+        "error": (result.meta or {}).get(ERROR_META_KEY),
+        "progress": progress,
+        "seconds": round(seconds, 4),
+    }
+
+
+def _exit_code(outcome: dict[str, Any]) -> int:
+    if not outcome["isError"]:
+        return 0
+    code = (outcome["error"] or {}).get("code")
+    if code in {"UNKNOWN_TOOL", "INVALID_ARGUMENTS", "INPUT_TOO_LARGE"}:
+        return USAGE
+    return CHAIN_FAILED if code in _CHAIN_CODES else TOOL_FAILED
+
+
+_CHAIN_CODES = {
+    "EXTENSION_NOT_CONNECTED",
+    "PAGE_CRASHED",
+    "PAGE_NAVIGATED",
+    "PAGE_UNREACHABLE",
+    "PLUGIN_NOT_LOADED",
+    "TAB_CLOSED",
+    "TAB_NOT_FOUND",
+    "TAB_NOT_READY",
+    "TIMEOUT_CEILING",
+    "TIMEOUT_IDLE",
+}
+
+
+def _write_error(text: str) -> None:
+    sys.stderr.write(text + "\n")

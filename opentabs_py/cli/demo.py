@@ -1,0 +1,103 @@
+"""`opentabs demo`: the whole chain at work, in one command."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+
+from opentabs_py.cli.options import Headed, Json
+
+TOOL = "demo_export_messages"
+ARGUMENTS = {"channelId": "general"}
+
+
+def demo(headed: Headed = None, json_: Json = False) -> None:
+    """Watch a tool inside a web page export a chat, with live progress.
+
+    Serves a small chat site, launches Chromium with the extension, loads the demo plugin and
+    calls its tool through a real MCP client: every hop is the real one.
+    """
+    from opentabs_py.cli.run import run
+
+    raise typer.Exit(run(lambda: _demo(headed=headed, as_json=json_)))
+
+
+async def _demo(*, headed: bool | None, as_json: bool) -> int:
+    from opentabs_py.cli.call import CHAIN_FAILED, call_over_mcp
+    from opentabs_py.cli.terminal import progress_bar
+    from opentabs_py.config import load_settings
+    from opentabs_py.core.trace import waterfall
+    from opentabs_py.demo import create_demo_site, demo_plugin_dir
+    from opentabs_py.server.http import bind, serve_http
+    from opentabs_py.session import OpenTabs
+
+    began = time.perf_counter()
+    settings = load_settings(headed=headed, port=0, host="127.0.0.1", profile=None)
+    stamps: dict[str, float] = {}
+
+    def keep(_name: str, traced: Mapping[str, float]) -> None:
+        stamps.update(traced)
+
+    listener = bind("127.0.0.1", 0)
+    site = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    with progress_bar("Starting Chromium", quiet=as_json) as bar:
+        async with (
+            serve_http(create_demo_site(), listener),
+            OpenTabs(plugins=[demo_plugin_dir()], settings=settings) as tabs,
+        ):
+            bar.say("Opening the demo chat")
+            await tabs.open(site)
+            tabs.toolbox.on_trace = keep
+            bar.say("Calling the tool")
+            outcome = await call_over_mcp(tabs.mcp_url, TOOL, ARGUMENTS, bar.update)
+            stamps["client.received"] = time.time() * 1000
+            stamps["client.sent"] = stamps["client.received"] - outcome["seconds"] * 1000
+    hops = [{"hop": span.hop, "ms": round(span.ms, 2)} for span in waterfall(stamps)]
+    document = {
+        "ok": not outcome["isError"],
+        "tool": TOOL,
+        "progress": outcome["progress"],
+        "result": outcome["structuredContent"],
+        "hops": hops,
+        "seconds": round(time.perf_counter() - began, 3),
+    }
+    if not document["ok"]:
+        document["error"] = outcome["error"]
+    if as_json:
+        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+    else:
+        _show(document, outcome)
+    return 0 if document["ok"] else CHAIN_FAILED
+
+
+def _show(document: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
+    from rich.table import Table
+
+    from opentabs_py.cli.terminal import out
+
+    for report in document["progress"]:
+        done = f"{report['progress']:g}/{report['total']:g}" if report["total"] else ""
+        out.print(f"  [dim]{report['at']:5.2f} s[/]  [cyan]{done:>6}[/]  {report['message']}")
+    if not document["ok"]:
+        out.print(outcome["content"][0]["text"])
+        return
+    result = document["result"]
+    out.print(f"\n[bold green]✓[/] [bold]{TOOL}[/] gave {result['total']} messages, the last three:")
+    for message in result["messages"][-3:]:
+        out.print(f"    [bold]{message['author']}[/] {message['text']}")
+    longest = max((hop["ms"] for hop in document["hops"] if hop["hop"] != "tool"), default=1.0)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("hop")
+    table.add_column("ms", justify="right")
+    table.add_column("")
+    for hop in document["hops"]:
+        is_tool = hop["hop"] == "tool"
+        width = 24 if is_tool else round(24 * hop["ms"] / max(longest, 0.01))
+        bar = f"[{'magenta' if is_tool else 'cyan'}]{'━' * max(width, 1)}[/]"
+        table.add_row(hop["hop"], f"{hop['ms']:.2f}", bar)
+    out.print("\nWhere the time of the call went (the tool's own bar is cut):")
+    out.print(table)
+    out.print(f"\n[dim]{document['seconds']} s from command to end.[/]")

@@ -1,0 +1,137 @@
+"""`opentabs doctor`: probes each hop in turn and names the first broken one."""
+
+import json
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import anyio
+import typer
+
+from opentabs_py.cli.options import Headed, Json
+from opentabs_py.errors import OpenTabsError
+
+CHAIN_FAILED = 3
+PROBE_WITHIN = 30.0  # s; no probe takes more than two on a healthy machine
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one probe found."""
+
+    hop: str
+    ok: bool
+    ms: float
+    detail: str
+
+
+def doctor(headed: Headed = None, json_: Json = False) -> None:
+    """Probe each hop of the chain in turn; name the first broken one and what to do.
+
+    Uses the demo site and plugin, a fresh profile and a free port, so it disturbs nothing.
+    """
+    from opentabs_py.cli.run import run
+
+    async def examine() -> int:
+        from opentabs_py.cli.terminal import err
+
+        checks: list[Check] = []
+
+        def note(check: Check) -> None:
+            checks.append(check)
+            if not json_:
+                mark = "[green]✓[/]" if check.ok else "[bold red]✗[/]"
+                err.print(f"{mark} {check.hop:<42}[dim]{check.ms:8.1f} ms[/]  {check.detail}")
+
+        await _examine(note, headed=headed)
+        broken = next((check for check in checks if not check.ok), None)
+        if json_:
+            document = {
+                "ok": broken is None,
+                "broken": None if broken is None else broken.hop,
+                "checks": [asdict(check) for check in checks],
+            }
+            sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+        elif broken is None:
+            err.print("[bold green]Every hop works.[/]")
+        else:
+            err.print(f"[bold red]Broken at:[/] {broken.hop}")
+        return 0 if broken is None else CHAIN_FAILED
+
+    raise typer.Exit(run(examine))
+
+
+class _Broken(Exception):
+    """A probe failed; what comes after it cannot be probed."""
+
+
+async def _examine(note: Callable[[Check], None], *, headed: bool | None) -> None:
+    @asynccontextmanager
+    async def probe(hop: str) -> AsyncGenerator[list[str]]:
+        began = time.perf_counter()
+        detail: list[str] = []
+        ok = True
+        try:
+            with anyio.fail_after(PROBE_WITHIN):
+                yield detail
+        except OpenTabsError as error:
+            ok, detail = False, [str(error)]
+        except TimeoutError:
+            ok, detail = False, [f"No answer within {PROBE_WITHIN:g} s. Is the machine overloaded?"]
+        note(Check(hop, ok, round((time.perf_counter() - began) * 1000, 1), " ".join(detail)))
+        if not ok:
+            raise _Broken
+
+    try:
+        async with AsyncExitStack() as stack:
+            await _probe_all(probe, stack, headed=headed)
+    except _Broken:
+        return
+
+
+async def _probe_all(probe: Any, stack: AsyncExitStack, *, headed: bool | None) -> None:
+    from opentabs_py.browser.chromium import find_chromium
+    from opentabs_py.cli.call import call_over_mcp
+    from opentabs_py.config import load_settings
+    from opentabs_py.core import failures
+    from opentabs_py.demo import create_demo_site, demo_plugin_dir
+    from opentabs_py.errors import ChainError
+    from opentabs_py.server.http import bind, serve_http
+    from opentabs_py.session import OpenTabs
+
+    async with probe("Chromium is there") as detail:
+        chromium = find_chromium()
+        detail.append(f"{chromium.path} ({chromium.source})")
+    async with probe("127.0.0.1 can be listened on") as detail:
+        listener = bind("127.0.0.1", 0)
+        site = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        await stack.enter_async_context(serve_http(create_demo_site(page_delay=0.0), listener))
+        detail.append(site)
+    async with probe("server ↔ extension (WebSocket)") as detail:
+        settings = load_settings(headed=headed, port=0, host="127.0.0.1", chromium=chromium.path)
+        tabs = await stack.enter_async_context(
+            OpenTabs(plugins=[demo_plugin_dir()], settings=settings)
+        )
+        detail.append(f"extension {tabs.bridge.extension_version}")
+    async with probe("extension ↔ page (relay, runtime, adapter)") as detail:
+        await tabs.open(site)
+        state = await tabs.bridge.wait_ready("demo")
+        detail.append("protected channel" if state.protected else "unprotected channel")
+    async with probe("page → tool and back") as detail:
+        channels = await tabs.call("demo_list_channels")
+        detail.append(f"{len(channels['channels'])} channels")
+    async with probe("MCP client ↔ server (Streamable HTTP)") as detail:
+        outcome = await call_over_mcp(
+            tabs.mcp_url, "demo_export_messages", {"channelId": "general"}, lambda *_: None
+        )
+        if outcome["isError"]:
+            fields = outcome["error"]
+            raise ChainError(failures.ErrorDetail(fields["code"], fields["message"]))
+        if not outcome["progress"]:
+            raise ChainError(
+                failures.ErrorDetail("NO_PROGRESS", "The call succeeded but no progress came.")
+            )
+        detail.append(f"{len(outcome['progress'])} progress notifications")

@@ -1,0 +1,104 @@
+"""`opentabs serve`: the MCP server with its own Chromium."""
+
+import logging
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import anyio
+import typer
+
+from opentabs_py.cli.options import Ceiling, Headed, IdleTimeout, OpenUrls, PluginDirs, Profile
+
+
+class Browser(StrEnum):
+    """Where the browser comes from."""
+
+    LAUNCH = "launch"
+    NONE = "none"
+
+
+def serve(
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="Speak MCP on stdin and stdout as well.")
+    ] = False,
+    host: Annotated[str | None, typer.Option(help="Listen here.  [default: 127.0.0.1]")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Listen here; 0 takes a free port.  [default: 8377]")
+    ] = None,
+    browser: Annotated[
+        Browser,
+        typer.Option(help="[b]launch[/] a Chromium, or wait for an extension loaded by hand."),
+    ] = Browser.LAUNCH,
+    plugin: PluginDirs = None,
+    open_: OpenUrls = None,
+    headed: Headed = None,
+    profile: Profile = None,
+    idle_timeout: IdleTimeout = None,
+    ceiling: Ceiling = None,
+) -> None:
+    """Serve the plugins' tools to MCP clients, with a Chromium of its own.
+
+    Ctrl-C or SIGTERM ends it and leaves no process and no file behind.
+    """
+    from opentabs_py.cli.run import run
+    from opentabs_py.cli.terminal import log_to_stderr
+    from opentabs_py.config import DEFAULT_PORT, Settings, load_settings
+
+    log_to_stderr()
+    # With --stdio the port is the extension's alone, so any free one will do.
+    settings = load_settings(
+        host=host,
+        port=port,
+        headed=headed,
+        profile=profile,
+        idle_timeout=idle_timeout,
+        ceiling=ceiling,
+        plugins=tuple(plugin) if plugin else None,
+    )
+    if "port" not in settings.model_fields_set and not (stdio and browser is Browser.LAUNCH):
+        settings = settings.model_copy(update={"port": DEFAULT_PORT})
+
+    async def forever() -> int:
+        await _serve(settings, stdio=stdio, browser=browser, urls=open_ or [])
+        return 0
+
+    def checked(_: Settings) -> int:
+        return run(forever, interruptible=False)
+
+    raise typer.Exit(checked(settings))
+
+
+async def _serve(settings: object, *, stdio: bool, browser: Browser, urls: list[str]) -> None:
+    from opentabs_py.cli.terminal import tell_quarantined
+    from opentabs_py.config import Settings
+    from opentabs_py.server.stdio import serve_stdio
+    from opentabs_py.session import OpenTabs
+
+    assert isinstance(settings, Settings)
+    logger = logging.getLogger("opentabs_py")
+    kind = "launch" if browser is Browser.LAUNCH else "none"
+    async with OpenTabs(settings=settings, browser=kind) as tabs:
+        tell_quarantined(tabs.quarantined)
+        if browser is Browser.NONE:
+            _tell_how_to_load(str(tabs.extension_dir))
+        for url in urls:
+            await tabs.open(url)
+        logger.info("%d tools of %d plugins", len(tabs.tools), len(tabs.plugins))
+        logger.info("MCP over Streamable HTTP: %s", tabs.mcp_url)
+        if stdio:
+            await serve_stdio(tabs.mcp_server)
+        else:
+            await anyio.sleep_forever()
+
+
+def _tell_how_to_load(directory: str) -> None:
+    sys.stderr.write(
+        f"""\
+Waiting for the extension. To load it by hand, in Chromium or Chrome:
+  1. open chrome://extensions and turn on Developer mode
+  2. choose "Load unpacked" and take {directory}
+It connects by itself, now and whenever this server runs. After an update of opentabs,
+press its reload button there.
+"""
+    )

@@ -1,0 +1,93 @@
+"""What a person sees: stderr for progress and errors, stdout for results alone."""
+
+import logging
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from opentabs_py.errors import OpenTabsError
+from opentabs_py.plugins.load import Quarantined
+
+err = Console(stderr=True, highlight=False)
+out = Console(highlight=False)
+
+
+def tell_error(error: OpenTabsError) -> None:
+    """Print an error for a person."""
+    err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
+
+
+def warn(text: str) -> None:
+    """Print a warning for a person."""
+    err.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
+
+
+def tell_quarantined(quarantined: list[Quarantined]) -> None:
+    """Say which plugins are left out, and why."""
+    for each in quarantined:
+        warn(f"left out: {each.reason}")
+
+
+def log_to_stderr(*, level: int = logging.INFO) -> None:
+    """Show our log on stderr, and the libraries' from warning up."""
+    logging.basicConfig(
+        level=logging.WARNING,
+        format="%(message)s",
+        handlers=[RichHandler(console=err, show_path=False, rich_tracebacks=False)],
+    )
+    logging.getLogger("opentabs_py").setLevel(level)
+
+
+class ProgressBar:
+    """A live bar of one call's progress, with its last message."""
+
+    def __init__(self, progress: Progress, title: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(title, total=None)
+
+    def say(self, message: str) -> None:
+        """Show what is going on."""
+        self._progress.update(self._task, description=escape(message))
+
+    def update(self, progress: float, total: float | None, message: str | None) -> None:
+        """Show one report."""
+        self._progress.update(self._task, completed=progress, total=total)
+        if message is not None:
+            self.say(message)
+
+
+@contextmanager
+def progress_bar(title: str, *, quiet: bool = False) -> Generator[ProgressBar]:
+    """A progress bar on stderr; on something that is no terminal, or quiet, it shows nothing."""
+    progress = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=28),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+        disable=quiet or not err.is_terminal,
+    )
+    with progress:
+        yield ProgressBar(progress, title)
+
+
+def write_result(text: str) -> None:
+    """Write a result to stdout; JSON is coloured for a person, and whole for a program."""
+    if sys.stdout.isatty() and text.lstrip().startswith(("{", "[")):
+        out.print_json(text, ensure_ascii=False)
+    else:
+        sys.stdout.write(text + "\n")

@@ -1,0 +1,57 @@
+"""`opentabs tools`: what can be called."""
+
+import json
+
+import typer
+
+from opentabs_py.cli.options import Json, PluginDirs
+
+
+def tools(plugin: PluginDirs = None, json_: Json = False) -> None:
+    """List the tools of the plugins, as MCP clients see them. Starts no browser."""
+    from rich.table import Table
+
+    from opentabs_py.cli.terminal import err, out, tell_quarantined
+    from opentabs_py.config import load_settings
+    from opentabs_py.core.plugins import input_schema_with_tab, mcp_name
+    from opentabs_py.plugins.load import load_plugins
+
+    settings = load_settings(plugins=tuple(plugin) if plugin else None)
+    plugins, quarantined = load_plugins(settings.plugins)
+    tell_quarantined(quarantined)
+    listed = sorted(
+        (
+            (mcp_name(p.manifest.name, tool.name), p.manifest.name, tool)
+            for p in plugins
+            for tool in p.manifest.tools
+        ),
+        key=lambda row: row[0],
+    )
+    if json_:
+        document = [
+            {
+                "name": name,
+                "plugin": owner,
+                "title": tool.display_name,
+                "description": tool.description,
+                "inputSchema": input_schema_with_tab(tool),
+                "outputSchema": tool.output_schema,
+            }
+            for name, owner, tool in listed
+        ]
+        typer.echo(json.dumps(document, ensure_ascii=False))
+    elif listed:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("tool", "arguments", "what it does"):
+            table.add_column(column, overflow="fold")
+        for name, _, tool in listed:
+            required = tool.input_schema.get("required", [])
+            properties = tool.input_schema.get("properties", {})
+            assert isinstance(required, list)
+            assert isinstance(properties, dict)
+            arguments = ", ".join(p if p in required else f"{p}?" for p in properties)
+            table.add_row(f"[cyan]{name}[/]", arguments, tool.summary or tool.description)
+        out.print(table)
+    else:
+        err.print("No tools. Name a built plugin's directory: opentabs tools --plugin DIR")
+    raise typer.Exit(3 if quarantined and not plugins else 0)
