@@ -20,17 +20,22 @@ BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
 NOISE = ("title", "description", "default", "discriminator")
 
 
-def clean(schema: Any) -> Any:
-    """Leave out what checks nothing; make every default explicit by making it optional."""
-    if isinstance(schema, dict):
-        named = {
-            key: {name: clean(value) for name, value in schema[key].items()}
-            for key in ("properties", "$defs")
-            if key in schema
-        }
-        rest = {k: clean(v) for k, v in schema.items() if k not in NOISE and k not in named}
-        return rest | named
-    return [clean(item) for item in schema] if isinstance(schema, list) else schema
+def clean(schema: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what checks nothing; a field with a default is one that is not required."""
+    cleaned: dict[str, Any] = {}
+    for key, value in schema.items():
+        match value:
+            case dict() if key in ("properties", "$defs"):
+                cleaned[key] = {name: clean(each) for name, each in value.items()}
+            case _ if key in NOISE:
+                continue
+            case dict():
+                cleaned[key] = clean(value)
+            case list():
+                cleaned[key] = [clean(v) if isinstance(v, dict) else v for v in value]
+            case _:
+                cleaned[key] = value
+    return cleaned
 
 
 def schemas() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -47,7 +52,7 @@ def schemas() -> tuple[dict[str, Any], dict[str, Any]]:
 def js_type(schema: dict[str, Any]) -> str:
     """Give the TypeScript type of a schema, for JSDoc."""
     if "$ref" in schema:
-        return schema["$ref"].rsplit("/", 1)[1]
+        return str(schema["$ref"]).rsplit("/", 1)[1]
     if "const" in schema:
         return json.dumps(schema["const"])
     if "enum" in schema:
@@ -71,8 +76,8 @@ def js_type(schema: dict[str, Any]) -> str:
             return f"Record<string, {js_type(values) if isinstance(values, dict) else 'any'}>"
         case "integer" | "number":
             return "number"
-        case "string" | "boolean" | "null" as name:
-            return name
+        case "string" | "boolean" | "null":
+            return str(schema["type"])
         case None:
             return "any"
         case other:
@@ -191,7 +196,9 @@ function faultOfObject(schema, value, path) {{
     return path;
   }}
   const properties = schema.properties ?? {{}};
-  const missing = (schema.required ?? []).find((/** @type {{string}} */ name) => !Object.hasOwn(value, name));
+  /** @type {{string[]}} */
+  const required = schema.required ?? [];
+  const missing = required.find((name) => !Object.hasOwn(value, name));
   if (missing !== undefined) {{
     return join(path, missing);
   }}
@@ -232,7 +239,8 @@ function isString(schema, value) {{
  * @param {{any}} schema
  * @param {{number}} value
  */
-function inRange({{ minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY }}, value) {{
+function inRange(schema, value) {{
+  const {{ minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY }} = schema;
   return value >= minimum && value <= maximum;
 }}
 
@@ -274,9 +282,7 @@ def protocol_tables() -> str:
             method = fields["method"].default
             params = fields["params"].annotation
             kind = "request" if "id" in fields else "notification"
-            lines.append(
-                f"| `{method}` | {kind} | {inspect.getdoc(model)} | `{params.__name__}` |"
-            )
+            lines.append(f"| `{method}` | {kind} | {inspect.getdoc(model)} | `{params.__name__}` |")
         lines.append("")
     lines += ["### Params, results and their parts", ""]
     _, definitions = schemas()
@@ -316,9 +322,7 @@ def main() -> int:
     """Write the files, or say which are stale."""
     check = "--check" in sys.argv[1:]
     stale = [
-        path
-        for path, text in outputs().items()
-        if not path.exists() or path.read_text() != text
+        path for path, text in outputs().items() if not path.exists() or path.read_text() != text
     ]
     for path in stale:
         if check:

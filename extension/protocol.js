@@ -51,12 +51,6 @@ export const PROTOCOL_VERSION = 1;
 const definitions = {
   "AckParams": {
     "additionalProperties": false,
-    "required": [
-      "documentId",
-      "callId",
-      "seq"
-    ],
-    "type": "object",
     "properties": {
       "documentId": {
         "pattern": "^[0-9a-f]{32}$",
@@ -74,16 +68,16 @@ const definitions = {
       "settled": {
         "type": "boolean"
       }
-    }
-  },
-  "CancelParams": {
-    "additionalProperties": false,
+    },
     "required": [
       "documentId",
       "callId",
-      "reason"
+      "seq"
     ],
-    "type": "object",
+    "type": "object"
+  },
+  "CancelParams": {
+    "additionalProperties": false,
     "properties": {
       "documentId": {
         "pattern": "^[0-9a-f]{32}$",
@@ -97,18 +91,16 @@ const definitions = {
         "maxLength": 8192,
         "type": "string"
       }
-    }
-  },
-  "DispatchParams": {
-    "additionalProperties": false,
+    },
     "required": [
       "documentId",
       "callId",
-      "plugin",
-      "tool",
-      "input"
+      "reason"
     ],
-    "type": "object",
+    "type": "object"
+  },
+  "DispatchParams": {
+    "additionalProperties": false,
     "properties": {
       "documentId": {
         "pattern": "^[0-9a-f]{32}$",
@@ -135,22 +127,18 @@ const definitions = {
       "trace": {
         "type": "boolean"
       }
-    }
+    },
+    "required": [
+      "documentId",
+      "callId",
+      "plugin",
+      "tool",
+      "input"
+    ],
+    "type": "object"
   },
   "DocumentState": {
     "additionalProperties": false,
-    "required": [
-      "documentId",
-      "tabId",
-      "url",
-      "title",
-      "active",
-      "focused",
-      "protected",
-      "calls",
-      "plugins"
-    ],
-    "type": "object",
     "properties": {
       "documentId": {
         "pattern": "^[0-9a-f]{32}$",
@@ -196,17 +184,22 @@ const definitions = {
         },
         "type": "object"
       }
-    }
+    },
+    "required": [
+      "documentId",
+      "tabId",
+      "url",
+      "title",
+      "active",
+      "focused",
+      "protected",
+      "calls",
+      "plugins"
+    ],
+    "type": "object"
   },
   "ErrorParams": {
     "additionalProperties": false,
-    "required": [
-      "documentId",
-      "callId",
-      "seq",
-      "error"
-    ],
-    "type": "object",
     "properties": {
       "documentId": {
         "pattern": "^[0-9a-f]{32}$",
@@ -243,15 +236,17 @@ const definitions = {
           }
         ]
       }
-    }
+    },
+    "required": [
+      "documentId",
+      "callId",
+      "seq",
+      "error"
+    ],
+    "type": "object"
   },
   "Failure": {
     "additionalProperties": false,
-    "required": [
-      "id",
-      "error"
-    ],
-    "type": "object",
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -272,15 +267,15 @@ const definitions = {
       "error": {
         "$ref": "#/$defs/RpcError"
       }
-    }
+    },
+    "required": [
+      "id",
+      "error"
+    ],
+    "type": "object"
   },
   "Hello": {
     "additionalProperties": false,
-    "required": [
-      "id",
-      "params"
-    ],
-    "type": "object",
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -298,20 +293,15 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/HelloParams"
       }
-    }
+    },
+    "required": [
+      "id",
+      "params"
+    ],
+    "type": "object"
   },
   "HelloParams": {
     "additionalProperties": false,
-    "required": [
-      "protocolVersion",
-      "extensionVersion",
-      "bootId",
-      "browser",
-      "time",
-      "tabIds",
-      "documents"
-    ],
-    "type": "object",
     "properties": {
       "protocolVersion": {
         "maximum": 9007199254740991,
@@ -350,16 +340,20 @@ const definitions = {
         },
         "type": "array"
       }
-    }
+    },
+    "required": [
+      "protocolVersion",
+      "extensionVersion",
+      "bootId",
+      "browser",
+      "time",
+      "tabIds",
+      "documents"
+    ],
+    "type": "object"
   },
   "LogEntry": {
     "additionalProperties": false,
-    "required": [
-      "level",
-      "message",
-      "time"
-    ],
-    "type": "object",
     "properties": {
       "level": {
         "enum": [
@@ -378,16 +372,16 @@ const definitions = {
         "minimum": 0,
         "type": "number"
       }
-    }
+    },
+    "required": [
+      "level",
+      "message",
+      "time"
+    ],
+    "type": "object"
   },
   "LogParams": {
     "additionalProperties": false,
-    "required": [
-      "documentId",
-      "plugin",
-      "entries"
-    ],
-    "type": "object",
     "properties": {
       "documentId": {
         "pattern": "^[0-9a-f]{32}$",
@@ -410,15 +404,16 @@ const definitions = {
         "minimum": 0,
         "type": "integer"
       }
-    }
+    },
+    "required": [
+      "documentId",
+      "plugin",
+      "entries"
+    ],
+    "type": "object"
   },
   "LostParams": {
     "additionalProperties": false,
-    "required": [
-      "callId",
-      "reason"
-    ],
-    "type": "object",
     "properties": {
       "callId": {
         "pattern": "^[0-9a-f]{32}$",
@@ -433,14 +428,15 @@ const definitions = {
         ],
         "type": "string"
       }
-    }
+    },
+    "required": [
+      "callId",
+      "reason"
+    ],
+    "type": "object"
   },
   "Ping": {
     "additionalProperties": false,
-    "required": [
-      "params"
-    ],
-    "type": "object",
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -453,27 +449,27 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/PingParams"
       }
-    }
+    },
+    "required": [
+      "params"
+    ],
+    "type": "object"
   },
   "PingParams": {
     "additionalProperties": false,
-    "required": [
-      "time"
-    ],
-    "type": "object",
     "properties": {
       "time": {
         "minimum": 0,
         "type": "number"
       }
-    }
+    },
+    "required": [
+      "time"
+    ],
+    "type": "object"
   },
   "PluginLog": {
     "additionalProperties": false,
-    "required": [
-      "params"
-    ],
-    "type": "object",
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -486,19 +482,14 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/LogParams"
       }
-    }
+    },
+    "required": [
+      "params"
+    ],
+    "type": "object"
   },
   "PluginSpec": {
     "additionalProperties": false,
-    "required": [
-      "name",
-      "version",
-      "matches",
-      "excludeMatches",
-      "file",
-      "config"
-    ],
-    "type": "object",
     "properties": {
       "name": {
         "maxLength": 256,
@@ -535,14 +526,19 @@ const definitions = {
         "additionalProperties": true,
         "type": "object"
       }
-    }
+    },
+    "required": [
+      "name",
+      "version",
+      "matches",
+      "excludeMatches",
+      "file",
+      "config"
+    ],
+    "type": "object"
   },
   "PluginState": {
     "additionalProperties": false,
-    "required": [
-      "readiness"
-    ],
-    "type": "object",
     "properties": {
       "readiness": {
         "enum": [
@@ -563,15 +559,14 @@ const definitions = {
           }
         ]
       }
-    }
+    },
+    "required": [
+      "readiness"
+    ],
+    "type": "object"
   },
   "PluginsSync": {
     "additionalProperties": false,
-    "required": [
-      "id",
-      "params"
-    ],
-    "type": "object",
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -589,14 +584,15 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/SyncParams"
       }
-    }
+    },
+    "required": [
+      "id",
+      "params"
+    ],
+    "type": "object"
   },
   "Pong": {
     "additionalProperties": false,
-    "required": [
-      "params"
-    ],
-    "type": "object",
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -609,15 +605,14 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/PongParams"
       }
-    }
+    },
+    "required": [
+      "params"
+    ],
+    "type": "object"
   },
   "PongParams": {
     "additionalProperties": false,
-    "required": [
-      "time",
-      "pingTime"
-    ],
-    "type": "object",
     "properties": {
       "time": {
         "minimum": 0,
@@ -627,16 +622,15 @@ const definitions = {
         "minimum": 0,
         "type": "number"
       }
-    }
+    },
+    "required": [
+      "time",
+      "pingTime"
+    ],
+    "type": "object"
   },
   "ProgressParams": {
     "additionalProperties": false,
-    "required": [
-      "documentId",
-      "callId",
-      "reports"
-    ],
-    "type": "object",
     "properties": {
       "documentId": {
         "pattern": "^[0-9a-f]{32}$",
@@ -657,16 +651,20 @@ const definitions = {
         "minimum": 0,
         "type": "integer"
       }
-    }
+    },
+    "required": [
+      "documentId",
+      "callId",
+      "reports"
+    ],
+    "type": "object"
   },
   "ProgressReport": {
     "additionalProperties": false,
-    "required": [
-      "seq"
-    ],
-    "type": "object",
     "properties": {
       "seq": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
         "type": "integer"
       },
       "progress": {
@@ -699,15 +697,14 @@ const definitions = {
           }
         ]
       }
-    }
+    },
+    "required": [
+      "seq"
+    ],
+    "type": "object"
   },
   "Response": {
     "additionalProperties": false,
-    "required": [
-      "id",
-      "result"
-    ],
-    "type": "object",
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -719,17 +716,15 @@ const definitions = {
         "type": "integer"
       },
       "result": {}
-    }
+    },
+    "required": [
+      "id",
+      "result"
+    ],
+    "type": "object"
   },
   "ResultParams": {
     "additionalProperties": false,
-    "required": [
-      "documentId",
-      "callId",
-      "seq",
-      "value"
-    ],
-    "type": "object",
     "properties": {
       "documentId": {
         "pattern": "^[0-9a-f]{32}$",
@@ -764,32 +759,36 @@ const definitions = {
           }
         ]
       }
-    }
+    },
+    "required": [
+      "documentId",
+      "callId",
+      "seq",
+      "value"
+    ],
+    "type": "object"
   },
   "RpcError": {
     "additionalProperties": false,
-    "required": [
-      "code",
-      "message"
-    ],
-    "type": "object",
     "properties": {
       "code": {
+        "maximum": 9007199254740991,
+        "minimum": -9007199254740991,
         "type": "integer"
       },
       "message": {
         "type": "string"
       },
       "data": {}
-    }
+    },
+    "required": [
+      "code",
+      "message"
+    ],
+    "type": "object"
   },
   "StampParams": {
     "additionalProperties": false,
-    "required": [
-      "callId",
-      "stamps"
-    ],
-    "type": "object",
     "properties": {
       "callId": {
         "pattern": "^[0-9a-f]{32}$",
@@ -807,14 +806,15 @@ const definitions = {
         },
         "type": "object"
       }
-    }
+    },
+    "required": [
+      "callId",
+      "stamps"
+    ],
+    "type": "object"
   },
   "SyncParams": {
     "additionalProperties": false,
-    "required": [
-      "plugins"
-    ],
-    "type": "object",
     "properties": {
       "plugins": {
         "items": {
@@ -822,14 +822,14 @@ const definitions = {
         },
         "type": "array"
       }
-    }
+    },
+    "required": [
+      "plugins"
+    ],
+    "type": "object"
   },
   "TabsChanged": {
     "additionalProperties": false,
-    "required": [
-      "params"
-    ],
-    "type": "object",
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -842,15 +842,14 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/TabsParams"
       }
-    }
+    },
+    "required": [
+      "params"
+    ],
+    "type": "object"
   },
   "TabsParams": {
     "additionalProperties": false,
-    "required": [
-      "tabIds",
-      "documents"
-    ],
-    "type": "object",
     "properties": {
       "tabIds": {
         "items": {
@@ -866,14 +865,15 @@ const definitions = {
         },
         "type": "array"
       }
-    }
+    },
+    "required": [
+      "tabIds",
+      "documents"
+    ],
+    "type": "object"
   },
   "ToolAck": {
     "additionalProperties": false,
-    "required": [
-      "params"
-    ],
-    "type": "object",
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -886,14 +886,14 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/AckParams"
       }
-    }
-  },
-  "ToolCancel": {
-    "additionalProperties": false,
+    },
     "required": [
       "params"
     ],
-    "type": "object",
+    "type": "object"
+  },
+  "ToolCancel": {
+    "additionalProperties": false,
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -906,14 +906,14 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/CancelParams"
       }
-    }
-  },
-  "ToolDispatch": {
-    "additionalProperties": false,
+    },
     "required": [
       "params"
     ],
-    "type": "object",
+    "type": "object"
+  },
+  "ToolDispatch": {
+    "additionalProperties": false,
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -926,14 +926,14 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/DispatchParams"
       }
-    }
-  },
-  "ToolErrored": {
-    "additionalProperties": false,
+    },
     "required": [
       "params"
     ],
-    "type": "object",
+    "type": "object"
+  },
+  "ToolErrored": {
+    "additionalProperties": false,
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -946,14 +946,14 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/ErrorParams"
       }
-    }
-  },
-  "ToolLost": {
-    "additionalProperties": false,
+    },
     "required": [
       "params"
     ],
-    "type": "object",
+    "type": "object"
+  },
+  "ToolLost": {
+    "additionalProperties": false,
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -966,14 +966,14 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/LostParams"
       }
-    }
-  },
-  "ToolProgress": {
-    "additionalProperties": false,
+    },
     "required": [
       "params"
     ],
-    "type": "object",
+    "type": "object"
+  },
+  "ToolProgress": {
+    "additionalProperties": false,
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -986,14 +986,14 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/ProgressParams"
       }
-    }
-  },
-  "ToolResult": {
-    "additionalProperties": false,
+    },
     "required": [
       "params"
     ],
-    "type": "object",
+    "type": "object"
+  },
+  "ToolResult": {
+    "additionalProperties": false,
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -1006,14 +1006,14 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/ResultParams"
       }
-    }
-  },
-  "ToolStamps": {
-    "additionalProperties": false,
+    },
     "required": [
       "params"
     ],
-    "type": "object",
+    "type": "object"
+  },
+  "ToolStamps": {
+    "additionalProperties": false,
     "properties": {
       "jsonrpc": {
         "const": "2.0",
@@ -1026,15 +1026,14 @@ const definitions = {
       "params": {
         "$ref": "#/$defs/StampParams"
       }
-    }
+    },
+    "required": [
+      "params"
+    ],
+    "type": "object"
   },
   "WireError": {
     "additionalProperties": false,
-    "required": [
-      "code",
-      "message"
-    ],
-    "type": "object",
     "properties": {
       "code": {
         "maxLength": 256,
@@ -1068,7 +1067,12 @@ const definitions = {
           }
         ]
       }
-    }
+    },
+    "required": [
+      "code",
+      "message"
+    ],
+    "type": "object"
   }
 };
 
@@ -1237,7 +1241,9 @@ function faultOfObject(schema, value, path) {
     return path;
   }
   const properties = schema.properties ?? {};
-  const missing = (schema.required ?? []).find((/** @type {string} */ name) => !Object.hasOwn(value, name));
+  /** @type {string[]} */
+  const required = schema.required ?? [];
+  const missing = required.find((name) => !Object.hasOwn(value, name));
   if (missing !== undefined) {
     return join(path, missing);
   }
@@ -1278,7 +1284,8 @@ function isString(schema, value) {
  * @param {any} schema
  * @param {number} value
  */
-function inRange({ minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY }, value) {
+function inRange(schema, value) {
+  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
   return value >= minimum && value <= maximum;
 }
 

@@ -196,6 +196,10 @@ class Bridge:
                     return document
             await self._changed.wait()
 
+    def changed(self) -> anyio.Event:
+        """Give an event that is set at the next change of connection, tabs or plugins."""
+        return self._changed
+
     async def sync_plugins(self, plugins: Sequence[protocol.PluginSpec]) -> None:
         """Tell the extension which plugins there are, now and at every hello."""
         self._plugins = list(plugins)

@@ -79,12 +79,13 @@ class ErrorDetail:
 
     def to_json(self) -> ErrorJson:
         """Give the fields under the names that MCP clients are sent."""
+        after = self.retry_after_ms
         return {
             "code": self.code,
             "message": self.message,
             "category": self.category,
             "retryable": self.retryable,
-            "retryAfterMs": self.retry_after_ms,
+            "retryAfterMs": int(after) if after is not None and after == int(after) else after,
         }
 
 

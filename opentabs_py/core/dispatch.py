@@ -15,6 +15,8 @@ A call is in one of three states until it ends:
     hello, tab gone                            ends LOST        ends LOST    not known there)
     hello, document missing                    -> AWAITED       -> AWAITED
     document comes back                                         -> SENT     (the same)
+    document goes            ends LOST
+    its tab goes             ends LOST                         ends LOST
     1 s after the hello                                         ends LOST
     progress, new seq         idle timer moves, acknowledged, in every state
     result, error             ends, acknowledged as settled, in every state
@@ -22,13 +24,16 @@ A call is in one of three states until it ends:
     cancel                    ends CANCELLED; the page is told when the link is up
     idle or ceiling timer     ends TIMED_OUT; the page is told when the link is up
 
-Whoever cannot be told now is told at the next hello, where its document names the call.
-A call ends exactly once: it leaves `_pending`, and a message about a call that is not
-there is dropped, counted, and acknowledged as settled so that the relay lets go of it.
+Documents come and go by whole snapshots: the one in `hello`, and one at every change.
+Whoever cannot be told now is told when a document next comes and names the call.
+A call ends exactly once: it leaves `_pending`. A message about a call that is not there is
+dropped and counted, and answered so that the relay lets go of it: a result with a receipt
+that says settled, progress with a cancel, for the tool still runs.
 
 Both timers live in one heap of lower bounds. Progress moves a deadline later without
 touching the heap; when a bound comes due the true deadline is worked out, and if that lies
-ahead it goes back in. So a report costs O(1), however many calls are pending.
+ahead it goes back in. So a report costs O(1), however many calls are pending. A call has one
+valid bound, its `alarm`; any other of its in the heap is passed over.
 """
 
 import heapq
@@ -56,6 +61,7 @@ from opentabs_py.core.protocol import (
 from opentabs_py.errors import CallError
 
 RETURN_GRACE = 1.0  # s; a document reconnects within 0.2 s of a worker's death, 1.7 s at worst
+NOBODY_WAITS = "nobody waits for this call any more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +143,7 @@ class _Call:
     seq: int = -1
     reports: int = 0
     lost_at: float | None = None  # set while AWAITED
+    alarm: float = 0.0  # this call's bound in the heap of timers
 
     @property
     def ceiling_at(self) -> float:
@@ -162,7 +169,7 @@ class Dispatch:
     _connected: bool = False
     _pending: dict[str, _Call] = field(default_factory=dict[str, _Call])
     _timers: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
-    _seen: set[str] = field(default_factory=set[str])  # documents of this connection
+    _present: set[str] = field(default_factory=set[str])  # documents of the last snapshot
     _messages: list[ToExtension] = field(default_factory=list[ToExtension])
     _events: list[Event] = field(default_factory=list[Event])
 
@@ -209,33 +216,30 @@ class Dispatch:
     ) -> None:
         """Take what the extension says about a call."""
         call = self._pending.get(message.params.call_id)
+        if call is None:
+            self.counters.stray += 1
         match message:
             case ToolProgress(params=params):
                 if call is None:
-                    self.counters.stray += 1
-                    return
-                self._progress(call, params.reports, params.dropped, now)
+                    self._tell(params.document_id, params.call_id, NOBODY_WAITS)
+                else:
+                    self._progress(call, params.reports, params.dropped, now)
             case ToolResult(params=params):
                 self._ack(params.document_id, params.call_id, params.seq, settled=True)
-                if call is None:
-                    self.counters.stray += 1
-                    return
-                self._end(call, Succeeded(params.call_id, params.value))
+                if call is not None:
+                    self._end(call, Succeeded(params.call_id, params.value))
             case ToolErrored(params=params):
                 self._ack(params.document_id, params.call_id, params.seq, settled=True)
-                if call is None:
-                    self.counters.stray += 1
-                    return
-                self._end(call, Failed(params.call_id, failures.from_wire(params.error)))
+                if call is not None:
+                    self._end(call, Failed(params.call_id, failures.from_wire(params.error)))
             case ToolLost(params=params):
-                if call is None:
-                    self.counters.stray += 1
-                    return
-                self._fail(call, failures.lost(params.reason))
+                if call is not None:
+                    self._fail(call, failures.lost(params.reason))
 
     def connection_lost(self) -> None:
         """The link is down; calls stay pending and their timers run."""
         self._connected = False
+        self._present = set()
         for call in self._pending.values():
             call.state, call.lost_at = _State.ADRIFT, None
 
@@ -243,44 +247,46 @@ class Dispatch:
         self, documents: Sequence[DocumentState], tab_ids: Sequence[int], now: float
     ) -> None:
         """The extension said hello: match what it still knows with what is pending."""
+        self.connection_lost()
         self._connected = True
-        self._seen.clear()
-        self.documents_changed(documents)
-        tabs = set(tab_ids)
-        for call in list(self._pending.values()):
-            if call.request.document_id in self._seen:
-                continue
-            if call.request.tab_id not in tabs:
-                self._fail(call, failures.lost("tab_closed"))
-            else:
+        self.documents_changed(documents, tab_ids)
+        for call in self._pending.values():
+            if call.state is _State.ADRIFT:
                 call.state, call.lost_at = _State.AWAITED, now + RETURN_GRACE
                 self._set_timer(call)
 
-    def documents_changed(self, documents: Sequence[DocumentState]) -> None:
-        """Take the documents there are; those not seen on this connection are matched."""
-        fresh = {d.document_id: d for d in documents if d.document_id not in self._seen}
-        if not fresh:
-            return
-        self._seen.update(fresh)
+    def documents_changed(
+        self, documents: Sequence[DocumentState], tab_ids: Sequence[int] | None = None
+    ) -> None:
+        """Take the documents there are, all of them, and the tabs where they are known.
+
+        What was not there before is matched with what is pending; the calls of what is no
+        longer there are lost.
+        """
+        fresh = {d.document_id: d for d in documents if d.document_id not in self._present}
+        self._present = {document.document_id for document in documents}
         for document in fresh.values():
             for call_id in document.calls:
                 if call_id not in self._pending:
-                    self._tell(document.document_id, call_id, "nobody waits for this call any more")
-        for call in self._pending.values():
-            document = fresh.get(call.request.document_id)
-            if document is None:
+                    self._tell(document.document_id, call_id, NOBODY_WAITS)
+        tabs = None if tab_ids is None else set(tab_ids)
+        for call in list(self._pending.values()):
+            document_id = call.request.document_id
+            if document_id in fresh:
+                self._adopt(call, fresh[document_id])
+            elif document_id in self._present:
                 continue
-            call.state, call.lost_at = _State.SENT, None
-            if call.request.call_id not in document.calls:
-                self.counters.redispatched += 1
-                self._send(call)
+            elif tabs is not None and call.request.tab_id not in tabs:
+                self._fail(call, failures.lost("tab_closed"))
+            elif call.state is _State.SENT:
+                self._fail(call, failures.lost("navigated"))
 
     def handle_timer(self, now: float) -> None:
         """End every call whose time is up."""
         while self._timers and self._timers[0][0] <= now:
-            _, call_id = heapq.heappop(self._timers)
+            alarm, call_id = heapq.heappop(self._timers)
             call = self._pending.get(call_id)
-            if call is None:
+            if call is None or call.alarm != alarm:
                 continue
             if call.deadline() > now:
                 self._set_timer(call)
@@ -291,18 +297,28 @@ class Dispatch:
 
     # --- inside ---
 
+    def _adopt(self, call: _Call, document: DocumentState) -> None:
+        call.state, call.lost_at = _State.SENT, None
+        if call.request.call_id not in document.calls:
+            self.counters.redispatched += 1
+            self._send(call)
+
     def _progress(
         self, call: _Call, reports: Sequence[ProgressReport], dropped: int, now: float
     ) -> None:
-        fresh = [report for report in reports if report.seq > call.seq]
+        fresh: list[ProgressReport] = []
+        for report in reports:
+            if report.seq > call.seq:
+                call.seq = report.seq
+                fresh.append(report)
         self.counters.duplicate_reports += len(reports) - len(fresh)
         self.counters.dropped_reports += dropped
         if fresh:
-            call.seq = fresh[-1].seq
             call.reports += len(fresh)
             call.heard = now
             self._events.append(Progressed(call.request.call_id, fresh))
-        self._ack(call.request.document_id, call.request.call_id, max(call.seq, 0))
+        if call.seq >= 0:
+            self._ack(call.request.document_id, call.request.call_id, call.seq)
 
     def _time_out(self, call: _Call) -> None:
         which: Literal["idle", "ceiling"]
@@ -326,7 +342,9 @@ class Dispatch:
         self._events.append(event)
 
     def _set_timer(self, call: _Call) -> None:
-        heapq.heappush(self._timers, (call.deadline(), call.request.call_id))
+        deadline = call.deadline()
+        call.alarm = deadline
+        heapq.heappush(self._timers, (deadline, call.request.call_id))
 
     def _send(self, call: _Call) -> None:
         request = call.request

@@ -37,21 +37,22 @@ class Assembler:
 
     Args:
         limit: The longest message taken, in characters.
-        streams: How many unfinished messages may be open at once.
+        streams: How many unfinished messages may be open at once. One more, and the one that
+            has waited longest for its next part is given up: its document is gone, most likely.
     """
 
-    def __init__(self, *, limit: int, streams: int = 256) -> None:
+    def __init__(self, *, limit: int, streams: int = 64) -> None:
         self._limit = limit
         self._streams = streams
-        self._open: dict[str, _Partial] = {}
+        self._open: dict[str, _Partial] = {}  # the one heard of last comes last
         self._refused: set[str] = set()
 
     def feed(self, frame: str) -> str | None:
         """Take a frame; give the message it completes, if any.
 
         Raises:
-            ProtocolError: The frame is malformed, or its message is over the limit. That
-                message is given up; the others go on.
+            ProtocolError: The frame is malformed, or a message was given up: this one, over
+                the limit, or one that waited too long. All others go on.
         """
         if not frame.startswith("~"):
             if len(frame) > self._limit:
@@ -59,25 +60,30 @@ class Assembler:
             return frame
         if len(frame) < _HEADER or frame[_HEADER - 1] not in "+.":
             raise ProtocolError("a chunk's header is malformed")
-        key, last, part = frame[1 : _HEADER - 1], frame[_HEADER - 1] == ".", frame[_HEADER:]
+        key, is_last, part = frame[1 : _HEADER - 1], frame[_HEADER - 1] == ".", frame[_HEADER:]
         if key in self._refused:
-            if last:
+            if is_last:
                 self._refused.discard(key)
             return None
-        message = self._open.setdefault(key, _Partial())
+        message = self._open.pop(key, None) or _Partial()
         message.parts.append(part)
         message.size += len(part)
-        if message.size > self._limit or len(self._open) > self._streams:
-            del self._open[key]
-            if not last:
+        if message.size > self._limit:
+            if not is_last:
                 self._refused.add(key)
             raise ProtocolError(f"a chunked message is over the limit of {self._limit} characters")
-        if not last:
-            return None
-        return "".join(self._open.pop(key).parts)
+        if is_last:
+            return "".join(message.parts)
+        self._open[key] = message
+        if len(self._open) > self._streams:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            self._refused.add(oldest)
+            raise ProtocolError(f"more than {self._streams} messages are unfinished")
+        return None
 
 
 @dataclass(slots=True)
 class _Partial:
-    parts: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list[str])
     size: int = 0

@@ -8,8 +8,11 @@ their rate. `ProgressFilter` stands between the two, one for each call.
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
+from pydantic import Field
+
+MAX_SAFE_INTEGER: Final = 2**53 - 1  # the largest that JavaScript counts exactly
 # Values are cut here, far below the largest double, so that there is always a larger one to send.
 _LARGEST: Final = 1e300
 
@@ -25,7 +28,7 @@ class ProgressReport:
         message: What the tool is doing, for people.
     """
 
-    seq: int
+    seq: Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER)]
     progress: float | None = None
     total: float | None = None
     message: str | None = None

@@ -9,16 +9,17 @@ clock. A message too long for one frame travels in chunks, see `core/frames.py`.
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
-from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.progress import MAX_SAFE_INTEGER, ProgressReport
 from opentabs_py.errors import ProtocolError
 
+T = TypeVar("T")
+
 PROTOCOL_VERSION = 1
-MAX_SAFE_INTEGER = 2**53 - 1
 
 # WebSocket close codes of the private range, each with a reason a person can act on.
 CLOSE_BAD_VERSION = 4001
@@ -114,7 +115,7 @@ class LogEntry(Model):
 class RpcError(Model):
     """A JSON-RPC 2.0 error object (section 5.1)."""
 
-    code: int
+    code: Annotated[int, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER)]
     message: str
     data: Any = None
 
@@ -411,29 +412,37 @@ ADAPTERS: dict[str, TypeAdapter[Any]] = {
 }
 
 
+def validate(adapter: TypeAdapter[T], text: str) -> T:
+    """Read JSON as one of `ADAPTERS`; only our own code may use the fields' Python names.
+
+    Raises:
+        ValidationError: It is none.
+    """
+    return adapter.validate_json(text, by_alias=True, by_name=False)
+
+
 def parse_from_extension(text: str) -> FromExtension | Response | Failure:
     """Read one message of the extension.
 
     Raises:
         ProtocolError: It is not of the protocol; `path` says where.
     """
+    # A request and its answer differ in `method`, which every sender writes early.
     try:
-        # A request and its answer differ in `method`, which every sender writes early.
         if '"method"' in text[:200]:
-            return _FROM_EXTENSION.validate_json(text)
-        return _ANSWER.validate_json(text)
+            return validate(_FROM_EXTENSION, text)
+        return validate(_ANSWER, text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         answer = _FINAL.match(text[:300])
         if answer is None:
-            raise ProtocolError(first["msg"], path=_path(first["loc"])) from None
+            # The first part of `loc` names the model that was tried, not a place in the text.
+            raise ProtocolError(first["msg"], path=_path(first["loc"][1:])) from None
         # A page can return what we cannot read, a thousand arrays deep say. Its call ends here.
         document_id, call_id, seq = answer.groups()
         message = f"The tool's result cannot be read ({first['msg']}). Return a simpler value."
         fault = WireError(code="RESULT_NOT_SERIALISABLE", message=message)
-        params = ErrorParams(
-            document_id=document_id, call_id=call_id, seq=int(seq), error=fault
-        )
+        params = ErrorParams(document_id=document_id, call_id=call_id, seq=int(seq), error=fault)
         return ToolErrored(params=params)
 
 

@@ -201,8 +201,9 @@ def _lines(
     draw: random.Random, conversations: tuple[str, ...]
 ) -> Iterator[tuple[str, str, timedelta]]:
     """Give author, text and the time since the line before, without end."""
+    order = draw.sample(conversations, len(conversations))  # the same each round, so far apart
     while True:
-        for conversation in draw.sample(conversations, len(conversations)):
+        for conversation in order:
             speakers = dict(zip("ABC", draw.sample(_PEOPLE, 3), strict=True))
             words = _words(draw)
             pause = timedelta(minutes=draw.randint(25, 190), seconds=draw.randint(0, 59))

@@ -141,13 +141,18 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[No
         timeout_graceful_shutdown=int(STOP_WITHIN),
     )
     server = _Uvicorn(config)
+    failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.serve, [listener])
         try:
             await server.is_up.wait()
             yield
+        except Exception as error:
+            failure = error  # raised below: the task group would wrap it in a group
         finally:
             server.should_exit = True
             # uvicorn looks at `should_exit` every 0.1 s and then waits for open streams.
             tasks.cancel_scope.deadline = anyio.current_time() + STOP_WITHIN + 0.5
             tasks.cancel_scope.shield = True
+    if failure is not None:
+        raise failure

@@ -46,12 +46,15 @@ const calendar = new Intl.DateTimeFormat(undefined, {
   month: "long",
 });
 
+const SAME_BREATH = 10 * 60_000; // ms; messages further apart have their author named again
+
 /** What is on show: a channel, from its newest message back to where `cursor` continues. */
 class View {
   /** @type {string | undefined} */
   cursor = "";
   pages = 0;
-  newest = "";
+  /** @type {Message | undefined} */
+  newest;
   /** @type {Promise<void>} */
   #loading = Promise.resolve();
 
@@ -65,7 +68,8 @@ class View {
    * @param {number} page
    */
   loadUpTo(page) {
-    this.#loading = this.#loading.then(async () => {
+    const before = this.#loading.catch(() => undefined); // who asked for that has been told
+    this.#loading = before.then(async () => {
       while (this.pages < page && this.cursor !== undefined && view === this) await this.#older();
     });
     return this.#loading;
@@ -78,15 +82,18 @@ class View {
     if (view !== this) return;
     this.cursor = page.nextCursor;
     this.pages += 1;
-    this.newest ||= page.messages[0]?.timestamp ?? "";
+    this.newest ??= page.messages[0];
     const list = element("ol", "page");
     list.dataset.page = String(this.pages);
     list.append(...rows(page.messages.toReversed()));
     const history = $("history");
     const fromBottom = history.scrollHeight - history.scrollTop;
+    const newer = $("pages").firstElementChild?.firstElementChild;
+    const lastDay = [...list.querySelectorAll(".day")].at(-1);
+    if (newer?.className === "day" && newer.textContent === lastDay?.textContent) newer.remove();
     $("pages").prepend(list);
     $("beginning").hidden = this.cursor !== undefined || page.messages.length === 0;
-    $("nothing").hidden = this.newest !== "";
+    $("nothing").hidden = this.newest !== undefined;
     history.scrollTop = history.scrollHeight - fromBottom;
   }
 
@@ -95,11 +102,13 @@ class View {
     await this.#loading;
     /** @type {Page} */
     const page = await api(`${messagesPath(this.channel)}?view=1`);
-    const fresh = page.messages.filter((message) => message.timestamp > this.newest).toReversed();
+    const known = this.newest;
+    const isFresh = (/** @type {Message} */ one) => !known || one.timestamp > known.timestamp;
+    const fresh = page.messages.filter(isFresh).toReversed();
     if (view !== this || fresh.length === 0) return;
-    this.newest = fresh[fresh.length - 1].timestamp;
+    this.newest = fresh.at(-1);
     $("nothing").hidden = true;
-    $("pages").lastElementChild?.append(...rows(fresh));
+    $("pages").lastElementChild?.append(...rows(fresh, known));
     $("history").scrollTop = $("history").scrollHeight;
     await showChannels();
   }
@@ -108,19 +117,22 @@ class View {
 /** @type {View} */
 let view;
 
-/** @param {Message[]} messages Oldest first. */
-function rows(messages) {
+/**
+ * @param {Message[]} messages Oldest first.
+ * @param {Message} [before] The one that stands above them.
+ */
+function rows(messages, before) {
   /** @type {HTMLElement[]} */
   const made = [];
-  /** @type {Message | undefined} */
-  let before;
   for (const message of messages) {
     const at = new Date(message.timestamp);
     const day = calendar.format(at);
     const newDay = before === undefined || calendar.format(new Date(before.timestamp)) !== day;
     if (newDay) made.push(element("li", "day", day));
     const row = element("li", "message");
-    row.classList.toggle("follows", !newDay && before?.author === message.author);
+    const pause = before === undefined ? 0 : at.getTime() - Date.parse(before.timestamp);
+    const follows = !newDay && before?.author === message.author && pause < SAME_BREATH;
+    row.classList.toggle("follows", follows);
     const time = element("time", "", clock.format(at));
     time.setAttribute("datetime", message.timestamp);
     row.append(

@@ -40,6 +40,7 @@
     bigint: () => ({ n: 1n }),
     undefined: () => undefined,
     map: () => ({ map: new Map([["z", 1], ["a", new Set([1, 2])]]) }),
+    deep: () => JSON.parse("[".repeat(5000) + "]".repeat(5000)),
     order: () => ({ z: 1, a: 2, m: 3 }),
     text: () => 'a "quoted" text: ☃ 😀 \ud800',
   };
@@ -47,7 +48,9 @@
   const tools = {
     echo: async ({ value }) => ({ value }),
 
-    async run({ key = "", steps = [], result = null }, context) {
+    async run(params, context) {
+      const { key = "", steps = [], result = null } = params;
+      seen.params = params;
       seen.runs[key] = (seen.runs[key] ?? 0) + 1;
       context?.signal.addEventListener("abort", () => {
         seen.aborted[key] = String(context.signal.reason?.message);

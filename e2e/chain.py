@@ -1,0 +1,111 @@
+"""What the tests do to the chain, in a tab of their own."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+from playwright.async_api import Page
+
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import DocumentState
+from opentabs_py.errors import CallError
+from opentabs_py.session import OpenTabs
+
+PATIENT = 15.0  # s; the bound of every wait here, far above what any takes
+
+
+@dataclass
+class Tab:
+    """A tab in which the probe is ready."""
+
+    page: Page
+    id: int
+    tabs: OpenTabs
+
+    async def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        limits: Limits | None = None,
+        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+    ) -> Any:
+        """Call a tool of the probe in this tab."""
+        with anyio.fail_after(60):
+            return await self.tabs.call(
+                f"probe_{tool}",
+                {"tabId": self.id, **(arguments or {})},
+                limits=limits,
+                on_progress=on_progress,
+            )
+
+    async def fail(self, tool: str, arguments: dict[str, Any] | None = None, **options: Any) -> CallError:
+        """Call a tool that must fail, and give the error."""
+        with pytest.raises(CallError) as caught:
+            await self.call(tool, arguments, **options)
+        return caught.value
+
+    async def start(self, group: TaskGroup, steps: list[Any], key: str) -> "Running":
+        """Start a call and wait until its tool runs in the page."""
+        running = Running()
+        group.start_soon(running.run, self, steps, key)
+        await self.page.wait_for_function("key => key in probe.runs", arg=key)
+        return running
+
+    async def kill_worker(self) -> None:
+        """Stop the service worker, as Chrome does when it likes."""
+        cdp = await self.page.context.new_cdp_session(self.page)
+        await cdp.send("ServiceWorker.enable")
+        await cdp.send("ServiceWorker.stopAllWorkers")
+        await cdp.detach()
+
+
+@dataclass
+class Running:
+    """A call under way, and how it ended."""
+
+    value: Any = None
+    error: CallError | None = None
+    reports: list[ProgressReport] = field(default_factory=list)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    seconds: float = 0.0
+
+    async def run(self, tab: Tab, steps: list[Any], key: str) -> None:
+        began = anyio.current_time()
+        arguments = {"tabId": tab.id, "key": key, "steps": steps, "result": key}
+        try:
+            self.value = await tab.tabs.call(
+                "probe_run", arguments, on_progress=self.reports.extend
+            )
+        except CallError as error:
+            self.error = error
+        self.seconds = anyio.current_time() - began
+        self.ended.set()
+
+    async def wait(self) -> "Running":
+        with anyio.fail_after(PATIENT):
+            await self.ended.wait()
+        return self
+
+
+async def wait_for_document(
+    tabs: OpenTabs, url: str, readiness: str = "ready", *, but: str | None = None
+) -> DocumentState:
+    """Wait until a document of the URL is there with the probe in that state."""
+    with anyio.fail_after(PATIENT):
+        while True:
+            changed = tabs.bridge.changed()
+            for document in tabs.bridge.tabs.documents:
+                state = document.plugins.get("probe")
+                if (
+                    document.url == url
+                    and document.document_id != but
+                    and state is not None
+                    and state.readiness == readiness
+                ):
+                    return document
+            await changed.wait()

@@ -1,0 +1,100 @@
+"""One Chromium for all tests, with the probe plugin; each test gets a tab of its own."""
+
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client import Client
+from playwright.async_api import Page
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from e2e.chain import Tab, wait_for_document
+from opentabs_py.config import load_settings
+from opentabs_py.server.http import bind, serve_http
+from opentabs_py.session import OpenTabs
+
+PROBE = Path(__file__).parent / "plugins" / "probe"
+
+# Pages that differ in what their host lets scripts do.
+HEADERS = {
+    "strict": {"content-security-policy": "script-src 'none'; require-trusted-types-for 'script'"},
+    "sandbox": {"content-security-policy": "sandbox"},
+}
+BODIES = {
+    "unready": '<body data-ready="no">signed out',
+    "hostile": '<script src="/hostile.js"></script><body>hostile',
+}
+HOSTILE = (Path(__file__).parent / "hostile.js").read_text()
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+async def site() -> AsyncGenerator[str]:
+    """The address of a site with one page for each kind of host."""
+
+    async def page(request: Request) -> HTMLResponse:
+        kind = request.path_params["kind"]
+        if kind == "hostile.js":
+            return HTMLResponse(HOSTILE, media_type="text/javascript")
+        body = BODIES.get(kind, "<body>a page")
+        return HTMLResponse(f"<!doctype html><title>{kind}</title>{body}", headers=HEADERS.get(kind))
+
+    listener = bind("127.0.0.1", 0)
+    app = Starlette(routes=[Route("/{kind:path}", page)])
+    async with serve_http(app, listener):
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.fixture(scope="session")
+async def tabs() -> AsyncGenerator[OpenTabs]:
+    """The running chain."""
+    settings = load_settings(port=0, profile=None, headed=False)
+    async with OpenTabs(
+        plugins=[PROBE],
+        settings=settings,
+        # Without it, what the back/forward cache does to a document would stay unseen.
+        ignore_default_args=["--disable-back-forward-cache"],
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+async def open_tab(tabs: OpenTabs, site: str) -> AsyncGenerator[Callable[..., Any]]:
+    """Opens tabs, and closes them after the test."""
+    pages: list[Page] = []
+
+    async def open_(path: str = "page", readiness: str = "ready") -> Tab:
+        page = await tabs.context.new_page()
+        pages.append(page)
+        url = f"{site}/{path}#{len(tabs.context.pages)}-{id(page)}"
+        await page.goto(url)
+        document = await wait_for_document(tabs, url, readiness)
+        return Tab(page, document.tab_id, tabs)
+
+    yield open_
+    for page in pages:
+        if not page.is_closed():
+            await page.close()
+
+
+@pytest.fixture
+async def tab(open_tab: Callable[..., Any]) -> Tab:
+    """A tab in which the probe is ready."""
+    opened = await open_tab()
+    assert isinstance(opened, Tab)
+    return opened
+
+
+@pytest.fixture(params=["auto", "legacy"])
+async def client(request: pytest.FixtureRequest, tabs: OpenTabs) -> AsyncGenerator[Client]:
+    """A real MCP client over Streamable HTTP, in each era."""
+    async with Client(tabs.mcp_url, mode=request.param) as connected:
+        yield connected

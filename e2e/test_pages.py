@@ -1,0 +1,193 @@
+"""Pages come, go and misbehave; each call ends at once with the right word for it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from playwright.async_api import Error
+
+from e2e.chain import PATIENT, Tab, wait_for_document
+from opentabs_py.config import load_settings
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.errors import ChainError
+from opentabs_py.session import OpenTabs
+
+PROBE = Path(__file__).parent / "plugins" / "probe"
+WAITING = [{"wait": 60_000}]
+LONG = 10.0  # s; far below the idle limit, so what ends within it did not time out
+
+
+async def lose(tab: Tab, how: Any) -> ChainError:
+    """Start a call, do something to its page, and give the error it ends with."""
+    async with anyio.create_task_group() as group:
+        running = await tab.start(group, WAITING, "lost")
+        await how()
+        with anyio.fail_after(LONG):
+            await running.ended.wait()
+    assert isinstance(running.error, ChainError)
+    assert "may have run" in str(running.error)
+    return running.error
+
+
+async def test_a_tab_closed_mid_call_ends_it_at_once(tab: Tab) -> None:
+    assert (await lose(tab, tab.page.close)).detail.code == "TAB_CLOSED"
+
+
+async def test_a_reload_mid_call_ends_it_at_once(tab: Tab) -> None:
+    assert (await lose(tab, tab.page.reload)).detail.code == "PAGE_NAVIGATED"
+
+
+async def test_a_navigation_to_another_page_of_the_site_ends_it_at_once(
+    tab: Tab, site: str
+) -> None:
+    error = await lose(tab, lambda: tab.page.goto(f"{site}/other"))
+
+    assert error.detail.code == "PAGE_NAVIGATED"
+
+
+async def test_a_navigation_away_from_the_site_ends_it_at_once(tab: Tab) -> None:
+    error = await lose(tab, lambda: tab.page.goto("about:blank"))
+
+    assert error.detail.code == "PAGE_NAVIGATED"
+
+
+async def test_a_crash_mid_call_ends_it_at_once(tab: Tab) -> None:
+    async def crash() -> None:
+        with pytest.raises(Error):
+            await tab.page.goto("chrome://crash")
+
+    assert (await lose(tab, crash)).detail.code == "PAGE_CRASHED"
+
+
+async def test_push_state_mid_call_changes_nothing(tab: Tab) -> None:
+    async with anyio.create_task_group() as group:
+        running = await tab.start(group, [{"wait": 400}], "pushed")
+        await tab.page.evaluate("history.pushState({}, '', '/elsewhere')")
+        await running.wait()
+
+    assert running.value["result"] == "pushed"
+
+
+async def test_a_page_that_is_navigated_is_injected_again(tab: Tab, site: str) -> None:
+    await tab.page.goto(f"{site}/again")
+    await wait_for_document(tab.tabs, f"{site}/again")
+
+    assert await tab.call("echo", {"value": 1}) == {"value": 1}
+
+
+async def test_a_call_right_after_a_navigation_waits_for_the_page(tab: Tab, site: str) -> None:
+    await tab.page.goto(f"{site}/right-after")
+
+    assert await tab.call("echo", {"value": 1}) == {"value": 1}
+
+
+async def test_a_page_back_from_the_cache_works_and_its_old_call_was_aborted(
+    tab: Tab, site: str
+) -> None:
+    await tab.page.evaluate("probe.mark = 'kept'")
+
+    error = await lose(tab, lambda: tab.page.goto("about:blank"))
+    await tab.page.go_back()
+    assert await tab.page.evaluate("probe.mark") == "kept", "the page was not in the cache"
+
+    assert error.detail.code == "PAGE_NAVIGATED"
+    reason = await tab.page.wait_for_function("probe.aborted.lost")
+    assert await reason.json_value() == "the page was left and came back"
+    assert await tab.call("echo", {"value": 1}) == {"value": 1}
+
+
+@pytest.mark.parametrize("kind", ["strict", "page"])
+async def test_tools_work_on_a_page_whose_policy_forbids_scripts(
+    open_tab: Callable[..., Any], kind: str
+) -> None:
+    tab = await open_tab(kind)
+
+    assert await tab.call("echo", {"value": kind}) == {"value": kind}
+
+
+async def test_a_sandboxed_page_is_not_ready_and_says_why(open_tab: Callable[..., Any]) -> None:
+    tab = await open_tab("sandbox", "unavailable")
+    tab.tabs.bridge.tabs.grace = 0.0
+    try:
+        error = await tab.fail("echo", {"value": 1})
+    finally:
+        tab.tabs.bridge.tabs.grace = 5.0
+
+    assert error.detail.code == "TAB_NOT_READY"
+    assert "scripts cannot run in this page" in error.detail.message
+
+
+async def test_a_page_that_is_not_ready_is_refused_and_taken_once_it_is(
+    open_tab: Callable[..., Any],
+) -> None:
+    tab = await open_tab("unready", "unavailable")
+    tab.tabs.bridge.tabs.grace = 0.0
+    try:
+        error = await tab.fail("echo", {"value": 1})
+    finally:
+        tab.tabs.bridge.tabs.grace = 5.0
+    await tab.page.evaluate("document.body.dataset.ready = 'yes'")
+
+    assert error.detail.code == "TAB_NOT_READY"
+    assert "isReady() is not true" in error.detail.message
+    await wait_for_document(tab.tabs, tab.page.url)
+    assert await tab.call("echo", {"value": 1}) == {"value": 1}
+
+
+async def test_a_blocked_page_delays_no_other(open_tab: Callable[..., Any]) -> None:
+    blocked, free = await open_tab(), await open_tab()
+    async with anyio.create_task_group() as group:
+        running = await blocked.start(group, [{"report": {}}, {"wait": 1}, {"block": 2000}], "busy")
+        assert await free.call("echo", {"value": 1}) == {"value": 1}
+        assert not running.ended.is_set()
+        await running.wait()
+
+
+async def test_a_tab_that_was_open_before_the_plugin_works_and_says_it_is_unprotected(
+    site: str,
+) -> None:
+    settings = load_settings(port=0, profile=None, headed=False)
+    async with OpenTabs(settings=settings, plugins=[PROBE]) as tabs:
+        specs, tabs.bridge._plugins = tabs.bridge._plugins, []
+        await tabs.bridge.sync_plugins([])
+        await tabs.bridge.wait_connected()
+        await tabs.open(f"{site}/early")
+
+        await tabs.bridge.sync_plugins(specs)
+        with anyio.fail_after(PATIENT):
+            document = await tabs.bridge.wait_ready("probe")
+
+        assert not document.protected
+        assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
+
+
+async def test_no_tab_is_an_error_that_says_what_to_open() -> None:
+    settings = load_settings(port=0, profile=None, headed=False)
+    async with OpenTabs(settings=settings, plugins=[PROBE]) as tabs:
+        with pytest.raises(ChainError, match="Open http://127.0.0.1/") as caught:
+            await tabs.call("probe_echo", {"value": 1})
+
+    assert caught.value.detail.code == "TAB_NOT_FOUND"
+
+
+async def test_no_extension_is_an_error_that_says_so(tmp_path: Path) -> None:
+    settings = load_settings(port=0)
+    async with OpenTabs(settings=settings, plugins=[PROBE], browser="none") as tabs:
+        with pytest.raises(ChainError, match="opentabs doctor") as caught:
+            await tabs.call("probe_echo", {"value": 1}, limits=Limits())
+
+    assert caught.value.detail.code == "EXTENSION_NOT_CONNECTED"
+
+
+async def test_a_broken_plugin_is_left_out_and_the_others_work(tmp_path: Path, site: str) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "package.json").write_text('{"name": "opentabs-plugin-broken"}')
+    settings = load_settings(port=0, profile=None, headed=False)
+    async with OpenTabs(settings=settings, plugins=[broken, PROBE]) as tabs:
+        await tabs.open(f"{site}/page")
+
+        assert [each.directory for each in tabs.quarantined] == [broken]
+        assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}

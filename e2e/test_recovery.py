@@ -1,0 +1,80 @@
+"""Nothing is lost when a hop dies, and no tool runs twice."""
+
+import anyio
+import pytest
+
+from e2e.chain import Tab
+from opentabs_py.session import OpenTabs
+
+
+async def test_a_worker_killed_mid_call_loses_nothing(tab: Tab) -> None:
+    steps = [{"report": {"progress": n}} if n % 2 else {"wait": 100} for n in range(12)]
+    async with anyio.create_task_group() as group:
+        running = await tab.start(group, steps, "killed")
+        await tab.kill_worker()
+        await running.wait()
+
+    assert running.error is None
+    assert running.value == {"key": "killed", "result": "killed"}
+    assert [report.progress for report in running.reports] == [1, 3, 5, 7, 9, 11]
+    assert await tab.page.evaluate("probe.runs") == {"killed": 1}
+
+
+async def test_a_result_made_while_the_worker_is_dead_arrives(tab: Tab) -> None:
+    async with anyio.create_task_group() as group:
+        running = await tab.start(group, [{"block": 600}, {"report": {"progress": 1}}], "dead")
+        await tab.kill_worker()
+        await running.wait()
+
+    assert running.value == {"key": "dead", "result": "dead"}
+    assert [report.seq for report in running.reports] == [0]
+
+
+async def test_a_dropped_websocket_loses_nothing(tab: Tab, tabs: OpenTabs) -> None:
+    steps = [{"report": {"progress": n}} if n % 2 else {"wait": 100} for n in range(12)]
+    async with anyio.create_task_group() as group:
+        running = await tab.start(group, steps, "dropped")
+        await tabs.bridge.disconnect(4999, "a test drops it")
+        await running.wait()
+
+    assert running.value == {"key": "dropped", "result": "dropped"}
+    assert [report.progress for report in running.reports] == [1, 3, 5, 7, 9, 11]
+    assert await tab.page.evaluate("probe.runs") == {"dropped": 1}
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_eight_calls_survive_workers_killed_again_and_again(tab: Tab, seed: int) -> None:
+    steps = [{"report": {"progress": n}} if n % 2 else {"wait": 60} for n in range(20)]
+    async with anyio.create_task_group() as group:
+        running = [await tab.start(group, steps, f"{seed}-{n}") for n in range(8)]
+        for _ in range(3):
+            await tab.kill_worker()
+            await tab.page.wait_for_timeout(30 * seed)
+        for call in running:
+            await call.wait()
+
+    for number, call in enumerate(running):
+        assert call.error is None
+        assert call.value["key"] == f"{seed}-{number}"
+        assert [report.progress for report in call.reports] == list(range(1, 20, 2))
+    assert set((await tab.page.evaluate("probe.runs")).values()) == {1}
+
+
+async def test_a_call_made_while_the_link_is_down_waits_for_it(tab: Tab, tabs: OpenTabs) -> None:
+    await tabs.bridge.disconnect(4999, "a test drops it")
+    while tabs.bridge.connected:
+        await tabs.bridge.changed().wait()
+
+    assert await tab.call("echo", {"value": 1}) == {"value": 1}
+
+
+async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs) -> None:
+    for number in range(5):
+        await tab.call("echo", {"value": number})
+    await tabs.bridge.disconnect(4999, "the next hello names what is still known")
+    while tabs.bridge.connected:
+        await tabs.bridge.changed().wait()
+    await tabs.bridge.wait_connected()
+
+    assert tabs.bridge.dispatch.pending == 0
+    assert [call for document in tabs.bridge.tabs.documents for call in document.calls] == []

@@ -1,0 +1,583 @@
+"""When each call ends, and how, with time passed in."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from opentabs_py.core.dispatch import (
+    RETURN_GRACE,
+    CallRequest,
+    Dispatch,
+    Failed,
+    Limits,
+    Progressed,
+    Succeeded,
+)
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import (
+    DispatchParams,
+    DocumentState,
+    ErrorParams,
+    LostParams,
+    ProgressParams,
+    ResultParams,
+    ToolAck,
+    ToolCancel,
+    ToolDispatch,
+    ToolErrored,
+    ToolLost,
+    ToolProgress,
+    ToolResult,
+    WireError,
+)
+from opentabs_py.errors import CallTimeoutError, ChainError, ToolFailedError
+
+A, B = "a" * 32, "b" * 32
+PAGE, OTHER_PAGE = "d" * 32, "e" * 32
+TAB, OTHER_TAB = 7, 8
+
+
+def request(call_id: str = A, *, idle: float = 30.0, ceiling: float = 300.0) -> CallRequest:
+    return CallRequest(call_id, PAGE, TAB, "demo", "export", {"n": 1}, Limits(idle, ceiling))
+
+
+def document(*calls: str, document_id: str = PAGE, tab_id: int = TAB) -> DocumentState:
+    return DocumentState(
+        document_id=document_id,
+        tab_id=tab_id,
+        url="https://example.com/",
+        title="",
+        active=True,
+        focused=True,
+        protected=True,
+        calls=list(calls),
+        plugins={},
+    )
+
+
+def progress(*seqs: int, call_id: str = A, dropped: int = 0) -> ToolProgress:
+    reports = [ProgressReport(seq) for seq in seqs]
+    return ToolProgress(
+        params=ProgressParams(document_id=PAGE, call_id=call_id, reports=reports, dropped=dropped)
+    )
+
+
+def result(value: object = 42, *, call_id: str = A, seq: int = 0) -> ToolResult:
+    return ToolResult(params=ResultParams(document_id=PAGE, call_id=call_id, seq=seq, value=value))
+
+
+def lost(reason: str, call_id: str = A) -> ToolLost:
+    return ToolLost(params=LostParams.model_validate({"callId": call_id, "reason": reason}))
+
+
+def connected(*calls: CallRequest, documents: Sequence[DocumentState] = ()) -> Dispatch:
+    """Give a dispatch whose page is there, with calls started at 0 and nothing left to take."""
+    dispatch = Dispatch()
+    dispatch.connection_resumed(documents or [document()], [TAB, OTHER_TAB], 0.0)
+    for call in calls:
+        dispatch.call(call, 0.0)
+    dispatch.take_messages()
+    return dispatch
+
+
+def the_error(dispatch: Dispatch) -> ChainError | CallTimeoutError | ToolFailedError:
+    (event,) = dispatch.take_events()
+    assert isinstance(event, Failed)
+    assert isinstance(event.error, ChainError | CallTimeoutError | ToolFailedError)
+    return event.error
+
+
+# --- a call that goes well ------------------------------------------------------------
+
+
+def test_a_call_is_sent_to_its_document_with_all_it_needs() -> None:
+    dispatch = connected()
+    dispatch.call(request(), 0.0)
+    assert dispatch.take_messages() == [
+        ToolDispatch(
+            params=DispatchParams(
+                document_id=PAGE, call_id=A, plugin="demo", tool="export", input={"n": 1}
+            )
+        )
+    ]
+
+
+def test_a_result_ends_the_call_and_is_acknowledged_as_settled() -> None:
+    dispatch = connected(request())
+    dispatch.receive(result({"rows": 3}, seq=5), 1.0)
+    assert dispatch.take_events() == [Succeeded(A, {"rows": 3})]
+    (ack,) = dispatch.take_messages()
+    assert isinstance(ack, ToolAck)
+    assert (ack.params.document_id, ack.params.call_id) == (PAGE, A)
+    assert (ack.params.seq, ack.params.settled) == (5, True)
+    assert dispatch.pending == 0
+
+
+def test_an_error_ends_the_call_with_its_fields_whole_and_is_acknowledged() -> None:
+    dispatch = connected(request())
+    error = WireError(
+        code="SLOW_DOWN", message="Too fast.", category="rate_limit", retryable=True,
+        retry_after_ms=1500.0,
+    )  # fmt: skip
+    dispatch.receive(
+        ToolErrored(params=ErrorParams(document_id=PAGE, call_id=A, seq=2, error=error)), 1.0
+    )
+    detail = the_error(dispatch).detail
+    assert (detail.code, detail.message, detail.category) == (
+        "SLOW_DOWN",
+        "Too fast.",
+        "rate_limit",
+    )
+    assert (detail.retryable, detail.retry_after_ms) == (True, 1500.0)
+    (ack,) = dispatch.take_messages()
+    assert isinstance(ack, ToolAck)
+    assert (ack.params.seq, ack.params.settled) == (2, True)
+
+
+def test_outputs_are_given_once() -> None:
+    dispatch = connected()
+    dispatch.call(request(), 0.0)
+    dispatch.receive(result(), 0.0)
+    assert (len(dispatch.take_messages()), len(dispatch.take_events())) == (2, 1)
+    assert (dispatch.take_messages(), dispatch.take_events()) == ([], [])
+
+
+# --- the two timers -------------------------------------------------------------------
+
+
+def test_silence_ends_a_call_at_exactly_idle() -> None:
+    dispatch = connected(request(idle=30.0))
+    dispatch.handle_timer(30.0)
+    error = the_error(dispatch)
+    assert isinstance(error, CallTimeoutError)
+    assert error.which == "idle"
+    assert error.detail.code == "TIMEOUT_IDLE"
+
+
+def test_silence_does_not_end_a_call_before_idle() -> None:
+    dispatch = connected(request(idle=30.0))
+    dispatch.handle_timer(29.999)
+    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
+
+
+def test_reports_closer_than_idle_keep_a_call_alive_up_to_the_ceiling() -> None:
+    dispatch = connected(request(idle=30.0, ceiling=300.0))
+    for seq, now in enumerate(range(29, 300, 29)):
+        dispatch.handle_timer(float(now))
+        dispatch.receive(progress(seq), float(now))
+    dispatch.handle_timer(299.999)
+    assert dispatch.pending == 1
+
+
+def test_a_gap_over_idle_ends_the_call_idle_seconds_after_the_last_report() -> None:
+    dispatch = connected(request(idle=30.0))
+    dispatch.receive(progress(0), 25.0)
+    dispatch.handle_timer(54.999)
+    assert dispatch.pending == 1
+    dispatch.handle_timer(55.0)
+    events = dispatch.take_events()
+    assert isinstance(events[-1], Failed)
+    assert "TIMEOUT_IDLE" in events[-1].error.detail.code
+    assert "the last 25.0 s after the start" in str(events[-1].error)
+
+
+def test_reporting_past_the_ceiling_ends_the_call_at_the_ceiling_and_says_so() -> None:
+    dispatch = connected(request(idle=30.0, ceiling=300.0))
+    for seq in range(300):
+        dispatch.receive(progress(seq), float(seq))
+    dispatch.take_events()
+    dispatch.handle_timer(300.0)
+    error = the_error(dispatch)
+    assert isinstance(error, CallTimeoutError)
+    assert error.which == "ceiling"
+    assert error.detail.code == "TIMEOUT_CEILING"
+
+
+def test_progress_never_moves_the_ceiling() -> None:
+    dispatch = connected(request(idle=1000.0, ceiling=300.0))
+    dispatch.receive(progress(0), 299.999)
+    dispatch.take_events()
+    dispatch.handle_timer(300.0)
+    assert the_error(dispatch).detail.code == "TIMEOUT_CEILING"
+
+
+def test_a_timer_handled_late_names_the_limit_that_was_reached_first() -> None:
+    dispatch = connected(request(idle=30.0, ceiling=300.0))
+    dispatch.handle_timer(1000.0)
+    assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
+
+
+def test_limits_reached_at_the_same_time_end_the_call_by_the_ceiling() -> None:
+    dispatch = connected(request(idle=30.0, ceiling=30.0))
+    dispatch.handle_timer(30.0)
+    assert the_error(dispatch).detail.code == "TIMEOUT_CEILING"
+
+
+def test_a_timed_out_page_is_told_why_its_signal_fires() -> None:
+    dispatch = connected(request(idle=30.0))
+    dispatch.handle_timer(30.0)
+    (cancel,) = dispatch.take_messages()
+    assert isinstance(cancel, ToolCancel)
+    assert (cancel.params.document_id, cancel.params.call_id) == (PAGE, A)
+    assert "idle" in cancel.params.reason
+
+
+def test_the_timers_run_while_the_link_is_down() -> None:
+    dispatch = connected(request(idle=30.0))
+    dispatch.connection_lost()
+    dispatch.handle_timer(30.0)
+    assert "the extension is not connected" in str(the_error(dispatch))
+    assert dispatch.take_messages() == []
+
+
+def test_the_timers_of_a_call_made_without_a_link_run_too() -> None:
+    dispatch = Dispatch()
+    dispatch.call(request(idle=30.0), 0.0)
+    assert dispatch.take_messages() == []
+    dispatch.handle_timer(30.0)
+    assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
+
+
+def test_next_deadline_is_none_when_nothing_is_pending() -> None:
+    assert Dispatch().next_deadline() is None
+
+
+def test_next_deadline_is_the_earliest_of_all_calls() -> None:
+    dispatch = connected(request(A, idle=30.0), request(B, idle=10.0))
+    assert dispatch.next_deadline() == 10.0
+
+
+def test_next_deadline_may_be_early_after_a_report_and_handling_it_ends_nothing() -> None:
+    dispatch = connected(request(idle=30.0))
+    dispatch.receive(progress(0), 20.0)
+    dispatch.take_events()
+    assert dispatch.next_deadline() == 30.0  # a bound; the report did not touch the heap
+    dispatch.handle_timer(30.0)
+    assert dispatch.take_events() == []
+    assert dispatch.next_deadline() == 50.0
+
+
+def test_the_timer_of_a_call_that_ended_is_passed_over() -> None:
+    dispatch = connected(request(A, idle=10.0), request(B, idle=30.0))
+    dispatch.receive(result(call_id=A), 1.0)
+    dispatch.take_events()
+    dispatch.handle_timer(10.0)
+    assert dispatch.take_events() == []
+    assert dispatch.next_deadline() == 30.0
+
+
+def test_the_timers_that_a_flapping_link_leaves_behind_go_when_they_come_due() -> None:
+    dispatch = connected(request(idle=30.0))
+    for second in range(20):
+        dispatch.connection_lost()
+        dispatch.connection_resumed([], [TAB], float(second))
+        dispatch.documents_changed([document(A)])
+        dispatch.handle_timer(second + RETURN_GRACE)
+    dispatch.receive(progress(0), 25.0)
+    dispatch.handle_timer(30.0)
+    assert dispatch.next_deadline() == 55.0
+    assert len(dispatch._timers) == 1
+
+
+# --- progress -------------------------------------------------------------------------
+
+
+def test_reports_are_given_in_order_and_acknowledged_up_to_the_last() -> None:
+    dispatch = connected(request())
+    dispatch.receive(progress(0, 1, 2), 1.0)
+    assert dispatch.take_events() == [Progressed(A, [ProgressReport(seq) for seq in (0, 1, 2)])]
+    (ack,) = dispatch.take_messages()
+    assert isinstance(ack, ToolAck)
+    assert (ack.params.seq, ack.params.settled) == (2, False)
+
+
+def test_reports_that_came_before_are_dropped_counted_and_acknowledged() -> None:
+    dispatch = connected(request())
+    dispatch.receive(progress(0, 1, 2), 1.0)
+    dispatch.take_events()
+    dispatch.take_messages()
+    dispatch.receive(progress(0, 1, 2), 2.0)
+    assert dispatch.take_events() == []
+    assert dispatch.counters.duplicate_reports == 3
+    (ack,) = dispatch.take_messages()
+    assert isinstance(ack, ToolAck)
+    assert ack.params.seq == 2
+
+
+def test_of_a_batch_only_what_is_new_is_given() -> None:
+    dispatch = connected(request())
+    dispatch.receive(progress(0, 1), 1.0)
+    dispatch.receive(progress(0, 1, 2), 2.0)
+    assert dispatch.take_events()[-1] == Progressed(A, [ProgressReport(2)])
+
+
+def test_a_batch_out_of_order_gives_only_what_increases() -> None:
+    dispatch = connected(request())
+    dispatch.receive(progress(3, 1, 3, 4), 1.0)
+    assert dispatch.take_events() == [Progressed(A, [ProgressReport(3), ProgressReport(4)])]
+    assert dispatch.counters.duplicate_reports == 2
+
+
+def test_a_report_that_came_before_does_not_move_the_idle_timer() -> None:
+    dispatch = connected(request(idle=30.0))
+    dispatch.receive(progress(0), 5.0)
+    dispatch.receive(progress(0), 20.0)
+    dispatch.take_events()
+    dispatch.handle_timer(35.0)
+    assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
+
+
+def test_reports_given_up_on_the_way_are_counted() -> None:
+    dispatch = connected(request())
+    dispatch.receive(progress(5, dropped=5), 1.0)
+    assert dispatch.counters.dropped_reports == 5
+
+
+def test_a_batch_without_reports_acknowledges_nothing() -> None:
+    dispatch = connected(request())
+    dispatch.receive(progress(), 1.0)
+    assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
+
+
+# --- a call ends exactly once ---------------------------------------------------------
+
+
+def test_a_second_result_is_dropped_and_acknowledged_as_settled() -> None:
+    dispatch = connected(request())
+    dispatch.receive(result("first"), 1.0)
+    dispatch.receive(result("second"), 1.0)
+    assert dispatch.take_events() == [Succeeded(A, "first")]
+    acks = [m.params.settled for m in dispatch.take_messages() if isinstance(m, ToolAck)]
+    assert acks == [True, True]
+    assert dispatch.counters.stray == 1
+
+
+def test_whatever_comes_after_the_end_is_dropped_and_counted() -> None:
+    dispatch = connected(request())
+    dispatch.cancel(A, "the client cancelled it")
+    dispatch.take_events()
+    error = WireError(code="X", message="x")
+    errored = ToolErrored(params=ErrorParams(document_id=PAGE, call_id=A, seq=0, error=error))
+    for message in (result(), errored, lost("crashed"), progress(0)):
+        dispatch.receive(message, 1.0)
+    dispatch.handle_timer(1000.0)
+    assert dispatch.take_events() == []
+    assert dispatch.counters.stray == 4
+
+
+def test_progress_of_a_call_that_ended_is_answered_with_a_cancel() -> None:
+    dispatch = connected(request())
+    dispatch.receive(lost("crashed"), 1.0)
+    dispatch.receive(progress(0), 2.0)
+    (cancel,) = dispatch.take_messages()
+    assert isinstance(cancel, ToolCancel)
+    assert cancel.params.call_id == A
+
+
+def test_a_cancelled_call_ends_and_its_page_is_told() -> None:
+    dispatch = connected(request())
+    dispatch.cancel(A, "the client cancelled it")
+    (event,) = dispatch.take_events()
+    assert isinstance(event, Failed)
+    assert event.error.detail.code == "CANCELLED"
+    (cancel,) = dispatch.take_messages()
+    assert isinstance(cancel, ToolCancel)
+    assert cancel.params.reason == "the client cancelled it"
+
+
+def test_cancelling_a_call_that_is_not_there_does_nothing() -> None:
+    dispatch = connected()
+    dispatch.cancel(A, "why not")
+    assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        ("tab_closed", "TAB_CLOSED"),
+        ("navigated", "PAGE_NAVIGATED"),
+        ("crashed", "PAGE_CRASHED"),
+        ("not_delivered", "PAGE_NAVIGATED"),
+    ],
+)
+def test_a_lost_call_ends_at_once_and_says_how(reason: str, code: str) -> None:
+    dispatch = connected(request())
+    dispatch.receive(lost(reason), 0.5)
+    assert the_error(dispatch).detail.code == code
+
+
+# --- the link goes and comes ----------------------------------------------------------
+
+
+def test_a_call_made_without_a_link_is_sent_when_its_document_comes() -> None:
+    dispatch = Dispatch()
+    dispatch.call(request(), 0.0)
+    dispatch.connection_resumed([document()], [TAB], 1.0)
+    (message,) = dispatch.take_messages()
+    assert isinstance(message, ToolDispatch)
+
+
+def test_a_lost_link_ends_no_call() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
+
+
+def test_after_hello_a_call_that_no_document_has_heard_of_is_sent_again() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([document()], [TAB], 1.0)
+    (message,) = dispatch.take_messages()
+    assert isinstance(message, ToolDispatch)
+    assert message.params.call_id == A
+    assert dispatch.counters.redispatched == 1
+
+
+def test_after_hello_a_call_that_its_document_knows_is_not_sent_again() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([document(A)], [TAB], 1.0)
+    assert dispatch.take_messages() == []
+    dispatch.receive(result("kept"), 2.0)
+    assert dispatch.take_events() == [Succeeded(A, "kept")]
+
+
+def test_a_known_call_that_nobody_waits_for_any_more_gets_a_cancel() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.cancel(A, "the client cancelled it")
+    assert dispatch.take_messages() == []
+    dispatch.connection_resumed([document(A, B)], [TAB], 1.0)
+    cancelled = [m.params.call_id for m in dispatch.take_messages() if isinstance(m, ToolCancel)]
+    assert cancelled == [A, B]
+
+
+def test_a_call_is_lost_one_second_after_the_hello_when_its_document_does_not_come_back() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [TAB], 10.0)
+    assert dispatch.next_deadline() == 11.0
+    dispatch.handle_timer(10.999)
+    assert dispatch.pending == 1
+    dispatch.handle_timer(11.0)
+    assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
+
+
+def test_a_call_is_lost_at_the_hello_when_its_tab_is_gone() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [OTHER_TAB], 10.0)
+    assert the_error(dispatch).detail.code == "TAB_CLOSED"
+
+
+def test_a_document_that_comes_back_in_time_takes_its_call_up_again() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [TAB], 10.0)
+    dispatch.documents_changed([document(A)], [TAB])
+    dispatch.handle_timer(11.0)
+    assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
+    assert dispatch.next_deadline() == 30.0
+
+
+def test_a_document_that_comes_back_without_the_call_is_sent_it_again() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [TAB], 10.0)
+    dispatch.documents_changed([document()], [TAB])
+    (message,) = dispatch.take_messages()
+    assert isinstance(message, ToolDispatch)
+
+
+def test_an_awaited_call_is_lost_at_once_when_its_tab_goes() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [TAB], 10.0)
+    dispatch.documents_changed([], [OTHER_TAB])
+    assert the_error(dispatch).detail.code == "TAB_CLOSED"
+
+
+def test_an_awaited_call_outlives_a_snapshot_without_its_document() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [TAB], 10.0)
+    dispatch.documents_changed([document(document_id=OTHER_PAGE)], [TAB])
+    assert dispatch.pending == 1
+
+
+def test_a_second_hello_without_a_loss_between_starts_over() -> None:
+    dispatch = connected(request())
+    dispatch.connection_resumed([document()], [TAB], 1.0)
+    (message,) = dispatch.take_messages()
+    assert isinstance(message, ToolDispatch)
+
+
+def test_a_hello_gives_no_time_limit_to_a_call_whose_document_is_there() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([document(A)], [TAB], 10.0)
+    dispatch.handle_timer(11.0)
+    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
+
+
+def test_a_link_lost_again_forgets_the_second_that_a_document_had_to_come_back() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [TAB], 10.0)
+    dispatch.connection_lost()
+    dispatch.handle_timer(11.0)
+    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
+
+
+def test_an_awaited_call_can_end_by_its_result() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [TAB], 10.0)
+    dispatch.receive(result("in time"), 10.5)
+    assert dispatch.take_events() == [Succeeded(A, "in time")]
+
+
+def test_an_awaited_call_whose_idle_timer_comes_first_times_out() -> None:
+    dispatch = connected(request(idle=10.5))
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [TAB], 10.0)
+    dispatch.handle_timer(11.0)
+    assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
+
+
+# --- documents come and go ------------------------------------------------------------
+
+
+def test_a_call_is_lost_when_its_document_vanishes_from_a_later_snapshot() -> None:
+    dispatch = connected(request())
+    dispatch.documents_changed([document(document_id=OTHER_PAGE)])
+    assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
+
+
+def test_a_call_whose_document_vanishes_with_its_tab_says_that_the_tab_was_closed() -> None:
+    dispatch = connected(request())
+    dispatch.documents_changed([], [OTHER_TAB])
+    assert the_error(dispatch).detail.code == "TAB_CLOSED"
+
+
+def test_a_snapshot_that_still_has_the_document_changes_nothing() -> None:
+    dispatch = connected(request())
+    dispatch.documents_changed([document(), document(document_id=OTHER_PAGE)], [TAB])
+    assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
+
+
+def test_a_document_that_vanished_and_returns_is_told_that_nobody_waits() -> None:
+    dispatch = connected(request())
+    dispatch.documents_changed([])
+    dispatch.documents_changed([document(A)])
+    (cancel,) = dispatch.take_messages()
+    assert isinstance(cancel, ToolCancel)
+    assert cancel.params.call_id == A
+
+
+def test_a_lost_call_says_that_the_tool_may_have_run() -> None:
+    dispatch = connected(request())
+    dispatch.documents_changed([])
+    error = the_error(dispatch)
+    assert "may have run" in str(error)
+    assert not error.detail.retryable
