@@ -71,10 +71,13 @@ async def open_tab(tabs: OpenTabs, site: str) -> AsyncGenerator[Callable[..., An
     """Opens tabs, and closes them after the test."""
     pages: list[Page] = []
 
-    async def open_(path: str = "page", readiness: str = "ready") -> Tab:
+    async def open_(
+        path: str = "page", readiness: str = "ready", host: str = "127.0.0.1"
+    ) -> Tab:
         page = await tabs.context.new_page()
         pages.append(page)
-        url = f"{site}/{path}#{len(tabs.context.pages)}-{id(page)}"
+        # The fragment tells this tab's document from every other.
+        url = f"{site.replace('127.0.0.1', host)}/{path}#{len(tabs.context.pages)}-{id(page)}"
         await page.goto(url)
         document = await wait_for_document(tabs, url, readiness)
         return Tab(page, document.tab_id, tabs)

@@ -58,7 +58,7 @@ async def test_replayed_messages_are_ignored(open_tab: Callable[..., Any]) -> No
 
     await tab.page.evaluate(
         """() => {
-          for (const text of spied) {
+          for (const text of [...spied]) {
             const [, type, detail] = /^\\w+ (\\S+) ?(.*)$/s.exec(text) ?? [];
             if (type) {
               document.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));

@@ -137,7 +137,8 @@ async def test_a_page_that_is_not_ready_is_refused_and_taken_once_it_is(
 
 
 async def test_a_blocked_page_delays_no_other(open_tab: Callable[..., Any]) -> None:
-    blocked, free = await open_tab(), await open_tab()
+    blocked = await open_tab()
+    free = await open_tab(host="localhost")  # another site, so another renderer process
     async with anyio.create_task_group() as group:
         running = await blocked.start(group, [{"report": {}}, {"wait": 1}, {"block": 2000}], "busy")
         assert await free.call("echo", {"value": 1}) == {"value": 1}

@@ -145,14 +145,15 @@ async def test_a_client_that_hangs_up_its_stream_does_not_end_an_initialize_era_
         },
         "_meta": {"progressToken": "token"},
     }
-    async with httpx.AsyncClient(base_url=tab.tabs.mcp_url, headers=headers) as http:
+    url = tab.tabs.mcp_url
+    async with httpx.AsyncClient(headers=headers) as http:
         answer = await http.post(
-            "", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": init}
+            url, json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": init}
         )
         http.headers["mcp-session-id"] = answer.headers["mcp-session-id"]
-        await http.post("", json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+        await http.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
         request = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
-        async with http.stream("POST", "", json=request) as stream:
+        async with http.stream("POST", url, json=request) as stream:
             async for line in stream.aiter_lines():
                 if "notifications/progress" in line:
                     break  # and hang up
@@ -170,7 +171,9 @@ async def test_a_broken_progress_hop_leaves_the_result_alone(tab: Tab, breakage:
         if breakage == "relay":
             await tab.kill_worker()
         else:
-            await tab.page.evaluate("EventTarget.prototype.dispatchEvent = () => { throw 1; }")
+            await tab.page.evaluate(
+                "() => { EventTarget.prototype.dispatchEvent = () => { throw 1; }; }"
+            )
         await running.wait()
 
     assert running.error is None

@@ -15,8 +15,8 @@ A call is in one of three states until it ends:
     hello, tab gone                            ends LOST        ends LOST    not known there)
     hello, document missing                    -> AWAITED       -> AWAITED
     document comes back                                         -> SENT     (the same)
-    document goes            ends LOST
-    its tab goes             ends LOST                         ends LOST
+    document goes             ends LOST
+    its tab goes              ends LOST                         ends LOST
     1 s after the hello                                         ends LOST
     progress, new seq         idle timer moves, acknowledged, in every state
     result, error             ends, acknowledged as settled, in every state
@@ -232,7 +232,7 @@ class Dispatch:
                 self._ack(params.document_id, params.call_id, params.seq, settled=True)
                 if call is not None:
                     self._end(call, Failed(params.call_id, failures.from_wire(params.error)))
-            case ToolLost(params=params):
+            case ToolLost(params=params):  # pragma: no branch
                 if call is not None:
                     self._fail(call, failures.lost(params.reason))
 

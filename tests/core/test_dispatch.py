@@ -545,6 +545,14 @@ def test_an_awaited_call_whose_idle_timer_comes_first_times_out() -> None:
     assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
 
 
+def test_a_document_missed_and_a_silence_that_end_a_call_together_end_it_as_lost() -> None:
+    dispatch = connected(request(idle=11.0))
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [TAB], 10.0)
+    dispatch.handle_timer(11.0)
+    assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
+
+
 # --- documents come and go ------------------------------------------------------------
 
 
