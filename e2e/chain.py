@@ -70,7 +70,8 @@ class Running:
 
     value: Any = None
     error: CallError | None = None
-    reports: list[ProgressReport] = field(default_factory=list)
+    reports: list[ProgressReport] = field(default_factory=list[ProgressReport])
+    reported: anyio.Event = field(default_factory=anyio.Event)
     ended: anyio.Event = field(default_factory=anyio.Event)
     seconds: float = 0.0
 
@@ -79,12 +80,20 @@ class Running:
         arguments = {"tabId": tab.id, "key": key, "steps": steps, "result": key}
         try:
             self.value = await tab.tabs.call(
-                "probe_run", arguments, on_progress=self.reports.extend
+                "probe_run", arguments, on_progress=self.take
             )
         except CallError as error:
             self.error = error
         self.seconds = anyio.current_time() - began
         self.ended.set()
+
+    def take(self, reports: Sequence[ProgressReport]) -> None:
+        self.reports.extend(reports)
+        self.reported.set()
+
+    async def wait_for_report(self) -> None:
+        with anyio.fail_after(PATIENT):
+            await self.reported.wait()
 
     async def wait(self) -> "Running":
         with anyio.fail_after(PATIENT):

@@ -11,7 +11,8 @@
 /** @typedef {{documentId: string, callId: string, seq: number, error: WireError, stamps?: Record<string, number> | null}} ErrorParams */
 /** @typedef {{jsonrpc: "2.0", id: number | null, error: RpcError}} Failure */
 /** @typedef {{jsonrpc: "2.0", method: "hello", id: number, params: HelloParams}} Hello */
-/** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[]}} HelloParams */
+/** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[], loading?: LoadingTab[]}} HelloParams */
+/** @typedef {{tabId: number, url: string, plugins: string[]}} LoadingTab */
 /** @typedef {{level: "debug" | "info" | "warning" | "error", message: string, time: number}} LogEntry */
 /** @typedef {{documentId: string, plugin: string, entries: LogEntry[], dropped?: number}} LogParams */
 /** @typedef {{callId: string, reason: "tab_closed" | "navigated" | "crashed" | "not_delivered"}} LostParams */
@@ -25,13 +26,15 @@
 /** @typedef {{time: number, pingTime: number}} PongParams */
 /** @typedef {{documentId: string, callId: string, reports: ProgressReport[], dropped?: number}} ProgressParams */
 /** @typedef {{seq: number, progress?: number | null, total?: number | null, message?: string | null}} ProgressReport */
+/** @typedef {{}} QueryParams */
 /** @typedef {{jsonrpc: "2.0", id: number, result: any}} Response */
 /** @typedef {{documentId: string, callId: string, seq: number, value: any, stamps?: Record<string, number> | null}} ResultParams */
 /** @typedef {{code: number, message: string, data?: any}} RpcError */
 /** @typedef {{callId: string, stamps: Record<string, number>}} StampParams */
 /** @typedef {{plugins: PluginSpec[]}} SyncParams */
 /** @typedef {{jsonrpc: "2.0", method: "tabs.changed", params: TabsParams}} TabsChanged */
-/** @typedef {{tabIds: number[], documents: DocumentState[]}} TabsParams */
+/** @typedef {{tabIds: number[], documents: DocumentState[], loading?: LoadingTab[]}} TabsParams */
+/** @typedef {{jsonrpc: "2.0", method: "tabs.query", id: number, params: QueryParams}} TabsQuery */
 /** @typedef {{jsonrpc: "2.0", method: "tool.ack", params: AckParams}} ToolAck */
 /** @typedef {{jsonrpc: "2.0", method: "tool.cancel", params: CancelParams}} ToolCancel */
 /** @typedef {{jsonrpc: "2.0", method: "tool.dispatch", params: DispatchParams}} ToolDispatch */
@@ -41,7 +44,7 @@
 /** @typedef {{jsonrpc: "2.0", method: "tool.result", params: ResultParams}} ToolResult */
 /** @typedef {{jsonrpc: "2.0", method: "tool.stamps", params: StampParams}} ToolStamps */
 /** @typedef {{code: string, message: string, category?: string | null, retryable?: boolean, retryAfterMs?: number | null}} WireError */
-/** @typedef {PluginsSync | ToolDispatch | ToolAck | ToolCancel | Ping | Pong} ToExtension */
+/** @typedef {PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolCancel | Ping | Pong} ToExtension */
 /** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PluginLog | ToolStamps | Ping | Pong} FromExtension */
 /** @typedef {Response | Failure} Answer */
 
@@ -339,6 +342,12 @@ const definitions = {
           "$ref": "#/$defs/DocumentState"
         },
         "type": "array"
+      },
+      "loading": {
+        "items": {
+          "$ref": "#/$defs/LoadingTab"
+        },
+        "type": "array"
       }
     },
     "required": [
@@ -349,6 +358,34 @@ const definitions = {
       "time",
       "tabIds",
       "documents"
+    ],
+    "type": "object"
+  },
+  "LoadingTab": {
+    "additionalProperties": false,
+    "properties": {
+      "tabId": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "url": {
+        "maxLength": 65536,
+        "type": "string"
+      },
+      "plugins": {
+        "items": {
+          "maxLength": 256,
+          "minLength": 1,
+          "type": "string"
+        },
+        "type": "array"
+      }
+    },
+    "required": [
+      "tabId",
+      "url",
+      "plugins"
     ],
     "type": "object"
   },
@@ -703,6 +740,11 @@ const definitions = {
     ],
     "type": "object"
   },
+  "QueryParams": {
+    "additionalProperties": false,
+    "properties": {},
+    "type": "object"
+  },
   "Response": {
     "additionalProperties": false,
     "properties": {
@@ -864,11 +906,43 @@ const definitions = {
           "$ref": "#/$defs/DocumentState"
         },
         "type": "array"
+      },
+      "loading": {
+        "items": {
+          "$ref": "#/$defs/LoadingTab"
+        },
+        "type": "array"
       }
     },
     "required": [
       "tabIds",
       "documents"
+    ],
+    "type": "object"
+  },
+  "TabsQuery": {
+    "additionalProperties": false,
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tabs.query",
+        "type": "string"
+      },
+      "id": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "params": {
+        "$ref": "#/$defs/QueryParams"
+      }
+    },
+    "required": [
+      "id",
+      "params"
     ],
     "type": "object"
   },
@@ -1082,6 +1156,9 @@ const roots = {
     "oneOf": [
       {
         "$ref": "#/$defs/PluginsSync"
+      },
+      {
+        "$ref": "#/$defs/TabsQuery"
       },
       {
         "$ref": "#/$defs/ToolDispatch"

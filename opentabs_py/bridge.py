@@ -28,6 +28,7 @@ from opentabs_py.errors import CallError, ProtocolError
 logger = logging.getLogger(__name__)
 
 KEEPALIVE = 20.0  # s; Chrome stops a service worker that was silent for 30
+QUERY_WITHIN = 2.0  # s; an answer takes a few ms
 HELLO_WITHIN = 10.0  # s; the extension says it as soon as the socket is open
 SUBPROTOCOL = "opentabs"
 _SECRET_PREFIX = "opentabs.secret."
@@ -320,7 +321,7 @@ class Bridge:
         self._ping(connection)
         self._send_sync(connection)
         self.tabs.connection_changed(connected=True, now=now)
-        self.tabs.update(params.documents, now)
+        self.tabs.update(params.documents, now, loading=params.loading)
         self.dispatch.connection_resumed(params.documents, params.tab_ids, now)
         self._turn()
         self._tabs_changed()
@@ -346,9 +347,7 @@ class Bridge:
                 if waiter is not None:
                     self._stamp(connection, waiter, params.stamps)
             case protocol.TabsChanged(params=params):
-                self.tabs.update(params.documents, now)
-                self.dispatch.documents_changed(params.documents)
-                self._tabs_changed()
+                self._take_tabs(params, now)
             case protocol.PluginLog(params=params):
                 self.on_log(params)
             case protocol.Ping(params=params):
@@ -451,7 +450,33 @@ class Bridge:
         if deadline is not None and deadline < self._sleeping_until:
             self._deadline_moved.set()
 
+    def _take_tabs(self, state: protocol.TabsParams, now: float) -> None:
+        self.tabs.update(state.documents, now, loading=state.loading)
+        self.dispatch.documents_changed(state.documents)
+        self._tabs_changed()
+
+    async def _query_tabs(self) -> None:
+        """Ask the extension how its tabs stand; a page may have just been opened."""
+        connection = self._connection
+        if connection is None:
+            return
+        answered = anyio.Event()
+
+        def take(answer: protocol.Response | protocol.Failure) -> None:
+            if isinstance(answer, protocol.Response):
+                state = protocol.TabsParams.model_validate(answer.result)
+                self._take_tabs(state, anyio.current_time())
+            answered.set()
+
+        self._next_id += 1
+        connection.requests[self._next_id] = take
+        query = protocol.TabsQuery(id=self._next_id, params=protocol.QueryParams())
+        self._send(connection, query)
+        with anyio.move_on_after(QUERY_WITHIN):
+            await answered.wait()
+
     async def _choose(self, call: TabCall) -> protocol.DocumentState:
+        asked = False
         while True:
             changed = self._changed
             choice = self.tabs.choose(
@@ -461,7 +486,10 @@ class Bridge:
                 case protocol.DocumentState():
                     return choice
                 case CallError():
-                    raise choice
+                    if asked or choice.detail.code != "TAB_NOT_FOUND":
+                        raise choice
+                    asked = True
+                    await self._query_tabs()
                 case Wait(until=until):
                     with anyio.CancelScope(deadline=until):
                         await changed.wait()

@@ -213,25 +213,10 @@ async function lose(doc) {
 async function whyGone(doc) {
   try {
     const tab = await chrome.tabs.get(doc.tabId);
-    const [frame] = await chrome.scripting.executeScript({
-      target: { tabId: doc.tabId },
-      func: () => true,
-      injectImmediately: true,
-    });
-    return tab !== undefined && frame !== undefined ? "navigated" : "crashed";
-  } catch (error) {
-    return /No tab with id|Frame with ID 0 is showing error page|crash/i.test(String(error))
-      ? whyRefused(String(error))
-      : "navigated";
+    return tab.status === "unloaded" ? "crashed" : "navigated";
+  } catch {
+    return "tab_closed"; // there is no such tab
   }
-}
-
-/**
- * @param {string} error
- * @returns {"tab_closed" | "navigated" | "crashed"}
- */
-function whyRefused(error) {
-  return error.includes("No tab with id") ? "tab_closed" : "crashed";
 }
 
 /**

@@ -137,6 +137,9 @@ function receive(frame) {
     case "plugins.sync":
       answerSync(message.id, message.params.plugins);
       break;
+    case "tabs.query":
+      tabs.snapshot().then((result) => send({ jsonrpc: "2.0", id: message.id, result }));
+      break;
     case "ping":
       send({
         jsonrpc: "2.0",

@@ -26,6 +26,19 @@ export function restore() {
   });
 }
 
+/** Resolves once the plugins are known. */
+export function ready() {
+  return restored;
+}
+
+/**
+ * @param {string} url
+ * @returns {string[]} the names of the plugins that serve it
+ */
+export function serving(url) {
+  return specs.filter((spec) => serves(spec, url)).map((spec) => spec.name);
+}
+
 /**
  * @param {PluginSpec[]} plugins all there are; what is not named goes
  * @returns {Promise<SyncResult>}

@@ -3,8 +3,9 @@
  */
 import * as documents from "./documents.js";
 import * as link from "./link.js";
+import * as plugins from "./plugins.js";
 
-/** @import { DocumentState } from "../protocol.js" */
+/** @import { DocumentState, LoadingTab } from "../protocol.js" */
 
 const TITLE_MAX = 1024;
 const URL_MAX = 16384;
@@ -32,8 +33,9 @@ export async function changed() {
   }
 }
 
-/** @returns {Promise<{tabIds: number[], documents: DocumentState[]}>} */
+/** @returns {Promise<{tabIds: number[], documents: DocumentState[], loading: LoadingTab[]}>} */
 export async function snapshot() {
+  await plugins.ready();
   const [open, focused] = await Promise.all([
     chrome.tabs.query({}),
     // With no window at all it rejects.
@@ -64,5 +66,14 @@ export async function snapshot() {
       ),
     });
   }
-  return { tabIds: open.flatMap((tab) => (tab.id === undefined ? [] : [tab.id])), documents: states };
+  const attached = new Set(Array.from(documents.all(), (doc) => doc.tabId));
+  const loading = open.flatMap(({ id, url = "", discarded, status }) => {
+    const names = plugins.serving(url);
+    const gone = id === undefined || discarded || status === "unloaded";
+    return gone || attached.has(id) || names.length === 0
+      ? []
+      : [{ tabId: id, url: url.slice(0, URL_MAX), plugins: names }];
+  });
+  const tabIds = open.flatMap((tab) => (tab.id === undefined ? [] : [tab.id]));
+  return { tabIds, documents: states, loading };
 }

@@ -75,6 +75,14 @@ class DocumentState(Model):
     plugins: dict[Name, PluginState]
 
 
+class LoadingTab(Model):
+    """A tab at a page that plugins serve, whose document has not reported yet."""
+
+    tab_id: Integer
+    url: Annotated[str, StringConstraints(max_length=65536)]
+    plugins: list[Name]
+
+
 class PluginSpec(Model):
     """A plugin as the extension needs it: where it runs and which file it is."""
 
@@ -133,6 +141,7 @@ class HelloParams(Model):
     time: Time
     tab_ids: list[Integer]
     documents: list[DocumentState]
+    loading: list[LoadingTab] = []
 
 
 class HelloResult(Model):
@@ -225,6 +234,7 @@ class TabsParams(Model):
 
     tab_ids: list[Integer]
     documents: list[DocumentState]
+    loading: list[LoadingTab] = []
 
 
 class LogParams(Model):
@@ -241,6 +251,10 @@ class StampParams(Model):
 
     call_id: CallId
     stamps: Stamps
+
+
+class QueryParams(Model):
+    """Nothing: the answer is `TabsParams`, as things stand."""
 
 
 class PingParams(Model):
@@ -344,6 +358,14 @@ class PluginLog(Message):
     params: LogParams
 
 
+class TabsQuery(Message):
+    """How do tabs and documents stand? Asked before a call is refused for want of a tab."""
+
+    method: Literal["tabs.query"] = "tabs.query"
+    id: Integer
+    params: QueryParams
+
+
 class ToolStamps(Message):
     """Trace stamps of the service worker, for traced calls only."""
 
@@ -379,7 +401,7 @@ class Failure(Message):
     error: RpcError
 
 
-ToExtension = PluginsSync | ToolDispatch | ToolAck | ToolCancel | Ping | Pong
+ToExtension = PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolCancel | Ping | Pong
 FromExtension = (
     Hello
     | ToolProgress

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from opentabs_py.core import failures
-from opentabs_py.core.protocol import DocumentState
+from opentabs_py.core.protocol import DocumentState, LoadingTab
 from opentabs_py.errors import ChainError
 
 Readiness = Literal["closed", "unavailable", "ready"]
@@ -31,12 +31,23 @@ class Tabs:
     grace: float = 5.0
     connected: bool = False
     documents: Sequence[DocumentState] = ()
+    loading: Sequence[LoadingTab] = ()
     _since: dict[str, float] = field(default_factory=dict[str, float])
     _connection_since: float = float("-inf")
+    _loading_since: float = float("-inf")
 
-    def update(self, documents: Sequence[DocumentState], now: float) -> None:
+    def update(
+        self,
+        documents: Sequence[DocumentState],
+        now: float,
+        *,
+        loading: Sequence[LoadingTab] = (),
+    ) -> None:
         """Take the whole state; what is not named is gone."""
         self.documents = documents
+        if loading and not self.loading:
+            self._loading_since = now
+        self.loading = loading
         self._since = {d.document_id: self._since.get(d.document_id, now) for d in documents}
 
     def connection_changed(self, *, connected: bool, now: float) -> None:
@@ -44,7 +55,7 @@ class Tabs:
         self.connected = connected
         self._connection_since = now
         if not connected:
-            self.documents = ()
+            self.documents = self.loading = ()
 
     def serving(self, plugin: str) -> list[DocumentState]:
         """Give the plugin's documents, the one a call would take first."""
@@ -72,11 +83,17 @@ class Tabs:
             error = failures.not_connected()
             return Wait(until, error) if now < until else error
         mine = self.serving(plugin)
+        coming = [tab for tab in self.loading if plugin in tab.plugins]
         if tab_id is not None:
             named = [d for d in mine if d.tab_id == tab_id]
-            if not named:
+            coming = [tab for tab in coming if tab.tab_id == tab_id]
+            if not named and not coming:
                 return failures.wrong_tab(plugin, tab_id, [d.tab_id for d in mine])
             mine = named
+        if not mine and coming:
+            error = failures.not_ready(plugin, coming[0].url, "the page is loading")
+            until = self._loading_since + self.grace
+            return Wait(until, error) if now < until else error
         if not mine:
             return failures.no_tab(plugin, patterns)
         for document in mine:

@@ -1,0 +1,120 @@
+"""Every error of a call says what happened, then what to do."""
+
+from collections.abc import Callable
+
+import pytest
+
+from opentabs_py.core import failures
+from opentabs_py.core.protocol import WireError
+from opentabs_py.errors import (
+    CallError,
+    CallRefusedError,
+    CallTimeoutError,
+    ChainError,
+    ErrorDetail,
+    ToolFailedError,
+)
+
+
+def timed_out(which: str = "idle", *, reports: int = 0, connected: bool = True) -> CallTimeoutError:
+    return failures.timed_out(
+        "idle" if which == "idle" else "ceiling",
+        limits=(30.0, 300.0),
+        reports=reports,
+        last_report=12.5,
+        connected=connected,
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "code", "what", "advice"),
+    [
+        (lambda: failures.lost("tab_closed"), ChainError, "TAB_CLOSED",
+         "tab was closed", "check before you call again"),
+        (lambda: failures.lost("navigated"), ChainError, "PAGE_NAVIGATED",
+         "left or reloaded", "check before you call again"),
+        (lambda: failures.lost("crashed"), ChainError, "PAGE_CRASHED",
+         "page crashed", "check before you call again"),
+        (lambda: failures.lost("not_delivered"), ChainError, "PAGE_NAVIGATED",
+         "did not run", "Call again"),
+        (lambda: timed_out("idle"), CallTimeoutError, "TIMEOUT_IDLE",
+         "no sign of life for 30 s", "call reportProgress() more often"),
+        (lambda: timed_out("ceiling"), CallTimeoutError, "TIMEOUT_CEILING",
+         "may take 300 s", "raise the ceiling"),
+        (failures.not_connected, ChainError, "EXTENSION_NOT_CONNECTED",
+         "not connected", "`opentabs doctor`"),
+        (lambda: failures.no_tab("chat", ["https://a/*", "https://b/*"]), ChainError,
+         "TAB_NOT_FOUND", "No tab is open", "Open https://a/* or https://b/*"),
+        (lambda: failures.no_tab("chat", []), ChainError, "TAB_NOT_FOUND",
+         "'chat'", "Open its site"),
+        (lambda: failures.wrong_tab("chat", 9, [1, 2]), ChainError, "TAB_NOT_FOUND",
+         "Its tabs: 1, 2.", "Leave out tabId"),
+        (lambda: failures.wrong_tab("chat", 9, []), ChainError, "TAB_NOT_FOUND",
+         "no tab open", "Leave out tabId"),
+        (lambda: failures.not_ready("chat", "https://a/", "signed out"), ChainError,
+         "TAB_NOT_READY", "signed out", "sign in there"),
+        (lambda: failures.not_ready("chat", "https://a/", None), ChainError,
+         "TAB_NOT_READY", "isReady() is not true", "sign in there"),
+        (lambda: failures.unknown_tool("chat_sent", ["chat_send", "chat_seen"]), CallRefusedError,
+         "UNKNOWN_TOOL", "no tool 'chat_sent'", "Did you mean chat_send or chat_seen?"),
+        (lambda: failures.unknown_tool("x", []), CallRefusedError, "UNKNOWN_TOOL",
+         "no tool 'x'", "List the tools"),
+        (lambda: failures.invalid_arguments("chat_send", [("to[0]", "7 is too short"), ("", "no")]),
+         CallRefusedError, "INVALID_ARGUMENTS", "at to[0]: 7 is too short; at the top: no",
+         "Correct them"),
+        (lambda: failures.input_too_large("chat_send", 70_000, 65_536), CallRefusedError,
+         "INPUT_TOO_LARGE", "70,000 bytes as JSON; 65,536 is the limit", "Send less"),
+        (lambda: failures.cancelled("the client cancelled it"), CallError, "CANCELLED",
+         "cancelled: the client cancelled it.", ""),
+        (lambda: failures.internal("chat_send"), CallError, "INTERNAL_ERROR",
+         "chat_send failed inside the server", "log says why"),
+    ],
+)  # fmt: skip
+def test_an_error_says_what_happened_and_then_what_to_do(
+    make: Callable[[], CallError], kind: type[CallError], code: str, what: str, advice: str
+) -> None:
+    error = make()
+    text = str(error)
+    assert type(error) is kind
+    assert error.detail.code == code
+    assert error.detail.message == text
+    assert what in text
+    assert text.index(what) <= text.index(advice) or advice == ""
+    assert text.endswith((".", "?"))
+
+
+def test_only_a_lost_call_that_did_not_run_may_be_repeated_blindly() -> None:
+    gone = [failures.lost("tab_closed"), failures.lost("navigated"), failures.lost("crashed")]
+    assert not any(error.detail.retryable for error in gone)
+    assert all(failures.MAY_HAVE_RUN in str(error) for error in gone)
+    assert failures.lost("not_delivered").detail.retryable
+
+
+def test_a_timeout_tells_how_many_reports_came_and_when_the_last() -> None:
+    assert "no progress report came" in str(timed_out(reports=0))
+    text = str(timed_out(reports=3))
+    assert "3 progress reports came, the last 12.5 s after the start" in text
+
+
+def test_a_timeout_tells_which_hop_was_reached() -> None:
+    assert "it was sent to the page" in str(timed_out(connected=True))
+    assert "the extension is not connected" in str(timed_out(connected=False))
+
+
+def test_a_timeout_says_which_timer_ended_it() -> None:
+    assert (timed_out("idle").which, timed_out("ceiling").which) == ("idle", "ceiling")
+
+
+def test_the_fields_of_a_tools_error_stay_whole() -> None:
+    wire = WireError(
+        code="SLOW_DOWN", message="Too fast.", category="rate_limit", retryable=True,
+        retry_after_ms=1500.0,
+    )  # fmt: skip
+    error = failures.from_wire(wire)
+    assert isinstance(error, ToolFailedError)
+    assert error.detail == ErrorDetail("SLOW_DOWN", "Too fast.", "rate_limit", True, 1500.0)
+
+
+@pytest.mark.parametrize("code", ["PAGE_UNREACHABLE", "PLUGIN_NOT_LOADED"])
+def test_what_the_relay_and_the_runtime_say_is_an_error_of_the_chain(code: str) -> None:
+    assert isinstance(failures.from_wire(WireError(code=code, message="No.")), ChainError)

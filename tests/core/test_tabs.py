@@ -1,0 +1,177 @@
+"""Which tab serves which plugin."""
+
+import pytest
+
+from opentabs_py.core.protocol import DocumentState, PluginState
+from opentabs_py.core.tabs import Tabs, Wait
+from opentabs_py.errors import ChainError
+
+PATTERNS = ("https://chat.example/*", "https://www.chat.example/*")
+
+
+def document(
+    tab_id: int,
+    readiness: str = "ready",
+    *,
+    reason: str | None = None,
+    active: bool = False,
+    focused: bool = False,
+    plugin: str = "chat",
+) -> DocumentState:
+    state = PluginState.model_validate({"readiness": readiness, "reason": reason})
+    return DocumentState(
+        document_id=f"{tab_id:032x}",
+        tab_id=tab_id,
+        url=f"https://chat.example/{tab_id}",
+        title="",
+        active=active,
+        focused=focused,
+        protected=True,
+        calls=[],
+        plugins={plugin: state},
+    )
+
+
+def tabs(*documents: DocumentState) -> Tabs:
+    """Give tabs, connected at 0, whose documents all appeared at 0."""
+    made = Tabs(grace=5.0)
+    made.connection_changed(connected=True, now=0.0)
+    made.update(documents, 0.0)
+    return made
+
+
+def chosen(made: Tabs, *, tab_id: int | None = None, now: float = 100.0) -> int:
+    choice = made.choose("chat", PATTERNS, tab_id, now)
+    assert isinstance(choice, DocumentState)
+    return choice.tab_id
+
+
+def refused(made: Tabs, *, tab_id: int | None = None, now: float = 100.0) -> ChainError:
+    choice = made.choose("chat", PATTERNS, tab_id, now)
+    assert isinstance(choice, ChainError)
+    return choice
+
+
+# --- which ----------------------------------------------------------------------------
+
+
+def test_the_active_tab_of_the_focused_window_wins() -> None:
+    made = tabs(document(3), document(1, active=True, focused=True), document(2, active=True))
+    assert chosen(made) == 1
+
+
+def test_without_one_in_the_focused_window_an_active_tab_wins() -> None:
+    made = tabs(document(3, focused=True), document(2, active=True), document(1))
+    assert chosen(made) == 2
+
+
+def test_of_tabs_in_the_background_the_newest_wins() -> None:
+    assert chosen(tabs(document(1), document(3), document(2))) == 3
+
+
+def test_a_tab_id_picks_exactly_that_tab() -> None:
+    made = tabs(document(1, active=True, focused=True), document(2))
+    assert chosen(made, tab_id=2) == 2
+
+
+def test_a_tab_id_without_the_plugin_is_refused_and_the_others_are_named() -> None:
+    error = refused(tabs(document(1), document(2)), tab_id=9)
+    assert error.detail.code == "TAB_NOT_FOUND"
+    assert "Tab 9" in str(error)
+    assert "Its tabs: 2, 1." in str(error)
+
+
+def test_a_tab_id_that_is_not_ready_is_refused_though_another_tab_is() -> None:
+    made = tabs(document(1, active=True), document(2, "unavailable", reason="not signed in"))
+    error = refused(made, tab_id=2)
+    assert error.detail.code == "TAB_NOT_READY"
+    assert "not signed in" in str(error)
+
+
+def test_a_tab_of_another_plugin_is_no_tab_of_this_one() -> None:
+    error = refused(tabs(document(1, plugin="mail")))
+    assert error.detail.code == "TAB_NOT_FOUND"
+    assert "https://chat.example/* or https://www.chat.example/*" in str(error)
+
+
+# --- waiting --------------------------------------------------------------------------
+
+
+def test_a_new_document_that_is_not_ready_is_waited_for() -> None:
+    choice = tabs(document(1, "pending")).choose("chat", PATTERNS, None, 4.999)
+    assert isinstance(choice, Wait)
+    assert choice.until == 5.0
+    assert choice.error.detail.code == "TAB_NOT_READY"
+
+
+def test_a_document_that_is_not_ready_after_the_grace_is_refused() -> None:
+    made = tabs(document(1, "pending"))
+    assert refused(made, now=5.0).detail.code == "TAB_NOT_READY"
+
+
+def test_an_old_document_that_is_not_ready_gives_way_to_the_next() -> None:
+    made = tabs(document(1, "unavailable", active=True, focused=True), document(2))
+    assert chosen(made, now=5.0) == 2
+
+
+def test_a_new_document_that_is_not_ready_does_not_give_way() -> None:
+    made = tabs(document(1, "pending", active=True, focused=True), document(2))
+    assert isinstance(made.choose("chat", PATTERNS, None, 4.0), Wait)
+
+
+def test_the_refusal_tells_of_the_tab_that_a_call_would_take_first() -> None:
+    made = tabs(document(2, "pending"), document(1, "unavailable", active=True))
+    assert "https://chat.example/1" in str(refused(made))
+
+
+def test_a_document_stays_as_old_as_it_is_when_its_state_is_told_again() -> None:
+    made = tabs(document(1, "pending"))
+    made.update([document(1, "pending"), document(2, "pending")], 3.0)
+    assert refused(made, tab_id=1, now=5.0).detail.code == "TAB_NOT_READY"
+    assert isinstance(made.choose("chat", PATTERNS, 2, 5.0), Wait)
+
+
+def test_a_document_that_is_not_named_any_more_is_gone() -> None:
+    made = tabs(document(1))
+    made.update([], 1.0)
+    assert refused(made).detail.code == "TAB_NOT_FOUND"
+
+
+# --- the link -------------------------------------------------------------------------
+
+
+def test_without_an_extension_ever_a_call_fails_at_once() -> None:
+    assert refused(Tabs(), now=0.0).detail.code == "EXTENSION_NOT_CONNECTED"
+
+
+def test_an_extension_that_just_went_is_waited_for() -> None:
+    made = tabs(document(1))
+    made.connection_changed(connected=False, now=10.0)
+    choice = made.choose("chat", PATTERNS, None, 14.999)
+    assert isinstance(choice, Wait)
+    assert (choice.until, choice.error.detail.code) == (15.0, "EXTENSION_NOT_CONNECTED")
+    assert refused(made, now=15.0).detail.code == "EXTENSION_NOT_CONNECTED"
+
+
+def test_the_link_takes_the_documents_with_it() -> None:
+    made = tabs(document(1))
+    made.connection_changed(connected=False, now=10.0)
+    made.connection_changed(connected=True, now=11.0)
+    assert refused(made).detail.code == "TAB_NOT_FOUND"
+
+
+# --- the state of a plugin ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("states", "readiness"),
+    [
+        ([], "closed"),
+        (["pending"], "unavailable"),
+        (["unavailable", "pending"], "unavailable"),
+        (["unavailable", "ready"], "ready"),
+    ],
+)
+def test_a_plugin_is_as_ready_as_its_readiest_tab(states: list[str], readiness: str) -> None:
+    made = tabs(*(document(tab_id, state) for tab_id, state in enumerate(states)))
+    assert made.readiness("chat") == readiness
