@@ -1,5 +1,6 @@
 """A server, a browser and plugins as one: the library's front door."""
 
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -143,7 +144,7 @@ class OpenTabs:
 
     async def _start(self, stack: AsyncExitStack) -> None:
         settings = self.settings
-        chromium = settings.chromium or (find_chromium().path if self._launches else None)
+        chromium = _chromium(settings) if self._launches else None
         self.plugins, self.quarantined = load_plugins(self._directories)
         manifests = [plugin.manifest for plugin in self.plugins]
         listener = bind(settings.host, settings.port)
@@ -175,7 +176,7 @@ class OpenTabs:
         stack.callback(tasks.cancel_scope.cancel)
         await tasks.start(self.bridge.run)
         await stack.enter_async_context(serve_http(app, listener))
-        if chromium is not None and self._launches:
+        if chromium is not None:
             self._context = await stack.enter_async_context(
                 launch_browser(
                     chromium=chromium,
@@ -217,6 +218,13 @@ def _spec(plugin: Plugin, staged: StagedExtension) -> PluginSpec:
         file=staged.add_adapter(manifest.name, plugin.adapter),
         config={},
     )
+
+
+def _chromium(settings: Settings) -> Path:
+    if settings.chromium is None:
+        return find_chromium().path
+    # Wherever the setting came from, it is checked as the variable is.
+    return find_chromium(environ={**os.environ, "OPENTABS_CHROMIUM": str(settings.chromium)}).path
 
 
 def _kept_secret(file: Path) -> str:

@@ -88,4 +88,4 @@ def _why_not_started(chromium: Path, headed: bool, error: Error) -> str:
     if "ProcessSingleton" in text or "user data directory is already in use" in text:
         return "The profile is in use by another browser. Close that one, or take another profile."
     first = text.strip().splitlines()[0]
-    return f"{chromium} did not start: {first} Try `opentabs doctor`."
+    return f"{chromium} did not start: {first}. Is it a Chromium? See what it says to --version."

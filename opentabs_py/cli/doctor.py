@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import typer
+from rich.markup import escape
 
 from opentabs_py.cli.options import Headed, Json
 from opentabs_py.errors import OpenTabsError
@@ -44,7 +45,8 @@ def doctor(headed: Headed = None, json_: Json = False) -> None:
             checks.append(check)
             if not json_:
                 mark = "[green]✓[/]" if check.ok else "[bold red]✗[/]"
-                err.print(f"{mark} {check.hop:<42}[dim]{check.ms:8.1f} ms[/]  {check.detail}")
+                time_ = f"[dim]{check.ms:8.1f} ms[/]"
+                err.print(f"{mark} {check.hop:<42}{time_}  {escape(check.detail)}", soft_wrap=True)
 
         await _examine(note, headed=headed)
         broken = next((check for check in checks if not check.ok), None)
@@ -105,7 +107,7 @@ async def _probe_all(probe: Any, stack: AsyncExitStack, *, headed: bool | None) 
         site = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         await stack.enter_async_context(serve_http(create_demo_site(page_delay=0.0), listener))
         detail.append(site)
-    async with probe("server ↔ extension (WebSocket)") as detail:
+    async with probe("Chromium starts and its extension connects") as detail:
         settings = load_settings(headed=headed, port=0, host="127.0.0.1", chromium=chromium.path)
         tabs = await stack.enter_async_context(
             OpenTabs(plugins=[demo_plugin_dir()], settings=settings)

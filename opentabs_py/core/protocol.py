@@ -469,9 +469,9 @@ def parse_from_extension(text: str) -> FromExtension | Response | Failure:
 
 
 def to_json(message: Message) -> str:
-    """Write a message; fields at their default are left out."""
-    # A failure that answers nothing in particular must say `"id": null` (JSON-RPC 2.0, 5).
-    return message.model_dump_json(exclude_none=not isinstance(message, Failure))
+    """Write a message; fields that are None are left out."""
+    # JSON-RPC 2.0, section 5: an answer has its `result` or its `id` even when that is null.
+    return message.model_dump_json(exclude_none=not isinstance(message, Response | Failure))
 
 
 def _path(loc: tuple[int | str, ...]) -> str:

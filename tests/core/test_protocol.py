@@ -8,6 +8,8 @@ import pytest
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import (
     AckParams,
+    DispatchParams,
+    ErrorParams,
     Failure,
     Hello,
     PluginState,
@@ -15,9 +17,10 @@ from opentabs_py.core.protocol import (
     Response,
     RpcError,
     ToolAck,
+    ToolDispatch,
     ToolErrored,
     ToolProgress,
-    ToolResult,
+    WireError,
     parse_from_extension,
     to_json,
 )
@@ -155,7 +158,7 @@ def test_a_wrong_value_is_refused_and_its_path_named(path: str, value: object) -
     ],
 )
 def test_a_wrong_hello_is_refused(path: str, value: object) -> None:
-    assert fault(changed(HELLO, path, value)).path.startswith(path.split(".0")[0])
+    assert fault(changed(HELLO, path, value)).path.startswith(path.split(".0", maxsplit=1)[0])
 
 
 def test_a_field_that_is_missing_is_named() -> None:
@@ -220,19 +223,28 @@ def test_what_is_written_is_read_as_it_was() -> None:
 
 
 def test_a_field_without_a_value_is_left_out() -> None:
-    assert "reason" not in to_json(
-        ToolProgress(params=ProgressParams(document_id=PAGE, call_id=CALL, reports=[]))
+    error = WireError(code="OOPS", message="oops")
+    written = to_json(
+        ToolErrored(params=ErrorParams(document_id=PAGE, call_id=CALL, seq=0, error=error))
     )
+    assert json.loads(written)["params"]["error"] == {
+        "code": "OOPS",
+        "message": "oops",
+        "retryable": False,
+    }
+
+
+def test_a_null_among_the_arguments_stays_there() -> None:
+    arguments = {"a": None, "b": [None, {"c": None}]}
+    params = DispatchParams(
+        document_id=PAGE, call_id=CALL, plugin="demo", tool="export", input=arguments
+    )
+    assert json.loads(to_json(ToolDispatch(params=params)))["params"]["input"] == arguments
+
+
+def test_an_answer_has_its_result_and_its_id_even_when_they_are_null() -> None:
+    assert json.loads(to_json(Response(id=1, result=None)))["result"] is None
     assert json.loads(to_json(Failure(id=None, error=RpcError(code=1, message="no"))))["id"] is None
-
-
-def test_a_null_result_is_written_as_null() -> None:
-    message = parse_from_extension(
-        f'{{"jsonrpc":"2.0","method":"tool.result","params":{{"documentId":"{PAGE}",'
-        f'"callId":"{CALL}","seq":0,"value":null}}}}'
-    )
-    assert isinstance(message, ToolResult)
-    assert message.params.value is None
 
 
 def test_messages_are_written_with_the_names_of_the_wire() -> None:

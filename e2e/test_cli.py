@@ -1,0 +1,374 @@
+"""What a user types: each command, its output, its exit code, and what it leaves behind."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+import opentabs_py
+from opentabs_py.demo import demo_plugin_dir
+
+OPENTABS = [sys.executable, "-m", "opentabs_py"]
+PROBE = Path(__file__).parent / "plugins" / "probe"
+SITE = """
+import sys, uvicorn
+from opentabs_py.demo import create_demo_site
+from opentabs_py.server.http import bind
+listener = bind("127.0.0.1", 0)
+print(listener.getsockname()[1], flush=True)
+uvicorn.Server(uvicorn.Config(create_demo_site(page_delay=0), log_level="error")).run([listener])
+"""
+GONE_WITHIN = 2.0  # s, as promised
+
+
+def opentabs(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*OPENTABS, *args],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def chat() -> Generator[str]:
+    """The address of the demo site, in a process of its own."""
+    with subprocess.Popen([sys.executable, "-c", SITE], stdout=subprocess.PIPE, text=True) as site:
+        assert site.stdout is not None
+        yield f"http://127.0.0.1:{site.stdout.readline().strip()}/"
+        site.terminate()
+
+
+def call(chat: str, *args: str) -> subprocess.CompletedProcess[str]:
+    plugins = ["--plugin", str(PROBE), "--plugin", str(demo_plugin_dir())]
+    return opentabs("call", *args, *plugins, "--open", chat)
+
+
+def test_demo_as_json_is_one_document_of_the_promised_shape() -> None:
+    run = opentabs("demo", "--json")
+
+    document = json.loads(run.stdout)
+    assert run.returncode == 0, run.stderr
+    assert document["ok"] is True
+    assert document["tool"] == "demo_export_messages"
+    assert [(p["progress"], p["total"]) for p in document["progress"]] == [
+        (n, 12) for n in range(1, 13)
+    ]
+    assert document["progress"][2]["message"] == "Exported page 3 of 12"
+    at = [p["at"] for p in document["progress"]]
+    assert at == sorted(at)
+    assert len(document["result"]["messages"]) == document["result"]["total"] == 300
+    assert len(document["hops"]) == 10
+    assert all(hop["ms"] >= 0 for hop in document["hops"])
+    assert document["seconds"] > 0
+
+
+def test_demo_shows_each_page_the_result_and_the_hops() -> None:
+    run = opentabs("demo")
+
+    assert run.returncode == 0, run.stderr
+    assert "Exported page 12 of 12" in run.stdout
+    assert "gave 300 messages" in run.stdout
+    assert "service worker → relay" in run.stdout
+
+
+def test_call_prints_the_result_alone_on_stdout(chat: str) -> None:
+    run = call(chat, "demo_list_channels")
+
+    assert run.returncode == 0, run.stderr
+    assert {channel["id"] for channel in json.loads(run.stdout)["channels"]} == {
+        "general",
+        "random",
+        "empty",
+    }
+
+
+def test_call_as_json_is_one_document_of_the_promised_shape(chat: str) -> None:
+    run = call(chat, "demo_export_messages", '{"channelId": "random"}', "--json")
+
+    document = json.loads(run.stdout)
+    assert run.returncode == 0, run.stderr
+    assert set(document) == {
+        "isError",
+        "content",
+        "structuredContent",
+        "error",
+        "progress",
+        "seconds",
+    }
+    assert document["isError"] is False
+    assert document["error"] is None
+    assert len(document["structuredContent"]["messages"]) == 60
+    assert [p["progress"] for p in document["progress"]] == [1, 2, 3]
+
+
+def test_call_exits_1_when_the_tool_fails(chat: str) -> None:
+    run = call(chat, "probe_fail", '{"kind": "tool"}', "--json")
+
+    assert run.returncode == 1
+    assert json.loads(run.stdout)["error"] == {
+        "code": "RATE_LIMITED",
+        "message": "slow down",
+        "category": "rate_limit",
+        "retryable": True,
+        "retryAfterMs": 1500,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["probe_ecko"], "Did you mean probe_echo"),
+        (["probe_echo", "{}"], "'value' is a required property"),
+        (["probe_echo", "{"], "The arguments are not JSON"),
+        (["probe_echo", "[]"], "give a JSON object"),
+        (["probe_echo", "@/no/such/file"], "cannot be read"),
+        (["probe_echo", "--ceiling", "-1"], "greater than 0"),
+    ],
+)
+def test_call_exits_2_on_a_usage_error_and_says_what_is_wrong(
+    chat: str, arguments: list[str], hint: str
+) -> None:
+    run = call(chat, *arguments)
+
+    assert run.returncode == 2
+    assert hint in run.stderr
+    assert run.stdout == ""
+
+
+def test_call_exits_3_when_a_timer_ends_it(chat: str) -> None:
+    steps = json.dumps({"steps": [{"wait": 60_000}]})
+
+    run = call(chat, "probe_run", steps, "--idle-timeout", "0.5")
+
+    assert run.returncode == 3
+    assert "code=TIMEOUT_IDLE" in run.stderr
+
+
+def test_call_exits_3_without_a_tab() -> None:
+    run = opentabs("call", "demo_list_channels", "--plugin", str(demo_plugin_dir()))
+
+    assert run.returncode == 3
+    assert "No tab is open" in run.stderr
+
+
+def test_call_reads_its_arguments_from_a_file(chat: str, tmp_path: Path) -> None:
+    (tmp_path / "input.json").write_text('{"value": [1, 2]}')
+
+    run = call(chat, "probe_echo", f"@{tmp_path / 'input.json'}")
+
+    assert json.loads(run.stdout) == {"value": [1, 2]}
+
+
+def test_without_a_chromium_the_error_names_the_ways_out() -> None:
+    run = opentabs("demo", OPENTABS_CHROMIUM="/no/chromium")
+
+    assert run.returncode == 3
+    assert "OPENTABS_CHROMIUM" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_tools_lists_names_arguments_and_what_is_left_out(tmp_path: Path) -> None:
+    run = opentabs("tools", "--plugin", str(PROBE), "--plugin", str(tmp_path), "--json")
+
+    listed = json.loads(run.stdout)
+    assert run.returncode == 0
+    assert [tool["name"] for tool in listed] == [
+        "probe_big",
+        "probe_echo",
+        "probe_fail",
+        "probe_give",
+        "probe_log",
+        "probe_run",
+    ]
+    assert listed[1]["inputSchema"]["properties"]["tabId"]["type"] == "integer"
+    assert f"left out: {tmp_path} has no package.json" in run.stderr.replace("\n", " ")
+
+
+def test_doctor_finds_every_hop_working() -> None:
+    run = opentabs("doctor", "--json")
+
+    document = json.loads(run.stdout)
+    assert run.returncode == 0, run.stdout
+    assert document["ok"] is True
+    assert len(document["checks"]) == 6
+    assert all(check["ok"] for check in document["checks"])
+
+
+def test_doctor_names_the_first_broken_hop_and_what_to_do() -> None:
+    run = opentabs("doctor", "--json", OPENTABS_CHROMIUM="/bin/true")
+
+    document = json.loads(run.stdout)
+    assert run.returncode == 3
+    assert document["broken"] == "Chromium starts and its extension connects"
+    assert "/bin/true did not start" in document["checks"][-1]["detail"]
+
+
+def test_version_is_the_packages_own() -> None:
+    assert opentabs("--version").stdout == f"opentabs {opentabs_py.__version__}\n"
+
+
+def test_browser_path_is_a_file() -> None:
+    assert Path(opentabs("browser", "path").stdout.strip()).is_file()
+
+
+# --- serve ---------------------------------------------------------------------------------
+
+
+def descendants(pid: int) -> set[int]:
+    """Give the processes below one, from /proc."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(stat.parent.name)] = int(fields[1])
+    found: set[int] = set()
+    while more := {child for child, parent in parents.items() if parent in found | {pid}} - found:
+        found |= more
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def our_temporary_dirs() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("opentabs-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_serve_within_two_seconds_and_leaves_nothing(number: signal.Signals) -> None:
+    before = our_temporary_dirs()
+    command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serve:
+        assert serve.stderr is not None
+        while "http://127.0.0.1" not in serve.stderr.readline():
+            assert serve.poll() is None
+        children = descendants(serve.pid)
+        assert len(children) > 3, "a Chromium has more processes than that"
+        assert our_temporary_dirs() - before
+
+        began = time.monotonic()
+        serve.send_signal(number)
+        code = serve.wait(timeout=20)
+        took = time.monotonic() - began
+
+    assert code == 0
+    assert took < GONE_WITHIN
+    assert [pid for pid in children if is_alive(pid)] == []
+    assert our_temporary_dirs() - before == set()
+
+
+def test_a_killed_run_is_cleaned_up_by_the_next(tmp_path: Path) -> None:
+    environment = {"TMPDIR": str(tmp_path)}
+    command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE)]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    ) as serve:
+        assert serve.stderr is not None
+        while "http://127.0.0.1" not in serve.stderr.readline():
+            assert serve.poll() is None
+        children = descendants(serve.pid)
+        serve.kill()
+    deadline = time.monotonic() + 20
+    while any(is_alive(pid) for pid in children) and time.monotonic() < deadline:
+        os.sched_yield()
+    abandoned = set(tmp_path.glob("opentabs-*"))
+    assert abandoned
+
+    run = opentabs("call", "probe_echo", "--plugin", str(PROBE), **environment)
+
+    assert run.returncode == 2  # it has no arguments; it started all the same
+    assert [pid for pid in children if is_alive(pid)] == []
+    assert abandoned & set(tmp_path.glob("opentabs-*")) == set()
+
+
+async def test_serve_over_stdio_speaks_only_protocol_and_calls_tools(chat: str) -> None:
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "opentabs_py", "serve", "--stdio", "--plugin", str(PROBE), "--open", chat],
+        env=dict(os.environ),
+    )
+    got: list[float] = []
+
+    async def note(progress: float, _total: float | None, _message: str | None) -> None:
+        got.append(progress)
+
+    # The client fails on the first line that is no message.
+    async with Client(server) as client:
+        tools = await client.list_tools()
+        steps = [{"report": {"progress": n}} for n in (1, 2, 3)]
+        result = await client.call_tool("probe_run", {"steps": steps}, progress_callback=note)
+
+    assert "probe_echo" in {tool.name for tool in tools.tools}
+    assert not result.is_error, result.content
+    assert got == [1, 2, 3]
+
+
+def test_serve_over_stdio_ends_when_its_client_goes() -> None:
+    command = [*OPENTABS, "serve", "--stdio", "--plugin", str(PROBE)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as serve:
+        assert serve.stderr is not None
+        assert serve.stdin is not None
+        while "http://127.0.0.1" not in serve.stderr.readline():
+            assert serve.poll() is None
+        children = descendants(serve.pid)
+        began = time.monotonic()
+        serve.stdin.close()
+        code = serve.wait(timeout=20)
+        took = time.monotonic() - began
+        assert serve.stdout is not None
+        assert serve.stdout.read() == ""
+
+    assert code == 0
+    assert took < GONE_WITHIN
+    assert [pid for pid in children if is_alive(pid)] == []
+
+
+def test_serve_without_a_browser_says_how_to_load_the_extension(tmp_path: Path) -> None:
+    command = [*OPENTABS, "serve", "--browser", "none", "--port", "0", "--plugin", str(PROBE)]
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment
+    ) as serve:
+        assert serve.stderr is not None
+        said = ""
+        while "http://127.0.0.1" not in said:
+            said += serve.stderr.readline()
+            assert serve.poll() is None, said
+        serve.send_signal(signal.SIGTERM)
+        serve.wait(timeout=20)
+
+    directory = re.search(r"take (.*)\n", said)
+    assert directory is not None
+    assert (Path(directory[1]) / "manifest.json").is_file()
+    assert (Path(directory[1]) / "content" / "runtime.js").is_file()
+    assert "chrome://extensions" in said
+
+
+def test_a_port_in_use_is_an_error_that_says_so(chat: str) -> None:
+    port = chat.rstrip("/").rpartition(":")[2]
+
+    run = opentabs("serve", "--port", port)
+
+    assert run.returncode == 2
+    assert f"127.0.0.1:{port} cannot be listened on" in run.stderr.replace("\n", " ")

@@ -1,0 +1,178 @@
+"""The extension's checks are the models' own: generated from them, and of one mind with them."""
+
+import copy
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+from pydantic import ValidationError
+
+from opentabs_py.core import protocol
+
+ROOT = Path(__file__).parents[2]
+NODE = Path(sys.executable).with_name("node")
+
+Judge = Callable[[list[tuple[str, str]]], list[str | None]]
+
+
+def test_the_generated_files_are_fresh() -> None:
+    done = subprocess.run(
+        [sys.executable, ".ci/generate.py", "--check"], cwd=ROOT, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.fixture(scope="session")
+def judge_in_javascript() -> Iterator[Judge]:
+    """Give what tells, for each message, where JavaScript finds it wrong; None when it is sound."""
+    command = [str(NODE), "--no-warnings", str(Path(__file__).with_name("judge.mjs"))]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as node:
+        assert node.stdin is not None
+        assert node.stdout is not None
+        to_node, from_node = node.stdin, node.stdout
+
+        def judge(messages: list[tuple[str, str]]) -> list[str | None]:
+            to_node.writelines(json.dumps(message) + "\n" for message in messages)
+            to_node.flush()
+            return [json.loads(from_node.readline()) for _ in messages]
+
+        yield judge
+        to_node.close()
+
+
+def is_sound_in_python(kind: str, text: str) -> bool:
+    try:
+        protocol.validate(protocol.ADAPTERS[kind], text)
+    except ValidationError:
+        return False
+    return True
+
+
+# --- messages from the models' JSON schemas -------------------------------------------
+
+names = st.text(min_size=1, max_size=8)
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | names,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def sound(schema: dict[str, Any], definitions: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Give the values that a schema describes, of those schemas that our models give."""
+    match schema:
+        case {"$ref": ref}:
+            return sound(definitions[ref.rpartition("/")[2]], definitions)
+        case {"const": value}:
+            return st.just(value)
+        case {"enum": values}:
+            return st.sampled_from(values)
+        case {"anyOf": schemas} | {"oneOf": schemas}:
+            return st.one_of([sound(each, definitions) for each in schemas])
+        case {"type": "array", "items": items}:
+            return st.lists(sound(items, definitions), max_size=2)
+        case {"type": "object", "properties": properties}:
+            fields = {name: sound(each, definitions) for name, each in properties.items()}
+            required = {*schema.get("required", ()), "method"} & fields.keys()
+            return st.fixed_dictionaries(
+                {name: fields[name] for name in required},
+                optional={name: fields[name] for name in fields.keys() - required},
+            )
+        case {"type": "object", "additionalProperties": dict(values)}:
+            return st.dictionaries(names, sound(values, definitions), max_size=2)
+        case {"type": "object"}:
+            return st.dictionaries(names, anything, max_size=2)
+        case _:
+            return sound_leaf(schema)
+
+
+def sound_leaf(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    match schema.get("type"):
+        case "string" if "pattern" in schema:
+            return st.from_regex(schema["pattern"], fullmatch=True)
+        case "string":
+            return st.text(min_size=schema.get("minLength", 0), max_size=8)
+        case "integer":
+            return st.integers(schema["minimum"], schema["maximum"])
+        case "number":
+            return st.floats(schema.get("minimum"), allow_nan=False, allow_infinity=False)
+        case "boolean":
+            return st.booleans()
+        case "null":
+            return st.none()
+        case _:
+            return anything
+
+
+def sound_messages(kind: str) -> st.SearchStrategy[tuple[str, Any]]:
+    schema = protocol.ADAPTERS[kind].json_schema()
+    return st.tuples(st.just(kind), sound(schema, schema["$defs"]))
+
+
+MESSAGES = st.one_of([sound_messages(kind) for kind in protocol.ADAPTERS])
+
+# Values of every type, at and past every bound. An integer is written as one: 1.0 is an
+# integer in JavaScript and none in Python.
+ODD = [
+    *(None, True, False, 0, 1, -1, 2**53 - 1, 2**53, 10**30, 10**400, 0.5, -0.5, 1e300),
+    *("", "1", "ready", "2.0", "a" * 32, "A" * 32, "a" * 32 + "\n"),
+    *("x" * 256, "x" * 257, "\U0001f600" * 256, "\U0001f600" * 257, "x" * 8192, "x" * 8193),
+    *([], [None], ["a" * 32], ["a" * 32] * 4097, {}, {"": 1}, {"a": 1.5}),
+    *({str(n): 1 for n in range(16)}, {str(n): 1 for n in range(17)}),
+]
+ODD_NAMES = ["x", "", "__proto__", "toString", "document_id", "call_id", "id", "y" * 257]
+
+
+def places(value: object) -> Iterator[tuple[Any, Any]]:
+    """Give each container within a value, with each of its keys."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[arg-type]
+    for key, item in list(items):
+        yield value, key
+        if isinstance(item, dict | list):
+            yield from places(item)
+
+
+def mutated(message: object, random: Random) -> object:
+    """Give a message with one to three things wrong, or odd."""
+    message = copy.deepcopy(message)
+    for _ in range(random.randint(1, 3)):
+        container, key = random.choice(list(places(message)) or [(message, None)])
+        match random.choice(["drop", "replace", "replace", "add"]):
+            case "drop" if key is not None:
+                del container[key]
+            case "add" if isinstance(container, dict):
+                container[random.choice(ODD_NAMES)] = copy.deepcopy(random.choice(ODD))
+            case "replace" if key is not None:
+                container[key] = copy.deepcopy(random.choice(ODD))
+    return message
+
+
+def test_python_and_javascript_judge_every_message_alike(judge_in_javascript: Judge) -> None:
+    verdicts: Counter[bool] = Counter()
+
+    @settings(max_examples=300, deadline=None)
+    @given(MESSAGES, st.integers(0, 2**32))
+    def judge(message: tuple[str, Any], seed: int) -> None:
+        kind, sound_one = message
+        random = Random(seed)
+        variants = [sound_one, *(mutated(sound_one, random) for _ in range(12))]
+        texts = [json.dumps(variant) for variant in variants]
+        faults = judge_in_javascript([(kind, text) for text in texts])
+        assert faults[0] is None
+        for text, found in zip(texts, faults, strict=True):
+            assert is_sound_in_python(kind, text) == (found is None), (found, text)
+            verdicts[found is None] += 1
+
+    judge()
+    assert verdicts.total() >= 2000
+    assert min(verdicts[True], verdicts[False]) >= 200
