@@ -46,6 +46,10 @@ def schemas() -> tuple[dict[str, Any], dict[str, Any]]:
         schema = clean(adapter.json_schema(mode="validation"))
         definitions |= schema.pop("$defs", {})
         roots[name] = schema
+    for model in (protocol.HelloResult, protocol.SyncResult):
+        schema = clean(model.model_json_schema())
+        definitions |= schema.pop("$defs", {})
+        definitions[model.__name__] = schema
     return roots, dict(sorted(definitions.items()))
 
 

@@ -52,7 +52,17 @@
     return /** @type {any} */ (Object.getOwnPropertyDescriptor(prototype, name)).get;
   }
 
-  /** @type {Map<string, {tools: Map<string, any>, adapter: any, probing: boolean, wait: number, state: string}>} */
+  /**
+   * @typedef {object} Plugin
+   * @property {Map<string, {tool: any, handle: Function}>} tools
+   * @property {any} adapter
+   * @property {boolean} probing whether a question waits for its answer
+   * @property {boolean} timed whether the next question is set
+   * @property {number} wait ms until it
+   * @property {string} state as it was told last
+   */
+
+  /** @type {Map<string, Plugin>} */
   const plugins = new MapConstructor();
   /** @type {Map<string, {controller: AbortController, invalid: boolean}>} */
   const running = new MapConstructor();
@@ -303,7 +313,7 @@
         if (!apply(mapHas, running, [callId])) {
           return;
         }
-        const report = read(() => toReport(options, call)) ?? "{}";
+        const report = toReport(options, call);
         if (!scheduled) {
           tell(`p${callId}${report}`);
           scheduled = true;
@@ -337,41 +347,43 @@
   }
 
   /**
-   * @param {any} options
+   * @param {any} options whatever a tool passed: a getter of it may throw
    * @param {{invalid: boolean}} call
    * @returns {string} JSON; what is not valid is left out, and still proves life
    */
   function toReport(options, call) {
-    let json = "";
-    let invalid = options !== undefined && (typeof options !== "object" || options === null);
-    const { progress, total, message } = invalid ? nothing : (options ?? nothing);
-    if (isFiniteNumber(progress)) {
-      json = `"progress":${progress}`;
-    } else if (progress !== undefined) {
-      invalid = true;
-    }
-    if (isFiniteNumber(total)) {
-      json += `${json === "" ? "" : ","}"total":${total}`;
-    } else if (total !== undefined) {
-      invalid = true;
-    }
-    if (typeof message === "string") {
-      json += `${json === "" ? "" : ","}"message":${stringify(slice(message, 0, MESSAGE_MAX))}`;
-      invalid ||= message.length > MESSAGE_MAX;
-    } else if (message !== undefined) {
-      invalid = true;
-    }
-    if (invalid && !call.invalid) {
+    const given = options ?? nothing;
+    const progress = read(() => given.progress);
+    const total = read(() => given.total);
+    const message = read(() => given.message);
+    const isObject = typeof given === "object";
+    const hasProgress = isFiniteNumber(progress);
+    const hasTotal = isFiniteNumber(total);
+    const hasMessage = typeof message === "string";
+    const isValid =
+      isObject &&
+      (hasProgress || progress === undefined) &&
+      (hasTotal || total === undefined) &&
+      (hasMessage ? message.length <= MESSAGE_MAX : message === undefined);
+    if (!isValid && !call.invalid) {
       call.invalid = true;
       apply(warn, console, [
-        "OpenTabs: reportProgress() takes {progress?: number, total?: number, message?: string (4096 at most)}; got",
+        "OpenTabs: reportProgress() takes {progress?: number, total?: number, message?: string of 4096 characters at most}, not",
         options,
       ]);
     }
-    return `{${json}}`;
+    // The relay reads these with clean builtins; a missing value is left to it.
+    return `{"progress":${hasProgress ? progress : null},"total":${hasTotal ? total : null},"message":${
+      hasMessage ? stringify(slice(message, 0, MESSAGE_MAX)) : null
+    }}`;
   }
 
-  const nothing = /** @type {any} */ (freeze({ __proto__: null, progress: undefined, total: undefined, message: undefined }));
+  const nothing = freeze({
+    __proto__: null,
+    progress: undefined,
+    total: undefined,
+    message: undefined,
+  });
 
   // --- adapters ----------------------------------------------------------------------------
 
@@ -400,13 +412,7 @@
       tellReadiness(name, "unavailable", "its adapter did not register itself in the page");
       return;
     }
-    const plugin = {
-      tools: /** @type {Map<string, any>} */ (tools),
-      adapter,
-      probing: false,
-      wait: FIRST_PROBE,
-      state: "",
-    };
+    const plugin = { tools, adapter, probing: false, timed: false, wait: FIRST_PROBE, state: "" };
     apply(mapSet, plugins, [name, plugin]);
     probe(name);
   }
@@ -450,12 +456,12 @@
       plugin.state = state;
       tellReadiness(name, isReady ? "ready" : "unavailable", isReady ? undefined : reason);
     }
-    plugin.wait = isReady ? LAST_PROBE : plugin.wait * 2 > LAST_PROBE ? LAST_PROBE : plugin.wait * 2;
-    if (!plugin.timer) {
-      plugin.timer = true;
+    plugin.wait = isReady || plugin.wait * 2 > LAST_PROBE ? LAST_PROBE : plugin.wait * 2;
+    if (!plugin.timed) {
+      plugin.timed = true;
       apply(later, page, [
         () => {
-          plugin.timer = false;
+          plugin.timed = false;
           probe(name);
         },
         plugin.wait,

@@ -43,7 +43,9 @@ class Tab:
                 on_progress=on_progress,
             )
 
-    async def fail(self, tool: str, arguments: dict[str, Any] | None = None, **options: Any) -> CallError:
+    async def fail(
+        self, tool: str, arguments: dict[str, Any] | None = None, **options: Any
+    ) -> CallError:
         """Call a tool that must fail, and give the error."""
         with pytest.raises(CallError) as caught:
             await self.call(tool, arguments, **options)
@@ -79,9 +81,7 @@ class Running:
         began = anyio.current_time()
         arguments = {"tabId": tab.id, "key": key, "steps": steps, "result": key}
         try:
-            self.value = await tab.tabs.call(
-                "probe_run", arguments, on_progress=self.take
-            )
+            self.value = await tab.tabs.call("probe_run", arguments, on_progress=self.take)
         except CallError as error:
             self.error = error
         self.seconds = anyio.current_time() - began

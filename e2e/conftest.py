@@ -45,7 +45,8 @@ async def site() -> AsyncGenerator[str]:
         if kind == "hostile.js":
             return HTMLResponse(HOSTILE, media_type="text/javascript")
         body = BODIES.get(kind, "<body>a page")
-        return HTMLResponse(f"<!doctype html><title>{kind}</title>{body}", headers=HEADERS.get(kind))
+        html = f"<!doctype html><title>{kind}</title>{body}"
+        return HTMLResponse(html, headers=HEADERS.get(kind))
 
     listener = bind("127.0.0.1", 0)
     app = Starlette(routes=[Route("/{kind:path}", page)])
@@ -71,9 +72,7 @@ async def open_tab(tabs: OpenTabs, site: str) -> AsyncGenerator[Callable[..., An
     """Opens tabs, and closes them after the test."""
     pages: list[Page] = []
 
-    async def open_(
-        path: str = "page", readiness: str = "ready", host: str = "127.0.0.1"
-    ) -> Tab:
+    async def open_(path: str = "page", readiness: str = "ready", host: str = "127.0.0.1") -> Tab:
         page = await tabs.context.new_page()
         pages.append(page)
         # The fragment tells this tab's document from every other.

@@ -6,15 +6,23 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp import types
 from mcp.client import Client
 
 from e2e.chain import Tab
+from opentabs_py.core.protocol import LogParams
 from opentabs_py.errors import CallRefusedError, ChainError, ToolFailedError
 from opentabs_py.session import OpenTabs
 
 
+def text_of(result: types.CallToolResult) -> str:
+    [content] = result.content
+    assert isinstance(content, types.TextContent)
+    return content.text
+
+
 async def test_a_value_comes_back_as_the_tool_gave_it(tab: Tab) -> None:
-    value = {"z": [1, 2.5, None, True], "a": {"text": "☃ 😀 \" \\ \n"}, "m": ""}
+    value = {"z": [1, 2.5, None, True], "a": {"text": '☃ 😀 " \\ \n'}, "m": ""}
 
     assert await tab.call("echo", {"value": value}) == {"value": value}
 
@@ -94,7 +102,7 @@ async def test_an_mcp_client_sees_the_error_as_text_and_as_json(tab: Tab, client
     result = await client.call_tool("probe_fail", {"kind": "tool", "tabId": tab.id})
 
     assert result.is_error
-    text = result.content[0].text
+    text = text_of(result)
     assert text.startswith(
         "[ERROR code=RATE_LIMITED category=rate_limit retryable=true retryAfterMs=1500] slow down\n"
     )
@@ -110,7 +118,7 @@ async def test_an_mcp_client_gets_the_value_as_text_and_structured(
 
     assert not result.is_error
     assert result.structured_content == {"value": [1]}
-    assert result.content[0].text == '{"value":[1]}'
+    assert text_of(result) == '{"value":[1]}'
 
 
 async def test_an_unknown_tool_is_refused_with_the_nearest_name(tabs: OpenTabs) -> None:
@@ -196,7 +204,12 @@ async def test_what_a_plugin_logs_reaches_the_server(
 ) -> None:
     logged = anyio.Event()
     take = tab.tabs.bridge.on_log
-    tab.tabs.bridge.on_log = lambda params: (take(params), logged.set())[0]
+
+    def note(params: LogParams) -> None:
+        take(params)
+        logged.set()
+
+    tab.tabs.bridge.on_log = note
     try:
         await tab.call("log", {"count": 3})
         with anyio.fail_after(15):
@@ -206,4 +219,3 @@ async def test_what_a_plugin_logs_reaches_the_server(
 
     texts = [r.getMessage() for r in caplog.records if r.name == "opentabs_py.plugin.probe"]
     assert texts == ["log 0", "log 1", "log 2"]
-

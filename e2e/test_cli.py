@@ -308,7 +308,7 @@ async def test_serve_over_stdio_speaks_only_protocol_and_calls_tools(chat: str) 
     )
     got: list[float] = []
 
-    async def note(progress: float, _total: float | None, _message: str | None) -> None:
+    async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
         got.append(progress)
 
     # The client fails on the first line that is no message.
@@ -347,9 +347,7 @@ def test_serve_over_stdio_ends_when_its_client_goes() -> None:
 def test_serve_without_a_browser_says_how_to_load_the_extension(tmp_path: Path) -> None:
     command = [*OPENTABS, "serve", "--browser", "none", "--port", "0", "--plugin", str(PROBE)]
     environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env=environment
-    ) as serve:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as serve:
         assert serve.stderr is not None
         said = ""
         while "http://127.0.0.1" not in said:

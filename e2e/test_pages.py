@@ -1,11 +1,13 @@
 """Pages come, go and misbehave; each call ends at once with the right word for it."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+
 from e2e.chain import PATIENT, Running, Tab, wait_for_document
 from opentabs_py.config import load_settings
 from opentabs_py.core.dispatch import Limits
@@ -83,7 +85,7 @@ async def test_a_call_right_after_a_navigation_waits_for_the_page(tab: Tab, site
 
 
 async def test_a_page_back_from_the_cache_works_and_its_old_call_was_aborted(
-    tab: Tab, site: str
+    tab: Tab,
 ) -> None:
     await tab.page.evaluate("probe.mark = 'kept'")
 
@@ -169,13 +171,13 @@ async def test_a_tab_that_was_open_before_the_plugin_works_and_says_it_is_unprot
 async def test_no_tab_is_an_error_that_says_what_to_open() -> None:
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(settings=settings, plugins=[PROBE]) as tabs:
-        with pytest.raises(ChainError, match="Open http://127.0.0.1/") as caught:
+        with pytest.raises(ChainError, match=re.escape("Open http://127.0.0.1/")) as caught:
             await tabs.call("probe_echo", {"value": 1})
 
     assert caught.value.detail.code == "TAB_NOT_FOUND"
 
 
-async def test_no_extension_is_an_error_that_says_so(tmp_path: Path) -> None:
+async def test_no_extension_is_an_error_that_says_so() -> None:
     settings = load_settings(port=0)
     async with OpenTabs(settings=settings, plugins=[PROBE], browser="none") as tabs:
         with pytest.raises(ChainError, match="opentabs doctor") as caught:

@@ -45,8 +45,9 @@ async def test_what_a_client_is_sent_increases_whatever_the_tool_reports(
     assert all(a < b for (a, _, _), (b, _, _) in pairwise(got))
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_without_a_token_the_client_gets_none_and_the_timer_resets_all_the_same(
-    tab: Tab, client: Client
+    tab: Tab, mode: str
 ) -> None:
     heard: list[Any] = []
     tab.tabs.toolbox.limits = Limits(idle=0.6, ceiling=30)
@@ -55,7 +56,7 @@ async def test_without_a_token_the_client_gets_none_and_the_timer_resets_all_the
         heard.append(message)
 
     try:
-        async with Client(tab.tabs.mcp_url, message_handler=hear) as quiet:
+        async with Client(tab.tabs.mcp_url, mode=mode, message_handler=hear) as quiet:
             steps = [{"wait": 400}, {"report": {"progress": 1}}] * 4
             result = await quiet.call_tool("probe_run", {"steps": steps, "tabId": tab.id})
     finally:

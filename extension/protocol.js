@@ -12,12 +12,14 @@
 /** @typedef {{jsonrpc: "2.0", id: number | null, error: RpcError}} Failure */
 /** @typedef {{jsonrpc: "2.0", method: "hello", id: number, params: HelloParams}} Hello */
 /** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[], loading?: LoadingTab[]}} HelloParams */
+/** @typedef {{serverVersion: string, time: number, messageLimit: number}} HelloResult */
 /** @typedef {{tabId: number, url: string, plugins: string[]}} LoadingTab */
 /** @typedef {{level: "debug" | "info" | "warning" | "error", message: string, time: number}} LogEntry */
 /** @typedef {{documentId: string, plugin: string, entries: LogEntry[], dropped?: number}} LogParams */
 /** @typedef {{callId: string, reason: "tab_closed" | "navigated" | "crashed" | "not_delivered"}} LostParams */
 /** @typedef {{jsonrpc: "2.0", method: "ping", params: PingParams}} Ping */
 /** @typedef {{time: number}} PingParams */
+/** @typedef {{plugin: string, tabId: number, message: string}} PluginFault */
 /** @typedef {{jsonrpc: "2.0", method: "plugin.log", params: LogParams}} PluginLog */
 /** @typedef {{name: string, version: string, matches: string[], excludeMatches: string[], file: string, config: Record<string, any>}} PluginSpec */
 /** @typedef {{readiness: "pending" | "ready" | "unavailable", reason?: string | null}} PluginState */
@@ -32,6 +34,7 @@
 /** @typedef {{code: number, message: string, data?: any}} RpcError */
 /** @typedef {{callId: string, stamps: Record<string, number>}} StampParams */
 /** @typedef {{plugins: PluginSpec[]}} SyncParams */
+/** @typedef {{injected: number, faults: PluginFault[]}} SyncResult */
 /** @typedef {{jsonrpc: "2.0", method: "tabs.changed", params: TabsParams}} TabsChanged */
 /** @typedef {{tabIds: number[], documents: DocumentState[], loading?: LoadingTab[]}} TabsParams */
 /** @typedef {{jsonrpc: "2.0", method: "tabs.query", id: number, params: QueryParams}} TabsQuery */
@@ -361,6 +364,31 @@ const definitions = {
     ],
     "type": "object"
   },
+  "HelloResult": {
+    "additionalProperties": false,
+    "properties": {
+      "serverVersion": {
+        "maxLength": 256,
+        "minLength": 1,
+        "type": "string"
+      },
+      "time": {
+        "minimum": 0,
+        "type": "number"
+      },
+      "messageLimit": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      }
+    },
+    "required": [
+      "serverVersion",
+      "time",
+      "messageLimit"
+    ],
+    "type": "object"
+  },
   "LoadingTab": {
     "additionalProperties": false,
     "properties": {
@@ -502,6 +530,31 @@ const definitions = {
     },
     "required": [
       "time"
+    ],
+    "type": "object"
+  },
+  "PluginFault": {
+    "additionalProperties": false,
+    "properties": {
+      "plugin": {
+        "maxLength": 256,
+        "minLength": 1,
+        "type": "string"
+      },
+      "tabId": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "message": {
+        "maxLength": 8192,
+        "type": "string"
+      }
+    },
+    "required": [
+      "plugin",
+      "tabId",
+      "message"
     ],
     "type": "object"
   },
@@ -867,6 +920,27 @@ const definitions = {
     },
     "required": [
       "plugins"
+    ],
+    "type": "object"
+  },
+  "SyncResult": {
+    "additionalProperties": false,
+    "properties": {
+      "injected": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "faults": {
+        "items": {
+          "$ref": "#/$defs/PluginFault"
+        },
+        "type": "array"
+      }
+    },
+    "required": [
+      "injected",
+      "faults"
     ],
     "type": "object"
   },

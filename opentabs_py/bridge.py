@@ -18,31 +18,40 @@ import anyio
 from anyio.abc import TaskStatus
 
 from opentabs_py.core import dispatch, protocol
-from opentabs_py.core.dispatch import CallRequest, Limits
+from opentabs_py.core.dispatch import DEFAULT_LIMITS, CallRequest, Limits
 from opentabs_py.core.frames import Assembler, split
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs import Tabs, Wait
 from opentabs_py.core.trace import clock_offset
-from opentabs_py.errors import CallError, ProtocolError
+from opentabs_py.errors import CallError, ChainError, ProtocolError
 
 logger = logging.getLogger(__name__)
 
 KEEPALIVE = 20.0  # s; Chrome stops a service worker that was silent for 30
 QUERY_WITHIN = 2.0  # s; an answer takes a few ms
+REDIRECTS = 3  # pages that may leave, one after the other, before a call gives up
 HELLO_WITHIN = 10.0  # s; the extension says it as soon as the socket is open
 SUBPROTOCOL = "opentabs"
-_SECRET_PREFIX = "opentabs.secret."
+_PRESENTED = "opentabs.secret."
 
 
 class Socket(Protocol):
     """What the bridge needs of a WebSocket connection."""
 
-    async def receive_text(self) -> str: ...
-    async def send_text(self, data: str) -> None: ...
-    async def close(self, code: int, reason: str) -> None: ...
+    async def receive_text(self) -> str:
+        """Wait for the next text frame; raise `SocketClosedError` when none will come."""
+        ...
+
+    async def send_text(self, data: str) -> None:
+        """Send a text frame, waiting while the other side is slow."""
+        ...
+
+    async def close(self, code: int, reason: str) -> None:
+        """Close with a code and a reason (RFC 6455, section 7.4)."""
+        ...
 
 
-class SocketClosed(Exception):
+class SocketClosedError(Exception):
     """The other side of a `Socket` is gone."""
 
 
@@ -62,7 +71,7 @@ class TabCall:
     arguments: Mapping[str, Any]
     tab_id: int | None = None
     patterns: Sequence[str] = ()
-    limits: Limits = Limits()
+    limits: Limits = DEFAULT_LIMITS
     on_progress: Callable[[Sequence[ProgressReport]], None] | None = None
     on_trace: Callable[[Mapping[str, float]], None] | None = None
 
@@ -124,6 +133,7 @@ class Bridge:
         self._plugins: list[protocol.PluginSpec] = []
         self._waiters: dict[str, _Waiter] = {}
         self._connection: _Connection | None = None
+        self._synced = False
         self._changed = anyio.Event()
         self._next_id = 0
         self._stream = 0
@@ -148,6 +158,17 @@ class Bridge:
             ChainError: No extension, no tab, or the page went away.
             ToolFailedError: The tool threw.
         """
+        for _ in range(REDIRECTS):
+            try:
+                return await self._call_once(call)
+            except ChainError as error:
+                # The page left before the call came, so the tool did not run: take the next.
+                if error.detail.code != "NOT_DELIVERED":
+                    raise
+                await self._query_tabs()
+        return await self._call_once(call)
+
+    async def _call_once(self, call: TabCall) -> Any:
         document = await self._choose(call)
         request = CallRequest(
             call_id=secrets.token_hex(16),
@@ -247,10 +268,8 @@ class Bridge:
 
     def accepts(self, subprotocols: Sequence[str]) -> bool:
         """Tell whether one of the offered subprotocols carries our secret."""
-        offered = [s for s in subprotocols if s.startswith(_SECRET_PREFIX)]
-        return any(
-            [hmac.compare_digest(s.removeprefix(_SECRET_PREFIX), self._secret) for s in offered]
-        )
+        wanted = f"{_PRESENTED}{self._secret}".encode()
+        return any(hmac.compare_digest(offered.encode(), wanted) for offered in subprotocols)
 
     # --- reading ---
 
@@ -265,7 +284,7 @@ class Bridge:
         while True:
             try:
                 frame = await connection.socket.receive_text()
-            except SocketClosed:
+            except SocketClosedError:
                 return
             message = self._parse(connection, assembler, frame)
             if message is not None:
@@ -276,7 +295,7 @@ class Bridge:
         while True:
             try:
                 frame = await connection.socket.receive_text()
-            except SocketClosed:
+            except SocketClosedError:
                 return False
             message = self._parse(connection, assembler, frame)
             if isinstance(message, protocol.Hello):
@@ -337,15 +356,11 @@ class Bridge:
             case protocol.ToolProgress() | protocol.ToolLost():
                 self.dispatch.receive(message, now)
             case protocol.ToolResult(params=params) | protocol.ToolErrored(params=params):
-                waiter = self._waiters.get(params.call_id)
-                if params.stamps is not None and waiter is not None:
-                    self._stamp(connection, waiter, params.stamps)
-                    waiter.stamps["server.received"] = _wall_clock()
+                if params.stamps is not None:
+                    self._stamp(connection, params.call_id, params.stamps, arrived=True)
                 self.dispatch.receive(message, now)
             case protocol.ToolStamps(params=params):
-                waiter = self._waiters.get(params.call_id)
-                if waiter is not None:
-                    self._stamp(connection, waiter, params.stamps)
+                self._stamp(connection, params.call_id, params.stamps)
             case protocol.TabsChanged(params=params):
                 self._take_tabs(params, now)
             case protocol.PluginLog(params=params):
@@ -356,18 +371,35 @@ class Bridge:
             case protocol.Pong(params=params):
                 connection.take_pong(params, received=_wall_clock())
             case protocol.Response() | protocol.Failure():
-                answer = connection.requests.pop(message.id, None) if message.id else None
-                if answer is not None:
-                    answer(message)
-                elif isinstance(message, protocol.Failure):
-                    logger.warning("The extension refused a message: %s", message.error)
+                self._take_answer(connection, message)
             case protocol.Hello():
                 fault = protocol.RpcError(code=-32600, message="hello was said already")
                 self._send(connection, protocol.Failure(id=message.id, error=fault))
 
-    def _stamp(self, connection: _Connection, waiter: _Waiter, stamps: Mapping[str, float]) -> None:
+    def _take_answer(
+        self, connection: _Connection, message: protocol.Response | protocol.Failure
+    ) -> None:
+        take = None if message.id is None else connection.requests.pop(message.id, None)
+        if take is not None:
+            take(message)
+        elif isinstance(message, protocol.Failure):
+            logger.warning("The extension refused a message: %s", message.error.message)
+
+    def _stamp(
+        self,
+        connection: _Connection,
+        call_id: str,
+        stamps: Mapping[str, float],
+        *,
+        arrived: bool = False,
+    ) -> None:
+        waiter = self._waiters.get(call_id)
+        if waiter is None:
+            return
         for name, at in stamps.items():
             waiter.stamps[name] = at + connection.clock_offset
+        if arrived:
+            waiter.stamps["server.received"] = _wall_clock()
 
     # --- writing ---
 
@@ -381,7 +413,7 @@ class Bridge:
                     return
                 connection.filled = anyio.Event()
                 await connection.filled.wait()
-        except SocketClosed:
+        except SocketClosedError:
             return  # the reader sees it too, and ends the connection
 
     async def _keep_alive(self, connection: _Connection) -> None:
@@ -409,8 +441,6 @@ class Bridge:
         connection.requests[self._next_id] = self._take_sync_result
         params = protocol.SyncParams(plugins=self._plugins)
         self._send(connection, protocol.PluginsSync(id=self._next_id, params=params))
-
-    _synced = False
 
     def _take_sync_result(self, message: protocol.Response | protocol.Failure) -> None:
         if isinstance(message, protocol.Failure):
@@ -479,9 +509,7 @@ class Bridge:
         asked = False
         while True:
             changed = self._changed
-            choice = self.tabs.choose(
-                call.plugin, call.patterns, call.tab_id, anyio.current_time()
-            )
+            choice = self.tabs.choose(call.plugin, call.patterns, call.tab_id, anyio.current_time())
             match choice:
                 case protocol.DocumentState():
                     return choice
@@ -508,5 +536,3 @@ def _log_plugin(params: protocol.LogParams) -> None:
     for entry in params.entries:
         level = logging.getLevelNamesMapping()[entry.level.upper()]
         logging.getLogger(f"opentabs_py.plugin.{params.plugin}").log(level, "%s", entry.message)
-
-

@@ -68,6 +68,7 @@ export function attach(port) {
         plugins: new Map(message.plugins),
         port,
       };
+      supersede(tabId);
       documents.set(doc.id, doc);
       if (link.isUp()) {
         resend(doc);
@@ -84,6 +85,20 @@ export function attach(port) {
       lose(doc);
     }
   });
+}
+
+/**
+ * A tab shows one document at a time. The Port of one that went into the back/forward cache
+ * closes late, sometimes after the next has connected.
+ * @param {number} tabId
+ */
+function supersede(tabId) {
+  for (const doc of documents.values()) {
+    if (doc.tabId === tabId) {
+      documents.delete(doc.id);
+      lose(doc);
+    }
+  }
 }
 
 /**

@@ -22,7 +22,7 @@ export function compile(pattern) {
       "://" +
       hostPattern(host) +
       (port === undefined || port === "*" ? "(?::\\d+)?" : `:${port}`) +
-      escape(path).replaceAll("\\*", ".*") +
+      literal(path).replaceAll("\\*", ".*") +
       "$",
   );
 }
@@ -33,13 +33,13 @@ function hostPattern(host) {
     return "[^/]*?";
   }
   if (host.startsWith("*.")) {
-    return `(?:[^/]+\\.)?${escape(host.slice(2))}`;
+    return `(?:[^/]+\\.)?${literal(host.slice(2))}`;
   }
-  return escape(host);
+  return literal(host);
 }
 
 /** @param {string} text */
-function escape(text) {
+function literal(text) {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
 

@@ -121,7 +121,11 @@ export async function inject(doc) {
   if (!doc.complete) {
     for (const spec of specs.filter((each) => serves(each, doc.url))) {
       if (!doc.plugins.has(spec.name)) {
-        doc.plugins.set(spec.name, { file: "", readiness: "pending", reason: "the page is loading" });
+        doc.plugins.set(spec.name, {
+          file: "",
+          readiness: "pending",
+          reason: "the page is loading",
+        });
         tabs.changed();
       }
     }

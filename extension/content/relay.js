@@ -121,7 +121,11 @@
       case "r":
         if (body.length > limit) {
           const message = `The result takes ${body.length} characters as JSON; ${limit} is the limit. Return less at once.`;
-          end(call, "error", JSON.stringify({ code: "RESULT_TOO_LARGE", message, retryable: false }));
+          end(
+            call,
+            "error",
+            JSON.stringify({ code: "RESULT_TOO_LARGE", message, retryable: false }),
+          );
         } else {
           end(call, "result", body);
         }
@@ -410,7 +414,10 @@
       return;
     }
     let done = 0;
-    while (done < call.reports.length && /** @type {{seq: number}} */ (call.reports[done]).seq <= seq) {
+    while (
+      done < call.reports.length &&
+      /** @type {{seq: number}} */ (call.reports[done]).seq <= seq
+    ) {
       call.kept -= call.reports[done]?.text.length ?? 0;
       done++;
     }

@@ -38,33 +38,34 @@ async def launch_browser(
     """
     _seed_preferences(profile)
     playwright = await async_playwright().start()
+    context: BrowserContext | None = None
     try:
-        try:
-            context = await playwright.chromium.launch_persistent_context(
-                profile,
-                executable_path=chromium,
-                headless=not headed,
-                no_viewport=headed or None,
-                ignore_default_args=list(ignore_default_args) or None,
-                # Playwright disables extensions by default: both switches are needed.
-                args=[
-                    f"--load-extension={extension}",
-                    f"--disable-extensions-except={extension}",
-                    *args,
-                ],
-                # Signals are the caller's: who is signalled closes the browser itself.
-                handle_sigint=False,
-                handle_sigterm=False,
-                handle_sighup=False,
-            )
-        except Error as error:
-            raise BrowserError(_why_not_started(chromium, headed, error)) from error
-        try:
-            yield context
-        finally:
+        context = await playwright.chromium.launch_persistent_context(
+            profile,
+            executable_path=chromium,
+            headless=not headed,
+            no_viewport=headed or None,
+            ignore_default_args=list(ignore_default_args) or None,
+            # Playwright disables extensions by default: both switches are needed.
+            args=[
+                f"--load-extension={extension}",
+                f"--disable-extensions-except={extension}",
+                *args,
+            ],
+            # Signals are the caller's: who is signalled closes the browser itself.
+            handle_sigint=False,
+            handle_sigterm=False,
+            handle_sighup=False,
+        )
+        yield context
+    except Error as error:
+        if context is not None:
+            raise  # the caller's own
+        raise BrowserError(_why_not_started(chromium, error, headed=headed)) from error
+    finally:
+        if context is not None:
             with anyio.move_on_after(CLOSE_WITHIN, shield=True):
                 await context.close()
-    finally:
         # Ends the driver, and with it a browser that did not close in time.
         with anyio.move_on_after(CLOSE_WITHIN, shield=True):
             await playwright.stop()
@@ -78,7 +79,7 @@ def _seed_preferences(profile: Path) -> None:
         preferences.write_text(json.dumps({"extensions": {"ui": {"developer_mode": True}}}))
 
 
-def _why_not_started(chromium: Path, headed: bool, error: Error) -> str:
+def _why_not_started(chromium: Path, error: Error, *, headed: bool) -> str:
     text = error.message
     if headed and ("DISPLAY" in text or "headless" in text):
         return (

@@ -3,12 +3,21 @@
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
-from opentabs_py.cli.options import Ceiling, Headed, IdleTimeout, Json, OpenUrls, PluginDirs, Profile
+from opentabs_py.cli.options import (
+    Ceiling,
+    Headed,
+    IdleTimeout,
+    Json,
+    OpenUrls,
+    PluginDirs,
+    Profile,
+)
 from opentabs_py.errors import ConfigError
 
 USAGE, TOOL_FAILED, CHAIN_FAILED = 2, 1, 3
@@ -86,11 +95,14 @@ def _read_arguments(text: str) -> dict[str, Any]:
         ) from error
     if not isinstance(value, dict):
         raise ConfigError(f"The arguments are a {type(value).__name__}; give a JSON object.")
-    return value
+    return cast(dict[str, Any], value)
 
 
 async def call_over_mcp(
-    url: str, tool: str, arguments: dict[str, Any], on_progress: Any
+    url: str,
+    tool: str,
+    arguments: dict[str, Any],
+    on_progress: Callable[[float, float | None, str | None], None],
 ) -> dict[str, Any]:
     """Call a tool through a real MCP client over Streamable HTTP.
 
@@ -103,13 +115,14 @@ async def call_over_mcp(
 
     from opentabs_py.server.mcp import ERROR_META_KEY
 
-    progress: list[dict[str, Any]] = []
+    reports: list[dict[str, Any]] = []
     began = time.perf_counter()
 
-    async def note(value: float, total: float | None, message: str | None) -> None:
+    # The SDK passes these by name.
+    async def note(progress: float, total: float | None, message: str | None) -> None:
         at = round(time.perf_counter() - began, 4)
-        progress.append({"progress": value, "total": total, "message": message, "at": at})
-        on_progress(value, total, message)
+        reports.append({"progress": progress, "total": total, "message": message, "at": at})
+        on_progress(progress, total, message)
 
     # The client's own limit is 1 MiB a message; tools may return more.
     async with Client(streamable_http_client(url, max_sse_event_size=None)) as client:
@@ -122,7 +135,7 @@ async def call_over_mcp(
         "content": dumped["content"],
         "structuredContent": result.structured_content,
         "error": (result.meta or {}).get(ERROR_META_KEY),
-        "progress": progress,
+        "progress": reports,
         "seconds": round(seconds, 4),
     }
 
@@ -130,7 +143,8 @@ async def call_over_mcp(
 def _exit_code(outcome: dict[str, Any]) -> int:
     if not outcome["isError"]:
         return 0
-    code = (outcome["error"] or {}).get("code")
+    error: dict[str, Any] = outcome["error"] or {}
+    code = error.get("code")
     if code in {"UNKNOWN_TOOL", "INVALID_ARGUMENTS", "INPUT_TOO_LARGE"}:
         return USAGE
     return CHAIN_FAILED if code in _CHAIN_CODES else TOOL_FAILED
@@ -138,6 +152,7 @@ def _exit_code(outcome: dict[str, Any]) -> int:
 
 _CHAIN_CODES = {
     "EXTENSION_NOT_CONNECTED",
+    "NOT_DELIVERED",
     "PAGE_CRASHED",
     "PAGE_NAVIGATED",
     "PAGE_UNREACHABLE",

@@ -85,7 +85,7 @@ def _show(document: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
         out.print(outcome["content"][0]["text"])
         return
     result = document["result"]
-    out.print(f"\n[bold green]✓[/] [bold]{TOOL}[/] gave {result['total']} messages, the last three:")
+    out.print(f"\n[bold green]✓[/] [bold]{TOOL}[/] gave {result['total']} messages, at the end:")
     for message in result["messages"][-3:]:
         out.print(f"    [bold]{message['author']}[/] {message['text']}")
     longest = max((hop["ms"] for hop in document["hops"] if hop["hop"] != "tool"), default=1.0)

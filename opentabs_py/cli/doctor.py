@@ -4,9 +4,8 @@ import json
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import anyio
 import typer
@@ -17,6 +16,9 @@ from opentabs_py.errors import OpenTabsError
 
 CHAIN_FAILED = 3
 READY_WITHIN = 10.0  # s; a tenth of one is usual
+
+
+Probe = Callable[[str], AbstractAsyncContextManager[list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def doctor(headed: Headed = None, json_: Json = False) -> None:
     raise typer.Exit(run(examine))
 
 
-class _Broken(Exception):
+class _BrokenError(Exception):
     """A probe failed; what comes after it cannot be probed."""
 
 
@@ -82,20 +84,20 @@ async def _examine(note: Callable[[Check], None], *, headed: bool | None) -> Non
             ok, detail = False, [str(error)]
         note(Check(hop, ok, round((time.perf_counter() - began) * 1000, 1), " ".join(detail)))
         if not ok:
-            raise _Broken
+            raise _BrokenError
 
     async with AsyncExitStack() as stack:
-        with suppress(_Broken):
+        with suppress(_BrokenError):
             await _probe_all(probe, stack, headed=headed)
 
 
-async def _probe_all(probe: Any, stack: AsyncExitStack, *, headed: bool | None) -> None:
+async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None) -> None:
     from opentabs_py.browser.chromium import find_chromium
     from opentabs_py.cli.call import call_over_mcp
     from opentabs_py.config import load_settings
     from opentabs_py.core import failures
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
-    from opentabs_py.errors import ChainError
+    from opentabs_py.errors import ChainError, ErrorDetail
     from opentabs_py.server.http import bind, serve_http
     from opentabs_py.session import OpenTabs
 
@@ -115,9 +117,10 @@ async def _probe_all(probe: Any, stack: AsyncExitStack, *, headed: bool | None) 
         detail.append(f"extension {tabs.bridge.extension_version}")
     async with probe("extension ↔ page (relay, runtime, adapter)") as detail:
         await tabs.open(site)
-        with anyio.move_on_after(READY_WITHIN) as scope:
+        state = None
+        with anyio.move_on_after(READY_WITHIN):
             state = await tabs.bridge.wait_ready("demo")
-        if scope.cancelled_caught:
+        if state is None:
             raise failures.not_ready("demo", site, "its adapter did not report within 10 s")
         detail.append("protected channel" if state.protected else "unprotected channel")
     async with probe("page → tool and back") as detail:
@@ -125,13 +128,15 @@ async def _probe_all(probe: Any, stack: AsyncExitStack, *, headed: bool | None) 
         detail.append(f"{len(channels['channels'])} channels")
     async with probe("MCP client ↔ server (Streamable HTTP)") as detail:
         outcome = await call_over_mcp(
-            tabs.mcp_url, "demo_export_messages", {"channelId": "general"}, lambda *_: None
+            tabs.mcp_url, "demo_export_messages", {"channelId": "general"}, _ignore
         )
         if outcome["isError"]:
             fields = outcome["error"]
-            raise ChainError(failures.ErrorDetail(fields["code"], fields["message"]))
+            raise ChainError(ErrorDetail(fields["code"], fields["message"]))
         if not outcome["progress"]:
-            raise ChainError(
-                failures.ErrorDetail("NO_PROGRESS", "The call succeeded but no progress came.")
-            )
+            raise ChainError(ErrorDetail("NO_PROGRESS", "The call succeeded but no progress came."))
         detail.append(f"{len(outcome['progress'])} progress notifications")
+
+
+def _ignore(_progress: float, _total: float | None, _message: str | None) -> None:
+    """The client keeps the progress itself."""

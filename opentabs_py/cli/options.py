@@ -21,9 +21,7 @@ IdleTimeout = Annotated[
 ]
 Ceiling = Annotated[
     float | None,
-    typer.Option(
-        metavar="S", help="Seconds a call may take, whatever it reports.  [default: 300]"
-    ),
+    typer.Option(metavar="S", help="Seconds a call may take, whatever it reports.  [default: 300]"),
 ]
 Headed = Annotated[bool | None, typer.Option("--headed/--headless", help="Show the browser.")]
 Profile = Annotated[

@@ -2,13 +2,17 @@
 
 import logging
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import anyio
 import typer
 
 from opentabs_py.cli.options import Ceiling, Headed, IdleTimeout, OpenUrls, PluginDirs, Profile
+
+if TYPE_CHECKING:
+    from opentabs_py.config import Settings
 
 
 class Browser(StrEnum):
@@ -43,7 +47,7 @@ def serve(
     """
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import log_to_stderr
-    from opentabs_py.config import DEFAULT_PORT, Settings, load_settings
+    from opentabs_py.config import DEFAULT_PORT, load_settings
 
     log_to_stderr()
     # With --stdio the port is the extension's alone, so any free one will do.
@@ -63,22 +67,18 @@ def serve(
         await _serve(settings, stdio=stdio, browser=browser, urls=open_ or [])
         return 0
 
-    def checked(_: Settings) -> int:
-        return run(forever, interruptible=False)
-
-    raise typer.Exit(checked(settings))
+    raise typer.Exit(run(forever, interruptible=False))
 
 
-async def _serve(settings: object, *, stdio: bool, browser: Browser, urls: list[str]) -> None:
+async def _serve(
+    settings: "Settings", *, stdio: bool, browser: Browser, urls: Sequence[str]
+) -> None:
     from opentabs_py.cli.terminal import tell_quarantined
-    from opentabs_py.config import Settings
     from opentabs_py.server.stdio import serve_stdio
     from opentabs_py.session import OpenTabs
 
-    assert isinstance(settings, Settings)
     logger = logging.getLogger("opentabs_py")
-    kind = "launch" if browser is Browser.LAUNCH else "none"
-    async with OpenTabs(settings=settings, browser=kind) as tabs:
+    async with OpenTabs(settings=settings, browser=browser.value) as tabs:
         tell_quarantined(tabs.quarantined)
         if browser is Browser.NONE:
             _tell_how_to_load(str(tabs.extension_dir))

@@ -77,6 +77,9 @@ class Limits:
     ceiling: float = 300.0
 
 
+DEFAULT_LIMITS = Limits()
+
+
 @dataclass(frozen=True, slots=True)
 class CallRequest:
     """One call of a tool in one document."""
@@ -87,7 +90,7 @@ class CallRequest:
     plugin: str
     tool: str
     arguments: Mapping[str, Any]
-    limits: Limits = Limits()
+    limits: Limits = DEFAULT_LIMITS
     trace: bool = False
 
 

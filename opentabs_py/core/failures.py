@@ -26,7 +26,7 @@ _LOST = {
     "navigated": ("PAGE_NAVIGATED", f"The page was left or reloaded mid-call. {MAY_HAVE_RUN}"),
     "crashed": ("PAGE_CRASHED", f"The page crashed during the call. {MAY_HAVE_RUN}"),
     "not_delivered": (
-        "PAGE_NAVIGATED",
+        "NOT_DELIVERED",
         "The page was left before the call reached it, so the tool did not run. Call again.",
     ),
 }

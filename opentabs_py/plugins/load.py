@@ -37,7 +37,7 @@ def load_plugin(directory: Path) -> Plugin:
     """
     if not directory.is_dir():
         raise PluginError(f"{directory} is not a directory. Give the plugin's own directory.")
-    contents = []
+    contents: list[bytes] = []
     for name in ("package.json", "dist/tools.json", "dist/adapter.iife.js"):
         try:
             contents.append((directory / name).read_bytes())
@@ -69,9 +69,7 @@ def load_plugins(directories: Iterable[Path]) -> tuple[list[Plugin], list[Quaran
     return _without_clashes(_without_namesakes(plugins, quarantined), quarantined), quarantined
 
 
-def _without_namesakes(
-    plugins: Sequence[Plugin], quarantined: list[Quarantined]
-) -> list[Plugin]:
+def _without_namesakes(plugins: Sequence[Plugin], quarantined: list[Quarantined]) -> list[Plugin]:
     kept: list[Plugin] = []
     for plugin in plugins:
         name = plugin.manifest.name

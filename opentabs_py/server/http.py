@@ -17,7 +17,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from opentabs_py.bridge import SUBPROTOCOL, Bridge, SocketClosed
+from opentabs_py.bridge import SUBPROTOCOL, Bridge, SocketClosedError
 from opentabs_py.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class _BridgeSocket:
     async def receive_text(self) -> str:
         message = await self._websocket.receive()
         if message["type"] != "websocket.receive":
-            raise SocketClosed
+            raise SocketClosedError
         # The protocol has no binary frames; one is read as a malformed message.
         return message.get("text") or ""
 
@@ -43,13 +43,13 @@ class _BridgeSocket:
         try:
             await self._websocket.send_text(data)
         except (WebSocketDisconnect, RuntimeError) as error:
-            raise SocketClosed from error
+            raise SocketClosedError from error
 
     async def close(self, code: int, reason: str) -> None:
         try:
             await self._websocket.close(code, reason)
         except (WebSocketDisconnect, RuntimeError) as error:
-            raise SocketClosed from error
+            raise SocketClosedError from error
 
 
 def create_app(mcp_server: Server[Any], bridge: Bridge, *, request_limit: int) -> Starlette:
@@ -147,8 +147,8 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[No
         try:
             await server.is_up.wait()
             yield
-        except Exception as error:
-            failure = error  # raised below: the task group would wrap it in a group
+        except Exception as error:  # noqa: BLE001
+            failure = error  # the caller's; raised below, for the task group would wrap it
         finally:
             server.should_exit = True
             # uvicorn looks at `should_exit` every 0.1 s and then waits for open streams.

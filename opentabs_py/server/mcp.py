@@ -2,11 +2,11 @@
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import anyio
-import mcp_types as types
+from mcp import types
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from pydantic_core import to_json
@@ -65,23 +65,28 @@ def _describe(tool: PageTool) -> types.Tool:
 async def _call_tool(
     toolbox: Toolbox, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
 ) -> types.CallToolResult:
-    arguments = params.arguments or {}
     wants_progress = ctx.meta is not None and ctx.meta.get("progress_token") is not None
+    if not wants_progress:
+        return await _run_tool(toolbox, params)
+    sender = _ProgressSender(ctx)
+    result: types.CallToolResult | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sender.run)
+        result = await _run_tool(toolbox, params, sender.feed)
+        await sender.finish()
+        tasks.cancel_scope.cancel()
+    assert result is not None  # what ends the block early ends this call too
+    return result
+
+
+async def _run_tool(
+    toolbox: Toolbox,
+    params: types.CallToolRequestParams,
+    on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+) -> types.CallToolResult:
     try:
-        if not wants_progress:
-            return to_result(await toolbox.call(params.name, arguments))
-        sender = _ProgressSender(ctx)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(sender.run)
-            try:
-                result = to_result(
-                    await toolbox.call(params.name, arguments, on_progress=sender.feed)
-                )
-            except CallError as error:
-                result = to_error_result(error.detail)
-            await sender.finish()
-            tasks.cancel_scope.cancel()
-        return result
+        value = await toolbox.call(params.name, params.arguments or {}, on_progress=on_progress)
+        return to_result(value)
     except CallError as error:
         return to_error_result(error.detail)
     except Exception:
@@ -131,7 +136,7 @@ class _ProgressSender:
                 await self._session.report_progress(
                     notification.progress, notification.total, notification.message
                 )
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 # Fire and forget: a client that hung up its stream does not end its call.
                 logger.debug("A progress notification was not sent: %r", error)
 

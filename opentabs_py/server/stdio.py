@@ -10,8 +10,8 @@ import sys
 from typing import Any
 
 import anyio
-import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp import types
 from mcp.server import Server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError

@@ -14,6 +14,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 from pydantic import ValidationError
+from pydantic.alias_generators import to_snake
 
 from opentabs_py.core import protocol
 
@@ -127,33 +128,40 @@ ODD = [
     *(None, True, False, 0, 1, -1, 2**53 - 1, 2**53, 10**30, 10**400, 0.5, -0.5, 1e300),
     *("", "1", "ready", "2.0", "a" * 32, "A" * 32, "a" * 32 + "\n"),
     *("x" * 256, "x" * 257, "\U0001f600" * 256, "\U0001f600" * 257, "x" * 8192, "x" * 8193),
-    *([], [None], ["a" * 32], ["a" * 32] * 4097, {}, {"": 1}, {"a": 1.5}),
+    *([], [None], ["a" * 32], ["a" * 32] * 4096, ["a" * 32] * 4097, {}, {"": 1}, {"a": 1.5}),
     *({str(n): 1 for n in range(16)}, {str(n): 1 for n in range(17)}),
 ]
 ODD_NAMES = ["x", "", "__proto__", "toString", "document_id", "call_id", "id", "y" * 257]
 
 
-def places(value: object) -> Iterator[tuple[Any, Any]]:
-    """Give each container within a value, with each of its keys."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[arg-type]
-    for key, item in list(items):
-        yield value, key
-        if isinstance(item, dict | list):
+def places(value: object) -> Iterator[tuple[dict[str, Any], str]]:
+    """Give each object within a message, with each of its keys."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield value, key
+            yield from places(item)
+    elif isinstance(value, list):
+        for item in value:
             yield from places(item)
 
 
 def mutated(message: object, random: Random) -> object:
-    """Give a message with one to three things wrong, or odd."""
+    """Give a message with one or two things wrong, or odd."""
     message = copy.deepcopy(message)
-    for _ in range(random.randint(1, 3)):
-        container, key = random.choice(list(places(message)) or [(message, None)])
-        match random.choice(["drop", "replace", "replace", "add"]):
-            case "drop" if key is not None:
-                del container[key]
-            case "add" if isinstance(container, dict):
-                container[random.choice(ODD_NAMES)] = copy.deepcopy(random.choice(ODD))
-            case "replace" if key is not None:
+    for _ in range(random.choice([1, 1, 1, 2])):
+        container, key = random.choice(list(places(message)))
+        match random.choice(["resize", "resize", "retype", "drop", "add", "rename"]):
+            case "resize":
+                alike = [odd for odd in ODD if type(odd) is type(container.get(key))]
+                container[key] = copy.deepcopy(random.choice(alike or ODD))
+            case "retype":
                 container[key] = copy.deepcopy(random.choice(ODD))
+            case "drop":
+                del container[key]
+            case "add":
+                container[random.choice(ODD_NAMES)] = copy.deepcopy(random.choice(ODD))
+            case "rename":
+                container[to_snake(key)] = container.pop(key)
     return message
 
 
@@ -176,3 +184,27 @@ def test_python_and_javascript_judge_every_message_alike(judge_in_javascript: Ju
     judge()
     assert verdicts.total() >= 2000
     assert min(verdicts[True], verdicts[False]) >= 200
+
+
+@pytest.mark.parametrize(
+    ("calls", "names", "is_sound"),
+    [
+        (4096, ["chat"], True),
+        (4097, ["chat"], False),
+        (0, [""], False),
+        (0, ["y" * 257], False),
+        (0, ["\U0001f600" * 256], True),
+    ],
+)
+def test_bounds_of_lists_and_names_are_judged_alike(
+    judge_in_javascript: Judge, calls: int, names: list[str], is_sound: bool
+) -> None:
+    document = {
+        "documentId": "d" * 32, "tabId": 1, "url": "", "title": "", "active": True,
+        "focused": True, "protected": True, "calls": ["c" * 32] * calls,
+        "plugins": {name: {"readiness": "ready"} for name in names},
+    }  # fmt: skip
+    params = {"tabIds": [1], "documents": [document]}
+    text = json.dumps({"method": "tabs.changed", "params": params})
+    (found,) = judge_in_javascript([("FromExtension", text)])
+    assert (found is None, is_sound_in_python("FromExtension", text)) == (is_sound, is_sound)

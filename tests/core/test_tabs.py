@@ -2,7 +2,7 @@
 
 import pytest
 
-from opentabs_py.core.protocol import DocumentState, PluginState
+from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
 from opentabs_py.core.tabs import Tabs, Wait
 from opentabs_py.errors import ChainError
 
@@ -175,3 +175,36 @@ def test_the_link_takes_the_documents_with_it() -> None:
 def test_a_plugin_is_as_ready_as_its_readiest_tab(states: list[str], readiness: str) -> None:
     made = tabs(*(document(tab_id, state) for tab_id, state in enumerate(states)))
     assert made.readiness("chat") == readiness
+
+
+# --- tabs whose document has not reported yet -----------------------------------------
+
+
+def loading(made: Tabs, *tab_ids: int, now: float = 0.0) -> Tabs:
+    made.update(made.documents, now, loading=[
+        LoadingTab(tab_id=tab_id, url=f"https://chat.example/{tab_id}", plugins=["chat"])
+        for tab_id in tab_ids
+    ])  # fmt: skip
+    return made
+
+
+def test_a_tab_that_is_loading_is_waited_for_where_no_document_is() -> None:
+    choice = loading(tabs(), 1).choose("chat", PATTERNS, None, 4.999)
+    assert isinstance(choice, Wait)
+    assert choice.until == 5.0
+    assert "the page is loading" in str(choice.error)
+
+
+def test_a_tab_that_still_loads_after_the_grace_is_refused() -> None:
+    made = loading(loading(tabs(), 1), 1, now=4.0)
+    assert refused(made, now=5.0).detail.code == "TAB_NOT_READY"
+
+
+def test_a_ready_document_is_taken_though_another_tab_is_loading() -> None:
+    assert chosen(loading(tabs(document(1)), 2)) == 1
+
+
+def test_a_tab_id_that_is_loading_is_waited_for_and_another_that_is_not_here_refused() -> None:
+    made = loading(tabs(document(1)), 2)
+    assert isinstance(made.choose("chat", PATTERNS, 2, 4.0), Wait)
+    assert refused(made, tab_id=3).detail.code == "TAB_NOT_FOUND"

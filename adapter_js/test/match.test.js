@@ -1,0 +1,38 @@
+// The extension's match patterns, by the same table of cases as the server's.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { serves } from "../../extension/background/match.js";
+
+const TABLE = new URL("../../tests/core/match_cases.json", import.meta.url);
+/** @type {{matching: [string, string][], other: [string, string][]}} */
+const { matching, other } = JSON.parse(readFileSync(TABLE, "utf8"));
+
+for (const [pattern, url] of matching) {
+  test(`${pattern} matches ${url}`, () => {
+    assert.equal(serves({ matches: [pattern], excludeMatches: [] }, url), true);
+  });
+}
+
+for (const [pattern, url] of other) {
+  test(`${pattern} does not match ${url}`, () => {
+    assert.equal(serves({ matches: [pattern], excludeMatches: [] }, url), false);
+  });
+}
+
+test("a URL that an excluding pattern matches is not served", () => {
+  const plugin = { matches: ["https://a.example/*"], excludeMatches: ["https://a.example/admin/*"] };
+  assert.equal(serves(plugin, "https://a.example/admin/x"), false);
+  assert.equal(serves(plugin, "https://a.example/x"), true);
+});
+
+test("a plugin without patterns serves nothing", () => {
+  assert.equal(serves({ matches: [], excludeMatches: [] }, "https://a.example/"), false);
+});
+
+test("a long hostile path is judged in an instant", () => {
+  const pattern = `https://a.example/${"*a".repeat(40)}b`; // backtracking would never end
+  const url = `https://a.example/${"a".repeat(10_000)}`;
+  assert.equal(serves({ matches: [pattern], excludeMatches: [] }, url), false);
+});

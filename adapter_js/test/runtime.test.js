@@ -1,0 +1,590 @@
+// The runtime in a page's own world, with a hand-written relay at the other end.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CALL, channelEnd, makePage, NAME, randomName, settled, source, until } from "./fakes.js";
+
+const RUNTIME = source("adapter_js/runtime.js");
+
+/** A page with the runtime in it, shaken hands with before any script of its own. */
+function startRuntime() {
+  const page = makePage();
+  const relay = channelEnd(page.document);
+  const [down, up, nonce] = [randomName(), randomName(), randomName()];
+  page.document.addEventListener("opentabs:ready", () => {
+    relay.speakOn(down);
+    relay.listen(up);
+    const offer = new CustomEvent("opentabs:offer", { detail: down + up + nonce, cancelable: true });
+    page.document.dispatchEvent(offer);
+  });
+  page.run(RUNTIME);
+  return { page, relay, nonce };
+}
+
+/**
+ * The same with a plugin whose tools are given as the source of an object of handlers.
+ * @param {string} tools
+ */
+async function startPlugin(tools) {
+  const { page, relay, nonce } = startRuntime();
+  page.run(`__openTabs.adapters.demo = {
+    isReady: async () => true,
+    tools: Object.entries(${tools}).map(([name, handle]) => ({ name, handle })),
+  };`);
+  relay.say("ademo");
+  await until(() => relay.ofKind("s").length === 1, "the plugin's readiness");
+
+  let calls = 0;
+  /**
+   * @param {string} tool
+   * @param {object} [input]
+   */
+  function start(tool, input = {}) {
+    const callId = (calls++).toString(16).padStart(NAME, "0");
+    const params = { documentId: "d".repeat(NAME), callId, plugin: "demo", tool, input, trace: false };
+    relay.say(`d${JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params })}`);
+    return callId;
+  }
+  /** @param {string} callId */
+  function answers(callId) {
+    return relay.heard
+      .filter((text) => /^[re]/.test(text) && text.slice(1, NAME + 1) === callId)
+      .map((text) => ({ kind: text[0], body: JSON.parse(text.slice(NAME + 1)) }));
+  }
+  /** @param {string} callId */
+  function reports(callId) {
+    return relay
+      .ofKind("p")
+      .filter((text) => text.startsWith(callId))
+      .flatMap((text) => JSON.parse(`[${text.slice(NAME)}]`));
+  }
+  /**
+   * @param {string} tool
+   * @param {object} [input]
+   */
+  async function call(tool, input) {
+    const callId = start(tool, input);
+    await until(() => answers(callId).length > 0, `an answer of ${tool}`);
+    return { callId, .../** @type {{kind: string, body: any}} */ (answers(callId)[0]) };
+  }
+  return { page, relay, nonce, start, answers, reports, call };
+}
+
+// --- calls ----------------------------------------------------------------------------------
+
+test("a tool is run with its input and its value is the result", async () => {
+  const { call } = await startPlugin("{ double: async ({ n }) => ({ n: n * 2 }) }");
+  const { kind, body } = await call("double", { n: 21 });
+  assert.deepEqual([kind, body], ["r", { n: 42 }]);
+});
+
+test("a handler keeps its tool as `this`", async () => {
+  const { call } = await startPlugin("{ me() { return this.name; } }");
+  assert.equal((await call("me")).body, "me");
+});
+
+test("a handler that takes no context works", async () => {
+  const { call } = await startPlugin("{ plain: () => 'done' }");
+  assert.equal((await call("plain")).body, "done");
+});
+
+test("a tool that the page does not have is an error that says so", async () => {
+  const { call } = await startPlugin("{}");
+  const { kind, body } = await call("nothing");
+  assert.deepEqual([kind, body.code, body.retryable], ["e", "PLUGIN_NOT_LOADED", true]);
+  assert.match(body.message, /tool nothing of plugin demo.*Reload/);
+});
+
+// Each: what the tool returns, and what arrives.
+for (const [value, expected] of /** @type {[string, unknown][]} */ ([
+  ["undefined", null],
+  ["null", null],
+  ["() => 1", null],
+  ["Symbol('x')", null],
+  ["NaN", null],
+  ["'\\ud800'", "\ud800"],
+  ["new Map([['b', 1], ['a', new Map([[2, 3]])]])", { b: 1, a: { 2: 3 } }],
+  ["new Set([1, new Set([2])])", [1, [2]]],
+  ["({ z: 1, a: undefined, m: [undefined] })", { z: 1, m: [null] }],
+  ["new Date(0)", "1970-01-01T00:00:00.000Z"],
+  ["({ toJSON: () => 'own' })", "own"],
+  ["Promise.resolve([1])", [1]],
+  ["Object.create(null)", {}],
+])) {
+  test(`a result of ${value} arrives as ${JSON.stringify(expected)}`, async () => {
+    const { call } = await startPlugin(`{ give: () => ${value} }`);
+    const { kind, body } = await call("give");
+    assert.deepEqual([kind, body], ["r", expected]);
+  });
+}
+
+test("the keys of a result keep their order", async () => {
+  const { call } = await startPlugin("{ give: () => ({ z: 1, a: 2 }) }");
+  assert.equal(JSON.stringify((await call("give")).body), '{"z":1,"a":2}');
+});
+
+for (const value of [
+  "(() => { const a = {}; a.a = a; return a; })()",
+  "10n",
+  "({ get x() { throw new Error('no'); } })",
+  "({ toJSON() { throw null; } })",
+]) {
+  test(`a result of ${value} is an error that says what to return`, async () => {
+    const { call } = await startPlugin(`{ give: () => ${value} }`);
+    const { kind, body } = await call("give");
+    assert.deepEqual([kind, body.code], ["e", "RESULT_NOT_SERIALISABLE"]);
+    assert.match(body.message, /Return plain objects/);
+  });
+}
+
+// --- errors ---------------------------------------------------------------------------------
+
+test("the fields of a ToolError arrive whole", async () => {
+  const { call } = await startPlugin(`{ fail: () => {
+    throw Object.assign(new Error("Too fast."),
+      { code: "SLOW_DOWN", category: "rate_limit", retryable: true, retryAfterMs: 1500 });
+  } }`);
+  assert.deepEqual((await call("fail")).body, {
+    code: "SLOW_DOWN",
+    message: "Too fast.",
+    category: "rate_limit",
+    retryable: true,
+    retryAfterMs: 1500,
+  });
+});
+
+test("a plain error is an internal one with its message, and never retryable", async () => {
+  const { call } = await startPlugin(
+    "{ fail: async () => { throw Object.assign(new TypeError('x is not y'), { retryable: true }); } }",
+  );
+  assert.deepEqual((await call("fail")).body, {
+    code: "INTERNAL_ERROR",
+    message: "x is not y",
+    retryable: false,
+  });
+});
+
+for (const thrown of [
+  "null",
+  "undefined",
+  "'text'",
+  "7",
+  "Symbol('s')",
+  "10n",
+  "() => {}",
+  "({})",
+  "Object.create(null)",
+  "new Proxy({}, { get() { throw new Error('trap'); } })",
+  "new Proxy(function () {}, { get() { throw null; } })",
+  "({ get message() { throw 1; }, get code() { throw 2; }, toString() { throw 3; } })",
+  "({ message: 5, code: 6, toString: () => 7 })",
+  "({ code: 'X'.repeat(1000), message: '', category: 'y'.repeat(1000), retryAfterMs: -1 })",
+  "({ code: 'X', retryAfterMs: NaN, retryable: 'yes', category: {} })",
+  "({ code: 'X', retryAfterMs: '5', message: { toString: null } })",
+]) {
+  test(`${thrown} can be thrown`, async () => {
+    const { call } = await startPlugin(`{ fail: () => { throw ${thrown}; }, next: () => 1 }`);
+    const { kind, body } = await call("fail");
+    assert.equal(kind, "e");
+    assert.ok(body.code.length >= 1 && body.code.length <= 256);
+    assert.ok(typeof body.message === "string" && body.message !== "");
+    assert.equal(body.retryable, false);
+    assert.ok(body.category === undefined || body.category.length <= 256);
+    assert.equal(body.retryAfterMs, undefined);
+    assert.equal((await call("next")).body, 1);
+  });
+}
+
+// --- cancelling -----------------------------------------------------------------------------
+
+test("the signal fires with the reason, and no answer follows", async () => {
+  const { page, relay, start, answers } = await startPlugin(`{ wait: (_, { signal }) =>
+    new Promise((_, reject) => signal.addEventListener("abort", () => {
+      globalThis.reason = signal.reason;
+      reject(signal.reason);
+    })) }`);
+  const callId = start("wait");
+  await settled();
+  relay.say(`c${callId}idle: no sign of life for 30 s`);
+  await settled();
+  const { reason } = page.context;
+  assert.deepEqual([reason.name, reason.message], ["AbortError", "idle: no sign of life for 30 s"]);
+  assert.deepEqual(answers(callId), []);
+});
+
+test("a report after the end goes nowhere", async () => {
+  const { page, call, reports } = await startPlugin(
+    "{ keep: (_, context) => { globalThis.context = context; } }",
+  );
+  const { callId } = await call("keep");
+  page.context.context.reportProgress({ progress: 1 });
+  await settled();
+  assert.deepEqual(reports(callId), []);
+});
+
+test("cancelling a call that is not there does nothing", async () => {
+  const { relay, call } = await startPlugin("{ next: () => 1 }");
+  relay.say(`c${CALL}why not`);
+  assert.equal((await call("next")).body, 1);
+});
+
+// --- progress -------------------------------------------------------------------------------
+
+test("a report arrives with its three values", async () => {
+  const { call, reports } = await startPlugin(`{ work: (_, { reportProgress }) => {
+    reportProgress({ progress: 3, total: 12, message: "Exported page 3 of 12" });
+  } }`);
+  const { callId } = await call("work");
+  assert.deepEqual(reports(callId), [
+    { progress: 3, total: 12, message: "Exported page 3 of 12" },
+  ]);
+});
+
+test("the first report goes at once, before the tool goes on", async () => {
+  const { page, relay, call } = await startPlugin(`{ work: (_, { reportProgress }) => {
+    reportProgress({ progress: 1 });
+    globalThis.look();
+  } }`);
+  let heard = 0;
+  page.context.look = () => {
+    heard = relay.ofKind("p").length;
+  };
+  await call("work");
+  assert.equal(heard, 1);
+});
+
+test("10,000 reports of a loop arrive in order, in few messages, before the result", async () => {
+  const { relay, call, reports } = await startPlugin(`{ work: (_, { reportProgress }) => {
+    for (let i = 0; i < 10_000; i++) reportProgress({ progress: i });
+  } }`);
+  const { callId } = await call("work");
+  const values = reports(callId).map((report) => report.progress);
+  assert.deepEqual(values, Array.from({ length: 10_000 }, (_, index) => index));
+  assert.equal(relay.ofKind("p").length, 2);
+  assert.equal(relay.heard.at(-1)?.[0], "r");
+});
+
+test("reports of two calls made in one job stay apart and in order", async () => {
+  const { page, start, reports } = await startPlugin(
+    "{ hold: (_, { reportProgress }) => new Promise(() => { (globalThis.held ??= []).push(reportProgress); }) }",
+  );
+  const ids = [start("hold"), start("hold")];
+  await until(() => page.context.held?.length === 2, "both calls");
+  page.run("for (let i = 0; i < 6; i++) held[i % 2]({ progress: i })");
+  await settled();
+  const values = ids.map((id) => reports(id).map((report) => report.progress));
+  assert.deepEqual(values, [
+    [0, 2, 4],
+    [1, 3, 5],
+  ]);
+});
+
+for (const rubbish of [
+  "",
+  "undefined",
+  "null",
+  "7",
+  "'text'",
+  "Symbol('s')",
+  "10n",
+  "[]",
+  "() => {}",
+  "{ progress: NaN, total: Infinity, message: 5 }",
+  "{ progress: '1', total: {}, message: Symbol('s') }",
+  "{ progress: 10n }",
+  "{ get progress() { throw new Error('no'); } }",
+  "{ message: { toString() { throw 1; } } }",
+  "{ message: 'x'.repeat(5000) }",
+  "new Proxy({}, { get() { throw null; } })",
+]) {
+  test(`reportProgress(${rubbish}) does not throw and is a sign of life`, async () => {
+    const { page, call, reports } = await startPlugin(`{ work: (_, { reportProgress }) => {
+      reportProgress(${rubbish});
+      reportProgress(${rubbish});
+      return "unharmed";
+    } }`);
+    const { callId, body } = await call("work");
+    assert.equal(body, "unharmed");
+    const sent = reports(callId);
+    assert.equal(sent.length, 2);
+    for (const { progress, total, message } of sent) {
+      assert.equal(progress ?? null, null);
+      assert.equal(total ?? null, null);
+      assert.ok((message ?? "").length <= 4096);
+    }
+    assert.ok(page.warnings.length <= 1, "logged more than once for one call");
+  });
+}
+
+test("of a partly wrong report the right part arrives, and the fault is logged once", async () => {
+  const { page, call, reports } = await startPlugin(`{ work: (_, { reportProgress }) => {
+    for (let i = 0; i < 3; i++) reportProgress({ progress: 5, total: "many", message: "m" });
+  } }`);
+  const { callId } = await call("work");
+  const [{ progress, total, message }] = reports(callId);
+  assert.deepEqual([progress, total ?? null, message], [5, null, "m"]);
+  assert.equal(page.warnings.length, 1);
+});
+
+// --- the channel ----------------------------------------------------------------------------
+
+test("every name is used once", async () => {
+  const { relay, call } = await startPlugin("{ next: () => 1 }");
+  for (let i = 0; i < 5; i++) await call("next");
+  // Two offered; each message, down or up, has named one more.
+  const [down, up] = [1 + 5, relay.heard.length];
+  assert.equal(relay.names.size, 2 + down + up);
+});
+
+test("a message on a name that was used, or guessed, changes nothing", async () => {
+  const { page, relay, call, answers } = await startPlugin(
+    "{ next: () => { globalThis.runs = (globalThis.runs ?? 0) + 1; } }",
+  );
+  await call("next");
+  const before = new Set(relay.names);
+  await call("next");
+  const params = { callId: CALL, plugin: "demo", tool: "next", input: {}, trace: false };
+  const detail = `${randomName()}d${JSON.stringify({ params })}`;
+  const current = [...relay.names].filter((name) => !before.has(name)).at(-2);
+  for (const name of [...before, randomName(), "opentabs:offer", "opentabs:ready"]) {
+    if (name === current) continue;
+    page.document.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
+  }
+  await settled();
+  assert.equal(page.context.runs, 2);
+  assert.deepEqual(answers(CALL), []);
+});
+
+test("a second offer is not taken", async () => {
+  const { page, call } = await startPlugin("{ next: () => 1 }");
+  const detail = randomName() + randomName() + randomName();
+  const offer = new CustomEvent("opentabs:offer", { detail, cancelable: true });
+  assert.equal(page.document.dispatchEvent(offer), true);
+  assert.equal((await call("next")).body, 1);
+});
+
+// What a hostile page does to its builtins before the plugin's tools run. Each notes all it sees.
+const PATCHES = {
+  CustomEvent: `
+    CustomEvent = new Proxy(CustomEvent, { construct(...args) { note(args[1]); throw 1; } });`,
+  "dispatchEvent and listeners": `
+    for (const name of ["dispatchEvent", "addEventListener", "removeEventListener"]) {
+      EventTarget.prototype[name] = document[name] = (...args) => { note(args); throw 1; };
+    }`,
+  "the event's own members": `
+    for (const name of ["preventDefault", "stopImmediatePropagation"]) {
+      Event.prototype[name] = function () { note([this.type, this.detail]); throw 1; };
+    }
+    Object.defineProperty(CustomEvent.prototype, "detail", {
+      get() { note([this.type]); return "FORGED"; }, configurable: true });`,
+  JSON: `
+    JSON.parse = JSON.stringify = (...args) => { note(args); throw 1; };
+    JSON = null;`,
+  Promise: `
+    for (const name of ["then", "catch", "finally"]) {
+      const clean = Promise.prototype[name];
+      Promise.prototype[name] = function (...args) { note([this]); return clean.apply(this, args); };
+    }
+    Promise = null;`,
+  "Array.prototype": `
+    for (const name of ["push", "splice", "slice", "map", "join", "pop", "shift"]) {
+      Array.prototype[name] = function (...args) { note([...(this ?? []), args]); throw 1; };
+    }
+    const values = Array.prototype[Symbol.iterator];
+    Array.prototype[Symbol.iterator] = function () {
+      for (let i = 0; i < this.length; i++) note(this[i]);
+      throw 1;
+    };`,
+  "String.prototype": `
+    for (const name of ["slice", "split", "substring", "charCodeAt", "padStart", "replace"]) {
+      String.prototype[name] = function () { note(String(this)); throw 1; };
+    }
+    String.prototype[Symbol.iterator] = function () { note(String(this)); throw 1; };`,
+  "Map.prototype": `
+    for (const name of ["get", "set", "has", "delete"]) {
+      Map.prototype[name] = function (...args) { note(args); throw 1; };
+    }`,
+  "Reflect, Function.prototype and randomness": `
+    Function.prototype.call = Function.prototype.apply = Function.prototype.bind = null;
+    Reflect.apply = (...args) => { note(args); throw 1; };
+    Reflect = null;
+    Math.random = () => 0;
+    crypto = { getRandomValues: (bytes) => bytes };
+    Uint8Array = null;`,
+  "accessors on Object.prototype": `
+    for (const name of ["detail", "cancelable", "bubbles", "composed", "get", "set", "code",
+      "category", "retryable", "retryAfterMs", "trace", "probing", "signal", "0", "1", "2"]) {
+      Object.defineProperty(Object.prototype, name, {
+        get() { note([name, typeof this === "object" ? this?.type : String(this)]); },
+        set(value) { note([name, value]); }, configurable: true });
+    }`,
+  "toJSON on Object.prototype": `
+    Object.defineProperty(Object.prototype, "toJSON", {
+      get() { return function () { note([this]); return "FORGED"; }; }, configurable: true });`,
+};
+
+for (const [what, code] of Object.entries(PATCHES)) {
+  test(`a page that patched ${what} sees no name and breaks no call`, async () => {
+    const { page, relay, call, reports } = await startPlugin(`{
+      work: async ({ n }, { reportProgress }) => {
+        reportProgress({ progress: 1, total: 2, message: "half" });
+        await null;
+        reportProgress({ progress: 2, total: 2, message: "whole" });
+        return { list: [n, "two"], deep: { yes: true } };
+      },
+      fail: () => { throw { code: "NOPE", message: "No.", retryable: true }; },
+    }`);
+    /** @type {string[]} */
+    const seen = [];
+    page.context.note = (/** @type {unknown} */ thing) => {
+      seen.push(inspect(thing));
+    };
+    page.run(code);
+
+    const { kind, body, callId } = await call("work", { n: 1 });
+    const failed = await call("fail");
+
+    assert.deepEqual([kind, body], ["r", { list: [1, "two"], deep: { yes: true } }]);
+    assert.deepEqual(
+      reports(callId).map((report) => [report.progress, report.total, report.message]),
+      [
+        [1, 2, "half"],
+        [2, 2, "whole"],
+      ],
+    );
+    assert.equal(failed.body.code, "NOPE");
+    for (const name of relay.names) {
+      assert.ok(!seen.some((text) => text.includes(name)), `the page saw a name: ${name}`);
+    }
+  });
+}
+
+/**
+ * All text within a thing, by own properties alone.
+ * @param {any} thing
+ * @param {number} [depth]
+ * @returns {string}
+ */
+function inspect(thing, depth = 0) {
+  if (typeof thing === "string") return thing;
+  if (typeof thing !== "object" || thing === null || depth > 4) return "";
+  const parts = [];
+  for (const key of Object.getOwnPropertyNames(thing)) {
+    const descriptor = Object.getOwnPropertyDescriptor(thing, key);
+    parts.push(key, inspect(descriptor?.value, depth + 1));
+  }
+  return parts.join(" ");
+}
+
+test("a page that patched the iterators of Map and Set changes no result", async () => {
+  const { page, call } = await startPlugin(
+    "{ give: () => ({ map: new Map([['a', 1]]), set: new Set([2]) }) }",
+  );
+  page.run(`
+    Map.prototype[Symbol.iterator] = Map.prototype.entries = function* () { yield ["FORGED", 1]; };
+    Set.prototype[Symbol.iterator] = Set.prototype.values = function* () { yield "FORGED"; };`);
+  assert.deepEqual((await call("give")).body, { map: { a: 1 }, set: [2] });
+});
+
+// --- adapters -------------------------------------------------------------------------------
+
+test("plugins find the nonces that sign their logs and readiness changes", () => {
+  const { page, nonce } = startRuntime();
+  const { _logNonce, _readinessNonce } = page.context.__openTabs;
+  assert.deepEqual([_logNonce, _readinessNonce], [nonce, nonce]);
+});
+
+test("an adapter that did not register itself is unavailable and says so", async () => {
+  const { relay } = startRuntime();
+  relay.say("aghost");
+  await until(() => relay.ofKind("s").length > 0, "readiness");
+  const state = JSON.parse(/** @type {string} */ (relay.ofKind("s")[0]));
+  assert.deepEqual([state.plugin, state.readiness], ["ghost", "unavailable"]);
+  assert.match(state.reason, /did not register/);
+});
+
+test("an adapter in a registry that replaced the first one, frozen, is found", async () => {
+  const { page, relay } = await startPlugin("{ next: () => 1 }");
+  // As the ecosystem's builds do, when a plugin before has made `adapters` non-writable.
+  page.run(`
+    Object.defineProperty(globalThis.__openTabs, "adapters", { writable: false });
+    Object.freeze(globalThis.__openTabs.adapters);
+    globalThis.__openTabs = Object.freeze({ ...globalThis.__openTabs, adapters: Object.freeze({
+      ...globalThis.__openTabs.adapters,
+      second: Object.freeze({ isReady: async () => true, tools: Object.freeze([]) }),
+    }) });`);
+  relay.say("asecond");
+  await until(() => relay.ofKind("s").length === 2, "the second plugin's readiness");
+  const state = JSON.parse(/** @type {string} */ (relay.ofKind("s")[1]));
+  assert.deepEqual([state.plugin, state.readiness], ["second", "ready"]);
+});
+
+/** @param {string} isReady */
+async function startWithReadiness(isReady) {
+  const { page, relay } = startRuntime();
+  page.run(`globalThis.asked = 0; __openTabs.adapters.demo = { tools: [], isReady: ${isReady} };`);
+  relay.say("ademo");
+  await settled();
+  return { page, relay, states: () => relay.ofKind("s").map((text) => JSON.parse(text)) };
+}
+
+test("a plugin whose isReady() never settles stays pending and is not asked twice", async () => {
+  const { page, relay, states } = await startWithReadiness(
+    "() => { asked++; return new Promise(() => {}); }",
+  );
+  relay.say("rdemo");
+  relay.say("rdemo");
+  await settled();
+  assert.deepEqual(states(), []);
+  assert.equal(page.context.asked, 1);
+});
+
+test("a plugin whose isReady() never settles can be called all the same", async () => {
+  const { page, relay } = await startWithReadiness("() => new Promise(() => {})");
+  page.run("__openTabs.adapters.demo.tools.push({ name: 'late', handle: () => 1 })");
+  relay.say("ademo");
+  await settled();
+  const params = { callId: CALL, plugin: "demo", tool: "late", input: {}, trace: false };
+  relay.say(`d${JSON.stringify({ params })}`);
+  await until(() => relay.ofKind("r").length === 1, "the result");
+});
+
+for (const [isReady, reason] of [
+  ["async () => false", /not true/],
+  ["async () => 'yes'", /not true/],
+  ["() => { throw new Error('signed out'); }", /threw: Error: signed out/],
+  ["async () => { throw { toString() { throw 1; } }; }", /cannot be shown/],
+  ["undefined", /threw/],
+]) {
+  test(`isReady being ${isReady} is "unavailable" with a reason`, async () => {
+    const { states } = await startWithReadiness(String(isReady));
+    const [state] = states();
+    assert.equal(state.readiness, "unavailable");
+    assert.match(state.reason, /** @type {RegExp} */ (reason));
+  });
+}
+
+test("a plugin that is not ready is asked again, ever less often, and told once", async () => {
+  const { page, states } = await startWithReadiness("async () => { asked++; return false; }");
+  const waits = [];
+  for (let i = 0; i < 7; i++) {
+    const { run, ms } = /** @type {{run: () => void, ms: number}} */ (page.timers.shift());
+    waits.push(ms / 1000);
+    run();
+    await settled();
+  }
+  assert.deepEqual(waits, [2, 4, 8, 16, 30, 30, 30]);
+  assert.equal(page.context.asked, 8);
+  assert.equal(states().length, 1);
+});
+
+test("a plugin that says its readiness changed is asked at once", async () => {
+  const { page, relay, states } = await startWithReadiness("async () => asked++ > 0");
+  relay.say("rdemo");
+  await settled();
+  assert.deepEqual(
+    states().map((state) => state.readiness),
+    ["unavailable", "ready"],
+  );
+  assert.equal(page.timers.length, 1);
+});

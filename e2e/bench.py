@@ -1,0 +1,540 @@
+"""`make bench`: how fast the chain is, on one warm Chromium, beside what was found possible.
+
+Not a test: no time fails it. Only a lost, doubled or misplaced progress report does.
+
+Every round does every work once, so that a noisy minute hits all of them alike. A work gives
+one number per round, its median where it repeats something; the table shows the median of
+these numbers, and the lowest and highest.
+
+MCP client, server and this program share one process and one event loop. That makes the times
+at a client higher than a client of its own would see them, for our server and for the bare one
+that it is compared with alike.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
+
+import anyio
+import anyio.lowlevel
+import mcp_types as types
+import typer
+from mcp.client import Client
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from playwright.async_api import Page
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from opentabs_py.bridge import Socket
+from opentabs_py.config import load_settings
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.server.http import bind, create_app, serve_http
+from opentabs_py.server.mcp import to_result
+from opentabs_py.session import OpenTabs
+
+PROBE = Path(__file__).parent / "plugins" / "probe"
+UVLOOP = {"use_uvloop": sys.platform != "win32"}
+
+PINGS = 200
+ECHOES = 500
+MCP_CALLS = 100
+AT_ONCE, CALLS_EACH = 32, 20
+FLOOD, LONG_FLOOD = 10_000, 30_000
+LONE_REPORTS, GAP = 100, 5  # ms between two, so that each finds the hops idle
+BIG = 32 * 1024 * 1024  # characters, of which one in sixteen takes two bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One line of the table.
+
+    Attributes:
+        floor: What a bare prototype of the same hops took, on the machine it was measured on.
+        at_most: What is to be reached, where less is better.
+        at_least: The same, where more is better.
+    """
+
+    name: str
+    unit: str
+    floor: str = "–"
+    at_most: float | None = None
+    at_least: float | None = None
+
+    def reach(self) -> str:
+        if self.at_most is not None:
+            return f"≤ {self.at_most:,g}"
+        return "–" if self.at_least is None else f"≥ {self.at_least:,g}"
+
+    def reached(self, value: float) -> bool | None:
+        if self.at_most is not None:
+            return value <= self.at_most
+        return None if self.at_least is None else value >= self.at_least
+
+
+WORKS = {
+    "first_result": Work("fresh process to first result", "s", "0.5 + server", at_most=1.5),
+    "command": Work("`opentabs call`, from command to end", "s"),
+    "ping": Work("ping to the service worker and back: the floor of hop 2", "ms", "0.37–0.55"),
+    "echo": Work(f"echo, server to page and back, p50 of {ECHOES}", "ms", "0.7–1.0", at_most=1.4),
+    "echo_over_ping": Work("  of which hops 3–5 and our own work", "ms"),
+    "mcp": Work("echo at an MCP client over HTTP, p50", "ms", "2.3–2.8"),
+    "mcp_above": Work("  above a bare Python tool on the same server", "ms", at_most=1.5),
+    "legacy": Work("echo at an initialize-era client, p50", "ms", "3.5–7"),
+    "legacy_above": Work("  above a bare Python tool on the same server", "ms", at_most=1.5),
+    "one_at_once": Work("calls, one at a time", "/s", "1,050", at_least=350),
+    "many_at_once": Work(f"calls, {AT_ONCE} at once", "/s", "1,700", at_least=700),
+    "flood": Work(
+        f"{FLOOD:,} reports in a loop, all there, in order", "/s", "85–92 k", at_least=5e4
+    ),
+    "long_flood": Work(f"{LONG_FLOOD:,} reports in a loop, all there, in order", "/s"),
+    "other_tab": Work("worst call in another tab during a flood", "ms", at_most=50),
+    "same_tab": Work("worst call in the same tab during a flood", "ms"),
+    "report": Work("one report, page to server, p50", "ms", "0.65", at_most=1.5),
+    "big": Work(f"{BIG >> 20} MiB result", "MiB/s", "~28", at_least=20),
+}
+COLD = ("first_result", "command")
+
+# --- the browser's side --------------------------------------------------------------------
+
+# A plugin of the bench's own, for what the probe does not do: it says what time it is.
+PACKAGE = {
+    "name": "opentabs-plugin-clock",
+    "version": "1.0.0",
+    "opentabs": {
+        "displayName": "Clock",
+        "description": "Reports the page's time",
+        "urlPatterns": ["http://127.0.0.1/*"],
+    },
+}
+TOOLS = [
+    {
+        "name": "report",
+        "displayName": "Report",
+        "description": "Report the page's time, again and again",
+        "icon": "clock",
+        "input_schema": {
+            "type": "object",
+            "properties": {"count": {"type": "integer"}, "gap": {"type": "integer"}},
+            "required": ["count", "gap"],
+        },
+        "output_schema": {},
+    }
+]
+ADAPTER = """
+(() => {
+  const report = async ({ count, gap }, context) => {
+    for (let i = 0; i < count; i++) {
+      await new Promise((resolve) => setTimeout(resolve, gap));
+      context.reportProgress({ message: String(performance.now()) });
+    }
+  };
+  const tools = [{ name: "report", handle: report }];
+  globalThis.__openTabs.adapters.clock = { tools, isReady: async () => true };
+})();
+"""
+
+# When `performance.now()` was zero, on the machine's clock in ms. The two clocks are compared
+# at the moments when the coarse one ticks, for then it is exact.
+ORIGIN = """
+() => {
+  const origins = [];
+  for (let last = Date.now(); origins.length < 40; ) {
+    const wall = Date.now();
+    if (wall !== last) {
+      origins.push(wall - performance.now());
+      last = wall;
+    }
+  }
+  return origins.sort((a, b) => a - b)[origins.length / 2];
+}
+"""
+
+
+def write_clock_plugin(directory: Path) -> Path:
+    dist = directory / "dist"
+    dist.mkdir()
+    (directory / "package.json").write_text(json.dumps(PACKAGE))
+    (dist / "tools.json").write_text(json.dumps(TOOLS))
+    (dist / "adapter.iife.js").write_text(ADAPTER)
+    return directory
+
+
+@asynccontextmanager
+async def serve_site() -> AsyncGenerator[str]:
+    """The address of a page on which nothing happens."""
+
+    async def page(_request: Request) -> HTMLResponse:
+        return HTMLResponse("<!doctype html><title>bench</title><body>a page")
+
+    listener = bind("127.0.0.1", 0)
+    async with serve_http(Starlette(routes=[Route("/", page)]), listener):
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+
+
+# --- what is measured ----------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class PongTap:
+    """The bridge's socket, but it notes when a pong came."""
+
+    socket: Socket
+    came: float = 0.0
+    event: anyio.Event = field(default_factory=anyio.Event)
+
+    async def receive_text(self) -> str:
+        frame = await self.socket.receive_text()
+        if '"method":"pong"' in frame[:64]:
+            self.came = time.perf_counter()
+            self.event.set()
+        return frame
+
+    async def send_text(self, data: str) -> None:
+        await self.socket.send_text(data)
+
+    async def close(self, code: int, reason: str) -> None:
+        await self.socket.close(code, reason)
+
+
+@dataclass(slots=True)
+class Reports:
+    """The reports of one call, as they come."""
+
+    taken: list[ProgressReport] = field(default_factory=list[ProgressReport])
+    last_came: float = 0.0
+
+    def take(self, reports: Sequence[ProgressReport]) -> None:
+        self.last_came = time.perf_counter()
+        self.taken.extend(reports)
+
+
+@dataclass(slots=True)
+class Bench:
+    """Everything warm, and one method for each work: it gives the work's numbers of a round."""
+
+    tabs: OpenTabs
+    tab: int
+    other_tab: int
+    page: Page
+    tap: PongTap
+    clients: dict[str, tuple[Client, Client]]  # era: (ours, of the bare server)
+
+    async def echo(self, tab: int) -> float:
+        began = time.perf_counter()
+        await self.tabs.call("probe_echo", {"value": 1, "tabId": tab})
+        return ms_since(began)
+
+    async def ping_and_echo(self) -> dict[str, float]:
+        pings = [await self._ping() for _ in range(PINGS)]
+        began = time.perf_counter()
+        echoes = [await self.echo(self.tab) for _ in range(ECHOES)]
+        return {
+            "one_at_once": ECHOES / (time.perf_counter() - began),
+            "ping": median(pings),
+            "echo": median(echoes),
+            "echo_over_ping": median(echoes) - median(pings),
+        }
+
+    async def _ping(self) -> float:
+        connection = self.tabs.bridge._connection
+        assert connection is not None
+        self.tap.event = anyio.Event()
+        began = time.perf_counter()
+        self.tabs.bridge._ping(connection)
+        await self.tap.event.wait()
+        return (self.tap.came - began) * 1000
+
+    async def mcp(self) -> dict[str, float]:
+        measured = {}
+        for era, (client, bare) in self.clients.items():
+            ours, theirs = [], []
+            for _ in range(MCP_CALLS):  # in turns, so that noise hits both alike
+                ours.append(await call_ms(client, "probe_echo", {"value": 1, "tabId": self.tab}))
+                theirs.append(await call_ms(bare, "echo", {"value": 1}))
+            measured[era] = median(ours)
+            measured[f"{era}_above"] = median(ours) - median(theirs)
+        return measured
+
+    async def many_at_once(self) -> dict[str, float]:
+        async def caller() -> None:
+            for _ in range(CALLS_EACH):
+                await self.echo(self.tab)
+
+        began = time.perf_counter()
+        async with anyio.create_task_group() as group:
+            for _ in range(AT_ONCE):
+                group.start_soon(caller)
+        return {"many_at_once": AT_ONCE * CALLS_EACH / (time.perf_counter() - began)}
+
+    async def flood(self, count: int = FLOOD) -> float:
+        """Reports per second, from the call's start to the last report's arrival."""
+        reports = Reports()
+        arguments = {"steps": [{"flood": count}], "tabId": self.tab}
+        began = time.perf_counter()
+        await self.tabs.call("probe_run", arguments, on_progress=reports.take)
+        assert [report.progress for report in reports.taken] == list(range(1, count + 1))
+        return count / (reports.last_came - began)
+
+    async def floods(self) -> dict[str, float]:
+        return {
+            "flood": await self.flood(),
+            "long_flood": await self.flood(LONG_FLOOD),
+            "other_tab": await self._worst_during_flood(self.other_tab),
+            "same_tab": await self._worst_during_flood(self.tab),
+        }
+
+    async def _worst_during_flood(self, tab: int) -> float:
+        over = anyio.Event()
+        times: list[float] = []
+
+        async def flood() -> None:
+            await self.flood()
+            over.set()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(flood)
+            await anyio.lowlevel.checkpoint()  # the flood's call is sent first
+            while not over.is_set():
+                times.append(await self.echo(tab))
+        return max(times)
+
+    async def lone_reports(self) -> dict[str, float]:
+        """How long one report takes from the page to the server.
+
+        Page and server run on one machine, so both can read its clock. The page's own reading
+        of it counts whole milliseconds; its finer clock is set by that one (`ORIGIN`) before
+        each round. Unlike half a round trip, this does not take both ways for equally long.
+        What is left is the fine clock's grain, a tenth of a millisecond, and cancels out over
+        many reports.
+        """
+        origin: float = await self.page.evaluate(ORIGIN)
+        took: list[float] = []
+
+        def take(reports: Sequence[ProgressReport]) -> None:
+            now = time.time() * 1000
+            took.extend(now - origin - float(report.message or 0) for report in reports)
+
+        arguments = {"count": LONE_REPORTS, "gap": GAP, "tabId": self.tab}
+        await self.tabs.call("clock_report", arguments, on_progress=take)
+        assert len(took) == LONE_REPORTS
+        return {"report": median(took)}
+
+    async def big(self) -> dict[str, float]:
+        began = time.perf_counter()
+        value = await self.tabs.call("probe_big", {"size": BIG, "tabId": self.tab})
+        seconds = time.perf_counter() - began
+        assert len(value["text"]) == BIG
+        return {"big": BIG / 2**20 / seconds}
+
+
+def ms_since(began: float) -> float:
+    return (time.perf_counter() - began) * 1000
+
+
+async def call_ms(client: Client, tool: str, arguments: dict[str, Any]) -> float:
+    began = time.perf_counter()
+    result = await client.call_tool(tool, arguments)
+    took = ms_since(began)
+    assert not result.is_error, result.content
+    return took
+
+
+# --- cold starts ---------------------------------------------------------------------------
+
+FIRST_RESULT = """
+import sys, anyio
+from opentabs_py.session import OpenTabs
+async def main(plugin, url):
+    async with OpenTabs(plugins=[plugin]) as tabs:
+        await tabs.open(url)
+        print(await tabs.call("probe_echo", {"value": 1}), flush=True)
+anyio.run(main, *sys.argv[1:], backend_options={"use_uvloop": sys.platform != "win32"})
+"""
+
+
+async def cold_start(url: str) -> dict[str, float]:
+    """A process of its own, the files of Python and Chromium in the system's cache."""
+    script = [sys.executable, "-c", FIRST_RESULT, str(PROBE), url]
+    began = time.perf_counter()
+    async with await anyio.open_process(script, stderr=None) as process:
+        assert process.stdout is not None
+        assert await process.stdout.receive() == b"{'value': 1}\n"
+        first_result = time.perf_counter() - began
+    command = [sys.executable, "-m", "opentabs_py", "call", "probe_echo", '{"value": 1}']
+    began = time.perf_counter()
+    await anyio.run_process(
+        [*command, "--plugin", str(PROBE), "--open", url], stderr=subprocess.PIPE
+    )
+    return {"first_result": first_result, "command": time.perf_counter() - began}
+
+
+# --- setting up ----------------------------------------------------------------------------
+
+
+def create_bare_server() -> Server[Any]:
+    """The MCP hop alone: a tool in Python that gives its arguments back."""
+
+    async def list_tools(
+        _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[types.Tool(name="echo", input_schema={"type": "object"})]
+        )
+
+    async def call_tool(
+        _ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        return to_result(params.arguments)
+
+    return Server("bare", on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+@asynccontextmanager
+async def warm_bench(url: str) -> AsyncGenerator[Bench]:
+    async with AsyncExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory())
+        clock = write_clock_plugin(Path(directory))
+        settings = load_settings(port=0, host="127.0.0.1", profile=None, headed=False)
+        tabs = await stack.enter_async_context(OpenTabs(plugins=[PROBE, clock], settings=settings))
+
+        # Another host, so that the two tabs never share a renderer.
+        await tabs.open(url.replace("127.0.0.1", "localhost"))
+        other_tab = (await tabs.bridge.wait_ready("probe")).tab_id
+        page = await tabs.open(url)
+        tab = (await tabs.bridge.wait_ready("clock")).tab_id
+        assert tab != other_tab
+
+        listener = bind("127.0.0.1", 0)
+        app = create_app(create_bare_server(), tabs.bridge, request_limit=settings.message_limit)
+        await stack.enter_async_context(serve_http(app, listener))
+        bare_url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        clients = {}
+        for era, mode in (("mcp", "auto"), ("legacy", "legacy")):
+            ours = await stack.enter_async_context(Client(tabs.mcp_url, mode=mode))
+            bare = await stack.enter_async_context(Client(bare_url, mode=mode))
+            clients[era] = (ours, bare)
+
+        connection = tabs.bridge._connection
+        assert connection is not None
+        tap = PongTap(connection.socket)
+        connection.socket = tap
+        bench = Bench(tabs, tab, other_tab, page, tap, clients)
+        for _ in range(100):  # also takes the bridge's reader over to the tap
+            await bench.echo(tab)
+            await bench.echo(other_tab)
+        yield bench
+
+
+async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[float]]:
+    """Do all works in every round; `done` is told each."""
+    numbers: dict[str, list[float]] = {name: [] for name in WORKS}
+
+    async def do(what: str, work: Callable[[], Awaitable[dict[str, float]]]) -> None:
+        for name, number in (await work()).items():
+            numbers[name].append(number)
+        done(what)
+
+    async with serve_site() as url:
+        for _ in range(rounds):
+            await do("cold start", lambda: cold_start(url))
+        async with warm_bench(url) as bench:
+            for _ in range(rounds):
+                await do("round trips", bench.ping_and_echo)
+                await do("MCP", bench.mcp)
+                await do("calls at once", bench.many_at_once)
+                await do("floods", bench.floods)
+                await do("lone reports", bench.lone_reports)
+                await do("big results", bench.big)
+    return numbers
+
+
+STEPS = 7  # of a round, in `measure`
+
+# --- showing -------------------------------------------------------------------------------
+
+
+def show(numbers: dict[str, list[float]]) -> None:
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("work")
+    for column in ("median", "min", "max"):
+        table.add_column(column, justify="right")
+    for column in ("unit", "floor", "reach", ""):
+        table.add_column(column)
+    for name, work in WORKS.items():
+        values = numbers[name]
+        middle = median(values)
+        reached = work.reached(middle)
+        mark = {None: "", True: "[green]✓[/]", False: "[yellow]not reached[/]"}[reached]
+        shown = [number(value) for value in (middle, min(values), max(values))]
+        table.add_row(work.name, *shown, work.unit, work.floor, work.reach(), mark)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
+    console.print(table)
+    rounds = len(numbers["echo"])
+    console.print(f"[dim]{rounds} rounds. Floors: bare prototypes, on a quiet machine.[/]")
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+
+
+def to_document(numbers: dict[str, list[float]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "work": name,
+            "description": work.name.strip(),
+            "unit": work.unit,
+            "median": round(median(numbers[name]), 4),
+            "min": round(min(numbers[name]), 4),
+            "max": round(max(numbers[name]), 4),
+            "rounds": len(numbers[name]),
+            "floor": work.floor,
+            "reach": work.reach(),
+            "reached": work.reached(median(numbers[name])),
+        }
+        for name, work in WORKS.items()
+    ]
+
+
+def main(
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    rounds: Annotated[int, typer.Option(min=1, help="How often to do each work.")] = 3,
+) -> None:
+    """Measure the chain; takes about a minute."""
+    progress = Progress(
+        TextColumn("{task.description:<14}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        auto_refresh=False,  # drawn between the works, never during one
+    )
+    with progress:
+        task = progress.add_task("cold start", total=rounds * STEPS)
+
+        def done(what: str) -> None:
+            progress.update(task, advance=1, description=what, refresh=True)
+
+        numbers = anyio.run(measure, rounds, done, backend_options=UVLOOP)
+    if json_:
+        print(json.dumps(to_document(numbers), indent=1, ensure_ascii=False))
+    else:
+        show(numbers)
+
+
+if __name__ == "__main__":
+    typer.run(main)
