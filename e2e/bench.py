@@ -39,8 +39,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from opentabs_py.bridge import Socket
 from opentabs_py.config import load_settings
+from opentabs_py.connection import Socket
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.server.http import bind, create_app, serve_http
 from opentabs_py.server.mcp import to_result
@@ -190,7 +190,7 @@ async def serve_site() -> AsyncGenerator[str]:
 
 @dataclass(slots=True)
 class PongTap:
-    """The bridge's socket, but it notes when a pong came."""
+    """The connection's socket, but it notes when a pong came."""
 
     socket: Socket
     came: float = 0.0
@@ -254,7 +254,7 @@ class Bench:
         assert connection is not None
         self.tap.event = anyio.Event()
         began = time.perf_counter()
-        self.tabs.bridge._ping(connection)
+        connection.ping()
         await self.tap.event.wait()
         return (self.tap.came - began) * 1000
 
@@ -430,10 +430,10 @@ async def warm_bench(url: str) -> AsyncGenerator[Bench]:
 
         connection = tabs.bridge._connection
         assert connection is not None
-        tap = PongTap(connection.socket)
-        connection.socket = tap
+        tap = PongTap(connection._socket)
+        connection._socket = tap
         bench = Bench(tabs, tab, other_tab, page, tap, clients)
-        for _ in range(100):  # also takes the bridge's reader over to the tap
+        for _ in range(100):  # also takes the reader over to the tap
             await bench.echo(tab)
             await bench.echo(other_tab)
         yield bench

@@ -13,7 +13,7 @@
     return nativeApply(dispatchEvent, this, [event]);
   };
   EventTarget.prototype.addEventListener = function (type, ...rest) {
-    note(`listen ${type}`);
+    note(`listen ${type} during ${globalThis.event?.type} ${globalThis.event?.detail}`);
     return nativeApply(addEventListener, this, [type, ...rest]);
   };
   const NativeEvent = globalThis.CustomEvent;

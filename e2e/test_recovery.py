@@ -34,7 +34,7 @@ async def test_a_dropped_websocket_loses_nothing(tab: Tab, tabs: OpenTabs) -> No
     steps = [{"report": {"progress": n}} if n % 2 else {"wait": 100} for n in range(12)]
     async with anyio.create_task_group() as group:
         running = await tab.start(group, steps, "dropped")
-        await tabs.bridge.disconnect(4999, "a test drops it")
+        tabs.bridge.disconnect(4999, "a test drops it")
         await running.wait()
 
     assert running.value == {"key": "dropped", "result": "dropped"}
@@ -61,7 +61,7 @@ async def test_eight_calls_survive_workers_killed_again_and_again(tab: Tab, seed
 
 
 async def test_a_call_made_while_the_link_is_down_waits_for_it(tab: Tab, tabs: OpenTabs) -> None:
-    await tabs.bridge.disconnect(4999, "a test drops it")
+    tabs.bridge.disconnect(4999, "a test drops it")
     while tabs.bridge.connected:
         await tabs.bridge.changed().wait()
 
@@ -71,7 +71,7 @@ async def test_a_call_made_while_the_link_is_down_waits_for_it(tab: Tab, tabs: O
 async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs) -> None:
     for number in range(5):
         await tab.call("echo", {"value": number})
-    await tabs.bridge.disconnect(4999, "the next hello names what is still known")
+    tabs.bridge.disconnect(4999, "the next hello names what is still known")
     while tabs.bridge.connected:
         await tabs.bridge.changed().wait()
     await tabs.bridge.wait_connected()

@@ -1,4 +1,4 @@
-"""The shell between the dispatch core and the extension's WebSocket.
+"""The shell between the dispatch core and the extension.
 
 It feeds the core what arrives, sends what the core wants sent, and wakes the core at its
 next deadline. It decides nothing about a call's life.
@@ -7,52 +7,28 @@ next deadline. It decides nothing about a call's life.
 import hmac
 import logging
 import secrets
-import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 
+from opentabs_py.connection import Connection, Event, Socket, SocketClosedError, wall_clock
 from opentabs_py.core import dispatch, protocol
 from opentabs_py.core.dispatch import DEFAULT_LIMITS, CallRequest, Limits
-from opentabs_py.core.frames import Assembler, split
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs import Tabs, Wait
-from opentabs_py.core.trace import clock_offset
-from opentabs_py.errors import CallError, ChainError, ProtocolError
+from opentabs_py.errors import CallError, ChainError
 
 logger = logging.getLogger(__name__)
 
-KEEPALIVE = 20.0  # s; Chrome stops a service worker that was silent for 30
 QUERY_WITHIN = 2.0  # s; an answer takes a few ms
 REDIRECTS = 3  # pages that may leave, one after the other, before a call gives up
 HELLO_WITHIN = 10.0  # s; the extension says it as soon as the socket is open
 SUBPROTOCOL = "opentabs"
 _PRESENTED = "opentabs.secret."
-
-
-class Socket(Protocol):
-    """What the bridge needs of a WebSocket connection."""
-
-    async def receive_text(self) -> str:
-        """Wait for the next text frame; raise `SocketClosedError` when none will come."""
-        ...
-
-    async def send_text(self, data: str) -> None:
-        """Send a text frame, waiting while the other side is slow."""
-        ...
-
-    async def close(self, code: int, reason: str) -> None:
-        """Close with a code and a reason (RFC 6455, section 7.4)."""
-        ...
-
-
-class SocketClosedError(Exception):
-    """The other side of a `Socket` is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +60,6 @@ class _Waiter:
     stamps: dict[str, float] = field(default_factory=dict[str, float])
 
 
-@dataclass(slots=True, eq=False)
-class _Connection:
-    socket: Socket
-    outbox: deque[str] = field(default_factory=deque[str])
-    filled: anyio.Event = field(default_factory=anyio.Event)
-    requests: dict[int, Callable[[protocol.Response | protocol.Failure], None]] = field(
-        default_factory=dict[int, Callable[[protocol.Response | protocol.Failure], None]]
-    )
-    closing: tuple[int, str] | None = None
-    clock_offset: float = 0.0
-    best_round_trip: float = inf
-
-    def take_pong(self, pong: protocol.PongParams, *, received: float) -> None:
-        # The quickest round trip tells the offset best; drift is small within a session.
-        round_trip = received - pong.ping_time
-        if round_trip <= self.best_round_trip:
-            self.best_round_trip = round_trip
-            self.clock_offset = clock_offset(
-                sent=pong.ping_time, received=received, remote=pong.time
-            )
-
-
 class Bridge:
     """The link to one browser's extension.
 
@@ -132,11 +86,9 @@ class Bridge:
         self._version = version
         self._plugins: list[protocol.PluginSpec] = []
         self._waiters: dict[str, _Waiter] = {}
-        self._connection: _Connection | None = None
+        self._connection: Connection | None = None
         self._synced = False
         self._changed = anyio.Event()
-        self._next_id = 0
-        self._stream = 0
         self._sleeping_until = inf
         self._deadline_moved = anyio.Event()
 
@@ -182,9 +134,9 @@ class Bridge:
         )
         waiter = self._waiters[request.call_id] = _Waiter(call)
         if call.on_trace is not None:
-            waiter.stamps["server.accepted"] = _wall_clock()
+            waiter.stamps["server.accepted"] = wall_clock()
             if self._connection is not None:
-                self._ping(self._connection)
+                self._connection.ping()
         try:
             self.dispatch.call(request, anyio.current_time())
             self._turn()
@@ -228,10 +180,10 @@ class Bridge:
         if self._connection is not None:
             self._send_sync(self._connection)
 
-    async def disconnect(self, code: int, reason: str) -> None:
+    def disconnect(self, code: int, reason: str) -> None:
         """Close the extension's connection; it will come back by itself."""
         if self._connection is not None:
-            self._close(self._connection, code, reason)
+            self._connection.start_close(code, reason)
 
     # --- the two tasks ---
 
@@ -248,21 +200,21 @@ class Bridge:
 
     async def serve(self, socket: Socket) -> None:
         """Serve one accepted connection until it ends."""
-        connection = _Connection(socket)
+        connection = Connection(socket, message_limit=self.message_limit)
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._write, connection)
-                tasks.start_soon(self._keep_alive, connection)
+                tasks.start_soon(connection.write)
+                tasks.start_soon(connection.keep_alive)
                 try:
                     await self._read(connection)
-                finally:
-                    tasks.cancel_scope.cancel()
+                except SocketClosedError:
+                    logger.debug("The extension's connection ended")
+                tasks.cancel_scope.cancel()
         finally:
             if self._connection is connection:
                 self._connection = None
-                now = anyio.current_time()
                 self.dispatch.connection_lost()
-                self.tabs.connection_changed(connected=False, now=now)
+                self.tabs.connection_changed(connected=False, now=anyio.current_time())
                 self._turn()
                 self._tabs_changed()
 
@@ -271,86 +223,50 @@ class Bridge:
         wanted = f"{_PRESENTED}{self._secret}".encode()
         return any(hmac.compare_digest(offered.encode(), wanted) for offered in subprotocols)
 
-    # --- reading ---
+    # --- what arrives ---
 
-    async def _read(self, connection: _Connection) -> None:
-        assembler = Assembler(limit=self.message_limit + 4096)
-        with anyio.move_on_after(HELLO_WITHIN) as scope:
-            if not await self._read_hello(connection, assembler):
-                return
-        if scope.cancelled_caught:
-            self._close(connection, protocol.CLOSE_PROTOCOL, "no hello within 10 s")
-            return
-        while True:
-            try:
-                frame = await connection.socket.receive_text()
-            except SocketClosedError:
-                return
-            message = self._parse(connection, assembler, frame)
-            if message is not None:
-                self._take(connection, message)
-                self._turn()
-
-    async def _read_hello(self, connection: _Connection, assembler: Assembler) -> bool:
-        while True:
-            try:
-                frame = await connection.socket.receive_text()
-            except SocketClosedError:
-                return False
-            message = self._parse(connection, assembler, frame)
-            if isinstance(message, protocol.Hello):
-                return self._greet(connection, message)
-            if connection.closing is not None:
-                return False
-
-    def _parse(
-        self, connection: _Connection, assembler: Assembler, frame: str
-    ) -> protocol.FromExtension | protocol.Response | protocol.Failure | None:
-        try:
-            text = assembler.feed(frame)
-            return None if text is None else protocol.parse_from_extension(text)
-        except ProtocolError as error:
-            where = f" at {error.path}" if error.path else ""
-            logger.warning("The extension sent a malformed message%s: %s", where, error)
-            fault = protocol.RpcError(code=-32600, message=str(error), data={"path": error.path})
-            self._send(connection, protocol.Failure(id=None, error=fault))
-            return None
-
-    def _greet(self, connection: _Connection, hello: protocol.Hello) -> bool:
-        params = hello.params
-        if params.protocol_version != protocol.PROTOCOL_VERSION:
+    async def _read(self, connection: Connection) -> None:
+        hello = None
+        with anyio.move_on_after(HELLO_WITHIN):
+            while not isinstance(hello := await connection.receive(), protocol.Hello):
+                connection.refuse("say hello first")
+        if not isinstance(hello, protocol.Hello):
+            await connection.close(protocol.CLOSE_PROTOCOL, f"no hello within {HELLO_WITHIN:g} s")
+        elif hello.params.protocol_version != protocol.PROTOCOL_VERSION:
             reason = (
-                f"protocol {params.protocol_version}, wanted {protocol.PROTOCOL_VERSION}: "
+                f"protocol {hello.params.protocol_version}, wanted {protocol.PROTOCOL_VERSION}: "
                 "update the extension and reload it"
             )
-            self._close(connection, protocol.CLOSE_BAD_VERSION, reason)
-            return False
+            await connection.close(protocol.CLOSE_BAD_VERSION, reason)
+        else:
+            self._greet(connection, hello)
+            while self._connection is connection:
+                self._take(connection, await connection.receive())
+                self._turn()
+
+    def _greet(self, connection: Connection, hello: protocol.Hello) -> None:
+        params = hello.params
         if self._connection is not None:
-            self._close(self._connection, protocol.CLOSE_REPLACED, "a newer connection came")
+            self._connection.start_close(protocol.CLOSE_REPLACED, "a newer connection came")
             self.dispatch.connection_lost()
         now = anyio.current_time()
-        connection.clock_offset = _wall_clock() - params.time  # until a pong tells better
+        connection.clock_offset = wall_clock() - params.time  # until a pong tells better
         self._connection = connection
         self.browser = params.browser
         self.extension_version = params.extension_version
         result = protocol.HelloResult(
-            server_version=self._version, time=_wall_clock(), message_limit=self.message_limit
+            server_version=self._version, time=wall_clock(), message_limit=self.message_limit
         )
-        self._send(connection, protocol.Response(id=hello.id, result=result.model_dump()))
-        self._ping(connection)
+        connection.send(protocol.Response(id=hello.id, result=result.model_dump()))
+        connection.ping()
         self._send_sync(connection)
         self.tabs.connection_changed(connected=True, now=now)
         self.tabs.update(params.documents, now, loading=params.loading)
         self.dispatch.connection_resumed(params.documents, params.tab_ids, now)
         self._turn()
         self._tabs_changed()
-        return True
 
-    def _take(
-        self,
-        connection: _Connection,
-        message: protocol.FromExtension | protocol.Response | protocol.Failure,
-    ) -> None:
+    def _take(self, connection: Connection, message: Event) -> None:
         now = anyio.current_time()
         match message:
             case protocol.ToolProgress() | protocol.ToolLost():
@@ -365,29 +281,12 @@ class Bridge:
                 self._take_tabs(params, now)
             case protocol.PluginLog(params=params):
                 self.on_log(params)
-            case protocol.Ping(params=params):
-                pong = protocol.PongParams(time=_wall_clock(), ping_time=params.time)
-                self._send(connection, protocol.Pong(params=pong))
-            case protocol.Pong(params=params):
-                connection.take_pong(params, received=_wall_clock())
-            case protocol.Response() | protocol.Failure():
-                self._take_answer(connection, message)
             case protocol.Hello():
-                fault = protocol.RpcError(code=-32600, message="hello was said already")
-                self._send(connection, protocol.Failure(id=message.id, error=fault))
-
-    def _take_answer(
-        self, connection: _Connection, message: protocol.Response | protocol.Failure
-    ) -> None:
-        take = None if message.id is None else connection.requests.pop(message.id, None)
-        if take is not None:
-            take(message)
-        elif isinstance(message, protocol.Failure):
-            logger.warning("The extension refused a message: %s", message.error.message)
+                connection.refuse("hello was said already", request=message.id)
 
     def _stamp(
         self,
-        connection: _Connection,
+        connection: Connection,
         call_id: str,
         stamps: Mapping[str, float],
         *,
@@ -399,54 +298,20 @@ class Bridge:
         for name, at in stamps.items():
             waiter.stamps[name] = at + connection.clock_offset
         if arrived:
-            waiter.stamps["server.received"] = _wall_clock()
+            waiter.stamps["server.received"] = wall_clock()
 
-    # --- writing ---
-
-    async def _write(self, connection: _Connection) -> None:
-        try:
-            while True:
-                while connection.outbox:
-                    await connection.socket.send_text(connection.outbox.popleft())
-                if connection.closing is not None:
-                    await connection.socket.close(*connection.closing)
-                    return
-                connection.filled = anyio.Event()
-                await connection.filled.wait()
-        except SocketClosedError:
-            return  # the reader sees it too, and ends the connection
-
-    async def _keep_alive(self, connection: _Connection) -> None:
-        while True:
-            await anyio.sleep(KEEPALIVE)
-            self._ping(connection)
-
-    def _ping(self, connection: _Connection) -> None:
-        self._send(connection, protocol.Ping(params=protocol.PingParams(time=_wall_clock())))
-
-    def _send(self, connection: _Connection, message: protocol.Message) -> None:
-        text = protocol.to_json(message)
-        document_id = getattr(getattr(message, "params", None), "document_id", "0" * 32)
-        self._stream += 1
-        connection.outbox.extend(split(text, document_id, self._stream))
-        connection.filled.set()
-
-    def _close(self, connection: _Connection, code: int, reason: str) -> None:
-        connection.closing = (code, reason)
-        connection.filled.set()
-
-    def _send_sync(self, connection: _Connection) -> None:
+    def _send_sync(self, connection: Connection) -> None:
         self._synced = False
-        self._next_id += 1
-        connection.requests[self._next_id] = self._take_sync_result
         params = protocol.SyncParams(plugins=self._plugins)
-        self._send(connection, protocol.PluginsSync(id=self._next_id, params=params))
+        connection.request(
+            lambda number: protocol.PluginsSync(id=number, params=params),
+            protocol.SyncResult,
+            self._take_sync_result,
+        )
 
-    def _take_sync_result(self, message: protocol.Response | protocol.Failure) -> None:
-        if isinstance(message, protocol.Failure):
-            logger.error("The extension could not load the plugins: %s", message.error.message)
-            return
-        result = protocol.SyncResult.model_validate(message.result)
+    def _take_sync_result(self, result: protocol.SyncResult | None) -> None:
+        if result is None:
+            return  # logged; the next hello tries again
         self.plugin_faults = result.faults
         for fault in result.faults:
             logger.warning("Plugin %s in tab %d: %s", fault.plugin, fault.tab_id, fault.message)
@@ -464,8 +329,8 @@ class Bridge:
             if isinstance(message, protocol.ToolDispatch) and message.params.trace:
                 waiter = self._waiters.get(message.params.call_id)
                 if waiter is not None:
-                    waiter.stamps["server.sent"] = _wall_clock()
-            self._send(connection, message)
+                    waiter.stamps["server.sent"] = wall_clock()
+            connection.send(message)
         for event in self.dispatch.take_events():
             waiter = self._waiters.get(event.call_id)
             if waiter is None:
@@ -482,7 +347,7 @@ class Bridge:
 
     def _take_tabs(self, state: protocol.TabsParams, now: float) -> None:
         self.tabs.update(state.documents, now, loading=state.loading)
-        self.dispatch.documents_changed(state.documents)
+        self.dispatch.documents_changed(state.documents, state.tab_ids)
         self._tabs_changed()
 
     async def _query_tabs(self) -> None:
@@ -492,16 +357,16 @@ class Bridge:
             return
         answered = anyio.Event()
 
-        def take(answer: protocol.Response | protocol.Failure) -> None:
-            if isinstance(answer, protocol.Response):
-                state = protocol.TabsParams.model_validate(answer.result)
+        def take(state: protocol.TabsParams | None) -> None:
+            if state is not None and self._connection is connection:
                 self._take_tabs(state, anyio.current_time())
             answered.set()
 
-        self._next_id += 1
-        connection.requests[self._next_id] = take
-        query = protocol.TabsQuery(id=self._next_id, params=protocol.QueryParams())
-        self._send(connection, query)
+        connection.request(
+            lambda number: protocol.TabsQuery(id=number, params=protocol.QueryParams()),
+            protocol.TabsParams,
+            take,
+        )
         with anyio.move_on_after(QUERY_WITHIN):
             await answered.wait()
 
@@ -526,10 +391,6 @@ class Bridge:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
         self.on_tabs()
-
-
-def _wall_clock() -> float:
-    return time.time() * 1000
 
 
 def _log_plugin(params: protocol.LogParams) -> None:

@@ -22,7 +22,10 @@ for (const [pattern, url] of other) {
 }
 
 test("a URL that an excluding pattern matches is not served", () => {
-  const plugin = { matches: ["https://a.example/*"], excludeMatches: ["https://a.example/admin/*"] };
+  const plugin = {
+    matches: ["https://a.example/*"],
+    excludeMatches: ["https://a.example/admin/*"],
+  };
   assert.equal(serves(plugin, "https://a.example/admin/x"), false);
   assert.equal(serves(plugin, "https://a.example/x"), true);
 });

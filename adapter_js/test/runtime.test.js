@@ -14,7 +14,10 @@ function startRuntime() {
   page.document.addEventListener("opentabs:ready", () => {
     relay.speakOn(down);
     relay.listen(up);
-    const offer = new CustomEvent("opentabs:offer", { detail: down + up + nonce, cancelable: true });
+    const offer = new CustomEvent("opentabs:offer", {
+      detail: down + up + nonce,
+      cancelable: true,
+    });
     page.document.dispatchEvent(offer);
   });
   page.run(RUNTIME);
@@ -41,7 +44,14 @@ async function startPlugin(tools) {
    */
   function start(tool, input = {}) {
     const callId = (calls++).toString(16).padStart(NAME, "0");
-    const params = { documentId: "d".repeat(NAME), callId, plugin: "demo", tool, input, trace: false };
+    const params = {
+      documentId: "d".repeat(NAME),
+      callId,
+      plugin: "demo",
+      tool,
+      input,
+      trace: false,
+    };
     relay.say(`d${JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params })}`);
     return callId;
   }
@@ -235,9 +245,7 @@ test("a report arrives with its three values", async () => {
     reportProgress({ progress: 3, total: 12, message: "Exported page 3 of 12" });
   } }`);
   const { callId } = await call("work");
-  assert.deepEqual(reports(callId), [
-    { progress: 3, total: 12, message: "Exported page 3 of 12" },
-  ]);
+  assert.deepEqual(reports(callId), [{ progress: 3, total: 12, message: "Exported page 3 of 12" }]);
 });
 
 test("the first report goes at once, before the tool goes on", async () => {
@@ -259,7 +267,10 @@ test("10,000 reports of a loop arrive in order, in few messages, before the resu
   } }`);
   const { callId } = await call("work");
   const values = reports(callId).map((report) => report.progress);
-  assert.deepEqual(values, Array.from({ length: 10_000 }, (_, index) => index));
+  assert.deepEqual(
+    values,
+    Array.from({ length: 10_000 }, (_, index) => index),
+  );
   assert.equal(relay.ofKind("p").length, 2);
   assert.equal(relay.heard.at(-1)?.[0], "r");
 });

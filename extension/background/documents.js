@@ -101,6 +101,11 @@ function supersede(tabId) {
   }
 }
 
+/** Until then some document is gone and its calls have not been told so, nor why. */
+export function settled() {
+  return Promise.all(losing);
+}
+
 /**
  * @param {Doc} doc
  * @param {FromRelay} message
@@ -210,13 +215,20 @@ export function post(doc, message) {
   }
 }
 
+/** @type {Set<Promise<void>>} */
+const losing = new Set();
+
 /** @param {Doc} doc */
 async function lose(doc) {
   if (doc.calls.size > 0) {
-    const reason = await whyGone(doc);
-    for (const callId of doc.calls) {
-      tellLost(callId, reason);
-    }
+    const told = whyGone(doc).then((reason) => {
+      for (const callId of doc.calls) {
+        tellLost(callId, reason);
+      }
+    });
+    losing.add(told);
+    await told;
+    losing.delete(told);
   }
   tabs.changed();
 }

@@ -35,7 +35,7 @@ export async function changed() {
 
 /** @returns {Promise<{tabIds: number[], documents: DocumentState[], loading: LoadingTab[]}>} */
 export async function snapshot() {
-  await plugins.ready();
+  await Promise.all([plugins.ready(), documents.settled()]);
   const [open, focused] = await Promise.all([
     chrome.tabs.query({}),
     // With no window at all it rejects.

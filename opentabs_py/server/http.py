@@ -17,7 +17,8 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from opentabs_py.bridge import SUBPROTOCOL, Bridge, SocketClosedError
+from opentabs_py.bridge import SUBPROTOCOL, Bridge
+from opentabs_py.connection import SocketClosedError
 from opentabs_py.errors import ConfigError
 
 logger = logging.getLogger(__name__)

@@ -397,7 +397,7 @@ def test_cancelling_a_call_that_is_not_there_does_nothing() -> None:
         ("tab_closed", "TAB_CLOSED"),
         ("navigated", "PAGE_NAVIGATED"),
         ("crashed", "PAGE_CRASHED"),
-        ("not_delivered", "PAGE_NAVIGATED"),
+        ("not_delivered", "NOT_DELIVERED"),
     ],
 )
 def test_a_lost_call_ends_at_once_and_says_how(reason: str, code: str) -> None:

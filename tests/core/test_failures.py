@@ -35,7 +35,7 @@ def timed_out(which: str = "idle", *, reports: int = 0, connected: bool = True) 
          "left or reloaded", "check before you call again"),
         (lambda: failures.lost("crashed"), ChainError, "PAGE_CRASHED",
          "page crashed", "check before you call again"),
-        (lambda: failures.lost("not_delivered"), ChainError, "PAGE_NAVIGATED",
+        (lambda: failures.lost("not_delivered"), ChainError, "NOT_DELIVERED",
          "did not run", "Call again"),
         (lambda: timed_out("idle"), CallTimeoutError, "TIMEOUT_IDLE",
          "no sign of life for 30 s", "call reportProgress() more often"),

@@ -1,0 +1,618 @@
+// The relay in its isolated world, with a hand-written page and worker at its other ends.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import vm from "node:vm";
+import { CALL, channelEnd, fakeWorker, makePage, NAME, source } from "./fakes.js";
+
+const RELAY = source("extension/content/relay.js");
+const MEBI = 1024 * 1024;
+
+/**
+ * @param {{runtime?: boolean, late?: boolean, document?: Record<string, unknown>}} [options]
+ */
+function startRelay({ runtime = true, late = false, document: more = {} } = {}) {
+  const { document: target, timers, clock } = makePage();
+  const worker = fakeWorker();
+  const page = channelEnd(target);
+  const { addEventListener, removeEventListener, dispatchEvent } = EventTarget.prototype;
+  let nonce = "";
+  let documentId = "";
+  if (runtime) {
+    /** @param {Event} event */
+    const accept = (event) => {
+      event.preventDefault();
+      const { detail } = /** @type {CustomEvent<string>} */ (event);
+      page.listen(detail.slice(0, NAME));
+      page.speakOn(detail.slice(NAME, 2 * NAME));
+      nonce = detail.slice(2 * NAME);
+    };
+    addEventListener.call(target, "opentabs:offer", accept, { once: true });
+  }
+  /** @type {Map<string, (event: any) => void>} */
+  const onWindow = new Map();
+  const window = {
+    /** @type {(type: string, listener: (event: any) => void) => void} */
+    addEventListener: (type, listener) => onWindow.set(type, listener),
+  };
+  const context = vm.createContext({
+    // The same document as the page's, by this world's own methods.
+    document: Object.assign(
+      {
+        readyState: "complete",
+        addEventListener: addEventListener.bind(target),
+        removeEventListener: removeEventListener.bind(target),
+        dispatchEvent: dispatchEvent.bind(target),
+      },
+      more,
+    ),
+    window,
+    chrome: worker.chrome,
+    CustomEvent,
+    crypto,
+    performance,
+    Date: { now: () => clock.now },
+    setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) =>
+      timers.push({ run, ms }),
+    ...(late ? { openTabsLate: true } : {}),
+  });
+  const load = () => vm.runInContext(RELAY, context);
+  load();
+
+  /** What the worker was told: frames of the wire as JSON, joined, and other messages. */
+  function take() {
+    /** @type {any[]} */
+    const messages = [];
+    let parts = "";
+    for (const said of worker.take()) {
+      if (said.type === "attach") documentId = said.documentId;
+      if (typeof said !== "string") messages.push(said);
+      else if (!said.startsWith("~")) messages.push(JSON.parse(said));
+      else {
+        parts += said.slice(42);
+        if (said[41] === ".") messages.push(JSON.parse(parts));
+      }
+    }
+    return messages;
+  }
+  const attached = worker.ports.length > 0 ? take() : [];
+
+  /**
+   * @param {string} method
+   * @param {object} params
+   */
+  function server(method, params) {
+    worker.say(JSON.stringify({ jsonrpc: "2.0", method, params: { callId: CALL, ...params } }));
+  }
+  return {
+    page,
+    worker,
+    target,
+    timers,
+    clock,
+    attached,
+    load,
+    take,
+    server,
+    documentId: () => documentId,
+    nonce: () => nonce,
+    dispatch: (more = {}) =>
+      server("tool.dispatch", { plugin: "demo", tool: "t", input: {}, ...more }),
+    ack: (/** @type {number} */ seq, settled = false) => server("tool.ack", { seq, settled }),
+    /** @param {unknown[]} reports */
+    report: (...reports) =>
+      page.say(`p${CALL}${reports.map((report) => JSON.stringify(report)).join(",")}`),
+    result: (/** @type {unknown} */ value) => page.say(`r${CALL}${JSON.stringify(value)}`),
+    resend: (limit = Number.MAX_SAFE_INTEGER) => worker.say({ type: "resend", limit }),
+    adopt: (plugin = "demo") => worker.say({ type: "adopt", plugin, file: "adapters/x.js" }),
+    /** @param {object} data @param {unknown} [from] */
+    post: (data, from = window) =>
+      onWindow.get("message")?.({ source: from, data: structuredClone(data) }),
+    fire: (/** @type {string} */ type, event = {}) => onWindow.get(type)?.(event),
+  };
+}
+
+/** A relay whose document has one call, and a worker that has seen it start. */
+function startCall(more = {}) {
+  const relay = startRelay();
+  relay.resend();
+  relay.dispatch(more);
+  relay.take();
+  return relay;
+}
+
+/** @param {any[]} messages */
+function seqs(messages) {
+  return messages.map(({ method, params }) =>
+    method === "tool.progress" ? params.reports.map((/** @type {any} */ r) => r.seq) : method,
+  );
+}
+
+// --- connecting -----------------------------------------------------------------------------
+
+test("a document says who it is, and that its channel is protected", () => {
+  const [attach] = startRelay().attached;
+  assert.equal(attach.type, "attach");
+  assert.match(attach.documentId, /^[0-9a-f]{32}$/);
+  assert.deepEqual([attach.calls, attach.plugins, attach.isProtected], [[], [], true]);
+});
+
+test("a relay that came late says that its channel is not protected", () => {
+  assert.equal(startRelay({ late: true }).attached[0].isProtected, false);
+});
+
+test("a second relay leaves the first at work", () => {
+  const relay = startRelay();
+  relay.load();
+  assert.equal(relay.worker.ports.length, 1);
+});
+
+test("a prerendered document connects when it is shown", () => {
+  const { worker, target } = startRelay({ document: { prerendering: true } });
+  assert.equal(worker.ports.length, 0);
+  target.dispatchEvent(new Event("prerenderingchange"));
+  assert.equal(worker.ports.length, 1);
+});
+
+test("a page that never completes counts as complete a while after it was parsed", () => {
+  const relay = startRelay({ document: { readyState: "interactive" } });
+  assert.equal(relay.attached[0].complete, false);
+  relay.timers[0]?.run();
+  assert.deepEqual(relay.take(), [{ type: "complete" }]);
+});
+
+test("a document whose worker died connects again and names its calls", () => {
+  const relay = startCall();
+  const before = relay.documentId();
+  relay.worker.die();
+  const [attach] = relay.take();
+  assert.deepEqual([attach.documentId, attach.calls], [before, [CALL]]);
+});
+
+test("a relay whose extension is gone does not connect again", () => {
+  const relay = startRelay();
+  relay.worker.chrome.runtime.id = /** @type {any} */ (undefined);
+  relay.worker.die();
+  assert.equal(relay.worker.ports.length, 1);
+});
+
+test("a document back from the cache is a new one, and its tools are told to stop", () => {
+  const relay = startCall();
+  const before = relay.documentId();
+  relay.fire("pageshow", { persisted: true });
+  const [attach] = relay.take();
+  assert.notEqual(attach.documentId, before);
+  assert.deepEqual(attach.calls, []);
+  assert.equal(relay.page.ofKind("c").length, 1);
+});
+
+test("the old Port of a document back from the cache, closing late, changes nothing", () => {
+  const relay = startRelay();
+  const [old] = relay.worker.ports;
+  relay.fire("pageshow", { persisted: true });
+  for (const listener of old?.onGone ?? []) listener();
+  assert.equal(relay.worker.ports.length, 2);
+});
+
+// --- calls ----------------------------------------------------------------------------------
+
+test("a dispatch reaches the page as it was sent", () => {
+  const relay = startCall({ input: { n: 1 } });
+  const [text] = relay.page.ofKind("d");
+  assert.deepEqual(JSON.parse(String(text)).params.input, { n: 1 });
+});
+
+test("a call that came before is not started again", () => {
+  const relay = startCall();
+  relay.dispatch();
+  assert.equal(relay.page.ofKind("d").length, 1);
+});
+
+test("a result is sent with the document, the call and the next number", () => {
+  const relay = startCall();
+  relay.report({ progress: 1 });
+  relay.take();
+  relay.result({ rows: 3 });
+  const [{ method, params }] = relay.take();
+  const { documentId, callId, seq, value } = params;
+  assert.equal(method, "tool.result");
+  assert.deepEqual([documentId, callId, seq, value], [relay.documentId(), CALL, 1, { rows: 3 }]);
+});
+
+test("a second result of a call is dropped", () => {
+  const relay = startCall();
+  relay.result("first");
+  relay.result("second");
+  assert.deepEqual(
+    relay.take().map(({ params }) => params.value),
+    ["first"],
+  );
+});
+
+test("an error is sent with its fields", () => {
+  const relay = startCall();
+  relay.page.say(`e${CALL}{"code":"NOPE","message":"No.","retryable":true}`);
+  const [{ method, params }] = relay.take();
+  assert.equal(method, "tool.error");
+  assert.deepEqual(params.error, { code: "NOPE", message: "No.", retryable: true });
+});
+
+test("a cancelled call is told to the page and forgotten", () => {
+  const relay = startCall();
+  relay.server("tool.cancel", { reason: "idle" });
+  assert.deepEqual(relay.page.ofKind("c"), [`${CALL}idle`]);
+  relay.report({ progress: 1 });
+  relay.result("too late");
+  relay.resend();
+  assert.deepEqual(relay.take(), []);
+});
+
+test("a settled call is forgotten", () => {
+  const relay = startCall();
+  relay.result("done");
+  relay.ack(0, true);
+  relay.take();
+  relay.resend();
+  assert.deepEqual(relay.take(), []);
+});
+
+test("where no script can run, a call fails at once and says so", () => {
+  const relay = startRelay({ runtime: false });
+  relay.dispatch();
+  const [{ method, params }] = relay.take();
+  assert.deepEqual([method, params.error.code], ["tool.error", "PAGE_UNREACHABLE"]);
+});
+
+test("a dispatch in parts is joined, and the worker is told of its call", () => {
+  const relay = startRelay();
+  const params = { callId: CALL, plugin: "demo", tool: "t", input: { text: "x".repeat(MEBI) } };
+  const text = JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params });
+  const head = `~${relay.documentId()}00000001`;
+  relay.worker.say(`${head}+${text.slice(0, 700_000)}`);
+  assert.equal(relay.page.ofKind("d").length, 0);
+  relay.worker.say(`${head}.${text.slice(700_000)}`);
+  assert.deepEqual(relay.page.ofKind("d"), [text]);
+  assert.deepEqual(relay.take(), [{ type: "calls", calls: [CALL] }]);
+});
+
+test("a traced call's result carries when it passed the relay and the runtime", () => {
+  const relay = startCall({ trace: true });
+  relay.page.say(`t${CALL}{"runtime.down":1,"runtime.up":2}`);
+  relay.result(1);
+  const [{ type, callId, frame }] = relay.take();
+  const { stamps } = JSON.parse(frame).params;
+  assert.deepEqual([type, callId], ["traced", CALL]);
+  assert.deepEqual(Object.keys(stamps), ["relay.down", "runtime.down", "runtime.up", "relay.up"]);
+});
+
+// --- progress -------------------------------------------------------------------------------
+
+test("the first report goes at once; those made before its receipt go together after it", () => {
+  const relay = startCall();
+  relay.report({ progress: 1 });
+  assert.deepEqual(seqs(relay.take()), [[0]]);
+  relay.report({ progress: 2 });
+  relay.report({ progress: 3 }, { progress: 4 });
+  assert.deepEqual(seqs(relay.take()), []);
+  relay.ack(0);
+  assert.deepEqual(seqs(relay.take()), [[1, 2, 3]]);
+  relay.ack(3);
+  assert.deepEqual(seqs(relay.take()), []);
+  relay.report({ progress: 5 });
+  assert.deepEqual(seqs(relay.take()), [[4]]);
+});
+
+test("all reports go before the result, receipt or not", () => {
+  const relay = startCall();
+  for (let i = 0; i < 3; i++) relay.report({ progress: i });
+  relay.result("done");
+  assert.deepEqual(seqs(relay.take()), [[0], [1, 2], "tool.result"]);
+});
+
+test("after a worker's death what was not acknowledged is sent again, as it was", () => {
+  const relay = startCall();
+  for (let i = 0; i < 4; i++) relay.report({ progress: i });
+  relay.ack(0);
+  relay.result("done");
+  relay.take();
+  relay.worker.die();
+  relay.take();
+  relay.resend();
+  const messages = relay.take();
+  assert.deepEqual(seqs(messages), [[1, 2, 3], "tool.result"]);
+  assert.deepEqual([messages[1].params.seq, messages[1].params.value], [4, "done"]);
+});
+
+test("after a worker's death a running call goes on with one batch at a time", () => {
+  const relay = startCall();
+  relay.report({ progress: 0 });
+  relay.report({ progress: 1 });
+  relay.worker.die();
+  relay.report({ progress: 2 });
+  relay.take();
+  relay.resend();
+  assert.deepEqual(seqs(relay.take()), [[0, 1, 2]]);
+  relay.report({ progress: 3 });
+  assert.deepEqual(seqs(relay.take()), []);
+  relay.ack(2);
+  assert.deepEqual(seqs(relay.take()), [[3]]);
+});
+
+test("what is said while a Port is closing is not lost", () => {
+  const relay = startCall();
+  const [port] = relay.worker.ports;
+  if (port !== undefined) port.open = false;
+  relay.report({ progress: 1 });
+  relay.result("done");
+  relay.worker.die();
+  relay.take();
+  relay.resend();
+  assert.deepEqual(seqs(relay.take()), [[0], "tool.result"]);
+});
+
+test("past 8 MiB the oldest unsent reports are given up, and counted", () => {
+  const relay = startCall();
+  const message = "x".repeat(4000);
+  const total = 3000; // 12 MB
+  for (let i = 0; i < total; i += 100) {
+    relay.report(...Array.from({ length: 100 }, (_, j) => ({ progress: i + j, message })));
+  }
+  relay.result("done");
+  const batches = relay.take().filter(({ method }) => method === "tool.progress");
+  const reports = batches.flatMap(({ params }) => params.reports);
+  const dropped = batches.reduce((sum, { params }) => sum + (params.dropped ?? 0), 0);
+  assert.equal(reports.length + dropped, total);
+  const kept = reports.length * 4040;
+  assert.ok(kept > 7.5 * MEBI && kept < 8.5 * MEBI, `kept ${kept}`);
+  const numbers = reports.map(({ seq }) => seq);
+  assert.deepEqual(
+    numbers,
+    numbers.toSorted((a, b) => a - b),
+  );
+  assert.equal(numbers[0], 0); // the batch in flight was not touched
+  assert.equal(numbers.at(-1), total - 1);
+  assert.ok(reports.every(({ seq, progress }) => seq === progress));
+});
+
+test("a batch holds no more than a quarter of a MiB or so", () => {
+  const relay = startCall();
+  relay.report({ progress: 0 });
+  const message = "x".repeat(4000);
+  relay.report(...Array.from({ length: 200 }, (_, i) => ({ progress: i, message })));
+  relay.take();
+  relay.ack(0);
+  const [{ params }] = relay.take();
+  assert.equal(params.reports.length, 65);
+});
+
+test("of a report only what is of the right type goes on, and it still counts", () => {
+  const relay = startCall();
+  relay.report({ progress: "1", total: null, message: 5, extra: true }, 7, null, []);
+  const [{ params }] = relay.take();
+  assert.deepEqual(params.reports, [{ seq: 0 }, { seq: 1 }, { seq: 2 }, { seq: 3 }]);
+});
+
+test("what is no JSON at all changes nothing", () => {
+  const relay = startCall();
+  relay.page.say(`p${CALL}{{{`);
+  relay.result("done");
+  assert.deepEqual(seqs(relay.take()), ["tool.result"]);
+});
+
+// --- text and size --------------------------------------------------------------------------
+
+for (const [what, value, expected] of /** @type {[string, string, string][]} */ ([
+  ["half a surrogate pair becomes a replacement character", "a\ud800b\udfff", "a\ufffdb\ufffd"],
+  ["a whole pair stays", "\u{1f600}", "\u{1f600}"],
+  ["a backslash before the letters ud800 stays", "\\ud800", "\\ud800"],
+  ["half a pair behind a backslash becomes a replacement", "\\\ud800", "\\\ufffd"],
+  ["two backslashes before the letters stay", "\\\\udc00 \\udder", "\\\\udc00 \\udder"],
+  ["halves in the wrong order are two replacements", "\udc00\ud800", "\ufffd\ufffd"],
+])) {
+  test(`in a result, ${what}`, () => {
+    const relay = startCall();
+    relay.result({ value, [value]: 1 });
+    const [frame] = relay.worker.take();
+    assert.deepEqual(JSON.parse(frame).params.value, { value: expected, [expected]: 1 });
+  });
+
+  test(`in a report, ${what}`, () => {
+    const relay = startCall();
+    relay.report({ message: value });
+    assert.equal(relay.take()[0].params.reports[0].message, expected);
+  });
+}
+
+test("a report cut between the halves of a pair has no half left", () => {
+  const relay = startCall();
+  relay.report({ message: `${"x".repeat(4095)}\u{1f600}` });
+  const [{ params }] = relay.take();
+  assert.ok(params.reports[0].message.isWellFormed());
+});
+
+test("a long row of backslashes is looked through in an instant", () => {
+  const relay = startCall();
+  const value = `${"\\".repeat(300_000)}\ud800`;
+  relay.result(value);
+  assert.equal(relay.take()[0].params.value, `${"\\".repeat(300_000)}\ufffd`);
+});
+
+test("a long result goes in parts that never split a pair, and joins to what it was", () => {
+  const relay = startCall();
+  const value = `x${"\u{1f600}".repeat(MEBI)}`; // every even boundary lies within a pair
+  relay.result(value);
+  const frames = relay.worker.take();
+  assert.ok(frames.length > 8);
+  for (const [index, frame] of frames.entries()) {
+    const mark = index === frames.length - 1 ? "." : "+";
+    assert.equal(frame.slice(0, 42), `~${relay.documentId()}00000000${mark}`);
+    assert.ok(frame.isWellFormed(), "a pair was split");
+    assert.ok(frame.length <= 42 + 256 * 1024);
+  }
+  const text = frames.map((/** @type {string} */ frame) => frame.slice(42)).join("");
+  assert.equal(JSON.parse(text).params.value, value);
+});
+
+test("two long results have two stream numbers", () => {
+  const relay = startCall();
+  relay.result("x".repeat(MEBI));
+  relay.worker.take();
+  relay.worker.die();
+  relay.worker.take();
+  relay.resend();
+  const [frame] = relay.worker.take();
+  assert.equal(frame.slice(33, 41), "00000001");
+});
+
+test("a result over the limit is an error that says how long it is", () => {
+  const relay = startCall();
+  relay.resend(1000);
+  relay.result("x".repeat(1000));
+  const [{ method, params }] = relay.take();
+  assert.deepEqual([method, params.error.code], ["tool.error", "RESULT_TOO_LARGE"]);
+  assert.match(params.error.message, /takes 1002 characters as JSON; 1000 is the limit/);
+});
+
+test("an error over the limit still ends its call within it", () => {
+  const relay = startCall();
+  relay.resend(1000);
+  relay.page.say(`e${CALL}${JSON.stringify({ code: "X", message: "x".repeat(5000) })}`);
+  const [frame] = relay.worker.take();
+  assert.equal(JSON.parse(frame).method, "tool.error");
+  assert.ok(frame.length < 2000, `a frame of ${frame.length} characters`);
+});
+
+// --- readiness and logs ---------------------------------------------------------------------
+
+test("an adopted plugin's readiness is told to the worker", () => {
+  const relay = startRelay();
+  relay.adopt();
+  assert.deepEqual(relay.page.ofKind("a"), ["demo"]);
+  relay.page.say('s{"plugin":"demo","readiness":"unavailable","reason":"signed out"}');
+  assert.deepEqual(relay.take(), [
+    {
+      type: "readiness",
+      plugin: "demo",
+      state: { readiness: "unavailable", reason: "signed out" },
+    },
+  ]);
+});
+
+test("readiness of a plugin that is not there is dropped", () => {
+  const relay = startRelay();
+  relay.page.say('s{"plugin":"ghost","readiness":"ready"}');
+  assert.deepEqual(relay.take(), []);
+});
+
+test("a reason with half a surrogate pair, or cut within a pair, is whole text", () => {
+  for (const reason of ["\ud800", `${"x".repeat(999)}\u{1f600}`]) {
+    const relay = startRelay();
+    relay.adopt();
+    relay.page.say(`s${JSON.stringify({ plugin: "demo", readiness: "unavailable", reason })}`);
+    const [{ state }] = relay.take();
+    assert.ok(state.reason.isWellFormed());
+  }
+});
+
+test("a signed change of readiness has the runtime ask", () => {
+  const relay = startRelay();
+  relay.post({ type: "opentabs:readiness-changed", plugin: "demo", nonce: relay.nonce() });
+  assert.deepEqual(relay.page.ofKind("r"), ["demo"]);
+});
+
+/** A relay with a plugin, and what posts its logs. */
+function startLogs() {
+  const relay = startRelay();
+  relay.adopt();
+  relay.take();
+  /** @param {object[]} entries */
+  const log = (...entries) =>
+    relay.post({ type: "opentabs:plugin-logs", plugin: "demo", entries, nonce: relay.nonce() });
+  return { ...relay, log };
+}
+
+test("a plugin's logs go on with level, text and time", () => {
+  const relay = startLogs();
+  relay.log(
+    { level: "warn", message: "slow", data: [{ ms: 5 }], ts: 12.5 },
+    { level: "odd", message: 7 },
+  );
+  const [{ method, params }] = relay.take();
+  assert.equal(method, "plugin.log");
+  assert.deepEqual(params.entries, [
+    { level: "warning", message: 'slow [{"ms":5}]', time: 12.5 },
+    { level: "info", message: "7", time: relay.clock.now },
+  ]);
+});
+
+test("logs without the nonce, from another window, or of no plugin here are dropped", () => {
+  const relay = startLogs();
+  const sound = { type: "opentabs:plugin-logs", plugin: "demo", entries: [{ message: "m" }] };
+  relay.post({ ...sound, nonce: "f".repeat(NAME) });
+  relay.post(sound);
+  relay.post({ ...sound, nonce: relay.nonce() }, {});
+  relay.post({ ...sound, nonce: relay.nonce(), plugin: "ghost" });
+  relay.post({ ...sound, nonce: relay.nonce(), entries: "many" });
+  assert.deepEqual(relay.take(), []);
+});
+
+test("logs over the rate are dropped and counted", () => {
+  const relay = startLogs();
+  relay.log(...Array.from({ length: 250 }, (_, i) => ({ message: `${i}` })));
+  relay.log({ message: "one more" });
+  relay.clock.now += 1000; // 50 more may go
+  relay.log(...Array.from({ length: 60 }, (_, i) => ({ message: `${i}` })));
+  const counts = relay.take().map(({ params }) => [params.entries.length, params.dropped]);
+  assert.deepEqual(counts, [
+    [200, 50],
+    [50, 11],
+  ]);
+});
+
+for (const [what, entry] of /** @type {[string, object][]} */ ([
+  ["a time that is infinite", { message: "m", ts: Infinity }],
+  ["half a surrogate pair", { message: "\ud800", data: ["\udfff"] }],
+  ["a text cut within a pair", { message: `${"x".repeat(7999)}\u{1f600}` }],
+  ["data that JSON cannot say", { message: "m", data: [10n] }],
+  ["a message that is no text", { message: { toString: 1, valueOf: 1 } }],
+  ["nothing", {}],
+])) {
+  test(`a log with ${what} is a sound message, and the next one arrives`, () => {
+    const relay = startLogs();
+    relay.log(entry);
+    relay.log({ message: "next" });
+    const entries = relay.take().flatMap(({ params }) => params.entries);
+    assert.equal(entries.at(-1).message, "next");
+    for (const { message, time } of entries) {
+      assert.ok(message.isWellFormed());
+      assert.ok(Number.isFinite(time));
+    }
+  });
+}
+
+// --- the channel ----------------------------------------------------------------------------
+
+test("a message on a name that was used, or guessed, changes nothing", () => {
+  const relay = startCall();
+  const used = relay.page.say(`p${CALL}{"progress":1}`);
+  const detail = `${"0".repeat(NAME)}r${CALL}"FORGED"`;
+  for (const name of [used, "0".repeat(NAME), "opentabs:offer"]) {
+    relay.target.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
+  }
+  relay.result("real");
+  assert.deepEqual(seqs(relay.take()), [[0], "tool.result"]);
+});
+
+test("a page that says it is ready, once the channel is taken, is offered nothing", () => {
+  const relay = startCall();
+  let offers = 0;
+  relay.target.addEventListener("opentabs:offer", () => offers++);
+  relay.target.dispatchEvent(new CustomEvent("opentabs:ready"));
+  assert.equal(offers, 0);
+});
+
+test("every name is used once", () => {
+  const relay = startCall();
+  for (let i = 0; i < 5; i++) relay.report({ progress: i });
+  assert.equal(relay.page.names.size, 2 + relay.page.heard.length + 5);
+});

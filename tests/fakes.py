@@ -1,0 +1,215 @@
+"""A hand-written extension: what one end of its socket says, the other hears."""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from math import inf
+from typing import Any
+
+import anyio
+
+from opentabs_py.bridge import Bridge, TabCall
+from opentabs_py.connection import SocketClosedError
+from opentabs_py.core.plugins import PluginManifest, parse_plugin
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import PROTOCOL_VERSION
+
+Json = dict[str, Any]
+PAGE, OTHER_PAGE = "d" * 32, "e" * 32
+TAB = 7
+
+
+class FakeSocket:
+    """One connection. The bridge has the `Socket`; the test has `say`, `hear` and `hang_up`."""
+
+    def __init__(self) -> None:
+        self._to_bridge, self._for_bridge = anyio.create_memory_object_stream[str](inf)
+        self._to_test, self._for_test = anyio.create_memory_object_stream[str](inf)
+        self.closed: tuple[int, str] | None = None
+        self.heard: list[Json] = []
+
+    # --- the bridge's end ---
+
+    async def receive_text(self) -> str:
+        try:
+            return await self._for_bridge.receive()
+        except anyio.EndOfStream:
+            raise SocketClosedError from None
+
+    async def send_text(self, data: str) -> None:
+        try:
+            await self._to_test.send(data)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise SocketClosedError from None
+
+    async def close(self, code: int, reason: str) -> None:
+        await anyio.lowlevel.checkpoint()
+        self.closed = (code, reason)
+        self._to_test.close()
+        self._to_bridge.close()
+
+    # --- the extension's end ---
+
+    def say(self, message: Json | str) -> None:
+        if isinstance(message, dict):
+            message = json.dumps({"jsonrpc": "2.0", **message})
+        self._to_bridge.send_nowait(message)
+
+    async def hear(self, what: str) -> Json:
+        """Wait for a message by its method, or for `result` or `error`; others are passed over."""
+        with anyio.fail_after(5):
+            while True:
+                message: Json = json.loads(await self._for_test.receive())
+                self.heard.append(message)
+                if message.get("method") == what or ("method" not in message and what in message):
+                    return message
+
+    async def hear_the_end(self) -> None:
+        """Wait until the bridge has closed the connection."""
+        with anyio.fail_after(5):
+            async for text in self._for_test:
+                self.heard.append(json.loads(text))
+
+    def hang_up(self) -> None:
+        self._to_bridge.close()
+        self._for_test.close()
+
+    def dispose(self) -> None:
+        for stream in (self._to_bridge, self._for_bridge, self._to_test, self._for_test):
+            stream.close()
+
+
+Connect = Callable[[], FakeSocket]
+
+
+@asynccontextmanager
+async def running(bridge: Bridge) -> AsyncGenerator[Connect]:
+    """Run a bridge; gives what opens a connection to it."""
+    sockets: list[FakeSocket] = []
+    try:
+        async with anyio.create_task_group() as tasks:
+
+            def connect() -> FakeSocket:
+                sockets.append(FakeSocket())
+                tasks.start_soon(bridge.serve, sockets[-1])
+                return sockets[-1]
+
+            await tasks.start(bridge.run)
+            yield connect
+            tasks.cancel_scope.cancel()
+    finally:
+        for socket in sockets:
+            socket.dispose()
+
+
+def a_bridge() -> Bridge:
+    return Bridge(secret="s" * 64, origin="chrome-extension://x", version="1.2.3")
+
+
+async def greeted(connect: Connect, *documents: Json, tabs: list[int] | None = None) -> FakeSocket:
+    """Connect and say hello; gives the connection once the bridge has answered."""
+    socket = connect()
+    socket.say(hello(*documents, tabs=tabs))
+    await socket.hear("result")
+    return socket
+
+
+# --- what an extension says -----------------------------------------------------------
+
+
+def state(*documents: Json, tabs: list[int] | None = None) -> Json:
+    return {"tabIds": [TAB] if tabs is None else tabs, "documents": list(documents)}
+
+
+def hello(*documents: Json, tabs: list[int] | None = None, version: int = PROTOCOL_VERSION) -> Json:
+    about = {"protocolVersion": version, "extensionVersion": "9", "bootId": "b", "browser": "C"}
+    params = {**about, "time": 0, **state(*documents, tabs=tabs)}
+    return {"method": "hello", "id": 1, "params": params}
+
+
+def tabs_changed(*documents: Json, tabs: list[int] | None = None) -> Json:
+    return {"method": "tabs.changed", "params": state(*documents, tabs=tabs)}
+
+
+def a_document(*calls: str, readiness: str = "ready", plugin: str = "chat", **more: Any) -> Json:
+    return {
+        "documentId": PAGE,
+        "tabId": TAB,
+        "url": "https://chat.example/",
+        "title": "",
+        "active": True,
+        "focused": True,
+        "protected": True,
+        "calls": list(calls),
+        "plugins": {plugin: {"readiness": readiness}},
+        **more,
+    }
+
+
+def about_call(method: str, call_id: str, **params: Any) -> Json:
+    """Give a `tool.*` message of the page."""
+    return {"method": method, "params": {"documentId": PAGE, "callId": call_id, **params}}
+
+
+# --- plugins, and a bridge without a browser ------------------------------------------
+
+
+def a_tool(name: str, **more: Any) -> Json:
+    return {
+        "name": name,
+        "displayName": name.title(),
+        "description": f"Does {name}.",
+        "icon": "send",
+        "input_schema": {"type": "object"},
+        "output_schema": {"type": "object"},
+        **more,
+    }
+
+
+def package_json(name: str = "chat") -> str:
+    about = {
+        "displayName": name.title(),
+        "description": "Reads and writes.",
+        "urlPatterns": [f"https://{name}.example/*"],
+    }
+    package = {"name": f"opentabs-plugin-{name}", "version": "1.2.0", "opentabs": about}
+    return json.dumps(package)
+
+
+def tools_json(*tools: Json) -> str:
+    return json.dumps({"sdkVersion": "0.9.0", "tools": tools})
+
+
+def a_manifest(*tools: Json, name: str = "chat") -> PluginManifest:
+    return parse_plugin(package_json(name), tools_json(*tools))
+
+
+class FakeBridge(Bridge):
+    """A bridge whose calls all end alike: after `reports`, with `error`, or with `value`."""
+
+    def __init__(
+        self,
+        *,
+        value: object = None,
+        error: Exception | None = None,
+        reports: Sequence[ProgressReport] = (),
+    ) -> None:
+        super().__init__(secret="s" * 64, origin="chrome-extension://x", version="1.2.3")
+        self.calls: list[TabCall] = []
+        self.cancelled = anyio.Event()
+        self.hangs = False
+        self._value, self._error, self._reports = value, error, reports
+
+    async def call(self, call: TabCall) -> object:
+        self.calls.append(call)
+        if call.on_progress is not None:
+            for report in self._reports:
+                call.on_progress([report])
+        try:
+            await (anyio.sleep_forever() if self.hangs else anyio.lowlevel.checkpoint())
+        except anyio.get_cancelled_exc_class():
+            self.cancelled.set()
+            raise
+        if self._error is not None:
+            raise self._error
+        return self._value

@@ -1,0 +1,135 @@
+"""Which tool is called, and what is refused before anything goes to the browser."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.plugins import PluginManifest
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.errors import CallRefusedError
+from opentabs_py.server.toolbox import Toolbox
+from tests.fakes import FakeBridge, a_manifest, a_tool
+
+pytestmark = pytest.mark.anyio
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "maxLength": 5},
+        "to": {"type": "array", "items": {"type": "integer"}},
+    },
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+
+def a_toolbox(
+    *manifests: PluginManifest, input_limit: int = 1_000_000
+) -> tuple[Toolbox, FakeBridge]:
+    bridge = FakeBridge(value="sent")
+    toolbox = Toolbox(bridge, limits=Limits(1.0, 2.0), input_limit=input_limit)
+    toolbox.set_plugins(manifests or [a_manifest(a_tool("send", input_schema=SCHEMA))])
+    return toolbox, bridge
+
+
+async def refused(toolbox: Toolbox, name: str, arguments: Mapping[str, Any]) -> CallRefusedError:
+    with pytest.raises(CallRefusedError) as caught, anyio.fail_after(5):
+        await toolbox.call(name, arguments)
+    return caught.value
+
+
+async def test_a_call_reaches_the_bridge_with_plugin_tool_arguments_and_limits() -> None:
+    toolbox, bridge = a_toolbox()
+    assert await toolbox.call("chat_send", {"text": "hi", "to": [1]}) == "sent"
+    (call,) = bridge.calls
+    assert (call.plugin, call.tool, call.tab_id) == ("chat", "send", None)
+    assert call.arguments == {"text": "hi", "to": [1]}
+    assert call.limits == Limits(1.0, 2.0)
+    assert call.patterns == ("https://chat.example/*",)
+
+
+async def test_limits_given_with_a_call_are_its_own() -> None:
+    toolbox, bridge = a_toolbox()
+    await toolbox.call("chat_send", {"text": "hi"}, limits=Limits(7.0, 8.0))
+    assert bridge.calls[0].limits == Limits(7.0, 8.0)
+
+
+async def test_the_tab_id_is_taken_out_of_the_arguments() -> None:
+    toolbox, bridge = a_toolbox()
+    await toolbox.call("chat_send", {"text": "hi", "tabId": 7})
+    (call,) = bridge.calls
+    assert (call.tab_id, call.arguments) == (7, {"text": "hi"})
+
+
+async def test_a_tab_id_that_is_no_tab_id_is_refused_and_named() -> None:
+    toolbox, bridge = a_toolbox()
+    error = await refused(toolbox, "chat_send", {"text": "hi", "tabId": "7"})
+    assert error.detail.code == "INVALID_ARGUMENTS"
+    assert "tabId" in str(error)
+    assert bridge.calls == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ({}, "at the top: 'text' is a required property"),
+        ({"text": "too long"}, "at text: 'too long' is too long"),
+        ({"text": "hi", "to": [1, "2"]}, "at to[1]: '2' is not of type 'integer'"),
+        ({"text": "hi", "cc": 1}, "at the top: Additional properties are not allowed"),
+    ],
+)
+async def test_arguments_that_break_the_schema_are_refused_with_path_and_rule(
+    arguments: dict[str, Any], what: str
+) -> None:
+    toolbox, bridge = a_toolbox()
+    error = await refused(toolbox, "chat_send", arguments)
+    assert error.detail.code == "INVALID_ARGUMENTS"
+    assert what in str(error)
+    assert bridge.calls == []
+
+
+async def test_of_many_faults_five_are_told() -> None:
+    toolbox, _ = a_toolbox()
+    error = await refused(toolbox, "chat_send", {"text": "hi", "to": ["x"] * 50})
+    assert str(error).count("is not of type") == 5
+
+
+async def test_a_name_that_is_nearly_right_is_refused_with_those_it_may_mean() -> None:
+    toolbox, _ = a_toolbox()
+    error = await refused(toolbox, "chat_sent", {})
+    assert error.detail.code == "UNKNOWN_TOOL"
+    assert "Did you mean chat_send?" in str(error)
+
+
+async def test_arguments_over_the_limit_are_refused_and_those_at_it_taken() -> None:
+    size = len('{"text":"hi"}')
+    toolbox, bridge = a_toolbox(input_limit=size)
+    assert await toolbox.call("chat_send", {"text": "hi"}) == "sent"
+    error = await refused(toolbox, "chat_send", {"text": "hi!"})
+    assert error.detail.code == "INPUT_TOO_LARGE"
+    assert f"take {size + 1} bytes as JSON; {size} is the limit" in str(error)
+    assert len(bridge.calls) == 1
+
+
+async def test_what_the_bridge_reports_reaches_the_caller() -> None:
+    toolbox, bridge = a_toolbox()
+    heard: list[Sequence[ProgressReport]] = []
+    await toolbox.call("chat_send", {"text": "hi"}, on_progress=heard.append)
+    assert bridge.calls[0].on_progress == heard.append
+
+
+def test_tools_are_listed_by_name_with_the_tab_id_in_their_schema() -> None:
+    toolbox, _ = a_toolbox(a_manifest(a_tool("send"), a_tool("read")))
+    assert [tool.name for tool in toolbox.tools] == ["chat_read", "chat_send"]
+    tool = toolbox.tools[0]
+    assert "tabId" in tool.input_schema["properties"]
+    assert tool.tool.input_schema == {"type": "object"}
+
+
+def test_setting_plugins_anew_drops_the_tools_of_the_old() -> None:
+    toolbox, _ = a_toolbox()
+    toolbox.set_plugins([a_manifest(a_tool("read"), name="mail")])
+    assert [tool.name for tool in toolbox.tools] == ["mail_read"]
