@@ -436,6 +436,7 @@ async def warm_bench(url: str) -> AsyncGenerator[Bench]:
         for _ in range(100):  # also takes the reader over to the tap
             await bench.echo(tab)
             await bench.echo(other_tab)
+        await bench.flood()
         yield bench
 
 
@@ -484,7 +485,7 @@ def show(numbers: dict[str, list[float]]) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     console.print(table)
     rounds = len(numbers["echo"])
-    console.print(f"[dim]{rounds} rounds. Floors: bare prototypes, on a quiet machine.[/]")
+    console.print(f"[dim]Rounds: {rounds}. Floors: bare prototypes, on a quiet machine.[/]")
 
 
 def number(value: float) -> str:

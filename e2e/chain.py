@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -15,6 +16,7 @@ from opentabs_py.core.protocol import DocumentState
 from opentabs_py.errors import CallError
 from opentabs_py.session import OpenTabs
 
+PROBE = Path(__file__).parent / "plugins" / "probe"
 PATIENT = 15.0  # s; the bound of every wait here, far above what any takes
 
 

@@ -12,12 +12,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from e2e.chain import Tab, wait_for_document
+from e2e.chain import PROBE, Tab, wait_for_document
 from opentabs_py.config import load_settings
 from opentabs_py.server.http import bind, serve_http
 from opentabs_py.session import OpenTabs
-
-PROBE = Path(__file__).parent / "plugins" / "probe"
 
 # Pages that differ in what their host lets scripts do.
 HEADERS = {

@@ -8,13 +8,12 @@ from typing import Any
 import anyio
 import pytest
 
-from e2e.chain import PATIENT, Running, Tab, wait_for_document
+from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
 from opentabs_py.config import load_settings
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.errors import ChainError
 from opentabs_py.session import OpenTabs
 
-PROBE = Path(__file__).parent / "plugins" / "probe"
 WAITING = [{"wait": 60_000}]
 LONG = 10.0  # s; far below the idle limit, so what ends within it did not time out
 

@@ -45,6 +45,22 @@ async def test_what_a_client_is_sent_increases_whatever_the_tool_reports(
     assert all(a < b for (a, _, _), (b, _, _) in pairwise(got))
 
 
+async def test_a_flood_is_thinned_for_the_client_and_its_last_report_arrives(
+    tab: Tab, client: Client
+) -> None:
+    got: list[float] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+        got.append(progress)
+
+    arguments = {"steps": [{"flood": 5_000}], "tabId": tab.id}
+    await client.call_tool("probe_run", arguments, progress_callback=note)
+
+    assert len(got) < 100
+    assert got == sorted(got)
+    assert got[-1] == 5_000
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_without_a_token_the_client_gets_none_and_the_timer_resets_all_the_same(
     tab: Tab, mode: str

@@ -1,9 +1,14 @@
 """Nothing is lost when a hop dies, and no tool runs twice."""
 
+from pathlib import Path
+
 import anyio
 import pytest
 
-from e2e.chain import Tab
+from e2e.chain import PATIENT, PROBE, Tab, wait_for_document
+from opentabs_py.browser.chromium import find_chromium
+from opentabs_py.browser.launch import launch_browser
+from opentabs_py.config import load_settings
 from opentabs_py.session import OpenTabs
 
 
@@ -78,3 +83,42 @@ async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs
 
     assert tabs.bridge.dispatch.pending == 0
     assert [call for document in tabs.bridge.tabs.documents for call in document.calls] == []
+
+
+async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_are_aborted(
+    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    settings = load_settings(port=0)
+    async with OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as staged:
+        extension = staged.extension_dir
+        port = int(staged.mcp_url.split(":")[2].split("/")[0])
+    settings = load_settings(port=port)
+    profile = tmp_path / "profile"
+    async with launch_browser(
+        chromium=find_chromium().path, extension=extension, profile=profile
+    ) as context:
+        page = context.pages[0]
+        async with OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as first:
+            with anyio.fail_after(PATIENT):
+                await first.bridge.wait_connected()
+            await page.goto(f"{site}/restart")
+            tab = Tab(page, (await wait_for_document(first, page.url)).tab_id, first)
+            async with anyio.create_task_group() as group:
+                await tab.start(group, [{"wait": 60_000}], "orphan")
+                # The server goes without a word, as when it is killed.
+                first.bridge.disconnect(4999, "gone")
+                while first.bridge.connected:
+                    await first.bridge.changed().wait()
+                group.cancel_scope.cancel()
+
+        async with OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as second:
+            with anyio.fail_after(PATIENT):
+                await second.bridge.wait_connected()
+                await wait_for_document(second, page.url)
+                await page.wait_for_function("probe.aborted.orphan")
+                reason = await page.evaluate("probe.aborted.orphan")
+                value = await second.call("probe_echo", {"value": 1})
+
+    assert reason == "nobody waits for this call any more"
+    assert value == {"value": 1}

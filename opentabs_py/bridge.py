@@ -240,8 +240,11 @@ class Bridge:
             await connection.close(protocol.CLOSE_BAD_VERSION, reason)
         else:
             self._greet(connection, hello)
-            while self._connection is connection:
-                self._take(connection, await connection.receive())
+            while True:
+                message = await connection.receive()
+                if self._connection is not connection:
+                    return  # replaced: what the old one says was said again on the new
+                self._take(connection, message)
                 self._turn()
 
     def _greet(self, connection: Connection, hello: protocol.Hello) -> None:
