@@ -12,20 +12,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Never, TypeVar
-from urllib.parse import unquote
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from jsonschema.protocols import Validator
-from jsonschema.validators import validator_for
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from opentabs_py.core.match import parse as parse_match_pattern
+from opentabs_py.core.schemas import JsonObject, check_schema
+from opentabs_py.core.text import path_text, shorten
 from opentabs_py.errors import PluginError
-
-JsonObject = dict[str, JsonValue]
 
 TAB_ID: Final = "tabId"
 RESERVED_IDS: Final = frozenset(
@@ -239,32 +234,14 @@ def _file_in_dist(path: str) -> str:
     return inside
 
 
-def _any_schema(schema: JsonObject | None) -> JsonObject | None:
-    """Refuse what is no JSON Schema, or one that could not be applied to a value."""
-    if schema is None:
-        return None
-    try:
-        _validator_of(schema).check_schema(schema)
-    except SchemaError as error:
-        where = _path_text(error.absolute_path) or "its root"
-        raise ValueError(
-            f"is no JSON Schema at {where}: {_shorten(error.message)}; correct it there"
-        ) from None
-    except RecursionError:
-        raise ValueError("is nested too deeply; write its parts into $defs and $ref them") from None
-    for reference in _references(schema):
-        # The validator would fetch a remote one while a call waits, and fail on a missing one.
-        if not reference.startswith("#"):
-            raise ValueError(
-                f"refers to {reference!r} outside itself; copy what that says into its $defs"
-            )
-        if not _is_held(schema, unquote(reference[1:])):
-            raise ValueError(f"refers to {reference!r}, which it does not hold; add it there")
+def _optional_schema(schema: JsonObject | None) -> JsonObject | None:
+    if schema is not None:
+        check_schema(schema)
     return schema
 
 
 def _arguments_schema(schema: JsonObject) -> JsonObject:
-    _any_schema(schema)
+    check_schema(schema)
     if schema.get("type") != "object":
         raise ValueError(
             f"has the root type {_show(schema.get('type'))}, but a tool's arguments are named; "
@@ -277,50 +254,6 @@ def _arguments_schema(schema: JsonObject) -> JsonObject:
             "use another name"
         )
     return schema
-
-
-def _validator_of(schema: JsonObject) -> type[Validator]:
-    dialect = schema.get("$schema")
-    if not isinstance(dialect, str):
-        return Draft202012Validator  # the default of MCP; its meta-schema refuses what is no text
-    return validator_for(schema, default=Draft202012Validator)
-
-
-def _references(schema: JsonObject) -> Iterator[str]:
-    for part in _objects(schema):
-        for keyword in ("$ref", "$dynamicRef"):
-            reference = part.get(keyword)
-            if isinstance(reference, str):
-                yield reference
-
-
-def _is_held(schema: JsonObject, fragment: str) -> bool:
-    if fragment and not fragment.startswith("/"):
-        return any(
-            fragment in (o.get("$anchor"), o.get("$dynamicAnchor")) for o in _objects(schema)
-        )
-    part: JsonValue = schema
-    for step in fragment.split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(part, dict) and key in part:
-            part = part[key]
-        elif isinstance(part, list) and key.isdecimal() and int(key) < len(part):
-            part = part[int(key)]
-        else:
-            return False
-    return True
-
-
-def _objects(value: JsonValue) -> Iterator[JsonObject]:
-    """Give every object within a JSON value, however deep."""
-    left = [value]
-    while left:
-        part = left.pop()
-        if isinstance(part, dict):
-            yield part
-            left += part.values()
-        elif isinstance(part, list):
-            left += part
 
 
 # --- the files --------------------------------------------------------------------
@@ -360,7 +293,7 @@ class _Tool(_File):
     group: str | None = None
     input_schema: Annotated[_Object, AfterValidator(_arguments_schema), Field(alias="input_schema")]
     output_schema: Annotated[
-        _Object | None, AfterValidator(_any_schema), Field(alias="output_schema")
+        _Object | None, AfterValidator(_optional_schema), Field(alias="output_schema")
     ] = None
     annotations: _Object | None = None
 
@@ -427,7 +360,7 @@ class _Fault:
 
     def text(self, *, root: int = 0) -> str:
         """Give the fault behind its path, of which the first `root` steps are not in the file."""
-        path = _path_text(self.path[root:])
+        path = path_text(self.path[root:])
         return f"{path}: {self.why}" if path else self.why
 
 
@@ -474,7 +407,7 @@ def _fault(details: ErrorDetails) -> _Fault:
     else:
         expected = _EXPECTED.get(kind, "what belongs here")
         why = f"is {_show(details['input'])}, not {expected}"
-    what = _WHAT_TO_WRITE.get(re.sub(r"\d+", "", _path_text(path)), "correct it or leave it out")
+    what = _WHAT_TO_WRITE.get(re.sub(r"\d+", "", path_text(path)), "correct it or leave it out")
     return _Fault(path, f"{why}; {what}")
 
 
@@ -520,15 +453,5 @@ def _error_text(lines: Sequence[str]) -> str:
     return "\n  ".join([f"The plugin cannot be used; it has {faults}:", *lines])
 
 
-def _path_text(path: Iterable[int | str]) -> str:
-    """Write a path as JavaScript does: `tools[3].input_schema`."""
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return "".join(steps).removeprefix(".")
-
-
 def _show(value: object) -> str:
-    return _shorten(json.dumps(value, ensure_ascii=False))
-
-
-def _shorten(text: str, limit: int = 120) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return shorten(json.dumps(value, ensure_ascii=False))

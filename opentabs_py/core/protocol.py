@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapte
 from pydantic.alias_generators import to_camel
 
 from opentabs_py.core.progress import MAX_SAFE_INTEGER, ProgressReport
+from opentabs_py.core.text import path_text
 from opentabs_py.errors import ProtocolError
 
 T = TypeVar("T")
@@ -459,7 +460,7 @@ def parse_from_extension(text: str) -> FromExtension | Response | Failure:
         answer = _FINAL.match(text[:300])
         if answer is None:
             # The first part of `loc` names the model that was tried, not a place in the text.
-            raise ProtocolError(first["msg"], path=_path(first["loc"][1:])) from None
+            raise ProtocolError(first["msg"], path=path_text(first["loc"][1:])) from None
         # A page can return what we cannot read, a thousand arrays deep say. Its call ends here.
         document_id, call_id, seq = answer.groups()
         message = f"The tool's result cannot be read ({first['msg']}). Return a simpler value."
@@ -472,10 +473,3 @@ def to_json(message: Message) -> str:
     """Write a message; fields that are None are left out."""
     # JSON-RPC 2.0, section 5: an answer has its `result` or its `id` even when that is null.
     return message.model_dump_json(exclude_none=not isinstance(message, Response | Failure))
-
-
-def _path(loc: tuple[int | str, ...]) -> str:
-    text = ""
-    for part in loc:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".")

@@ -4,10 +4,10 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from jsonschema.protocols import Validator
-from jsonschema.validators import validator_for
 from pydantic_core import to_json
 
 from opentabs_py.bridge import Bridge, TabCall
@@ -21,6 +21,8 @@ from opentabs_py.core.plugins import (
     split_tab_id,
 )
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.schemas import validator_of
+from opentabs_py.core.text import path_text
 
 MAX_FAULTS = 5  # of one call's arguments; an agent mends them one at a time anyway
 
@@ -96,12 +98,7 @@ class Toolbox:
             tab_id, checked = split_tab_id(arguments)
         except ValueError as error:
             raise failures.invalid_arguments(name, [("tabId", str(error))]) from None
-        faults = [
-            (_path(error.absolute_path), error.message)
-            for error, _ in zip(
-                page_tool.validator.iter_errors(checked), range(MAX_FAULTS), strict=False
-            )
-        ]
+        faults = _faults(page_tool.validator, checked)
         if faults:
             raise failures.invalid_arguments(name, faults)
         size = len(to_json(checked))
@@ -128,12 +125,13 @@ def _page_tool(manifest: PluginManifest, tool: PluginTool) -> PageTool:
         plugin=manifest,
         tool=tool,
         input_schema=input_schema_with_tab(tool),
-        validator=validator_for(schema)(schema),
+        validator=validator_of(schema)(schema),
     )
 
 
-def _path(parts: Iterable[str | int]) -> str:
-    text = ""
-    for part in parts:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".")
+def _faults(validator: Validator, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
+    try:
+        errors = islice(validator.iter_errors(arguments), MAX_FAULTS)
+        return [(path_text(error.absolute_path), error.message) for error in errors]
+    except RecursionError:
+        return [("", "they are nested too deeply to be checked")]

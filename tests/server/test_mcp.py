@@ -170,13 +170,6 @@ async def test_the_reports_of_a_call_that_fails_are_sent_too(mode: str) -> None:
     assert await progress_of(mode, bridge, last="half") == [(1.0, None, "half")]
 
 
-async def test_without_a_token_no_progress_is_asked_of_the_bridge(mode: str) -> None:
-    bridge = FakeBridge(value={})
-    async with a_client(bridge, mode) as client:
-        await client.call_tool("chat_send", {})
-    assert bridge.calls[0].on_progress is None
-
-
 async def test_a_client_that_cancels_its_call_cancels_the_tool(mode: str) -> None:
     bridge = FakeBridge()
     bridge.hangs = True
@@ -194,39 +187,50 @@ async def test_a_client_that_cancels_its_call_cancels_the_tool(mode: str) -> Non
 # --- on the wire ----------------------------------------------------------------------
 
 
-async def test_progress_increases_strictly_and_none_follows_the_result() -> None:
-    reports = [ProgressReport(n, float(n % 3)) for n in range(10)]
-    toolbox = Toolbox(FakeBridge(value={}, reports=reports), limits=Limits(), input_limit=1_000_000)
+async def heard_on_the_wire(bridge: FakeBridge, meta: Json) -> list[Json]:
+    """Say initialize, call and ping; gives all that the server sends, in order."""
+    toolbox = Toolbox(bridge, limits=Limits(), input_limit=1_000_000)
     toolbox.set_plugins([a_manifest(a_tool("send"))])
     server = create_mcp_server(toolbox, version="1.2.3")
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
-    call = {"name": "chat_send", "arguments": {}, "_meta": {"progressToken": "t"}}
-    said = [
+    call = {"name": "chat_send", "arguments": {}, "_meta": meta}
+    said: list[Json] = [
         {"id": 1, "method": "initialize", "params": hello},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": call},
         {"id": 3, "method": "ping"},
     ]
     heard: list[Json] = []
-    async with create_client_server_memory_streams() as ((listen, say), ends):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(server.run, *ends, server.create_initialization_options())
-            with anyio.fail_after(5):
-                for message in said:
-                    text = json.dumps({"jsonrpc": "2.0", **message})
-                    await say.send(
-                        SessionMessage(types.jsonrpc_message_adapter.validate_json(text))
-                    )
-                    while message.get("id") not in [None, *(each.get("id") for each in heard)]:
-                        answer = await listen.receive()
-                        assert isinstance(answer, SessionMessage)
-                        heard.append(answer.message.model_dump(by_alias=True))
-            tasks.cancel_scope.cancel()
+    async with (
+        create_client_server_memory_streams() as ((listen, say), ends),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(server.run, *ends, server.create_initialization_options())
+        with anyio.fail_after(5):
+            for message in said:
+                text = json.dumps({"jsonrpc": "2.0", **message})
+                await say.send(SessionMessage(types.jsonrpc_message_adapter.validate_json(text)))
+                while message.get("id") not in [None, *(each.get("id") for each in heard)]:
+                    answer = await listen.receive()
+                    assert isinstance(answer, SessionMessage)
+                    heard.append(answer.message.model_dump(by_alias=True))
+        tasks.cancel_scope.cancel()
+    return heard
 
+
+async def test_progress_increases_strictly_and_none_follows_the_result() -> None:
+    reports = [ProgressReport(n, float(n % 3)) for n in range(10)]
+    heard = await heard_on_the_wire(FakeBridge(value={}, reports=reports), {"progressToken": "t"})
     order = [each.get("id") or each["params"]["progressToken"] for each in heard]
     assert order == [1, *["t"] * 10, 2, 3]
     values = [each["params"]["progress"] for each in heard if "method" in each]
     assert all(before < after for before, after in pairwise(values))
+
+
+async def test_without_a_token_a_client_is_sent_no_progress() -> None:
+    bridge = FakeBridge(value={}, reports=[ProgressReport(0, 1.0)])
+    heard = await heard_on_the_wire(bridge, {})
+    assert [each.get("id") for each in heard] == [1, 2, 3]
 
 
 # --- the text of results --------------------------------------------------------------

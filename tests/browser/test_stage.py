@@ -1,0 +1,105 @@
+"""The copy of the extension that one browser loads."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from opentabs_py.assets import extension_dir
+from opentabs_py.browser.stage import stage_extension, temporary_dir
+
+# The id that Chrome shows for the key in extension/manifest.json.
+PINNED = json.loads((extension_dir() / "manifest.json").read_text())["key"]
+
+
+def test_a_staged_copy_holds_the_extension_and_the_runtime(tmp_path: Path) -> None:
+    staged = stage_extension(tmp_path / "extension", port=1234)
+    for file in ("manifest.json", "background/index.js", "content/relay.js", "content/runtime.js"):
+        assert (staged.path / file).is_file()
+
+
+def test_its_configuration_says_where_the_server_is_and_only_its_owner_can_read_it(
+    tmp_path: Path,
+) -> None:
+    staged = stage_extension(tmp_path / "extension", port=1234)
+    config = staged.path / "config.json"
+    assert json.loads(config.read_text()) == {"port": 1234, "secret": staged.secret}
+    assert stat.S_IMODE(config.stat().st_mode) == 0o600
+
+
+def test_each_copy_has_a_secret_of_its_own_that_cannot_be_guessed(tmp_path: Path) -> None:
+    secrets = {stage_extension(tmp_path / str(n), port=1).secret for n in range(3)}
+    assert len(secrets) == 3
+    assert all(len(secret) == 64 for secret in secrets)
+
+
+def test_a_secret_that_is_given_is_kept(tmp_path: Path) -> None:
+    assert stage_extension(tmp_path / "x", port=1, secret="mine").secret == "mine"
+
+
+def test_the_origin_follows_from_the_manifests_key(tmp_path: Path) -> None:
+    staged = stage_extension(tmp_path / "extension", port=1)
+    scheme, _, host = staged.origin.partition("://")
+    assert scheme == "chrome-extension"
+    assert len(host) == 32
+    assert set(host) <= set("abcdefghijklmnop")
+    assert stage_extension(tmp_path / "again", port=1).origin == staged.origin
+
+
+def test_with_sites_given_the_copy_may_touch_these_alone(tmp_path: Path) -> None:
+    sites = ["https://b.example/*", "https://a.example/*", "https://b.example/*"]
+    staged = stage_extension(tmp_path / "extension", port=1, sites=sites)
+    manifest = json.loads((staged.path / "manifest.json").read_text())
+    assert manifest["host_permissions"] == ["https://a.example/*", "https://b.example/*"]
+    assert manifest["key"] == PINNED
+
+
+def test_staging_again_into_the_same_directory_replaces_the_configuration(tmp_path: Path) -> None:
+    stage_extension(tmp_path, port=1, secret="old")
+    staged = stage_extension(tmp_path, port=2, secret="new")
+    assert json.loads((staged.path / "config.json").read_text()) == {"port": 2, "secret": "new"}
+
+
+def test_an_adapter_is_named_by_its_content(tmp_path: Path) -> None:
+    staged = stage_extension(tmp_path, port=1)
+    first, again, other = (
+        staged.add_adapter("chat", script) for script in (b"one", b"one", b"two")
+    )
+    assert first == again != other
+    assert first.startswith("adapters/chat-")
+    assert (staged.path / first).read_bytes() == b"one"
+    assert (staged.path / other).read_bytes() == b"two"
+    assert sorted(path.name for path in (staged.path / "adapters").iterdir()) == sorted(
+        Path(file).name for file in (first, other)
+    )
+
+
+# --- temporary directories ------------------------------------------------------------
+
+
+def test_a_temporary_directory_is_gone_afterwards_with_all_that_is_in_it() -> None:
+    with temporary_dir() as path:
+        (path / "profile").mkdir()
+        (path / "profile" / "file").write_text("x")
+    assert not path.exists()
+
+
+def test_a_directory_that_a_dead_process_left_behind_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    for name, owner in (("dead", str(dead.pid)), ("alive", str(os.getpid())), ("odd", "x")):
+        (tmp_path / f"opentabs-{name}").mkdir()
+        (tmp_path / f"opentabs-{name}" / "owner.pid").write_text(owner)
+    (tmp_path / "opentabs-unmarked").mkdir()
+    with temporary_dir():
+        left = {path.name for path in tmp_path.iterdir()}
+    assert "opentabs-dead" not in left
+    assert {"opentabs-alive", "opentabs-odd", "opentabs-unmarked"} <= left

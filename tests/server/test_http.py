@@ -1,0 +1,159 @@
+"""The HTTP side, by real requests to a real server on a free port of 127.0.0.1."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from opentabs_py.bridge import Bridge
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.errors import ConfigError
+from opentabs_py.server.http import bind, create_app, serve_http
+from opentabs_py.server.mcp import create_mcp_server
+from opentabs_py.server.toolbox import Toolbox
+from tests.fakes import a_bridge, hello
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "s" * 64
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+@asynccontextmanager
+async def serving(bridge: Bridge) -> AsyncGenerator[int]:
+    """Serve a bridge and no tools; gives the port."""
+    server = create_mcp_server(Toolbox(bridge, limits=Limits(), input_limit=1000), version="1")
+    app = create_app(server, bridge, request_limit=100_000)
+    listener = bind("127.0.0.1", 0)
+    try:
+        async with serve_http(app, listener):
+            yield listener.getsockname()[1]
+    finally:
+        listener.close()
+
+
+def open_socket(
+    port: int, *, origin: str | None = "chrome-extension://x", secret: str = SECRET
+) -> connect:
+    return connect(
+        f"ws://127.0.0.1:{port}/ws",
+        subprotocols=["opentabs", f"opentabs.secret.{secret}"],  # type: ignore[list-item]
+        additional_headers={"Origin": origin} if origin else {},
+        open_timeout=5,
+    )
+
+
+async def say_hello(socket: ClientConnection) -> dict[str, object]:
+    await socket.send(json.dumps({"jsonrpc": "2.0", **hello()}))
+    answer: dict[str, object] = json.loads(await socket.recv())
+    return answer
+
+
+async def test_an_extension_with_secret_and_origin_is_greeted() -> None:
+    bridge = a_bridge()
+    async with serving(bridge) as port, open_socket(port) as socket:
+        assert (await say_hello(socket))["id"] == 1
+        assert socket.subprotocol == "opentabs"  # and never the secret, which proxies may log
+        assert bridge.connected
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "chrome-extension://y", "null", None])
+async def test_a_socket_of_another_origin_is_refused(origin: str | None) -> None:
+    async with serving(a_bridge()) as port:
+        with pytest.raises(InvalidStatus) as caught:
+            async with open_socket(port, origin=origin):
+                pass
+    assert caught.value.response.status_code == 403
+
+
+async def test_a_wrong_secret_is_closed_with_a_reason_a_person_can_act_on() -> None:
+    bridge = a_bridge()
+    async with serving(bridge) as port, open_socket(port, secret="t" * 64) as socket:
+        with pytest.raises(ConnectionClosed) as caught:
+            await socket.recv()
+    received = caught.value.rcvd
+    assert received is not None
+    assert received.code == 4004
+    assert "load the folder that this server staged" in received.reason
+    assert not bridge.connected
+
+
+async def test_a_wrong_version_is_closed_with_a_reason_a_person_can_act_on() -> None:
+    async with serving(a_bridge()) as port, open_socket(port) as socket:
+        await socket.send(json.dumps({"jsonrpc": "2.0", **hello(version=99)}))
+        with pytest.raises(ConnectionClosed) as caught:
+            await socket.recv()
+    received = caught.value.rcvd
+    assert received is not None
+    assert received.code == 4001
+    assert "update the extension" in received.reason
+
+
+async def test_a_binary_frame_is_a_malformed_message_and_the_socket_stays() -> None:
+    async with serving(a_bridge()) as port, open_socket(port) as socket:
+        await socket.send(b"\x00\x01")
+        assert "error" in json.loads(await socket.recv())
+        assert (await say_hello(socket))["id"] == 1
+
+
+async def test_an_extension_that_hangs_up_is_gone() -> None:
+    bridge = a_bridge()
+    async with serving(bridge) as port:
+        async with open_socket(port) as socket:
+            await say_hello(socket)
+        async with httpx.AsyncClient() as client:
+            status = (await client.get(f"http://127.0.0.1:{port}/status", timeout=5)).json()
+    assert status == {"ok": True, "extension": False}
+
+
+@pytest.mark.parametrize(
+    ("headers", "allowed"),
+    [
+        ({}, True),
+        ({"Host": "localhost:1234"}, True),
+        ({"Origin": "http://127.0.0.1:1234"}, True),
+        ({"Host": "evil.example"}, False),
+        ({"Host": "127.0.0.1.evil.example:80"}, False),
+        ({"Origin": "https://evil.example"}, False),
+        ({"Origin": "null"}, False),
+    ],
+)
+async def test_mcp_is_for_clients_of_this_machine_alone(
+    headers: dict[str, str],
+    allowed: bool,
+) -> None:
+    accept = {"Accept": "application/json, text/event-stream"}
+    async with serving(a_bridge()) as port, httpx.AsyncClient(timeout=5) as client:
+        answer = await client.post(
+            f"http://127.0.0.1:{port}/mcp", json=PING, headers={**accept, **headers}
+        )
+    assert (answer.status_code not in (403, 421)) is allowed
+
+
+async def test_a_request_over_the_limit_is_refused() -> None:
+    async with serving(a_bridge()) as port, httpx.AsyncClient(timeout=5) as client:
+        answer = await client.post(
+            f"http://127.0.0.1:{port}/mcp", content=b"x" * 100_001,
+            headers={"Content-Type": "application/json"},
+        )  # fmt: skip
+    assert answer.status_code == 413
+
+
+async def test_an_error_of_who_uses_the_server_comes_out_as_it_is() -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with serving(a_bridge()):
+            raise ZeroDivisionError
+
+
+def test_a_port_that_is_taken_is_an_error_that_says_what_to_do() -> None:
+    taken = bind("127.0.0.1", 0)
+    port = taken.getsockname()[1]
+    try:
+        with pytest.raises(ConfigError, match=rf"127\.0\.0\.1:{port} cannot be .*--port"):
+            bind("127.0.0.1", port)
+    finally:
+        taken.close()

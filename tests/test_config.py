@@ -1,0 +1,117 @@
+"""Where settings come from, and what is said of those that cannot be used."""
+
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from opentabs_py.config import load_settings, user_file
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home and working directory, and no setting in the environment."""
+    for variable in ("XDG_CONFIG_HOME", "HOME", "APPDATA", "LOCALAPPDATA"):
+        monkeypatch.setenv(variable, str(tmp_path / "home"))
+    for name in ("IDLE_TIMEOUT", "CEILING", "PORT", "HEADED", "PLUGINS", "CHROMIUM", "PROFILE"):
+        monkeypatch.delenv(f"OPENTABS_{name}", raising=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return tmp_path
+
+
+def write_user_file(text: str) -> None:
+    user_file().parent.mkdir(parents=True, exist_ok=True)
+    user_file().write_text(text)
+
+
+def write_pyproject(text: str) -> None:
+    Path("pyproject.toml").write_text(f"[tool.opentabs]\n{text}\n")
+
+
+def test_without_any_source_the_timers_are_the_documented_ones() -> None:
+    assert load_settings().limits == Limits(idle=30.0, ceiling=300.0)
+
+
+def test_the_users_file_is_read() -> None:
+    write_user_file("idle_timeout = 5.5")
+    assert load_settings().idle_timeout == 5.5
+
+
+def test_the_project_wins_over_the_users_file() -> None:
+    write_user_file("idle_timeout = 1.0\nceiling = 11.0")
+    write_pyproject("idle_timeout = 2.0")
+    settings = load_settings()
+    assert (settings.idle_timeout, settings.ceiling) == (2.0, 11.0)
+
+
+def test_the_environment_wins_over_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_pyproject("idle_timeout = 2.0")
+    monkeypatch.setenv("OPENTABS_IDLE_TIMEOUT", "3")
+    assert load_settings().idle_timeout == 3.0
+
+
+def test_what_is_given_wins_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_pyproject("idle_timeout = 2.0")
+    monkeypatch.setenv("OPENTABS_IDLE_TIMEOUT", "3")
+    assert load_settings(idle_timeout=4.0).idle_timeout == 4.0
+
+
+def test_what_is_given_as_none_was_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENTABS_PORT", "1234")
+    assert load_settings(port=None, profile=None).port == 1234
+
+
+def test_a_list_of_plugins_can_come_from_the_project() -> None:
+    write_pyproject('plugins = ["one", "two"]')
+    assert load_settings().plugins == (Path("one"), Path("two"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("idle_timeout", 0, "greater than 0"),
+        ("idle_timeout", float("inf"), "finite"),
+        ("ceiling", "soon", "valid number"),
+        ("port", 70_000, "less than or equal to 65535"),
+        ("message_limit", 10, "greater than or equal to 1024"),
+        ("headed", "perhaps", "valid boolean"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named_with_its_rule(
+    name: str, value: object, rule: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(**{name: value})
+    assert name in str(caught.value)
+    assert rule in str(caught.value)
+    assert repr(value) in str(caught.value)
+
+
+def test_a_value_of_the_environment_that_cannot_be_used_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENTABS_CEILING", "soon")
+    with pytest.raises(ConfigError, match=r"ceiling: .* not 'soon'"):
+        load_settings()
+
+
+def test_a_list_of_the_environment_that_cannot_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENTABS_PLUGINS", "one:two")
+    with pytest.raises(ConfigError, match="plugins"):
+        load_settings()
+
+
+def test_a_file_that_is_no_toml_is_told() -> None:
+    write_user_file("idle_timeout = = 5")
+    with pytest.raises(ConfigError, match="A settings file cannot be read"):
+        load_settings()
+
+
+def test_the_users_file_lies_where_the_platform_keeps_such() -> None:
+    assert user_file() == platformdirs.user_config_path("opentabs") / "config.toml"
