@@ -75,15 +75,6 @@ def test_demo_as_json_is_one_document_of_the_promised_shape() -> None:
     assert document["seconds"] > 0
 
 
-def test_demo_shows_each_page_the_result_and_the_hops() -> None:
-    run = opentabs("demo")
-
-    assert run.returncode == 0, run.stderr
-    assert "Exported page 12 of 12" in run.stdout
-    assert "gave 300 messages" in run.stdout
-    assert "service worker → relay" in run.stdout
-
-
 def test_call_prints_the_result_alone_on_stdout(chat: str) -> None:
     run = call(chat, "demo_list_channels")
 
@@ -125,6 +116,10 @@ def test_call_exits_1_when_the_tool_fails(chat: str) -> None:
         "retryable": True,
         "retryAfterMs": 1500,
     }
+
+
+def test_call_exits_1_when_the_tool_fails_with_a_code_of_the_chain(chat: str) -> None:
+    assert call(chat, "probe_fail", '{"kind": "disguised"}').returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -269,8 +264,10 @@ def test_a_signal_ends_serve_within_two_seconds_and_leaves_nothing(number: signa
         serve.send_signal(number)
         code = serve.wait(timeout=20)
         took = time.monotonic() - began
+        said = serve.stderr.read()
 
     assert code == 0
+    assert "Traceback" not in said
     assert took < GONE_WITHIN
     assert [pid for pid in children if is_alive(pid)] == []
     assert our_temporary_dirs() - before == set()

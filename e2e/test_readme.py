@@ -20,7 +20,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from opentabs_py.demo import demo_plugin_dir
-from opentabs_py.errors import ErrorDetail
+from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import to_error_result
 
 ROOT = Path(__file__).parent.parent
@@ -222,7 +222,7 @@ def test_an_error_reads_as_it_is_said_to_read() -> None:
         retry_after_ms=fields["retryAfterMs"],
     )
 
-    [content] = to_error_result(detail).content
+    [content] = to_error_result(ToolFailedError(detail)).content
 
     assert content.type == "text"
     assert content.text == block.text.rstrip("\n")

@@ -20,7 +20,8 @@ from opentabs_py.cli.options import (
 )
 from opentabs_py.errors import ConfigError
 
-USAGE, TOOL_FAILED, CHAIN_FAILED = 2, 1, 3
+CHAIN_FAILED = 3
+EXIT_CODES = {None: 0, "tool": 1, "caller": 2, "chain": CHAIN_FAILED}  # by who failed
 
 
 def call(
@@ -57,7 +58,7 @@ def call(
     )
 
     async def once() -> int:
-        from opentabs_py.cli.terminal import progress_bar, tell_quarantined, write_result
+        from opentabs_py.cli.terminal import progress_bar, tell_quarantined
         from opentabs_py.session import OpenTabs
 
         with progress_bar("Starting the browser", quiet=json_) as bar:
@@ -67,14 +68,10 @@ def call(
                     bar.say(f"Opening {url}")
                     await tabs.open(url)
                 bar.say(tool)
-                outcome = await call_over_mcp(tabs.mcp_url, tool, parsed, bar.update)
-        if json_:
-            sys.stdout.write(json.dumps(outcome, ensure_ascii=False) + "\n")
-        else:
-            for content in outcome["content"]:
-                stream = write_result if not outcome["isError"] else _write_error
-                stream(content.get("text") or json.dumps(content, ensure_ascii=False))
-        return _exit_code(outcome)
+                outcome, failed = await call_over_mcp(tabs.mcp_url, tool, parsed, bar.update)
+                bar.stop()
+                _print(outcome, as_json=json_)
+        return EXIT_CODES[failed]
 
     raise typer.Exit(run(once))
 
@@ -103,17 +100,18 @@ async def call_over_mcp(
     tool: str,
     arguments: dict[str, Any],
     on_progress: Callable[[float, float | None, str | None], None],
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], str | None]:
     """Call a tool through a real MCP client over Streamable HTTP.
 
     Returns:
         `{isError, content, structuredContent, error, progress, seconds}`, `progress` as
-        `[{progress, total, message, at}]` with `at` in seconds since the call.
+        `[{progress, total, message, at}]` with `at` in seconds since the call; and who
+        failed, if any did: `tool`, `caller` or `chain`.
     """
     from mcp.client import Client
     from mcp.client.streamable_http import streamable_http_client
 
-    from opentabs_py.server.mcp import ERROR_META_KEY
+    from opentabs_py.server.mcp import ERROR_META_KEY, FAILED_META_KEY
 
     reports: list[dict[str, Any]] = []
     began = time.perf_counter()
@@ -130,40 +128,27 @@ async def call_over_mcp(
         result = await client.call_tool(tool, arguments, progress_callback=note)
         seconds = time.perf_counter() - began
     dumped = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return {
+    meta = result.meta or {}
+    outcome = {
         "isError": result.is_error,
         "content": dumped["content"],
         "structuredContent": result.structured_content,
-        "error": (result.meta or {}).get(ERROR_META_KEY),
+        "error": meta.get(ERROR_META_KEY),
         "progress": reports,
         "seconds": round(seconds, 4),
     }
+    return outcome, meta.get(FAILED_META_KEY)
 
 
-def _exit_code(outcome: dict[str, Any]) -> int:
-    if not outcome["isError"]:
-        return 0
-    error: dict[str, Any] = outcome["error"] or {}
-    code = error.get("code")
-    if code in {"UNKNOWN_TOOL", "INVALID_ARGUMENTS", "INPUT_TOO_LARGE"}:
-        return USAGE
-    return CHAIN_FAILED if code in _CHAIN_CODES else TOOL_FAILED
+def _print(outcome: dict[str, Any], *, as_json: bool) -> None:
+    from opentabs_py.cli.terminal import write_result
 
-
-_CHAIN_CODES = {
-    "EXTENSION_NOT_CONNECTED",
-    "NOT_DELIVERED",
-    "PAGE_CRASHED",
-    "PAGE_NAVIGATED",
-    "PAGE_UNREACHABLE",
-    "PLUGIN_NOT_LOADED",
-    "TAB_CLOSED",
-    "TAB_NOT_FOUND",
-    "TAB_NOT_READY",
-    "TIMEOUT_CEILING",
-    "TIMEOUT_IDLE",
-}
-
-
-def _write_error(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    if as_json:
+        write_result(json.dumps(outcome, ensure_ascii=False))
+        return
+    for content in outcome["content"]:
+        text = content.get("text") or json.dumps(content, ensure_ascii=False)
+        if outcome["isError"]:
+            sys.stderr.write(text + "\n")
+        else:
+            write_result(text)

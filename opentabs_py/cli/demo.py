@@ -52,7 +52,7 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
             await tabs.open(site)
             tabs.toolbox.on_trace = keep
             bar.say("Calling the tool")
-            outcome = await call_over_mcp(tabs.mcp_url, TOOL, ARGUMENTS, bar.update)
+            outcome, _ = await call_over_mcp(tabs.mcp_url, TOOL, ARGUMENTS, bar.update)
             stamps["client.received"] = time.time() * 1000
             stamps["client.sent"] = stamps["client.received"] - outcome["seconds"] * 1000
     hops = [{"hop": span.hop, "ms": round(span.ms, 2)} for span in waterfall(stamps)]

@@ -127,7 +127,7 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
         channels = await tabs.call("demo_list_channels")
         detail.append(f"{len(channels['channels'])} channels")
     async with probe("MCP client ↔ server (Streamable HTTP)") as detail:
-        outcome = await call_over_mcp(
+        outcome, _ = await call_over_mcp(
             tabs.mcp_url, "demo_export_messages", {"channelId": "general"}, _ignore
         )
         if outcome["isError"]:

@@ -17,17 +17,19 @@ OpenUrls = Annotated[
 ]
 IdleTimeout = Annotated[
     float | None,
-    typer.Option(metavar="S", help="Seconds of silence that end a call.  [default: 30]"),
+    typer.Option(metavar="S", help="Seconds of silence that end a call.  \\[default: 30]"),
 ]
 Ceiling = Annotated[
     float | None,
-    typer.Option(metavar="S", help="Seconds a call may take, whatever it reports.  [default: 300]"),
+    typer.Option(
+        metavar="S", help="Seconds a call may take, whatever it reports.  \\[default: 300]"
+    ),
 ]
 Headed = Annotated[bool | None, typer.Option("--headed/--headless", help="Show the browser.")]
 Profile = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", help="The browser's profile, to stay signed in.  [default: a fresh one]"
+        metavar="DIR", help="The browser's profile, to stay signed in.  \\[default: a fresh one]"
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]

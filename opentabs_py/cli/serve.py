@@ -26,9 +26,9 @@ def serve(
     stdio: Annotated[
         bool, typer.Option("--stdio", help="Speak MCP on stdin and stdout as well.")
     ] = False,
-    host: Annotated[str | None, typer.Option(help="Listen here.  [default: 127.0.0.1]")] = None,
+    host: Annotated[str | None, typer.Option(help="Listen here.  \\[default: 127.0.0.1]")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Listen here; 0 takes a free port.  [default: 8377]")
+        int | None, typer.Option(help="Listen here; 0 takes a free port.  \\[default: 8377]")
     ] = None,
     browser: Annotated[
         Browser,
@@ -84,7 +84,8 @@ async def _serve(
             _tell_how_to_load(str(tabs.extension_dir))
         for url in urls:
             await tabs.open(url)
-        logger.info("%d tools of %d plugins", len(tabs.tools), len(tabs.plugins))
+        names = ", ".join(plugin.manifest.name for plugin in tabs.plugins) or "no plugin"
+        logger.info("Serving %d tools of %s", len(tabs.tools), names)
         logger.info("MCP over Streamable HTTP: %s", tabs.mcp_url)
         if stdio:
             await serve_stdio(tabs.mcp_server)

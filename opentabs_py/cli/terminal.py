@@ -61,6 +61,10 @@ class ProgressBar:
         """Show what is going on."""
         self._progress.update(self._task, description=escape(message))
 
+    def stop(self) -> None:
+        """Take the bar away: what follows is the result's."""
+        self._progress.stop()
+
     def update(self, progress: float, total: float | None, message: str | None) -> None:
         """Show one report."""
         self._progress.update(self._task, completed=progress, total=total)
@@ -91,3 +95,4 @@ def write_result(text: str) -> None:
         out.print_json(text, ensure_ascii=False)
     else:
         sys.stdout.write(text + "\n")
+        sys.stdout.flush()

@@ -60,7 +60,7 @@ from opentabs_py.core.protocol import (
 )
 from opentabs_py.errors import CallError
 
-RETURN_GRACE = 1.0  # s; a document reconnects within 0.2 s of a worker's death, 1.7 s at worst
+RETURN_GRACE = 3.0  # s; 0.2 is usual, but what is given up here may have run, and waiting costs little
 NOBODY_WAITS = "nobody waits for this call any more"
 
 

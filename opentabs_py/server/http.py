@@ -143,8 +143,15 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[No
     )
     server = _Uvicorn(config)
     failure: Exception | None = None
+    # A cancellation must not cut uvicorn off: it ends by `should_exit`, in time or at a deadline.
+    running = anyio.CancelScope(shield=True)
+
+    async def serve() -> None:
+        with running:
+            await server.serve([listener])
+
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.serve, [listener])
+        tasks.start_soon(serve)
         try:
             await server.is_up.wait()
             yield
@@ -153,7 +160,6 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[No
         finally:
             server.should_exit = True
             # uvicorn looks at `should_exit` every 0.1 s and then waits for open streams.
-            tasks.cancel_scope.deadline = anyio.current_time() + STOP_WITHIN + 0.5
-            tasks.cancel_scope.shield = True
+            running.deadline = anyio.current_time() + STOP_WITHIN + 0.5
     if failure is not None:
         raise failure

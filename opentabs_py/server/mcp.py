@@ -13,12 +13,13 @@ from pydantic_core import to_json
 
 from opentabs_py.core import failures
 from opentabs_py.core.progress import ProgressFilter, ProgressNotification, ProgressReport
-from opentabs_py.errors import CallError, ErrorDetail
+from opentabs_py.errors import CallError, CallRefusedError, ToolFailedError
 from opentabs_py.server.toolbox import PageTool, Toolbox
 
 logger = logging.getLogger(__name__)
 
 ERROR_META_KEY = "opentabs/error"
+FAILED_META_KEY = "opentabs/failed"
 SETTLE = 0.02  # s; TypeScript clients lose progress that arrives in one read with the result
 HUNG_CLIENT = 1.0  # s; how long the last report may wait for a client that does not read
 INSTRUCTIONS = """\
@@ -88,11 +89,11 @@ async def _run_tool(
         value = await toolbox.call(params.name, params.arguments or {}, on_progress=on_progress)
         return to_result(value)
     except CallError as error:
-        return to_error_result(error.detail)
+        return to_error_result(error)
     except Exception:
         # The boundary to the client: what is not ours to tell stays in our log.
         logger.exception("The call of %s failed inside the server", params.name)
-        return to_error_result(failures.internal(params.name).detail)
+        return to_error_result(failures.internal(params.name))
 
 
 class _ProgressSender:
@@ -150,8 +151,13 @@ def to_result(value: Any) -> types.CallToolResult:
     )
 
 
-def to_error_result(detail: ErrorDetail) -> types.CallToolResult:
-    """An error as agents read it: one line, then the same fields as JSON."""
+def to_error_result(error: CallError) -> types.CallToolResult:
+    """An error as agents read it: one line, then the same fields as JSON.
+
+    Programs find the fields under `_meta["opentabs/error"]`, and under
+    `_meta["opentabs/failed"]` who failed: the `tool`, the `caller`, or the `chain`.
+    """
+    detail = error.detail
     fields = detail.to_json()
     marks = f"code={detail.code}"
     if detail.category is not None:
@@ -169,5 +175,15 @@ def to_error_result(detail: ErrorDetail) -> types.CallToolResult:
             types.TextContent(text=f"[ERROR {marks}] {detail.message}\n```json\n{block}\n```")
         ],
         is_error=True,
-        _meta={ERROR_META_KEY: fields},
+        _meta={ERROR_META_KEY: fields, FAILED_META_KEY: _who_failed(error)},
     )
+
+
+def _who_failed(error: CallError) -> str:
+    match error:
+        case ToolFailedError():
+            return "tool"
+        case CallRefusedError():
+            return "caller"
+        case _:
+            return "chain"

@@ -237,5 +237,8 @@ async def test_without_a_token_a_client_is_sent_no_progress() -> None:
 
 
 def test_a_message_beyond_ascii_stays_readable() -> None:
-    assert text_of(to_error_result(ErrorDetail("X", "Größe ≠ 5"))).count("Größe ≠ 5") == 2
+    assert (
+        text_of(to_error_result(ToolFailedError(ErrorDetail("X", "Größe ≠ 5")))).count("Größe ≠ 5")
+        == 2
+    )
     assert text_of(to_result({"ä": 1})) == '{"ä":1}'

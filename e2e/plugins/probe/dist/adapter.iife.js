@@ -22,6 +22,7 @@
         retryAfterMs: 1500,
       }),
     string: () => "just text",
+    disguised: () => Object.assign(new Error("not the chain's fault"), { code: "TAB_NOT_FOUND" }),
     trap: () =>
       new Proxy(
         {},
