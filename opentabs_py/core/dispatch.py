@@ -17,7 +17,7 @@ A call is in one of three states until it ends:
     document comes back                                         -> SENT     (the same)
     document goes             ends LOST
     its tab goes              ends LOST                         ends LOST
-    1 s after the hello                                         ends LOST
+    RETURN_GRACE after hello                                    ends LOST
     progress, new seq         idle timer moves, acknowledged, in every state
     result, error             ends, acknowledged as settled, in every state
     tool.lost                 ends LOST
@@ -60,7 +60,7 @@ from opentabs_py.core.protocol import (
 )
 from opentabs_py.errors import CallError
 
-RETURN_GRACE = 3.0  # s; 0.2 is usual, but what is given up here may have run, and waiting costs little
+RETURN_GRACE = 3.0  # s; 0.2 is usual, but what is given up here may have run
 NOBODY_WAITS = "nobody waits for this call any more"
 
 

@@ -272,7 +272,6 @@ def test_the_timers_that_a_flapping_link_leaves_behind_go_when_they_come_due() -
         dispatch.connection_lost()
         dispatch.connection_resumed([], [TAB], float(second))
         dispatch.documents_changed([document(A)])
-        dispatch.handle_timer(second + RETURN_GRACE)
     dispatch.receive(progress(0), 25.0)
     dispatch.handle_timer(30.0)
     assert dispatch.next_deadline() == 55.0
@@ -452,14 +451,14 @@ def test_a_known_call_that_nobody_waits_for_any_more_gets_a_cancel() -> None:
     assert cancelled == [A, B]
 
 
-def test_a_call_is_lost_one_second_after_the_hello_when_its_document_does_not_come_back() -> None:
+def test_a_call_is_lost_a_grace_after_the_hello_when_its_document_does_not_come_back() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
-    assert dispatch.next_deadline() == 11.0
-    dispatch.handle_timer(10.999)
+    assert dispatch.next_deadline() == 10.0 + RETURN_GRACE
+    dispatch.handle_timer(9.999 + RETURN_GRACE)
     assert dispatch.pending == 1
-    dispatch.handle_timer(11.0)
+    dispatch.handle_timer(10.0 + RETURN_GRACE)
     assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
 
 
@@ -475,7 +474,7 @@ def test_a_document_that_comes_back_in_time_takes_its_call_up_again() -> None:
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
     dispatch.documents_changed([document(A)], [TAB])
-    dispatch.handle_timer(11.0)
+    dispatch.handle_timer(10.0 + RETURN_GRACE)
     assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
     assert dispatch.next_deadline() == 30.0
 
@@ -516,16 +515,16 @@ def test_a_hello_gives_no_time_limit_to_a_call_whose_document_is_there() -> None
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([document(A)], [TAB], 10.0)
-    dispatch.handle_timer(11.0)
+    dispatch.handle_timer(10.0 + RETURN_GRACE)
     assert (dispatch.take_events(), dispatch.pending) == ([], 1)
 
 
-def test_a_link_lost_again_forgets_the_second_that_a_document_had_to_come_back() -> None:
+def test_a_link_lost_again_forgets_the_grace_that_a_document_had_to_come_back() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
     dispatch.connection_lost()
-    dispatch.handle_timer(11.0)
+    dispatch.handle_timer(10.0 + RETURN_GRACE)
     assert (dispatch.take_events(), dispatch.pending) == ([], 1)
 
 
@@ -538,18 +537,18 @@ def test_an_awaited_call_can_end_by_its_result() -> None:
 
 
 def test_an_awaited_call_whose_idle_timer_comes_first_times_out() -> None:
-    dispatch = connected(request(idle=10.5))
+    dispatch = connected(request(idle=10.0 + RETURN_GRACE / 2))
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
-    dispatch.handle_timer(11.0)
+    dispatch.handle_timer(10.0 + RETURN_GRACE)
     assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
 
 
 def test_a_document_missed_and_a_silence_that_end_a_call_together_end_it_as_lost() -> None:
-    dispatch = connected(request(idle=11.0))
+    dispatch = connected(request(idle=10.0 + RETURN_GRACE))
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
-    dispatch.handle_timer(11.0)
+    dispatch.handle_timer(10.0 + RETURN_GRACE)
     assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
 
 

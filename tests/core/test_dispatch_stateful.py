@@ -79,7 +79,7 @@ class DispatchMachine(RuleBasedStateMachine):
 
     # --- inputs ---
 
-    @rule(page=pages, idle=st.sampled_from([1.0, 2.5]), ceiling=st.sampled_from([2.0, 6.0]))
+    @rule(page=pages, idle=st.sampled_from([1.0, 4.5]), ceiling=st.sampled_from([2.0, 9.0]))
     def make_a_call(self, page: str, idle: float, ceiling: float) -> None:
         call_id = f"{len(self.made):032x}"
         self.made.append(call_id)
