@@ -325,15 +325,7 @@ class Bridge:
 
     def _turn(self) -> None:
         """Carry out what the core decided. After every input, before the next await."""
-        connection = self._connection
-        for message in self.dispatch.take_messages():
-            if connection is None:
-                continue  # what it said is said again, or void, at the next hello
-            if isinstance(message, protocol.ToolDispatch) and message.params.trace:
-                waiter = self._waiters.get(message.params.call_id)
-                if waiter is not None:
-                    waiter.stamps["server.sent"] = wall_clock()
-            connection.send(message)
+        # Callers first: they wait for a result, nobody for its acknowledgement.
         for event in self.dispatch.take_events():
             waiter = self._waiters.get(event.call_id)
             if waiter is None:
@@ -344,6 +336,15 @@ class Bridge:
             else:
                 waiter.outcome = event
                 waiter.done.set()
+        connection = self._connection
+        for message in self.dispatch.take_messages():
+            if connection is None:
+                continue  # what it said is said again, or void, at the next hello
+            if isinstance(message, protocol.ToolDispatch) and message.params.trace:
+                waiter = self._waiters.get(message.params.call_id)
+                if waiter is not None:
+                    waiter.stamps["server.sent"] = wall_clock()
+            connection.send(message)
         deadline = self.dispatch.next_deadline()
         if deadline is not None and deadline < self._sleeping_until:
             self._deadline_moved.set()
