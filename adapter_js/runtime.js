@@ -16,14 +16,20 @@
 
   const { apply, getPrototypeOf } = Reflect;
   const { parse, stringify } = JSON;
-  const { freeze, fromEntries } = Object;
+  const { defineProperty, freeze, hasOwn } = Object;
   const { isFinite: isFiniteNumber } = Number;
-  const { from: arrayFrom } = Array;
   const arrayPrototype = Array.prototype;
   const objectPrototype = Object.prototype;
   const MapConstructor = Map;
   const SetConstructor = Set;
-  const { get: mapGet, set: mapSet, delete: mapDelete, has: mapHas } = Map.prototype;
+  const {
+    get: mapGet,
+    set: mapSet,
+    delete: mapDelete,
+    has: mapHas,
+    forEach: mapForEach,
+  } = Map.prototype;
+  const { forEach: setForEach } = Set.prototype;
   const { slice: stringSlice } = String.prototype;
   const { addEventListener, removeEventListener, dispatchEvent } = EventTarget.prototype;
   const { preventDefault, stopImmediatePropagation } = Event.prototype;
@@ -175,7 +181,9 @@
     if (entry === undefined) {
       const what = known === undefined ? `plugin ${plugin}` : `tool ${tool} of plugin ${plugin}`;
       const message = `The page has no ${what}. Reload it, and rebuild the plugin if that does not help.`;
-      tell(`e${callId}${stringify({ code: "PLUGIN_NOT_LOADED", message, retryable: true })}`);
+      tell(
+        `e${callId}${stringify({ __proto__: null, code: "PLUGIN_NOT_LOADED", message, retryable: true })}`,
+      );
       return;
     }
     const controller = new AbortControllerConstructor();
@@ -225,6 +233,7 @@
     } catch (error) {
       const why = text(() => /** @type {Error} */ (error).message);
       throw {
+        __proto__: null,
         code: "RESULT_NOT_SERIALISABLE",
         message: `The tool's result cannot be sent as JSON: ${why}. Return plain objects, arrays, strings, numbers, booleans and null.`,
       };
@@ -232,10 +241,12 @@
   }
 
   /**
-   * @param {string} _key
-   * @param {unknown} value
+   * @this {any} the object or array that holds the value
+   * @param {string} key
+   * @param {unknown} given the value, or what its toJSON() made of it
    */
-  function replace(_key, value) {
+  function replace(key, given) {
+    const value = isPatched() && !hasToJson(this[key]) ? this[key] : given;
     if (typeof value !== "object" || value === null) {
       return value;
     }
@@ -244,9 +255,46 @@
       return value;
     }
     if (value instanceof MapConstructor) {
-      return fromEntries(/** @type {any} */ (value));
+      const object = /** @type {any} */ ({ __proto__: null });
+      apply(mapForEach, value, [
+        (/** @type {unknown} */ item, /** @type {any} */ name) => {
+          object[name] = item;
+        },
+      ]);
+      return object;
     }
-    return value instanceof SetConstructor ? arrayFrom(value) : value;
+    if (value instanceof SetConstructor) {
+      /** @type {unknown[]} */
+      const list = [];
+      apply(setForEach, value, [
+        (/** @type {unknown} */ item) => {
+          const own = { __proto__: null, value: item, enumerable: true };
+          defineProperty(list, list.length, /** @type {any} */ (own));
+        },
+      ]);
+      return list;
+    }
+    return value;
+  }
+
+  /** Whether the page has put a toJSON() where every object inherits it. */
+  function isPatched() {
+    return hasOwn(objectPrototype, "toJSON") || hasOwn(arrayPrototype, "toJSON");
+  }
+
+  /**
+   * Whether a value or its class brings a toJSON() of its own.
+   * @param {unknown} value
+   */
+  function hasToJson(value) {
+    let holder = typeof value === "object" ? value : null;
+    while (holder !== null && holder !== objectPrototype && holder !== arrayPrototype) {
+      if (hasOwn(holder, "toJSON")) {
+        return true;
+      }
+      holder = getPrototypeOf(holder);
+    }
+    return false;
   }
 
   /**
@@ -265,6 +313,7 @@
     const category = isToolError ? read(() => error.category) : undefined;
     const retryAfterMs = isToolError ? read(() => error.retryAfterMs) : undefined;
     return stringify({
+      __proto__: null,
       code: isToolError ? slice(code, 0, 256) : "INTERNAL_ERROR",
       message: typeof message === "string" && message !== "" ? message : text(() => `${thrown}`),
       category: typeof category === "string" ? slice(category, 0, 256) : undefined,
@@ -475,7 +524,7 @@
    * @param {string | undefined} reason
    */
   function tellReadiness(plugin, readiness, reason) {
-    tell(`s${stringify({ plugin, readiness, reason })}`);
+    tell(`s${stringify({ __proto__: null, plugin, readiness, reason })}`);
   }
 
   function now() {

@@ -191,7 +191,8 @@ class Bridge:
         """Wake the core at its deadlines, until cancelled."""
         task_status.started()
         while True:
-            self._sleeping_until = self.dispatch.next_deadline() or inf
+            deadline = self.dispatch.next_deadline()
+            self._sleeping_until = inf if deadline is None else deadline
             self._deadline_moved = anyio.Event()
             with anyio.CancelScope(deadline=self._sleeping_until):
                 await self._deadline_moved.wait()
@@ -242,10 +243,9 @@ class Bridge:
             self._greet(connection, hello)
             while True:
                 message = await connection.receive()
-                if self._connection is not connection:
-                    return  # replaced: what the old one says was said again on the new
-                self._take(connection, message)
-                self._turn()
+                if self._connection is connection:  # a replaced one has no say any more
+                    self._take(connection, message)
+                    self._turn()
 
     def _greet(self, connection: Connection, hello: protocol.Hello) -> None:
         params = hello.params

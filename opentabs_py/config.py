@@ -47,7 +47,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(
         env_prefix="OPENTABS_",
-        extra="ignore",
+        extra="forbid",  # a misspelt name in a file is told, not passed over
         pyproject_toml_table_header=("tool", "opentabs"),
     )
 

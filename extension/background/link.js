@@ -101,9 +101,16 @@ export function forward(text) {
   }
 }
 
-/** @param {import("../protocol.js").FromExtension | Answer} message */
+/**
+ * Half a surrogate pair, from a page's title cut short say, would make the whole message none.
+ * @param {import("../protocol.js").FromExtension | Answer} message
+ */
 export function send(message) {
-  socket?.send(JSON.stringify(message));
+  const whole = (/** @type {string} */ _name, /** @type {unknown} */ value) =>
+    typeof value === "string" ? value.toWellFormed() : value;
+  if (socket?.readyState === WebSocket.OPEN) {
+    socket.send(JSON.stringify(message, whole));
+  }
 }
 
 /** @param {string} frame */

@@ -3,67 +3,125 @@
  * The Python side is `opentabs_py/core/match.py`; one table of cases tests both.
  */
 
+const DEFAULT_PORTS = new Map([
+  ["http", "80"],
+  ["https", "443"],
+  ["ftp", "21"],
+]);
+
 /**
- * @param {string} pattern such as `https://*.example.com/path/*`
- * @returns {RegExp} matches whole URLs, without their fragment
+ * @typedef {object} Pattern
+ * @property {string[]} schemes
+ * @property {string} host "*" is every host, "*.x" is x and all below it
+ * @property {string} port "*" is every port
+ * @property {string} path a glob over path and query
  */
-export function compile(pattern) {
-  if (pattern === "<all_urls>") {
-    return /^(?:https?|ftp|file):\/\//;
-  }
-  const parts = /^(\*|https?|file|ftp):\/\/([^/:]*)(?::(\*|\d+))?(\/.*)$/.exec(pattern);
-  if (parts === null) {
-    throw new Error(`"${pattern}" is not a match pattern`);
-  }
-  const [, scheme, host = "", port, path = ""] = parts;
-  return new RegExp(
-    "^" +
-      (scheme === "*" ? "https?" : scheme) +
-      "://" +
-      hostPattern(host) +
-      (port === undefined || port === "*" ? "(?::\\d+)?" : `:${port}`) +
-      literal(path).replaceAll("\\*", ".*") +
-      "$",
-  );
-}
 
-/** @param {string} host */
-function hostPattern(host) {
-  if (host === "*") {
-    return "[^/]*?";
-  }
-  if (host.startsWith("*.")) {
-    return `(?:[^/]+\\.)?${literal(host.slice(2))}`;
-  }
-  return literal(host);
-}
-
-/** @param {string} text */
-function literal(text) {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-}
+/** @type {Map<string, Pattern>} */
+const cache = new Map();
 
 /**
  * @param {{matches: string[], excludeMatches: string[]}} plugin
  * @param {string} url
  */
 export function serves(plugin, url) {
-  const bare = url.split("#", 1)[0] ?? "";
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
   return (
-    plugin.matches.some((pattern) => compiled(pattern).test(bare)) &&
-    !plugin.excludeMatches.some((pattern) => compiled(pattern).test(bare))
+    parsed !== undefined &&
+    plugin.matches.some((pattern) => matches(compile(pattern), parsed)) &&
+    !plugin.excludeMatches.some((pattern) => matches(compile(pattern), parsed))
   );
 }
 
-/** @type {Map<string, RegExp>} */
-const cache = new Map();
-
-/** @param {string} pattern */
-function compiled(pattern) {
-  let regexp = cache.get(pattern);
-  if (regexp === undefined) {
-    regexp = compile(pattern);
-    cache.set(pattern, regexp);
+/**
+ * @param {string} pattern such as `https://*.example.com/path/*`
+ * @returns {Pattern}
+ */
+function compile(pattern) {
+  let compiled = cache.get(pattern);
+  if (compiled === undefined) {
+    compiled = parse(pattern);
+    cache.set(pattern, compiled);
   }
-  return regexp;
+  return compiled;
+}
+
+/**
+ * @param {string} pattern
+ * @returns {Pattern}
+ */
+function parse(pattern) {
+  if (pattern === "<all_urls>") {
+    return { schemes: ["http", "https", "ftp", "file"], host: "*", port: "*", path: "/*" };
+  }
+  const parts = /^(\*|https?|file|ftp):\/\/(\[[^\]/]*\]|[^/:]*)(?::(\*|\d+))?(\/.*)$/s.exec(
+    pattern,
+  );
+  if (parts === null) {
+    throw new Error(`"${pattern}" is not a match pattern`);
+  }
+  const [, scheme = "", host = "", port = "*", path = ""] = parts;
+  return {
+    schemes: scheme === "*" ? ["http", "https"] : [scheme],
+    host: scheme === "file" ? "*" : bare(host),
+    port,
+    path,
+  };
+}
+
+/**
+ * @param {Pattern} pattern
+ * @param {URL} url
+ */
+function matches({ schemes, host, port, path }, url) {
+  const scheme = url.protocol.slice(0, -1);
+  const target = url.pathname + url.search;
+  return (
+    schemes.includes(scheme) &&
+    (port === "*" || port === (url.port || DEFAULT_PORTS.get(scheme))) &&
+    matchesHost(host, bare(url.hostname)) &&
+    // Chrome lets `/inbox/*` match `/inbox` as well.
+    (path === `${target}/*` || matchesGlob(path, target))
+  );
+}
+
+/** @param {string} host */
+function bare(host) {
+  return host.toLowerCase().replace(/\.$/, "");
+}
+
+/**
+ * @param {string} pattern
+ * @param {string} host
+ */
+function matchesHost(pattern, host) {
+  if (!pattern.startsWith("*")) {
+    return host === pattern;
+  }
+  return pattern === "*" || host === pattern.slice(2) || host.endsWith(pattern.slice(1));
+}
+
+/**
+ * With `*` as the only wildcard, and without a regular expression's backtracking.
+ * @param {string} glob
+ * @param {string} text
+ */
+function matchesGlob(glob, text) {
+  const [first = "", ...middle] = glob.split("*");
+  const last = middle.pop();
+  if (last === undefined) {
+    return text === glob;
+  }
+  if (!text.startsWith(first)) {
+    return false;
+  }
+  let at = first.length;
+  for (const piece of middle) {
+    at = text.indexOf(piece, at);
+    if (at < 0) {
+      return false;
+    }
+    at += piece.length;
+  }
+  return text.length - at >= last.length && text.endsWith(last);
 }

@@ -119,16 +119,7 @@
         addReports(call, body);
         break;
       case "r":
-        if (body.length > limit) {
-          const message = `The result takes ${body.length} characters as JSON; ${limit} is the limit. Return less at once.`;
-          end(
-            call,
-            "error",
-            JSON.stringify({ code: "RESULT_TOO_LARGE", message, retryable: false }),
-          );
-        } else {
-          end(call, "result", body);
-        }
+        end(call, "result", body);
         break;
       case "e":
         end(call, "error", body);
@@ -216,6 +207,11 @@
    * @param {string} body JSON
    */
   function end(call, kind, body) {
+    if (body.length > limit) {
+      const message = `The ${kind} takes ${body.length} characters as JSON; ${limit} is the limit. Return less at once.`;
+      kind = "error";
+      body = JSON.stringify({ code: "RESULT_TOO_LARGE", message, retryable: false });
+    }
     const field = kind === "result" ? "value" : "error";
     const stamps = call.stamps === null ? "" : `,"stamps":${JSON.stringify(call.stamps)}`;
     call.end =
@@ -254,9 +250,13 @@
     if (chrome.runtime?.id === undefined) {
       return; // the extension was reloaded or removed; its new worker injects anew
     }
-    port = chrome.runtime.connect({ name: "relay" });
+    const opened = chrome.runtime.connect({ name: "relay" });
+    port = opened;
     port.onMessage.addListener(takeFromWorker);
     port.onDisconnect.addListener(() => {
+      if (port !== opened) {
+        return; // one given up when the document came back from the cache
+      }
       // The worker died, most likely: connecting wakes a new one.
       port = null;
       partial.clear();
@@ -446,7 +446,9 @@
    */
   function setReadiness(plugin, readiness, reason) {
     const state =
-      typeof reason === "string" ? { readiness, reason: reason.slice(0, 1000) } : { readiness };
+      typeof reason === "string"
+        ? { readiness, reason: reason.slice(0, 1000).toWellFormed() }
+        : { readiness };
     plugins.set(plugin, { file: plugins.get(plugin)?.file ?? "", ...state });
     post({ type: "readiness", plugin, state });
   }
@@ -488,7 +490,7 @@
       entries: taken.map((entry) => ({
         level: LEVELS.get(entry?.level) ?? "info",
         message: logText(entry),
-        time: typeof entry?.ts === "number" && entry.ts >= 0 ? entry.ts : at,
+        time: Number.isFinite(entry?.ts) && entry.ts >= 0 ? entry.ts : at,
       })),
       dropped: logsDropped,
     };
@@ -506,10 +508,16 @@
 
   /** @param {any} entry */
   function logText(entry) {
-    const message = String(entry?.message ?? "");
-    const data = entry?.data;
-    const text = data === undefined || data?.length === 0 ? "" : ` ${JSON.stringify(data)}`;
-    return (message + text).slice(0, LOG_MAX);
+    let text = "";
+    try {
+      text = String(entry?.message ?? "");
+      if (entry?.data !== undefined && entry.data.length !== 0) {
+        text += ` ${JSON.stringify(entry.data)}`;
+      }
+    } catch {
+      text += " (what more was logged cannot be shown)";
+    }
+    return text.slice(0, LOG_MAX).toWellFormed();
   }
 
   // --- the document's life -----------------------------------------------------------------
