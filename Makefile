@@ -81,7 +81,7 @@ check-python: setup  ## Format and lint of Python
 
 .PHONY: check-javascript
 check-javascript: setup  ## Format, lint and types of JavaScript
-	$(call step,'JavaScript: format, lint and types')
+	$(call step,'JavaScript: format and lint and types')
 	@cd adapter_js && node_modules/.bin/biome check --error-on-warnings . ../extension
 	@$(JS)/tsc --project adapter_js
 	@$(JS)/tsc --project adapter_js/test
