@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 import anyio
-import httpx
+import httpx2
 import pytest
 from mcp.client import Client
 
@@ -163,7 +163,7 @@ async def test_a_client_that_hangs_up_its_stream_does_not_end_an_initialize_era_
         "_meta": {"progressToken": "token"},
     }
     url = tab.tabs.mcp_url
-    async with httpx.AsyncClient(headers=headers) as http:
+    async with httpx2.AsyncClient(headers=headers) as http:
         answer = await http.post(
             url, json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": init}
         )

@@ -5,7 +5,9 @@ import { test } from "node:test";
 import vm from "node:vm";
 import { CALL, channelEnd, fakeWorker, makePage, NAME, source } from "./fakes.js";
 
-const RELAY = source("extension/content/relay.js");
+const RELAY = ["channel", "outbox", "logs", "relay"]
+  .map((name) => source(`extension/content/${name}.js`))
+  .join("\n");
 const MEBI = 1024 * 1024;
 
 /**
@@ -259,8 +261,18 @@ test("a settled call is forgotten", () => {
 test("where no script can run, a call fails at once and says so", () => {
   const relay = startRelay({ runtime: false });
   relay.dispatch();
-  const [{ method, params }] = relay.take();
+  const [, { method, params }] = relay.take();
   assert.deepEqual([method, params.error.code], ["tool.error", "PAGE_UNREACHABLE"]);
+});
+
+test("the worker is told that a call was received before the page is", () => {
+  const relay = startRelay();
+  let heard = -1;
+  relay.target.addEventListener(relay.page.names.values().next().value ?? "", () => {
+    heard = relay.take().filter(({ type }) => type === "received").length;
+  });
+  relay.dispatch();
+  assert.equal(heard, 1);
 });
 
 test("a dispatch in parts is joined, and the worker is told of its call", () => {
@@ -272,7 +284,7 @@ test("a dispatch in parts is joined, and the worker is told of its call", () => 
   assert.equal(relay.page.ofKind("d").length, 0);
   relay.worker.say(`${head}.${text.slice(700_000)}`);
   assert.deepEqual(relay.page.ofKind("d"), [text]);
-  assert.deepEqual(relay.take(), [{ type: "calls", calls: [CALL] }]);
+  assert.deepEqual(relay.take(), [{ type: "received", callId: CALL }]);
 });
 
 test("a traced call's result carries when it passed the relay and the runtime", () => {
@@ -516,6 +528,7 @@ test("a reason with half a surrogate pair, or cut within a pair, is whole text",
 
 test("a signed change of readiness has the runtime ask", () => {
   const relay = startRelay();
+  relay.adopt();
   relay.post({ type: "opentabs:readiness-changed", plugin: "demo", nonce: relay.nonce() });
   assert.deepEqual(relay.page.ofKind("r"), ["demo"]);
 });

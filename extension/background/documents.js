@@ -18,7 +18,8 @@ import * as tabs from "./tabs.js";
  * @property {string} url
  * @property {boolean} isProtected
  * @property {boolean} complete
- * @property {Set<string>} calls dispatched here and not settled
+ * @property {Map<string, boolean>} calls dispatched here and not settled: whether the relay has
+ *     said that it has them. What it has not, its tool has not run.
  * @property {Map<string, PluginState & {file: string}>} plugins
  * @property {chrome.runtime.Port} port
  */
@@ -28,7 +29,7 @@ import * as tabs from "./tabs.js";
  * @typedef {{type: "attach", documentId: string, calls: string[], isProtected: boolean,
  *     complete: boolean, plugins: [string, PluginState & {file: string}][]}
  *   | {type: "complete"}
- *   | {type: "calls", calls: string[]}
+ *   | {type: "received", callId: string}
  *   | {type: "moved", url: string}
  *   | {type: "readiness", plugin: string, state: PluginState}
  *   | {type: "traced", callId: string, frame: string}} FromRelay
@@ -64,7 +65,7 @@ export function attach(port) {
         url: port.sender?.url ?? "",
         isProtected: message.isProtected,
         complete: message.complete,
-        calls: new Set(message.calls),
+        calls: new Map(message.calls.map((/** @type {string} */ callId) => [callId, true])),
         plugins: new Map(message.plugins),
         port,
       };
@@ -118,10 +119,8 @@ function take(doc, message) {
       doc.complete = true;
       plugins.inject(doc);
       break;
-    case "calls":
-      for (const callId of message.calls) {
-        doc.calls.add(callId);
-      }
+    case "received": // before the tool is started, so what was not received did not run
+      doc.calls.set(message.callId, true);
       break;
     case "moved":
       doc.url = message.url;
@@ -162,7 +161,7 @@ export function dispatch(params, frame) {
     tellLost(params.callId, "not_delivered");
     return;
   }
-  doc.calls.add(params.callId);
+  doc.calls.set(params.callId, false);
   post(doc, frame);
   if (params.trace) {
     const stamps = { "worker.down": link.now() };
@@ -222,8 +221,8 @@ const losing = new Set();
 async function lose(doc) {
   if (doc.calls.size > 0) {
     const told = whyGone(doc).then((reason) => {
-      for (const callId of doc.calls) {
-        tellLost(callId, reason);
+      for (const [callId, received] of doc.calls) {
+        tellLost(callId, received ? reason : "not_delivered");
       }
     });
     losing.add(told);

@@ -9,6 +9,7 @@ import * as tabs from "./tabs.js";
 /** @import { Doc } from "./documents.js" */
 
 const STORED = "plugins";
+const RELAY = ["content/channel.js", "content/outbox.js", "content/logs.js", "content/relay.js"];
 
 /** @type {PluginSpec[]} */
 let specs = [];
@@ -63,7 +64,7 @@ async function register() {
   const common = /** @type {const} */ ({ runAt: "document_start", persistAcrossSessions: false });
   const scripts = [
     { id: "runtime", js: ["content/runtime.js"], world: /** @type {const} */ ("MAIN") },
-    { id: "relay", js: ["content/relay.js"], world: /** @type {const} */ ("ISOLATED") },
+    { id: "relay", js: RELAY, world: /** @type {const} */ ("ISOLATED") },
   ];
   const known = await chrome.scripting.getRegisteredContentScripts();
   if (known.length > 0 && JSON.stringify(known[0]?.matches) === JSON.stringify(matches)) {
@@ -91,15 +92,16 @@ async function injectLate() {
       }
       const target = { tabId: id };
       try {
-        await chrome.scripting.executeScript({
-          target,
-          files: ["content/late.js", "content/relay.js"],
-          injectImmediately: true,
-        });
+        // The runtime first: once the relay is there, adapters follow.
         await chrome.scripting.executeScript({
           target,
           files: ["content/runtime.js"],
           world: "MAIN",
+          injectImmediately: true,
+        });
+        await chrome.scripting.executeScript({
+          target,
+          files: ["content/late.js", ...RELAY],
           injectImmediately: true,
         });
       } catch (error) {

@@ -57,7 +57,7 @@ export async function snapshot() {
       active: tab?.active ?? false,
       focused: tab !== undefined && tab.windowId === focused?.id,
       protected: doc.isProtected,
-      calls: [...doc.calls],
+      calls: [...doc.calls.keys()],
       plugins: Object.fromEntries(
         Array.from(doc.plugins, ([name, { readiness, reason }]) => [
           name,

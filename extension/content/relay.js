@@ -1,9 +1,9 @@
 /**
  * The relay: between the page's runtime (MAIN world) and the service worker.
  *
- * It runs in the ISOLATED world, where a page cannot reach. It keeps every report and
- * result of a call until the server acknowledges it, so that a worker may die at any
- * moment; it drops a call id it has seen, so that a tool runs at most once per dispatch.
+ * It runs in the ISOLATED world, where a page cannot reach. It keeps every report and result
+ * of a call until the server acknowledges it, so that a worker may die at any moment; it drops
+ * a call id it has seen, so that a tool runs at most once per dispatch.
  */
 (() => {
   const scope = /** @type {{openTabsRelay?: {alive(): boolean}, openTabsLate?: boolean}} */ (
@@ -13,92 +13,35 @@
     return;
   }
 
-  const NAME = 32; // hex digits: 128 bits that a page cannot guess
+  const ID = 32; // hex digits of a call id
   const WHOLE = 1024 * 1024; // characters; see opentabs_py/core/frames.py
   const CHUNK = 256 * 1024;
-  const BATCH = 256 * 1024; // characters of reports in one batch
-  const KEPT = 8 * 1024 * 1024; // characters of unacknowledged reports kept for one call
-  const MESSAGE_MAX = 4096; // characters of a progress message
-  const LOG_RATE = 50; // records a second, and
-  const LOG_BURST = 200; // at once
-  const LOG_BATCH = 200;
-  const LOG_MAX = 8000; // characters of one record
-  const CONFIG_GRACE = 2000; // ms after which a page that never completes counts as complete
+  const LOAD_GRACE = 2000; // ms after its DOM in which a page may load what it shows
+  const NO_RUNTIME =
+    "scripts cannot run in this page (a CSP sandbox without allow-scripts, or JavaScript is off)";
 
-  /**
-   * A call that the server has not settled.
-   * @typedef {object} Call
-   * @property {string} id
-   * @property {number} seq of the next report or the result
-   * @property {{seq: number, text: string}[]} reports not acknowledged, in order
-   * @property {number} kept characters in `reports`
-   * @property {number} sent how many of `reports` have been sent on this link
-   * @property {number} dropped reports given up at the bound and not yet told
-   * @property {boolean} inFlight whether a batch awaits its receipt
-   * @property {string | null} end the result or error, as a frame
-   * @property {Record<string, number> | null} stamps of a traced call
-   */
+  /** @typedef {{file: string, readiness: string, reason?: string}} PluginState */
+  /** @typedef {{outbox: InstanceType<typeof Outbox>, stamps: Record<string, number> | null}} Call */
 
-  /** @type {Map<string, Call>} */
+  const isProtected = scope.openTabsLate !== true;
+  const channel = new PageChannel(takeFromPage);
+  const logs = new PluginLogs();
+
+  /** @type {Map<string, Call>} calls that the server has not settled */
   const calls = new Map();
-  /** @type {Map<string, {file: string, readiness: string, reason?: string}>} */
+  /** @type {Map<string, PluginState>} */
   const plugins = new Map();
   /** @type {Map<string, string[]>} parts of long messages on their way in */
   const partial = new Map();
 
-  let documentId = randomName();
+  let documentId = PageChannel.randomName();
   /** @type {chrome.runtime.Port | null} */
   let port = null;
   let limit = Number.POSITIVE_INFINITY;
   let stream = 0;
   let complete = false;
 
-  // --- the page side: a channel whose every message names the next -------------------------
-
-  const OFFER = "opentabs:offer";
-  const READY = "opentabs:ready";
-  const isProtected = scope.openTabsLate !== true;
-  const nonce = randomName();
-  let down = randomName();
-  let up = randomName();
-
-  function offer() {
-    const taken = !document.dispatchEvent(
-      new CustomEvent(OFFER, { detail: down + up + nonce, cancelable: true }),
-    );
-    if (taken) {
-      document.removeEventListener(READY, offer);
-    }
-  }
-
-  /** @param {Event} event */
-  function hear(event) {
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    const { detail } = /** @type {CustomEvent<string>} */ (event);
-    up = detail.slice(0, NAME);
-    document.addEventListener(up, hear, { once: true });
-    takeFromPage(detail[NAME] ?? "", detail.slice(NAME + 1));
-  }
-
-  /**
-   * @param {string} text
-   * @returns {boolean} whether the runtime is there and took it
-   */
-  function tellPage(text) {
-    const next = randomName();
-    const event = new CustomEvent(down, { detail: next + text, cancelable: true });
-    if (document.dispatchEvent(event)) {
-      return false;
-    }
-    down = next;
-    return true;
-  }
-
-  function randomName() {
-    const bytes = crypto.getRandomValues(new Uint8Array(NAME / 2));
-    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  }
+  // --- the page side -----------------------------------------------------------------------
 
   /**
    * @param {string} kind
@@ -109,14 +52,15 @@
       takeReadiness(text);
       return;
     }
-    const call = calls.get(text.slice(0, NAME));
-    if (call === undefined || call.end !== null) {
+    const callId = text.slice(0, ID);
+    const call = calls.get(callId);
+    if (call === undefined || call.outbox.hasEnded) {
       return; // cancelled, or the page has gone mad
     }
-    const body = text.slice(NAME);
+    const body = text.slice(ID);
     switch (kind) {
       case "p":
-        addReports(call, body);
+        call.outbox.addReports(body);
         break;
       case "r":
         end(call, "result", body);
@@ -130,118 +74,65 @@
     }
   }
 
-  // --- a call's reports and result --------------------------------------------------------
-
-  /**
-   * @param {Call} call
-   * @param {string} body JSON objects joined by commas, as the runtime writes them
-   */
-  function addReports(call, body) {
-    /** @type {unknown[]} */
-    let reports;
-    try {
-      reports = JSON.parse(`[${body}]`);
-    } catch {
-      return; // only a page that broke into an unprotected channel writes such
-    }
-    for (const report of reports) {
-      const text = wellFormed(JSON.stringify({ seq: call.seq++, ...clean(report) }));
-      call.reports.push({ seq: call.seq - 1, text });
-      call.kept += text.length;
-    }
-    while (call.kept > KEPT && call.sent < call.reports.length) {
-      const [oldest] = call.reports.splice(call.sent, 1);
-      call.kept -= oldest?.text.length ?? 0;
-      call.dropped++;
-    }
-    if (!call.inFlight) {
-      sendBatch(call);
-    }
-  }
-
-  /** @param {unknown} report */
-  function clean(report) {
-    const { progress, total, message } = /** @type {Record<string, unknown>} */ (report ?? {});
-    /** @type {{progress?: number, total?: number, message?: string}} */
-    const cleaned = {};
-    if (typeof progress === "number") {
-      cleaned.progress = progress;
-    }
-    if (typeof total === "number") {
-      cleaned.total = total;
-    }
-    if (typeof message === "string") {
-      cleaned.message = message.slice(0, MESSAGE_MAX);
-    }
-    return cleaned;
-  }
-
-  /**
-   * Sends the next batch. Without an end in sight one batch is in flight at a time, so reports
-   * made faster than the hops gather in the next: no timer, nothing to throttle.
-   * @param {Call} call
-   */
-  function sendBatch(call) {
-    let size = 0;
-    const texts = [];
-    while (call.sent < call.reports.length && size < BATCH) {
-      const { text } = /** @type {{text: string}} */ (call.reports[call.sent++]);
-      texts.push(text);
-      size += text.length;
-    }
-    if (texts.length === 0) {
-      return;
-    }
-    call.inFlight = true;
-    const dropped = call.dropped > 0 ? `,"dropped":${call.dropped}` : "";
-    call.dropped = 0;
-    post(
-      `{"jsonrpc":"2.0","method":"tool.progress","params":{"documentId":"${documentId}",` +
-        `"callId":"${call.id}","reports":[${texts.join(",")}]${dropped}}}`,
-    );
-  }
-
   /**
    * @param {Call} call
    * @param {"result" | "error"} kind
    * @param {string} body JSON
    */
   function end(call, kind, body) {
-    if (body.length > limit) {
-      const message = `The ${kind} takes ${body.length} characters as JSON; ${limit} is the limit. Return less at once.`;
-      kind = "error";
-      body = JSON.stringify({ code: "RESULT_TOO_LARGE", message, retryable: false });
-    }
-    const field = kind === "result" ? "value" : "error";
     const stamps = call.stamps === null ? "" : `,"stamps":${JSON.stringify(call.stamps)}`;
-    call.end =
-      `{"jsonrpc":"2.0","method":"tool.${kind}","params":{"documentId":"${documentId}",` +
-      `"callId":"${call.id}","seq":${call.seq}${stamps},"${field}":${wellFormed(body)}}}`;
-    sendEnd(call);
+    if (body.length <= limit) {
+      call.outbox.end(kind, body, stamps);
+      return;
+    }
+    const message = `The ${kind} takes ${body.length} characters as JSON; ${limit} is the limit. Return less at once.`;
+    const error = { code: "RESULT_TOO_LARGE", message, retryable: false };
+    call.outbox.end("error", JSON.stringify(error), stamps);
   }
 
   /**
-   * Half a surrogate pair is no text, and Python refuses it. JSON.stringify writes it, and
-   * nothing else, as an escape that begins with \\ud.
-   * @param {string} json
+   * Plugins sign what they post with the nonce. A page can read it, so this is data of the page.
+   * @param {MessageEvent} event
    */
-  function wellFormed(json) {
-    return json.includes("\\ud")
-      ? json.replace(/(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "\\ufffd")
-      : json;
-  }
-
-  /** @param {Call} call */
-  function sendEnd(call) {
-    while (call.sent < call.reports.length) {
-      sendBatch(call); // a result must not overtake its reports
-    }
-    const frame = /** @type {string} */ (call.end);
-    if (call.stamps !== null && frame.length <= WHOLE) {
-      post({ type: "traced", callId: call.id, frame });
+  function takeMessage({ source, data }) {
+    if (source !== window || data === null || typeof data !== "object") {
       return;
     }
-    post(frame);
+    const { type, plugin, nonce, entries } = data;
+    if (nonce !== channel.nonce || !plugins.has(plugin)) {
+      return;
+    }
+    if (type === "opentabs:readiness-changed") {
+      channel.tell(`r${plugin}`);
+    } else if (type === "opentabs:plugin-logs" && Array.isArray(entries)) {
+      const taken = logs.take(entries);
+      if (taken !== null) {
+        const params = { documentId, plugin, ...taken };
+        post(JSON.stringify({ jsonrpc: "2.0", method: "plugin.log", params }));
+      }
+    }
+  }
+
+  /** @param {string} text `{plugin, readiness, reason}` as JSON */
+  function takeReadiness(text) {
+    const { plugin, readiness, reason } = JSON.parse(text);
+    if (plugins.has(plugin)) {
+      setReadiness(plugin, readiness === "ready" ? "ready" : "unavailable", reason);
+    }
+  }
+
+  /**
+   * @param {string} plugin
+   * @param {"ready" | "unavailable"} readiness
+   * @param {unknown} reason
+   */
+  function setReadiness(plugin, readiness, reason) {
+    const state =
+      typeof reason === "string"
+        ? { readiness, reason: reason.slice(0, 1000).toWellFormed() }
+        : { readiness };
+    plugins.set(plugin, { file: plugins.get(plugin)?.file ?? "", ...state });
+    post({ type: "readiness", plugin, state });
   }
 
   // --- the worker side ---------------------------------------------------------------------
@@ -252,8 +143,8 @@
     }
     const opened = chrome.runtime.connect({ name: "relay" });
     port = opened;
-    port.onMessage.addListener(takeFromWorker);
-    port.onDisconnect.addListener(() => {
+    opened.onMessage.addListener(takeFromWorker);
+    opened.onDisconnect.addListener(() => {
       if (port !== opened) {
         return; // one given up when the document came back from the cache
       }
@@ -262,7 +153,7 @@
       partial.clear();
       connect();
     });
-    port.postMessage({
+    opened.postMessage({
       type: "attach",
       documentId,
       calls: [...calls.keys()],
@@ -272,7 +163,7 @@
     });
   }
 
-  /** @param {unknown} message a frame, or an object that is for us */
+  /** @param {unknown} message a frame, or an object that is for the worker */
   function post(message) {
     if (typeof message !== "string" || message.length <= WHOLE) {
       postOne(message);
@@ -313,27 +204,18 @@
     switch (message.type) {
       case "resend":
         limit = message.limit;
-        for (const call of calls.values()) {
-          call.sent = 0;
-          call.inFlight = false;
-          if (call.end === null) {
-            sendBatch(call);
-          } else {
-            sendEnd(call);
-          }
+        for (const { outbox } of calls.values()) {
+          outbox.resend();
         }
         break;
       case "adopt":
         plugins.set(message.plugin, { file: message.file, readiness: "pending" });
-        if (!tellPage(`a${message.plugin}`)) {
+        if (!channel.tell(`a${message.plugin}`)) {
           setReadiness(message.plugin, "unavailable", NO_RUNTIME);
         }
         break;
     }
   }
-
-  const NO_RUNTIME =
-    "scripts cannot run in this page (a CSP sandbox without allow-scripts, or JavaScript is off)";
 
   /**
    * @param {string} frame
@@ -357,21 +239,22 @@
   /** @param {string} text one message of the server, for this document */
   function takeFromServer(text) {
     const { method, params } = JSON.parse(text);
-    const call = calls.get(params.callId);
     switch (method) {
       case "tool.dispatch":
-        if (call === undefined) {
+        if (!calls.has(params.callId)) {
           start(params, text);
         }
         break;
       case "tool.ack":
-        if (call !== undefined) {
-          acknowledge(call, params.seq, params.settled);
+        if (params.settled) {
+          calls.delete(params.callId);
+        } else {
+          calls.get(params.callId)?.outbox.acknowledge(params.seq);
         }
         break;
       case "tool.cancel":
         calls.delete(params.callId);
-        tellPage(`c${params.callId}${params.reason}`);
+        channel.tell(`c${params.callId}${params.reason}`);
         break;
     }
   }
@@ -381,143 +264,25 @@
    * @param {string} text
    */
   function start({ callId, trace }, text) {
-    /** @type {Call} */
-    const call = {
-      id: callId,
-      seq: 0,
-      reports: [],
-      kept: 0,
-      sent: 0,
-      dropped: 0,
-      inFlight: false,
-      end: null,
-      stamps: trace ? { "relay.down": now() } : null,
-    };
+    // The worker stamps what is traced, and reads no frame: so it is told the call's id.
+    const send = trace ? (/** @type {string} */ frame) => postTraced(callId, frame) : post;
+    const outbox = new Outbox(documentId, callId, send);
+    const call = { outbox, stamps: trace ? { "relay.down": now() } : null };
     calls.set(callId, call);
-    if (text.length > WHOLE) {
-      post({ type: "calls", calls: [callId] }); // the worker passed it on in parts, unread
-    }
-    if (!tellPage(`d${text}`)) {
+    post({ type: "received", callId }); // until then the call can go elsewhere
+    if (!channel.tell(`d${text}`)) {
       const message = `The tool cannot run: ${NO_RUNTIME}. Open the site in another tab.`;
       end(call, "error", JSON.stringify({ code: "PAGE_UNREACHABLE", message, retryable: false }));
     }
   }
 
   /**
-   * @param {Call} call
-   * @param {number} seq
-   * @param {boolean} settled
+   * @param {string} callId
+   * @param {string} frame
    */
-  function acknowledge(call, seq, settled) {
-    if (settled) {
-      calls.delete(call.id);
-      return;
-    }
-    let done = 0;
-    while (
-      done < call.reports.length &&
-      /** @type {{seq: number}} */ (call.reports[done]).seq <= seq
-    ) {
-      call.kept -= call.reports[done]?.text.length ?? 0;
-      done++;
-    }
-    call.reports.splice(0, done);
-    call.sent = Math.max(0, call.sent - done);
-    call.inFlight = call.sent > 0;
-    if (!call.inFlight) {
-      sendBatch(call);
-    }
-  }
-
-  // --- readiness and logs ------------------------------------------------------------------
-
-  /** @param {string} text `{plugin, readiness, reason}` as JSON */
-  function takeReadiness(text) {
-    const { plugin, readiness, reason } = JSON.parse(text);
-    if (plugins.has(plugin)) {
-      setReadiness(plugin, readiness === "ready" ? "ready" : "unavailable", reason);
-    }
-  }
-
-  /**
-   * @param {string} plugin
-   * @param {"ready" | "unavailable"} readiness
-   * @param {unknown} reason
-   */
-  function setReadiness(plugin, readiness, reason) {
-    const state =
-      typeof reason === "string"
-        ? { readiness, reason: reason.slice(0, 1000).toWellFormed() }
-        : { readiness };
-    plugins.set(plugin, { file: plugins.get(plugin)?.file ?? "", ...state });
-    post({ type: "readiness", plugin, state });
-  }
-
-  let logTokens = LOG_BURST;
-  let logRefilled = 0;
-  let logsDropped = 0;
-
-  /** @param {MessageEvent} event */
-  function takeMessage({ source, data }) {
-    if (source !== window || data === null || typeof data !== "object" || data.nonce !== nonce) {
-      return;
-    }
-    if (data.type === "opentabs:readiness-changed" && typeof data.plugin === "string") {
-      tellPage(`r${data.plugin}`);
-    } else if (data.type === "opentabs:plugin-logs" && Array.isArray(data.entries)) {
-      takeLogs(data);
-    }
-  }
-
-  /** @param {{plugin: unknown, entries: any[]}} logs written by the page: nothing is trusted */
-  function takeLogs({ plugin, entries }) {
-    if (typeof plugin !== "string" || !plugins.has(plugin)) {
-      return;
-    }
-    const at = Date.now();
-    logTokens = Math.min(LOG_BURST, logTokens + ((at - logRefilled) / 1000) * LOG_RATE);
-    logRefilled = at;
-    const room = Math.min(Math.floor(logTokens), LOG_BATCH);
-    const taken = entries.slice(0, room);
-    logTokens -= taken.length;
-    logsDropped += entries.length - taken.length;
-    if (taken.length === 0) {
-      return;
-    }
-    const params = {
-      documentId,
-      plugin,
-      entries: taken.map((entry) => ({
-        level: LEVELS.get(entry?.level) ?? "info",
-        message: logText(entry),
-        time: Number.isFinite(entry?.ts) && entry.ts >= 0 ? entry.ts : at,
-      })),
-      dropped: logsDropped,
-    };
-    logsDropped = 0;
-    post(JSON.stringify({ jsonrpc: "2.0", method: "plugin.log", params }));
-  }
-
-  const LEVELS = new Map([
-    ["debug", "debug"],
-    ["info", "info"],
-    ["warn", "warning"],
-    ["warning", "warning"],
-    ["error", "error"],
-  ]);
-
-  /** @param {any} entry */
-  function logText(entry) {
-    let text = "";
-    try {
-      text = String(entry?.message ?? "");
-      if (entry?.data !== undefined && entry.data.length !== 0) {
-        text += ` ${JSON.stringify(entry.data)}`;
-      }
-    } catch {
-      text += " (what more was logged cannot be shown)";
-    }
-    return text.slice(0, LOG_MAX).toWellFormed();
+  function postTraced(callId, frame) {
+    const isEnd = calls.get(callId)?.outbox.hasEnded === true;
+    post(isEnd && frame.length <= WHOLE ? { type: "traced", callId, frame } : frame);
   }
 
   // --- the document's life -----------------------------------------------------------------
@@ -536,7 +301,7 @@
     }
     window.addEventListener("load", setComplete, { once: true });
     // A picture that never comes must not keep the tools away: the DOM is there.
-    const whenParsed = () => setTimeout(setComplete, CONFIG_GRACE);
+    const whenParsed = () => setTimeout(setComplete, LOAD_GRACE);
     if (document.readyState === "interactive") {
       whenParsed();
     } else {
@@ -547,10 +312,10 @@
   /** To the server a document in the back/forward cache is gone; back again, it is a new one. */
   function comeBack() {
     for (const callId of calls.keys()) {
-      tellPage(`c${callId}the page was left and came back`);
+      channel.tell(`c${callId}the page was left and came back`);
     }
     calls.clear();
-    documentId = randomName();
+    documentId = PageChannel.randomName();
     const old = port;
     port = null;
     old?.disconnect();
@@ -567,9 +332,6 @@
   }
 
   scope.openTabsRelay = { alive: () => chrome.runtime?.id !== undefined };
-  document.addEventListener(up, hear, { once: true });
-  document.addEventListener(READY, offer);
-  offer();
   window.addEventListener("message", takeMessage);
   window.addEventListener("pageshow", (event) => {
     if (event.persisted) {

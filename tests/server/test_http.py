@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-import httpx
+import httpx2
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -105,7 +105,7 @@ async def test_an_extension_that_hangs_up_is_gone() -> None:
     async with serving(bridge) as port:
         async with open_socket(port) as socket:
             await say_hello(socket)
-        async with httpx.AsyncClient() as client:
+        async with httpx2.AsyncClient() as client:
             status = (await client.get(f"http://127.0.0.1:{port}/status", timeout=5)).json()
     assert status == {"ok": True, "extension": False}
 
@@ -127,7 +127,7 @@ async def test_mcp_is_for_clients_of_this_machine_alone(
     allowed: bool,
 ) -> None:
     accept = {"Accept": "application/json, text/event-stream"}
-    async with serving(a_bridge()) as port, httpx.AsyncClient(timeout=5) as client:
+    async with serving(a_bridge()) as port, httpx2.AsyncClient(timeout=5) as client:
         answer = await client.post(
             f"http://127.0.0.1:{port}/mcp", json=PING, headers={**accept, **headers}
         )
@@ -135,7 +135,7 @@ async def test_mcp_is_for_clients_of_this_machine_alone(
 
 
 async def test_a_request_over_the_limit_is_refused() -> None:
-    async with serving(a_bridge()) as port, httpx.AsyncClient(timeout=5) as client:
+    async with serving(a_bridge()) as port, httpx2.AsyncClient(timeout=5) as client:
         answer = await client.post(
             f"http://127.0.0.1:{port}/mcp", content=b"x" * 100_001,
             headers={"Content-Type": "application/json"},

@@ -1,0 +1,66 @@
+/**
+ * What plugins log, made fit to send. Any script of the page can write such records: nothing
+ * in them is trusted, and their rate is bounded.
+ */
+var PluginLogs = class PluginLogs {
+  static #RATE = 50; // records a second, and
+  static #BURST = 200; // at once
+  static #MAX = 8000; // characters of one record
+  static #LEVELS = new Map([
+    ["debug", "debug"],
+    ["info", "info"],
+    ["warn", "warning"],
+    ["warning", "warning"],
+    ["error", "error"],
+  ]);
+
+  #tokens = PluginLogs.#BURST;
+  #refilled = 0;
+  #dropped = 0;
+
+  /**
+   * @param {any[]} entries as the ecosystem's SDK posts them
+   * @returns the members of a `plugin.log` message, or null when none may be sent now
+   */
+  take(entries) {
+    const now = Date.now();
+    const gained = ((now - this.#refilled) / 1000) * PluginLogs.#RATE;
+    this.#tokens = Math.min(PluginLogs.#BURST, this.#tokens + gained);
+    this.#refilled = now;
+    const taken = entries.slice(0, Math.floor(this.#tokens));
+    this.#tokens -= taken.length;
+    this.#dropped += entries.length - taken.length;
+    if (taken.length === 0) {
+      return null;
+    }
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    return { entries: taken.map((entry) => PluginLogs.#clean(entry, now)), dropped };
+  }
+
+  /**
+   * @param {any} entry
+   * @param {number} now
+   */
+  static #clean(entry, now) {
+    return {
+      level: PluginLogs.#LEVELS.get(entry?.level) ?? "info",
+      message: PluginLogs.#text(entry),
+      time: Number.isFinite(entry?.ts) && entry.ts >= 0 ? entry.ts : now,
+    };
+  }
+
+  /** @param {any} entry */
+  static #text(entry) {
+    let text = "";
+    try {
+      text = String(entry?.message ?? "");
+      if (entry?.data !== undefined && entry.data.length !== 0) {
+        text += ` ${JSON.stringify(entry.data)}`;
+      }
+    } catch {
+      text += " (what more was logged cannot be shown)";
+    }
+    return text.slice(0, PluginLogs.#MAX).toWellFormed();
+  }
+};

@@ -1,0 +1,151 @@
+/**
+ * What one call has to tell the server: its reports and its end, kept until acknowledged.
+ *
+ * One batch of reports is in flight at a time, so those made faster than the hops gather in
+ * the next: no timer, nothing to throttle. The end goes last.
+ */
+var Outbox = class Outbox {
+  static #BATCH = 256 * 1024; // characters of reports in one batch
+  static #KEPT = 8 * 1024 * 1024; // characters of unacknowledged reports kept
+  static #MESSAGE_MAX = 4096; // characters of a progress message
+
+  #address;
+  #post;
+  #seq = 0; // of the next report, or of the end
+  /** @type {{seq: number, text: string}[]} not acknowledged, in order */
+  #reports = [];
+  #size = 0; // characters in #reports
+  #sent = 0; // how many of #reports have gone on this link
+  #dropped = 0; // given up at the bound and not yet told
+  #inFlight = false;
+  /** @type {string | null} */
+  #end = null;
+
+  /**
+   * @param {string} documentId
+   * @param {string} callId
+   * @param {(frame: string) => void} post
+   */
+  constructor(documentId, callId, post) {
+    this.#address = `"documentId":"${documentId}","callId":"${callId}"`;
+    this.#post = post;
+  }
+
+  get hasEnded() {
+    return this.#end !== null;
+  }
+
+  /** @param {string} body JSON objects joined by commas, as the runtime writes them */
+  addReports(body) {
+    /** @type {unknown[]} */
+    let reports;
+    try {
+      reports = JSON.parse(`[${body}]`);
+    } catch {
+      return; // only a page that broke into an unprotected channel writes such
+    }
+    for (const report of reports) {
+      const seq = this.#seq++;
+      const text = Outbox.#wellFormed(JSON.stringify({ seq, ...Outbox.#clean(report) }));
+      this.#reports.push({ seq, text });
+      this.#size += text.length;
+    }
+    this.#keepBound();
+    if (!this.#inFlight) {
+      this.#sendBatch();
+    }
+  }
+
+  /**
+   * @param {"result" | "error"} kind
+   * @param {string} body JSON
+   * @param {string} stamps JSON members with a comma before each, or nothing
+   */
+  end(kind, body, stamps) {
+    const field = kind === "result" ? "value" : "error";
+    this.#end =
+      `{"jsonrpc":"2.0","method":"tool.${kind}","params":{${this.#address},"seq":${this.#seq}` +
+      `${stamps},"${field}":${Outbox.#wellFormed(body)}}}`;
+    this.#sendEnd();
+  }
+
+  /** The link is a new one: all that is not acknowledged goes again. */
+  resend() {
+    this.#sent = 0;
+    this.#inFlight = false;
+    if (this.#end === null) {
+      this.#sendBatch();
+    } else {
+      this.#sendEnd();
+    }
+  }
+
+  /** @param {number} seq up to which all has arrived */
+  acknowledge(seq) {
+    const found = this.#reports.findIndex((report) => report.seq > seq);
+    const done = this.#reports.splice(0, found < 0 ? this.#reports.length : found);
+    this.#size -= done.reduce((sum, { text }) => sum + text.length, 0);
+    this.#sent = Math.max(0, this.#sent - done.length);
+    this.#inFlight = this.#sent > 0;
+    if (!this.#inFlight) {
+      this.#sendBatch();
+    }
+  }
+
+  #keepBound() {
+    let excess = 0;
+    while (this.#size > Outbox.#KEPT && this.#sent + excess < this.#reports.length) {
+      this.#size -= this.#reports[this.#sent + excess]?.text.length ?? 0;
+      excess++;
+    }
+    this.#reports.splice(this.#sent, excess);
+    this.#dropped += excess;
+  }
+
+  #sendBatch() {
+    let size = 0;
+    const first = this.#sent;
+    while (this.#sent < this.#reports.length && size < Outbox.#BATCH) {
+      size += this.#reports[this.#sent++]?.text.length ?? 0;
+    }
+    if (this.#sent === first) {
+      return;
+    }
+    this.#inFlight = true;
+    const texts = this.#reports.slice(first, this.#sent).map(({ text }) => text);
+    const dropped = this.#dropped > 0 ? `,"dropped":${this.#dropped}` : "";
+    this.#dropped = 0;
+    this.#post(
+      `{"jsonrpc":"2.0","method":"tool.progress","params":{${this.#address},` +
+        `"reports":[${texts.join(",")}]${dropped}}}`,
+    );
+  }
+
+  #sendEnd() {
+    while (this.#sent < this.#reports.length) {
+      this.#sendBatch(); // a result must not overtake its reports
+    }
+    this.#post(/** @type {string} */ (this.#end));
+  }
+
+  /** @param {unknown} report */
+  static #clean(report) {
+    const { progress, total, message } = /** @type {Record<string, unknown>} */ (report ?? {});
+    return {
+      ...(typeof progress === "number" ? { progress } : {}),
+      ...(typeof total === "number" ? { total } : {}),
+      ...(typeof message === "string" ? { message: message.slice(0, Outbox.#MESSAGE_MAX) } : {}),
+    };
+  }
+
+  /**
+   * Half a surrogate pair is no text, and Python refuses it. JSON.stringify writes it, and
+   * nothing else, as an escape that begins with \\ud.
+   * @param {string} json
+   */
+  static #wellFormed(json) {
+    return json.includes("\\ud")
+      ? json.replace(/(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "\\ufffd")
+      : json;
+  }
+};
