@@ -5,11 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 from mcp import types
 from mcp.client import Client
 
-from e2e.chain import Tab
+from e2e.chain import PROBE, Tab
+from opentabs_py.config import load_settings
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.errors import CallRefusedError, ChainError, ToolFailedError
 from opentabs_py.session import OpenTabs
@@ -62,6 +64,24 @@ async def test_a_result_of_many_megabytes_arrives_whole(tab: Tab) -> None:
     text = (await tab.call("big", {"size": 8 * 1024 * 1024}))["text"]
 
     assert text == "0123456789abcdeé" * (8 * 1024 * 1024 // 16)
+
+
+async def test_a_result_over_the_limit_ends_its_call_and_not_the_connection(site: str) -> None:
+    settings = load_settings(port=0, message_limit=2 * 1024 * 1024)
+    async with OpenTabs(plugins=[PROBE], settings=settings) as tabs:
+        await tabs.open(f"{site}/small")
+        with pytest.raises(ToolFailedError, match="Return less at once") as caught:
+            await tabs.call("probe_big", {"size": 3 * 1024 * 1024})
+
+        assert caught.value.detail.code == "RESULT_TOO_LARGE"
+        assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
+
+
+async def test_the_status_page_tells_each_plugins_state(tab: Tab) -> None:
+    async with httpx2.AsyncClient() as http:
+        status = (await http.get(tab.tabs.mcp_url.replace("/mcp", "/status"))).json()
+
+    assert status == {"extension": True, "plugins": {"probe": "ready"}, "faults": []}
 
 
 async def test_an_input_of_many_megabytes_arrives_whole(tab: Tab) -> None:

@@ -77,10 +77,8 @@ class Bridge:
         self.tabs = Tabs()
         self.dispatch = dispatch.Dispatch()
         self.message_limit = message_limit
-        self.browser: str | None = None
         self.extension_version: str | None = None
         self.plugin_faults: list[protocol.PluginFault] = []
-        self.on_tabs: Callable[[], None] = lambda: None
         self.on_log: Callable[[protocol.LogParams], None] = _log_plugin
         self._secret = secret
         self._version = version
@@ -170,6 +168,11 @@ class Bridge:
                     return document
             await self._changed.wait()
 
+    @property
+    def plugins(self) -> list[str]:
+        """The names of the plugins that the extension is told of."""
+        return [plugin.name for plugin in self._plugins]
+
     def changed(self) -> anyio.Event:
         """Give an event that is set at the next change of connection, tabs or plugins."""
         return self._changed
@@ -255,7 +258,6 @@ class Bridge:
         now = anyio.current_time()
         connection.clock_offset = wall_clock() - params.time  # until a pong tells better
         self._connection = connection
-        self.browser = params.browser
         self.extension_version = params.extension_version
         result = protocol.HelloResult(
             server_version=self._version, time=wall_clock(), message_limit=self.message_limit
@@ -394,7 +396,6 @@ class Bridge:
     def _tabs_changed(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
-        self.on_tabs()
 
 
 def _log_plugin(params: protocol.LogParams) -> None:

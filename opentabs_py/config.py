@@ -1,10 +1,11 @@
 """Settings: command line > OPENTABS_* > pyproject.toml [tool.opentabs] > the user's file."""
 
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
 import platformdirs
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -30,13 +31,25 @@ def data_dir() -> Path:
     return platformdirs.user_data_path("opentabs")
 
 
+def _loopback(host: str) -> str:
+    """Refuse to let other machines in: whoever connects can use the user's sessions."""
+    address = "127.0.0.1" if host == "localhost" else host
+    try:
+        is_ours = ip_address(address).is_loopback
+    except ValueError:
+        is_ours = False
+    if not is_ours:
+        raise ValueError("other machines could connect; give 127.0.0.1, another 127.x.y.z or ::1")
+    return address
+
+
 class Settings(BaseSettings):
     """What a run can be told; each field is also `OPENTABS_<NAME>` in the environment.
 
     Attributes:
         idle_timeout: Seconds of silence that end a call.
         ceiling: Seconds that a call may take, whatever it reports.
-        host: Where MCP clients connect.
+        host: Where MCP clients and the extension connect: an address of this machine's own.
         port: The same; 0 takes a free one.
         message_limit: The longest input or result, in characters of JSON.
         chromium: The Chromium to launch; found when not given.
@@ -53,7 +66,7 @@ class Settings(BaseSettings):
 
     idle_timeout: Seconds = 30.0
     ceiling: Seconds = 300.0
-    host: str = "127.0.0.1"
+    host: Annotated[str, AfterValidator(_loopback)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 0
     message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = 64 * 1024 * 1024
     chromium: Path | None = None
@@ -94,7 +107,8 @@ def load_settings(**given: Any) -> Settings:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         lines = [
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}, not {fault['input']!r}"
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}, "
+            f"not {fault['input']!r}"
             for fault in error.errors(include_url=False)
         ]
         raise ConfigError("A setting cannot be used. " + "; ".join(lines)) from None

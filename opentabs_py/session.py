@@ -16,7 +16,7 @@ from opentabs_py import __version__
 from opentabs_py.bridge import Bridge
 from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.browser.launch import launch_browser
-from opentabs_py.browser.stage import StagedExtension, stage_extension, temporary_dir
+from opentabs_py.browser.stage import StagedExtension, stage_extension, temporary_dir, url_host
 from opentabs_py.config import Settings, data_dir, load_settings
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
@@ -150,8 +150,7 @@ class OpenTabs:
         listener = bind(settings.host, settings.port)
         stack.callback(listener.close)
         port = listener.getsockname()[1]
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        self.mcp_url = f"http://{host}:{port}/mcp"
+        self.mcp_url = f"http://{url_host(settings.host)}:{port}/mcp"
         directory = stack.enter_context(temporary_dir())
         staged = self._stage(directory, port)
         self.extension_dir = staged.path
@@ -168,7 +167,10 @@ class OpenTabs:
         self.toolbox.set_plugins(manifests)
         self.mcp_server = create_mcp_server(self.toolbox, version=__version__)
         app = create_app(
-            self.mcp_server, self.bridge, request_limit=settings.message_limit + 1024 * 1024
+            self.mcp_server,
+            self.bridge,
+            request_limit=settings.message_limit + 1024 * 1024,
+            host=url_host(settings.host),
         )
         await self.bridge.sync_plugins([_spec(plugin, staged) for plugin in self.plugins])
 
@@ -192,11 +194,14 @@ class OpenTabs:
     def _stage(self, directory: Path, port: int) -> StagedExtension:
         sites = [pattern for p in self.plugins for pattern in p.manifest.url_patterns]
         if self._launches:
-            return stage_extension(directory / "extension", port=port, sites=sites)
+            return stage_extension(
+                directory / "extension", port=port, host=self.settings.host, sites=sites
+            )
         # Loaded by hand, so it stays where it is from run to run, and keeps its secret.
         kept = data_dir() / "extension"
         kept.mkdir(parents=True, exist_ok=True)
-        return stage_extension(kept, port=port, secret=_kept_secret(data_dir() / "secret"))
+        secret = _kept_secret(data_dir() / "secret")
+        return stage_extension(kept, port=port, host=self.settings.host, secret=secret)
 
     async def _wait_connected(self) -> None:
         with anyio.move_on_after(CONNECT_WITHIN) as scope:

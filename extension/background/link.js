@@ -28,8 +28,8 @@ export async function connect() {
   }
   connecting = true;
   try {
-    const { port, secret } = await readConfig();
-    open(new WebSocket(`ws://127.0.0.1:${port}/ws`, ["opentabs", `opentabs.secret.${secret}`]));
+    const { server, secret } = await readConfig();
+    open(new WebSocket(`ws://${server}/ws`, ["opentabs", `opentabs.secret.${secret}`]));
   } catch (error) {
     tell(`not configured: ${error}. Load the folder that "opentabs serve --browser none" prints.`);
   } finally {
@@ -74,7 +74,7 @@ async function sayHello(opened) {
 
 /**
  * Read anew each time: a server started later may have written another port.
- * @returns {Promise<{port: number, secret: string}>}
+ * @returns {Promise<{server: string, secret: string}>}
  */
 async function readConfig() {
   const answer = await fetch(chrome.runtime.getURL("config.json"), { cache: "no-store" });

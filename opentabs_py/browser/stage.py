@@ -52,13 +52,19 @@ class StagedExtension:
 
 
 def stage_extension(
-    into: Path, *, port: int, secret: str | None = None, sites: Sequence[str] | None = None
+    into: Path,
+    *,
+    port: int,
+    host: str = "127.0.0.1",
+    secret: str | None = None,
+    sites: Sequence[str] | None = None,
 ) -> StagedExtension:
-    """Write a copy of the extension that connects to `port`.
+    """Write a copy of the extension that connects to a server on this machine.
 
     Args:
         into: The directory; files of an older copy in it are replaced.
-        port: Where the server listens, on 127.0.0.1.
+        port: Where the server listens.
+        host: The same, an IP address.
         secret: What the extension presents; a fresh one when None.
         sites: Match patterns it may touch; None keeps the manifest's `<all_urls>`.
     """
@@ -67,13 +73,18 @@ def stage_extension(
     shutil.copyfile(runtime_file(), into / "content" / "runtime.js")
     config = into / "config.json"
     config.touch(mode=0o600)
-    config.write_text(json.dumps({"port": port, "secret": secret}))
+    config.write_text(json.dumps({"server": f"{url_host(host)}:{port}", "secret": secret}))
     manifest_file = into / "manifest.json"
     manifest = json.loads(manifest_file.read_text())
     if sites is not None:
         manifest["host_permissions"] = sorted(set(sites))
         manifest_file.write_text(json.dumps(manifest, indent=2))
     return StagedExtension(into, f"chrome-extension://{_extension_id(manifest['key'])}", secret)
+
+
+def url_host(address: str) -> str:
+    """Write an IP address as URLs have it (RFC 3986, section 3.2.2)."""
+    return f"[{address}]" if ":" in address else address
 
 
 def _extension_id(key: str) -> str:

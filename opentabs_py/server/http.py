@@ -11,6 +11,8 @@ import uvicorn
 from mcp.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
@@ -53,8 +55,21 @@ class _BridgeSocket:
             raise SocketClosedError from error
 
 
-def create_app(mcp_server: Server[Any], bridge: Bridge, *, request_limit: int) -> Starlette:
-    """Build the ASGI application."""
+def create_app(
+    mcp_server: Server[Any], bridge: Bridge, *, request_limit: int, host: str = "127.0.0.1"
+) -> Starlette:
+    """Build the ASGI application.
+
+    Args:
+        mcp_server: Serves `/mcp`.
+        bridge: Serves `/ws`.
+        request_limit: The longest body of a request, in bytes.
+        host: The address it is reached at, besides the usual names of this machine.
+    """
+    # A name that someone else's DNS points here is refused.
+    hosts = sorted({"127.0.0.1", "localhost", "[::1]", host})
+
+    local_names = Middleware(TrustedHostMiddleware, allowed_hosts=hosts)
 
     async def serve_extension(websocket: WebSocket) -> None:
         if websocket.headers.get("origin") != bridge.origin:
@@ -72,17 +87,20 @@ def create_app(mcp_server: Server[Any], bridge: Bridge, *, request_limit: int) -
         await bridge.serve(_BridgeSocket(websocket))
 
     async def tell_status(_request: Request) -> Response:
-        return JSONResponse({"ok": True, "extension": bridge.connected})
+        faults = [f"{fault.plugin}: {fault.message}" for fault in bridge.plugin_faults]
+        plugins = {name: bridge.tabs.readiness(name) for name in bridge.plugins}
+        status = {"extension": bridge.connected, "plugins": plugins, "faults": faults}
+        return JSONResponse(status)
 
     return mcp_server.streamable_http_app(
         max_request_body_size=request_limit,
         transport_security=TransportSecuritySettings(
-            allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*"],
-            allowed_origins=["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"],
+            allowed_hosts=[f"{host}:*" for host in hosts],
+            allowed_origins=[f"http://{host}:*" for host in hosts],
         ),
         custom_starlette_routes=[
             WebSocketRoute("/ws", serve_extension),  # type: ignore[list-item]
-            Route("/status", tell_status),
+            Route("/status", tell_status, middleware=[local_names]),
         ],
     )
 

@@ -28,7 +28,7 @@ def test_its_configuration_says_where_the_server_is_and_only_its_owner_can_read_
 ) -> None:
     staged = stage_extension(tmp_path / "extension", port=1234)
     config = staged.path / "config.json"
-    assert json.loads(config.read_text()) == {"port": 1234, "secret": staged.secret}
+    assert json.loads(config.read_text()) == {"server": "127.0.0.1:1234", "secret": staged.secret}
     assert stat.S_IMODE(config.stat().st_mode) == 0o600
 
 
@@ -62,7 +62,10 @@ def test_with_sites_given_the_copy_may_touch_these_alone(tmp_path: Path) -> None
 def test_staging_again_into_the_same_directory_replaces_the_configuration(tmp_path: Path) -> None:
     stage_extension(tmp_path, port=1, secret="old")
     staged = stage_extension(tmp_path, port=2, secret="new")
-    assert json.loads((staged.path / "config.json").read_text()) == {"port": 2, "secret": "new"}
+    assert json.loads((staged.path / "config.json").read_text()) == {
+        "server": "127.0.0.1:2",
+        "secret": "new",
+    }
 
 
 def test_an_adapter_is_named_by_its_content(tmp_path: Path) -> None:
