@@ -100,4 +100,5 @@ def _show(document: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
         table.add_row(hop["hop"], f"{hop['ms']:.2f}", bar)
     out.print("\nWhere the time of the call went (the tool's own bar is cut):")
     out.print(table)
+    out.print("[dim]Of the last hop, 20 ms are a pause that keeps clients from losing progress.[/]")
     out.print(f"\n[dim]{document['seconds']} s from command to end.[/]")

@@ -10,7 +10,6 @@ from rich.logging import RichHandler
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     SpinnerColumn,
     TextColumn,
@@ -55,7 +54,7 @@ class ProgressBar:
 
     def __init__(self, progress: Progress, title: str) -> None:
         self._progress = progress
-        self._task = progress.add_task(title, total=None)
+        self._task = progress.add_task(title, total=None, count="")
 
     def say(self, message: str) -> None:
         """Show what is going on."""
@@ -67,7 +66,8 @@ class ProgressBar:
 
     def update(self, progress: float, total: float | None, message: str | None) -> None:
         """Show one report."""
-        self._progress.update(self._task, completed=progress, total=total)
+        count = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
+        self._progress.update(self._task, completed=progress, total=total, count=count)
         if message is not None:
             self.say(message)
 
@@ -79,7 +79,7 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[ProgressBar]:
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=28),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[count]}"),
         TimeElapsedColumn(),
         console=err,
         transient=True,
