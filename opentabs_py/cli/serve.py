@@ -86,7 +86,7 @@ async def _serve(
             await tabs.open(url)
         names = ", ".join(plugin.manifest.name for plugin in tabs.plugins) or "no plugin"
         logger.info("Serving %d tools of %s", len(tabs.tools), names)
-        logger.info("MCP over Streamable HTTP: %s", tabs.mcp_url)
+        logger.info("MCP at %s", tabs.mcp_url)
         if stdio:
             await serve_stdio(tabs.mcp_server)
         else:

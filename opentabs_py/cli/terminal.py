@@ -40,12 +40,14 @@ def tell_quarantined(quarantined: list[Quarantined]) -> None:
 
 
 def log_to_stderr(*, level: int = logging.INFO) -> None:
-    """Show our log on stderr, and the libraries' from warning up."""
-    logging.basicConfig(
-        level=logging.WARNING,
-        format="%(message)s",
-        handlers=[RichHandler(console=err, show_path=False, rich_tracebacks=False)],
-    )
+    """Show our log on stderr, and the libraries' from warning up; one line each for a program."""
+    if err.is_terminal:
+        handler: logging.Handler = RichHandler(
+            console=err, show_path=False, log_time_format="%H:%M:%S"
+        )
+        logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
+    else:
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("opentabs_py").setLevel(level)
 
 
