@@ -43,7 +43,8 @@ from starlette.routing import Route
 from opentabs_py.config import load_settings
 from opentabs_py.connection import Socket
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.server.http import bind, create_app, serve_http
+from opentabs_py.server.http import create_app, serve_http
+from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import to_result
 from opentabs_py.session import OpenTabs
 

@@ -14,7 +14,8 @@ from starlette.routing import Route
 
 from e2e.chain import PROBE, Tab, wait_for_document
 from opentabs_py.config import load_settings
-from opentabs_py.server.http import bind, serve_http
+from opentabs_py.server.http import serve_http
+from opentabs_py.server.listen import bind
 from opentabs_py.session import OpenTabs
 
 # Pages that differ in what their host lets scripts do.

@@ -2,14 +2,15 @@
 
 import os
 import secrets
+import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
-from mcp.server import Server
 from playwright.async_api import BrowserContext, Error, Page
 
 from opentabs_py import __version__
@@ -23,9 +24,11 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.errors import BrowserError
 from opentabs_py.plugins.load import Plugin, Quarantined, load_plugins
-from opentabs_py.server.http import bind, create_app, serve_http
-from opentabs_py.server.mcp import create_mcp_server
+from opentabs_py.server.listen import bind
 from opentabs_py.server.toolbox import PageTool, Toolbox
+
+if TYPE_CHECKING:
+    from mcp.server import Server
 
 CONNECT_WITHIN = 20.0  # s; half a second is usual, a loaded machine takes several
 
@@ -51,7 +54,7 @@ class OpenTabs:
     settings: Settings
     bridge: Bridge
     toolbox: Toolbox
-    mcp_server: Server[Any]
+    mcp_server: "Server[Any]"
     mcp_url: str
     extension_dir: Path
     plugins: list[Plugin]
@@ -165,21 +168,14 @@ class OpenTabs:
             self.bridge, limits=settings.limits, input_limit=settings.message_limit
         )
         self.toolbox.set_plugins(manifests)
-        self.mcp_server = create_mcp_server(self.toolbox, version=__version__)
-        app = create_app(
-            self.mcp_server,
-            self.bridge,
-            request_limit=settings.message_limit + 1024 * 1024,
-            host=url_host(settings.host),
-        )
         await self.bridge.sync_plugins([_spec(plugin, staged) for plugin in self.plugins])
 
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
         await tasks.start(self.bridge.run)
-        await stack.enter_async_context(serve_http(app, listener))
+        launch = None
         if chromium is not None:
-            self._context = await stack.enter_async_context(
+            launch = _Launch(
                 launch_browser(
                     chromium=chromium,
                     extension=staged.path,
@@ -189,7 +185,27 @@ class OpenTabs:
                     ignore_default_args=self._ignore_default_args,
                 )
             )
+            stack.push_async_callback(launch.close)
+            tasks.start_soon(launch.run)
+        await self._serve(stack, listener)
+        if launch is not None:
+            self._context = await launch.result()
             await self._wait_connected()
+
+    async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> None:
+        # The MCP SDK takes as long to load as Chromium to start; they do so side by side.
+        await anyio.to_thread.run_sync(import_module, "opentabs_py.server.mcp")
+        from opentabs_py.server.http import create_app, serve_http  # noqa: PLC0415
+        from opentabs_py.server.mcp import create_mcp_server  # noqa: PLC0415
+
+        self.mcp_server = create_mcp_server(self.toolbox, version=__version__)
+        app = create_app(
+            self.mcp_server,
+            self.bridge,
+            request_limit=self.settings.message_limit + 1024 * 1024,
+            host=url_host(self.settings.host),
+        )
+        await stack.enter_async_context(serve_http(app, listener))
 
     def _stage(self, directory: Path, port: int) -> StagedExtension:
         sites = [pattern for p in self.plugins for pattern in p.manifest.url_patterns]
@@ -211,6 +227,34 @@ class OpenTabs:
                 f"The extension did not connect within {CONNECT_WITHIN:g} s of the browser's "
                 "start. Branded Chrome and Edge refuse to load it; `opentabs doctor` tells more."
             )
+
+
+class _Launch:
+    """A browser on its way, in a task of its own."""
+
+    def __init__(self, browser: AbstractAsyncContextManager[BrowserContext]) -> None:
+        self._browser = browser
+        self._done = anyio.Event()
+        self._context: BrowserContext | None = None
+        self._error = BrowserError("The browser's start was cancelled.")
+
+    async def run(self) -> None:
+        try:
+            self._context = await self._browser.__aenter__()
+        except BrowserError as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    async def result(self) -> BrowserContext:
+        await self._done.wait()
+        if self._context is None:
+            raise self._error
+        return self._context
+
+    async def close(self) -> None:
+        if self._context is not None:
+            await self._browser.__aexit__(None, None, None)
 
 
 def _spec(plugin: Plugin, staged: StagedExtension) -> PluginSpec:

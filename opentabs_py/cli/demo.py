@@ -31,7 +31,8 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.config import load_settings
     from opentabs_py.core.trace import waterfall
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
-    from opentabs_py.server.http import bind, serve_http
+    from opentabs_py.server.http import serve_http
+    from opentabs_py.server.listen import bind
     from opentabs_py.session import OpenTabs
 
     began = time.perf_counter()

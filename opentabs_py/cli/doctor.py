@@ -98,7 +98,8 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     from opentabs_py.core import failures
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
     from opentabs_py.errors import ChainError, ErrorDetail
-    from opentabs_py.server.http import bind, serve_http
+    from opentabs_py.server.http import serve_http
+    from opentabs_py.server.listen import bind
     from opentabs_py.session import OpenTabs
 
     async with probe("Chromium is there") as detail:

@@ -21,7 +21,6 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from opentabs_py.bridge import SUBPROTOCOL, Bridge
 from opentabs_py.connection import SocketClosedError
-from opentabs_py.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 
@@ -103,29 +102,6 @@ def create_app(
             Route("/status", tell_status, middleware=[local_names]),
         ],
     )
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Bind the listening socket; port 0 takes a free one.
-
-    Raises:
-        ConfigError: The address is in use or not to be had.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio turns Nagle's algorithm off (40 ms a call) only where the protocol is named.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        raise ConfigError(
-            f"{host}:{port} cannot be listened on: {error.strerror}. Stop what uses it, or take "
-            "another port with --port; 0 takes a free one."
-        ) from error
-    listener.setblocking(False)
-    return listener
 
 
 class _Uvicorn(uvicorn.Server):

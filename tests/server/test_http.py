@@ -12,7 +12,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from opentabs_py.bridge import Bridge
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.errors import ConfigError
-from opentabs_py.server.http import bind, create_app, serve_http
+from opentabs_py.server.http import create_app, serve_http
+from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.toolbox import Toolbox
 from tests.fakes import a_bridge, hello
