@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -244,21 +243,19 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def our_temporary_dirs() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("opentabs-*"))
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_serve_within_two_seconds_and_leaves_nothing(number: signal.Signals) -> None:
-    before = our_temporary_dirs()
+def test_a_signal_ends_serve_within_two_seconds_and_leaves_nothing(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serve:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as serve:
         assert serve.stderr is not None
         while "http://127.0.0.1" not in serve.stderr.readline():
             assert serve.poll() is None
         children = descendants(serve.pid)
         assert len(children) > 3, "a Chromium has more processes than that"
-        assert our_temporary_dirs() - before
+        assert list(tmp_path.iterdir())
 
         began = time.monotonic()
         serve.send_signal(number)
@@ -270,7 +267,7 @@ def test_a_signal_ends_serve_within_two_seconds_and_leaves_nothing(number: signa
     assert "Traceback" not in said
     assert took < GONE_WITHIN
     assert [pid for pid in children if is_alive(pid)] == []
-    assert our_temporary_dirs() - before == set()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_killed_run_is_cleaned_up_by_the_next(tmp_path: Path) -> None:
