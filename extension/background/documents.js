@@ -69,7 +69,7 @@ export function attach(port) {
         plugins: new Map(message.plugins),
         port,
       };
-      supersede(tabId);
+      supersede(doc);
       documents.set(doc.id, doc);
       if (link.isUp()) {
         resend(doc);
@@ -82,22 +82,29 @@ export function attach(port) {
     // Reading it keeps Chrome from logging "Unchecked runtime.lastError" for bfcache entry.
     void chrome.runtime.lastError;
     if (doc !== null && documents.get(doc.id) === doc) {
-      documents.delete(doc.id);
-      lose(doc);
+      const checked = lose(doc);
+      losing.add(checked);
+      checked.finally(() => losing.delete(checked));
     }
   });
 }
 
 /**
- * A tab shows one document at a time. The Port of one that went into the back/forward cache
- * closes late, sometimes after the next has connected.
- * @param {number} tabId
+ * A tab shows one document at a time: another of the same tab is gone. The Port of one that went
+ * into the back/forward cache closes late, sometimes after the next has connected.
+ * @param {Doc} next
  */
-function supersede(tabId) {
+function supersede(next) {
   for (const doc of documents.values()) {
-    if (doc.tabId === tabId) {
-      documents.delete(doc.id);
-      lose(doc);
+    if (doc.id === next.id) {
+      // Its relay has connected anew: what was on its way through the old Port is lost.
+      for (const callId of doc.calls.keys()) {
+        if (!next.calls.has(callId)) {
+          tellLost(callId, "not_delivered");
+        }
+      }
+    } else if (doc.tabId === next.tabId) {
+      forgetLost(doc, "navigated");
     }
   }
 }
@@ -217,31 +224,52 @@ export function post(doc, message) {
 /** @type {Set<Promise<void>>} */
 const losing = new Set();
 
-/** @param {Doc} doc */
+/**
+ * A Port has closed. The document is gone, most likely; but this may also be a worker that is
+ * being stopped, whose word on the way out would end calls that go on.
+ * @param {Doc} doc
+ */
 async function lose(doc) {
-  if (doc.calls.size > 0) {
-    const told = whyGone(doc).then((reason) => {
-      for (const [callId, received] of doc.calls) {
-        tellLost(callId, received ? reason : "not_delivered");
-      }
-    });
-    losing.add(told);
-    await told;
-    losing.delete(told);
+  const reason = await whyGone(doc);
+  if (reason !== null && documents.get(doc.id) === doc) {
+    forgetLost(doc, reason);
+    tabs.changed();
   }
-  tabs.changed();
 }
 
 /**
  * @param {Doc} doc
- * @returns {Promise<"tab_closed" | "navigated" | "crashed">}
+ * @param {"tab_closed" | "navigated" | "crashed"} reason
+ */
+function forgetLost(doc, reason) {
+  documents.delete(doc.id);
+  for (const [callId, received] of doc.calls) {
+    tellLost(callId, received ? reason : "not_delivered");
+  }
+}
+
+/**
+ * @param {Doc} doc
+ * @returns {Promise<"tab_closed" | "navigated" | "crashed" | null>} null when it is there still
  */
 async function whyGone(doc) {
   try {
     const tab = await chrome.tabs.get(doc.tabId);
-    return tab.status === "unloaded" ? "crashed" : "navigated";
+    if (tab.status === "unloaded") {
+      return "crashed";
+    }
   } catch {
     return "tab_closed"; // there is no such tab
+  }
+  try {
+    await chrome.scripting.executeScript({
+      target: { tabId: doc.tabId, documentIds: [doc.chromeId] },
+      func: () => undefined,
+      injectImmediately: true,
+    });
+    return null;
+  } catch {
+    return "navigated"; // the tab shows another document
   }
 }
 
