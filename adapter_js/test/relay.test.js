@@ -61,14 +61,19 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
   const load = () => vm.runInContext(RELAY, context);
   load();
 
+  /** @type {number[]} the links for which all was sent again, of the last look */
+  let marks = [];
+
   /** What the worker was told: frames of the wire as JSON, joined, and other messages. */
   function take() {
     /** @type {any[]} */
     const messages = [];
+    marks = [];
     let parts = "";
     for (const said of worker.take()) {
       if (said.type === "attach") documentId = said.documentId;
-      if (typeof said !== "string") messages.push(said);
+      if (said.type === "resending") marks.push(said.epoch);
+      else if (typeof said !== "string") messages.push(said);
       else if (!said.startsWith("~")) messages.push(JSON.parse(said));
       else {
         parts += said.slice(42);
@@ -93,6 +98,7 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     timers,
     clock,
     attached,
+    marks: () => marks,
     load,
     take,
     server,
@@ -105,7 +111,8 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     report: (...reports) =>
       page.say(`p${CALL}${reports.map((report) => JSON.stringify(report)).join(",")}`),
     result: (/** @type {unknown} */ value) => page.say(`r${CALL}${JSON.stringify(value)}`),
-    resend: (limit = Number.MAX_SAFE_INTEGER) => worker.say({ type: "resend", limit }),
+    resend: (limit = Number.MAX_SAFE_INTEGER, epoch = 1) =>
+      worker.say({ type: "resend", limit, epoch }),
     adopt: (plugin = "demo") => worker.say({ type: "adopt", plugin, file: "adapters/x.js" }),
     /** @param {object} data @param {unknown} [from] */
     post: (data, from = window) =>
@@ -263,6 +270,16 @@ test("where no script can run, a call fails at once and says so", () => {
   relay.dispatch();
   const [, { method, params }] = relay.take();
   assert.deepEqual([method, params.error.code], ["tool.error", "PAGE_UNREACHABLE"]);
+});
+
+test("what is sent again goes behind a mark of the link it is for", () => {
+  const relay = startCall();
+  relay.report({ progress: 1 });
+  relay.take();
+  relay.resend(undefined, 7);
+  const said = relay.worker.take();
+  assert.deepEqual(said[0], { type: "resending", epoch: 7 });
+  assert.match(said[1], /tool\.progress/);
 });
 
 test("the worker is told that a call was received before the page is", () => {
@@ -472,7 +489,7 @@ test("two long results have two stream numbers", () => {
   relay.worker.die();
   relay.worker.take();
   relay.resend();
-  const [frame] = relay.worker.take();
+  const [, frame] = relay.worker.take();
   assert.equal(frame.slice(33, 41), "00000001");
 });
 
@@ -489,7 +506,7 @@ test("an error over the limit still ends its call within it", () => {
   const relay = startCall();
   relay.resend(1000);
   relay.page.say(`e${CALL}${JSON.stringify({ code: "X", message: "x".repeat(5000) })}`);
-  const [frame] = relay.worker.take();
+  const [, frame] = relay.worker.take();
   assert.equal(JSON.parse(frame).method, "tool.error");
   assert.ok(frame.length < 2000, `a frame of ${frame.length} characters`);
 });

@@ -21,6 +21,8 @@ import * as tabs from "./tabs.js";
  * @property {Map<string, boolean>} calls dispatched here and not settled: whether the relay has
  *     said that it has them. What it has not, its tool has not run.
  * @property {Map<string, PluginState & {file: string}>} plugins
+ * @property {number} epoch of the link that its relay has sent everything again on; what a relay
+ *     sends before that is dropped, for something before it may have been
  * @property {chrome.runtime.Port} port
  */
 
@@ -28,6 +30,7 @@ import * as tabs from "./tabs.js";
  * What a relay says to the worker, besides frames.
  * @typedef {{type: "attach", documentId: string, calls: string[], isProtected: boolean,
  *     complete: boolean, plugins: [string, PluginState & {file: string}][]}
+ *   | {type: "resending", epoch: number}
  *   | {type: "complete"}
  *   | {type: "received", callId: string}
  *   | {type: "moved", url: string}
@@ -54,7 +57,9 @@ export function attach(port) {
   let doc = null;
   port.onMessage.addListener((message) => {
     if (typeof message === "string") {
-      link.forward(message);
+      if (doc !== null && isCurrent(doc)) {
+        link.forward(message);
+      }
     } else if (doc !== null) {
       take(doc, message);
     } else if (message.type === "attach") {
@@ -67,6 +72,7 @@ export function attach(port) {
         complete: message.complete,
         calls: new Map(message.calls.map((/** @type {string} */ callId) => [callId, true])),
         plugins: new Map(message.plugins),
+        epoch: -1,
         port,
       };
       supersede(doc);
@@ -122,6 +128,9 @@ function take(doc, message) {
   switch (message.type) {
     case "attach":
       break;
+    case "resending":
+      doc.epoch = message.epoch;
+      break;
     case "complete":
       doc.complete = true;
       plugins.inject(doc);
@@ -141,6 +150,9 @@ function take(doc, message) {
       break;
     }
     case "traced":
+      if (!isCurrent(doc)) {
+        break;
+      }
       link.forward(
         JSON.stringify({
           jsonrpc: "2.0",
@@ -205,7 +217,12 @@ export function resendAll() {
 
 /** @param {Doc} doc */
 function resend(doc) {
-  post(doc, { type: "resend", limit: link.limit() });
+  post(doc, { type: "resend", limit: link.limit(), epoch: link.epoch() });
+}
+
+/** @param {Doc} doc */
+function isCurrent(doc) {
+  return doc.epoch === link.epoch();
 }
 
 /**

@@ -17,6 +17,7 @@ const bootId = crypto.randomUUID();
 /** @type {WebSocket | null} */
 let socket = null;
 let greeted = false;
+let greetings = 0;
 let retry = FIRST_RETRY;
 let messageLimit = 0;
 let connecting = false;
@@ -81,6 +82,11 @@ async function readConfig() {
   return answer.json();
 }
 
+/** Which greeting the link that is up came from; 0 while it is down. */
+export function epoch() {
+  return greeted ? greetings : 0;
+}
+
 /** Whether the server has answered our hello. */
 export function isUp() {
   return greeted;
@@ -92,13 +98,11 @@ export function limit() {
 }
 
 /**
- * Forwards text as it is. When the link is down it is dropped: relays keep what matters.
+ * Forwards text as it is.
  * @param {string} text
  */
 export function forward(text) {
-  if (greeted) {
-    socket?.send(text);
-  }
+  socket?.send(text);
 }
 
 /**
@@ -195,6 +199,7 @@ function takeAnswer(answer) {
   } else if (answer.id === HELLO_ID) {
     messageLimit = answer.result.messageLimit;
     greeted = true;
+    greetings++;
     retry = FIRST_RETRY;
     tell("connected");
     documents.resendAll();

@@ -204,6 +204,7 @@
     switch (message.type) {
       case "resend":
         limit = message.limit;
+        post({ type: "resending", epoch: message.epoch });
         for (const { outbox } of calls.values()) {
           outbox.resend();
         }
