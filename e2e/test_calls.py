@@ -238,4 +238,4 @@ async def test_what_a_plugin_logs_reaches_the_server(
         tab.tabs.bridge.on_log = take
 
     texts = [r.getMessage() for r in caplog.records if r.name == "opentabs_py.plugin.probe"]
-    assert texts == ["log 0", "log 1", "log 2"]
+    assert texts == ["probe: log 0", "probe: log 1", "probe: log 2"]

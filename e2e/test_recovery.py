@@ -96,7 +96,7 @@ async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_
     settings = load_settings(port=port)
     profile = tmp_path / "profile"
     async with launch_browser(
-        chromium=find_chromium().path, extension=extension, profile=profile
+        chromium=find_chromium().path, extension=extension, profile=profile, scratch=tmp_path
     ) as context:
         page = context.pages[0]
         async with OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as first:

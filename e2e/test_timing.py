@@ -49,7 +49,7 @@ async def test_a_gap_ends_a_call_one_idle_limit_after_the_last_report(tab: Tab) 
     error = timed_out(await tab.fail("run", {"steps": steps}, limits=SHORT, on_progress=note))
 
     assert error.which == "idle"
-    assert "1 progress reports came" in str(error)
+    assert "1 progress report came" in str(error)
     assert anyio.current_time() - last >= SHORT.idle
 
 

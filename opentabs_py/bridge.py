@@ -183,6 +183,12 @@ class Bridge:
         if self._connection is not None:
             self._send_sync(self._connection)
 
+    def take_browser_gone(self) -> None:
+        """The browser is gone, and every page with it: no call will be answered."""
+        self.tabs.grace = 0.0
+        self.dispatch.documents_changed([], [])
+        self._turn()
+
     def disconnect(self, code: int, reason: str) -> None:
         """Close the extension's connection; it will come back by itself."""
         if self._connection is not None:
@@ -315,11 +321,10 @@ class Bridge:
         )
 
     def _take_sync_result(self, result: protocol.SyncResult | None) -> None:
-        if result is None:
-            return  # logged; the next hello tries again
-        self.plugin_faults = result.faults
-        for fault in result.faults:
-            logger.warning("Plugin %s in tab %d: %s", fault.plugin, fault.tab_id, fault.message)
+        # An error was logged: without its plugins, the extension is connected all the same.
+        self.plugin_faults = [] if result is None else result.faults
+        for fault in self.plugin_faults:
+            logger.warning("Plugin %s: %s", fault.plugin, fault.message)
         self._synced = True
         self._tabs_changed()
 
@@ -401,4 +406,8 @@ class Bridge:
 def _log_plugin(params: protocol.LogParams) -> None:
     for entry in params.entries:
         level = logging.getLevelNamesMapping()[entry.level.upper()]
-        logging.getLogger(f"opentabs_py.plugin.{params.plugin}").log(level, "%s", entry.message)
+        # A page writes these: no control character of theirs reaches a terminal.
+        text = "".join(c if c.isprintable() else " " for c in entry.message)
+        logging.getLogger(f"opentabs_py.plugin.{params.plugin}").log(
+            level, "%s: %s", params.plugin, text
+        )

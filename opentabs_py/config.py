@@ -97,6 +97,12 @@ class Settings(BaseSettings):
         )
 
 
+def demo_settings(*, headed: bool | None) -> Settings:
+    """Gather the settings for the demo plugin alone, on a free port, in a fresh profile."""
+    own = {"plugins": (), "profile": None, "host": "127.0.0.1", "port": 0}
+    return load_settings(headed=headed).model_copy(update=own)
+
+
 def load_settings(**given: Any) -> Settings:
     """Gather the settings; what is given here and is not None wins.
 

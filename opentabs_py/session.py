@@ -76,6 +76,7 @@ class OpenTabs:
         self._ignore_default_args = ignore_default_args
         self._stack = AsyncExitStack()
         self._context: BrowserContext | None = None
+        self._browser_gone = anyio.Event()
 
     async def __aenter__(self) -> Self:
         """Start everything; with a browser, wait until its extension is connected.
@@ -117,6 +118,19 @@ class OpenTabs:
         """The tools that are served."""
         return self.toolbox.tools
 
+    @property
+    def browser_is_gone(self) -> bool:
+        """Whether the browser was closed or died while the session ran."""
+        return self._browser_gone.is_set()
+
+    async def wait_browser_gone(self) -> None:
+        """Wait until the browser was closed or died."""
+        await self._browser_gone.wait()
+
+    def _take_browser_gone(self, _context: BrowserContext) -> None:
+        self.bridge.take_browser_gone()
+        self._browser_gone.set()
+
     async def open(self, url: str) -> Page:
         """Open a page in a new tab and wait for it to load.
 
@@ -124,8 +138,8 @@ class OpenTabs:
             BrowserError: The page cannot be opened.
         """
         blank = [page for page in self.context.pages if page.url == "about:blank"]
-        page = blank[0] if blank else await self.context.new_page()
         try:
+            page = blank[0] if blank else await self.context.new_page()
             await page.goto(url)
         except Error as error:
             reason = error.message.splitlines()[0]
@@ -147,7 +161,7 @@ class OpenTabs:
 
     async def _start(self, stack: AsyncExitStack) -> None:
         settings = self.settings
-        chromium = _chromium(settings) if self._launches else None
+        chromium = configured_chromium(settings) if self._launches else None
         self.plugins, self.quarantined = load_plugins(self._directories)
         manifests = [plugin.manifest for plugin in self.plugins]
         listener = bind(settings.host, settings.port)
@@ -180,6 +194,7 @@ class OpenTabs:
                     chromium=chromium,
                     extension=staged.path,
                     profile=settings.profile or directory / "profile",
+                    scratch=directory,
                     headed=settings.headed,
                     args=self._args,
                     ignore_default_args=self._ignore_default_args,
@@ -190,11 +205,14 @@ class OpenTabs:
         await self._serve(stack, listener)
         if launch is not None:
             self._context = await launch.result()
+            self._context.on("close", self._take_browser_gone)
             await self._wait_connected()
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> None:
         # The MCP SDK takes as long to load as Chromium to start; they do so side by side.
-        await anyio.to_thread.run_sync(import_module, "opentabs_py.server.mcp")
+        await anyio.to_thread.run_sync(
+            import_module, "opentabs_py.server.mcp", abandon_on_cancel=True
+        )
         from opentabs_py.server.http import create_app, serve_http  # noqa: PLC0415
         from opentabs_py.server.mcp import create_mcp_server  # noqa: PLC0415
 
@@ -202,7 +220,8 @@ class OpenTabs:
         app = create_app(
             self.mcp_server,
             self.bridge,
-            request_limit=self.settings.message_limit + 1024 * 1024,
+            # A character may be written as six bytes. What is over the limit the toolbox refuses.
+            request_limit=6 * self.settings.message_limit + 1024 * 1024,
             host=url_host(self.settings.host),
         )
         await stack.enter_async_context(serve_http(app, listener))
@@ -269,7 +288,12 @@ def _spec(plugin: Plugin, staged: StagedExtension) -> PluginSpec:
     )
 
 
-def _chromium(settings: Settings) -> Path:
+def configured_chromium(settings: Settings) -> Path:
+    """Give the Chromium that the settings name, or else the one that is found.
+
+    Raises:
+        BrowserError: There is none that can be used.
+    """
     if settings.chromium is None:
         return find_chromium().path
     # Wherever the setting came from, it is checked as the variable is.

@@ -439,4 +439,4 @@ async def test_a_plugins_log_goes_to_a_logger_of_its_name(caplog: pytest.LogCapt
         socket.say({"method": "plugin.log", "params": params})
         socket.say({"method": "ping", "params": {"time": 0}})
         await socket.hear("pong")
-    assert ("opentabs_py.plugin.chat", logging.WARNING, "slow %s") in caplog.record_tuples
+    assert ("opentabs_py.plugin.chat", logging.WARNING, "chat: slow %s") in caplog.record_tuples

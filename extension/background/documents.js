@@ -33,7 +33,6 @@ import * as tabs from "./tabs.js";
  *   | {type: "resending", epoch: number}
  *   | {type: "complete"}
  *   | {type: "received", callId: string}
- *   | {type: "moved", url: string}
  *   | {type: "readiness", plugin: string, state: PluginState}
  *   | {type: "traced", callId: string, frame: string}} FromRelay
  */
@@ -115,6 +114,20 @@ function supersede(next) {
   }
 }
 
+/**
+ * A tab's URL changed. Where its document stayed (`history.pushState`), other plugins may serve it.
+ * @param {number} tabId
+ * @param {string} url
+ */
+export function moved(tabId, url) {
+  for (const doc of documents.values()) {
+    if (doc.tabId === tabId && new URL(doc.url).origin === new URL(url).origin) {
+      doc.url = url;
+      plugins.inject(doc);
+    }
+  }
+}
+
 /** Until then some document is gone and its calls have not been told so, nor why. */
 export function settled() {
   return Promise.all(losing);
@@ -137,11 +150,6 @@ function take(doc, message) {
       break;
     case "received": // before the tool is started, so what was not received did not run
       doc.calls.set(message.callId, true);
-      break;
-    case "moved":
-      doc.url = message.url;
-      plugins.inject(doc);
-      tabs.changed();
       break;
     case "readiness": {
       const known = doc.plugins.get(message.plugin);

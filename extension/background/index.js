@@ -19,8 +19,11 @@ chrome.alarms.onAlarm.addListener(() => link.connect());
 
 chrome.tabs.onActivated.addListener(() => tabs.changed());
 chrome.tabs.onRemoved.addListener(() => tabs.changed());
-chrome.tabs.onUpdated.addListener((_tabId, change) => {
-  if (change.title !== undefined || change.url !== undefined) {
+chrome.tabs.onUpdated.addListener((tabId, { status, title, url }) => {
+  if (url !== undefined) {
+    documents.moved(tabId, url);
+  }
+  if (status !== undefined || title !== undefined || url !== undefined) {
     tabs.changed();
   }
 });

@@ -49,32 +49,40 @@ export async function sync(plugins) {
   const same = JSON.stringify(plugins) === JSON.stringify(specs);
   specs = plugins;
   faults = [];
-  if (!same) {
+  if (!same || (await chrome.scripting.getRegisteredContentScripts()).length === 0) {
     await chrome.storage.session.set({ [STORED]: specs });
+    await register();
   }
-  await register();
   await injectLate();
   const counts = await Promise.all(Array.from(documents.all(), inject));
   return { injected: counts.reduce((sum, count) => sum + count, 0), faults };
 }
 
-/** Relay and runtime enter every later document of the plugins before its own scripts. */
+/**
+ * Relay and runtime enter every later document of the plugins before its own scripts. Chrome may
+ * refuse a plugin's patterns: that is its fault alone, and the others work.
+ */
 async function register() {
-  const matches = [...new Set(specs.flatMap((spec) => spec.matches))];
-  const common = /** @type {const} */ ({ runAt: "document_start", persistAcrossSessions: false });
-  const scripts = [
-    { id: "runtime", js: ["content/runtime.js"], world: /** @type {const} */ ("MAIN") },
-    { id: "relay", js: RELAY, world: /** @type {const} */ ("ISOLATED") },
-  ];
-  const known = await chrome.scripting.getRegisteredContentScripts();
-  if (known.length > 0 && JSON.stringify(known[0]?.matches) === JSON.stringify(matches)) {
-    return;
-  }
   await chrome.scripting.unregisterContentScripts();
-  if (matches.length > 0) {
-    await chrome.scripting.registerContentScripts(
-      scripts.map((script) => ({ ...script, ...common, matches })),
-    );
+  for (const { name, matches, excludeMatches } of specs) {
+    if (matches.length === 0) {
+      continue;
+    }
+    const common = /** @type {const} */ ({
+      matches,
+      excludeMatches,
+      runAt: "document_start",
+      persistAcrossSessions: false,
+    });
+    try {
+      await chrome.scripting.registerContentScripts([
+        { ...common, id: `runtime-${name}`, js: ["content/runtime.js"], world: "MAIN" },
+        { ...common, id: `relay-${name}`, js: RELAY, world: "ISOLATED" },
+      ]);
+    } catch (error) {
+      const message = `Chrome refuses its URL patterns: ${error}`.slice(0, 1000);
+      faults.push({ plugin: name, tabId: 0, message });
+    }
   }
 }
 
@@ -140,7 +148,7 @@ export async function inject(doc) {
     }
   }
   for (const name of doc.plugins.keys()) {
-    if (!specs.some((spec) => spec.name === name)) {
+    if (!specs.some((spec) => spec.name === name && serves(spec, doc.url))) {
       doc.plugins.delete(name);
       tabs.changed();
     }

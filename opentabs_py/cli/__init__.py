@@ -1,5 +1,6 @@
 """The command line: one file per command."""
 
+import os
 import sys
 
 from opentabs_py.cli.app import app
@@ -17,5 +18,9 @@ def main() -> None:
         tell_error(error)
         usage = isinstance(error, CallRefusedError | ConfigError | PluginError)
         sys.exit(USAGE if usage else CHAIN_FAILED)
+    except BrokenPipeError:
+        # Who read our stdout has seen enough: `opentabs demo | head`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

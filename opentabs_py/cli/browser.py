@@ -8,9 +8,10 @@ app = typer.Typer(help="Find or install the Chromium that is used.", no_args_is_
 @app.command()
 def path() -> None:
     """Print the path of the Chromium that will be launched."""
-    from opentabs_py.browser.chromium import find_chromium
+    from opentabs_py.config import load_settings
+    from opentabs_py.session import configured_chromium
 
-    typer.echo(find_chromium().path)
+    typer.echo(configured_chromium(load_settings()))
 
 
 @app.command()

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Never, cast
 
 import typer
 
@@ -18,7 +18,14 @@ from opentabs_py.cli.options import (
     PluginDirs,
     Profile,
 )
-from opentabs_py.errors import ConfigError
+from opentabs_py.errors import (
+    CallError,
+    ChainError,
+    ConfigError,
+    ErrorDetail,
+    ErrorJson,
+    OpenTabsError,
+)
 
 CHAIN_FAILED = 3
 EXIT_CODES = {None: 0, "tool": 1, "caller": 2, "chain": CHAIN_FAILED}  # by who failed
@@ -73,7 +80,23 @@ def call(
                 _print(outcome, as_json=json_)
         return EXIT_CODES[failed]
 
-    raise typer.Exit(run(once))
+    began = time.perf_counter()
+    try:
+        code = run(once)
+    except OpenTabsError as error:
+        if not json_:
+            raise
+        outcome: dict[str, Any] = {
+            "isError": True,
+            "content": [],
+            "structuredContent": None,
+            "error": describe(error),
+            "progress": [],
+            "seconds": round(time.perf_counter() - began, 4),
+        }
+        _print(outcome, as_json=True)
+        code = CHAIN_FAILED
+    raise typer.Exit(code)
 
 
 def _read_arguments(text: str) -> dict[str, Any]:
@@ -82,10 +105,10 @@ def _read_arguments(text: str) -> dict[str, Any]:
             text = sys.stdin.read()
         elif text.startswith("@"):
             text = Path(text[1:]).read_text()
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_refuse_constant)
     except OSError as error:
         raise ConfigError(f"The arguments cannot be read: {error}.") from error
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(
             f"The arguments are not JSON: {error}. Give an object, such as "
             """'{"channelId": "general"}'."""
@@ -93,6 +116,16 @@ def _read_arguments(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ConfigError(f"The arguments are a {type(value).__name__}; give a JSON object.")
     return cast(dict[str, Any], value)
+
+
+def _refuse_constant(name: str) -> Never:
+    raise ValueError(f"JSON has no {name}")
+
+
+def describe(error: OpenTabsError) -> ErrorJson:
+    """Give an error in the fields of a tool's."""
+    detail = error.detail if isinstance(error, CallError) else None
+    return (detail or ErrorDetail("CHAIN_FAILED", str(error), category="chain")).to_json()
 
 
 async def call_over_mcp(
@@ -123,10 +156,15 @@ async def call_over_mcp(
         on_progress(progress, total, message)
 
     # The client's own limit is 1 MiB a message; tools may return more.
-    async with Client(streamable_http_client(url, max_sse_event_size=None)) as client:
-        began = time.perf_counter()
-        result = await client.call_tool(tool, arguments, progress_callback=note)
-        seconds = time.perf_counter() - began
+    try:
+        async with Client(streamable_http_client(url, max_sse_event_size=None)) as client:
+            began = time.perf_counter()
+            result = await client.call_tool(tool, arguments, progress_callback=note)
+            seconds = time.perf_counter() - began
+    except Exception as error:
+        why = _innermost(error)
+        message = f"The MCP client gave up: {why}. The tool may have run."
+        raise ChainError(ErrorDetail("CLIENT_FAILED", message, category="chain")) from error
     dumped = result.model_dump(mode="json", by_alias=True, exclude_none=True)
     meta = result.meta or {}
     outcome = {
@@ -138,6 +176,12 @@ async def call_over_mcp(
         "seconds": round(seconds, 4),
     }
     return outcome, meta.get(FAILED_META_KEY)
+
+
+def _innermost(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup):
+        error = cast(ExceptionGroup[Exception], error).exceptions[0]
+    return error
 
 
 def _print(outcome: dict[str, Any], *, as_json: bool) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import typer
+from rich.markup import escape
 
 from opentabs_py.cli.options import Headed, Json
+from opentabs_py.errors import OpenTabsError
 
 TOOL = "demo_export_messages"
 ARGUMENTS = {"channelId": "general"}
@@ -20,15 +22,32 @@ def demo(headed: Headed = None, json_: Json = False) -> None:
     Serves a small chat site, launches Chromium with the extension, loads the demo plugin and
     calls its tool through a real MCP client: every hop is the real one.
     """
+    from opentabs_py.cli.call import CHAIN_FAILED, describe
     from opentabs_py.cli.run import run
 
-    raise typer.Exit(run(lambda: _demo(headed=headed, as_json=json_)))
+    began = time.perf_counter()
+    try:
+        code = run(lambda: _demo(headed=headed, as_json=json_))
+    except OpenTabsError as error:
+        if not json_:
+            raise
+        seconds = round(time.perf_counter() - began, 3)
+        document: dict[str, Any] = {
+            "ok": False,
+            "tool": TOOL,
+            "progress": [],
+            "result": None,
+            "hops": [],
+        }
+        print(json.dumps({**document, "seconds": seconds, "error": describe(error)}))  # noqa: T201
+        code = CHAIN_FAILED
+    raise typer.Exit(code)
 
 
 async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.cli.call import CHAIN_FAILED, call_over_mcp
     from opentabs_py.cli.terminal import progress_bar
-    from opentabs_py.config import load_settings
+    from opentabs_py.config import demo_settings
     from opentabs_py.core.trace import waterfall
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
     from opentabs_py.server.http import serve_http
@@ -36,7 +55,7 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.session import OpenTabs
 
     began = time.perf_counter()
-    settings = load_settings(headed=headed, port=0, host="127.0.0.1", profile=None)
+    settings = demo_settings(headed=headed)
     stamps: dict[str, float] = {}
 
     def keep(_name: str, traced: Mapping[str, float]) -> None:
@@ -81,14 +100,15 @@ def _show(document: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
 
     for report in document["progress"]:
         done = f"{report['progress']:g}/{report['total']:g}" if report["total"] else ""
-        out.print(f"  [dim]{report['at']:5.2f} s[/]  [cyan]{done:>6}[/]  {report['message']}")
+        text = escape(report["message"] or "")
+        out.print(f"  [dim]{report['at']:5.2f} s[/]  [cyan]{done:>6}[/]  {text}")
     if not document["ok"]:
-        out.print(outcome["content"][0]["text"])
+        out.print(escape(outcome["content"][0]["text"]))
         return
     result = document["result"]
     out.print(f"\n[bold green]✓[/] [bold]{TOOL}[/] gave {result['total']} messages, at the end:")
     for message in result["messages"][-3:]:
-        out.print(f"    [bold]{message['author']}[/] {message['text']}")
+        out.print(f"    [bold]{escape(message['author'])}[/] {escape(message['text'])}")
     longest = max((hop["ms"] for hop in document["hops"] if hop["hop"] != "tool"), default=1.0)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("hop")

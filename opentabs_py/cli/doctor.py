@@ -92,26 +92,24 @@ async def _examine(note: Callable[[Check], None], *, headed: bool | None) -> Non
 
 
 async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None) -> None:
-    from opentabs_py.browser.chromium import find_chromium
     from opentabs_py.cli.call import call_over_mcp
-    from opentabs_py.config import load_settings
+    from opentabs_py.config import demo_settings, load_settings
     from opentabs_py.core import failures
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
     from opentabs_py.errors import ChainError, ErrorDetail
     from opentabs_py.server.http import serve_http
     from opentabs_py.server.listen import bind
-    from opentabs_py.session import OpenTabs
+    from opentabs_py.session import OpenTabs, configured_chromium
 
     async with probe("Chromium is there") as detail:
-        chromium = find_chromium()
-        detail.append(f"{chromium.path} ({chromium.source})")
+        detail.append(str(configured_chromium(load_settings())))
     async with probe("127.0.0.1 can be listened on") as detail:
         listener = bind("127.0.0.1", 0)
         site = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         await stack.enter_async_context(serve_http(create_demo_site(page_delay=0.0), listener))
         detail.append(site)
     async with probe("Chromium starts and its extension connects") as detail:
-        settings = load_settings(headed=headed, port=0, host="127.0.0.1", chromium=chromium.path)
+        settings = demo_settings(headed=headed)
         tabs = await stack.enter_async_context(
             OpenTabs(plugins=[demo_plugin_dir()], settings=settings)
         )

@@ -1,12 +1,17 @@
 """Running a command's coroutine, and ending it cleanly on a signal."""
 
+import asyncio
+import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable
 
 import anyio
+from anyio.abc import TaskStatus
 
 from opentabs_py.errors import OpenTabsError
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
 
 
 def run(command: Callable[[], Awaitable[int]], *, interruptible: bool = True) -> int:
@@ -24,16 +29,21 @@ async def _guard(command: Callable[[], Awaitable[int]], interruptible: bool) -> 
     failure: OpenTabsError | None = None
     code = 0
 
-    async def watch(scope: anyio.CancelScope) -> None:
+    async def watch(
+        scope: anyio.CancelScope, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
         nonlocal ended_by
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        with anyio.open_signal_receiver(*SIGNALS) as signals:
+            task_status.started()
             async for number in signals:
                 ended_by = number
+                # What the browser's driver still had under way fails now, and tells nobody.
+                asyncio.get_running_loop().set_exception_handler(_log_at_debug)
                 scope.cancel()
 
     async with anyio.create_task_group() as tasks:
         with anyio.CancelScope() as scope:
-            tasks.start_soon(watch, scope)
+            await tasks.start(watch, scope)
             try:
                 code = await command()
             except OpenTabsError as error:
@@ -44,3 +54,7 @@ async def _guard(command: Callable[[], Awaitable[int]], interruptible: bool) -> 
     if failure is not None:
         raise failure
     return code
+
+
+def _log_at_debug(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    logging.getLogger(__name__).debug("While ending: %s", context.get("message"))

@@ -1,6 +1,8 @@
 """`opentabs serve`: the MCP server with its own Chromium."""
 
 import logging
+import os
+import stat
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -10,9 +12,11 @@ import anyio
 import typer
 
 from opentabs_py.cli.options import Ceiling, Headed, IdleTimeout, OpenUrls, PluginDirs, Profile
+from opentabs_py.errors import BrowserError, ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.config import Settings
+    from opentabs_py.session import OpenTabs
 
 
 class Browser(StrEnum):
@@ -49,6 +53,10 @@ def serve(
     from opentabs_py.cli.terminal import log_to_stderr
     from opentabs_py.config import DEFAULT_PORT, load_settings
 
+    if browser is Browser.NONE and (open_ or headed or profile):
+        raise ConfigError("--open, --headed and --profile are for a browser that serve launches.")
+    if stdio:
+        _check_pipes()
     log_to_stderr()
     # With --stdio the port is the extension's alone, so any free one will do.
     settings = load_settings(
@@ -87,10 +95,34 @@ async def _serve(
         names = ", ".join(plugin.manifest.name for plugin in tabs.plugins) or "no plugin"
         logger.info("Serving %d tools of %s", len(tabs.tools), names)
         logger.info("MCP at %s", tabs.mcp_url)
-        if stdio:
-            await serve_stdio(tabs.mcp_server)
-        else:
-            await anyio.sleep_forever()
+        async with anyio.create_task_group() as tasks:
+            if browser is Browser.LAUNCH:
+                tasks.start_soon(_end_with_browser, tabs, tasks.cancel_scope)
+            if stdio:
+                await serve_stdio(tabs.mcp_server)
+                tasks.cancel_scope.cancel()
+            else:
+                await anyio.sleep_forever()
+        if tabs.browser_is_gone:
+            raise BrowserError("The browser was closed or died. Start `opentabs serve` again.")
+
+
+async def _end_with_browser(tabs: "OpenTabs", scope: anyio.CancelScope) -> None:
+    await tabs.wait_browser_gone()
+    scope.cancel()
+
+
+def _check_pipes() -> None:
+    for stream, number in (("stdin", 0), ("stdout", 1)):
+        try:
+            mode = os.fstat(number).st_mode
+        except OSError:
+            raise ConfigError(f"--stdio speaks on {stream}, which is closed.") from None
+        if stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(number)):
+            raise ConfigError(
+                f"--stdio speaks with an MCP client through pipes, and {stream} is a file. Let the "
+                "client start this command."
+            )
 
 
 def _tell_how_to_load(directory: str) -> None:

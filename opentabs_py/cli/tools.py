@@ -3,6 +3,7 @@
 import json
 
 import typer
+from rich.markup import escape
 
 from opentabs_py.cli.options import Json, PluginDirs
 
@@ -50,7 +51,8 @@ def tools(plugin: PluginDirs = None, json_: Json = False) -> None:
             assert isinstance(required, list)
             assert isinstance(properties, dict)
             arguments = ", ".join(p if p in required else f"{p}?" for p in properties)
-            table.add_row(f"[cyan]{name}[/]", arguments, tool.summary or tool.description)
+            what = escape(tool.summary or tool.description)
+            table.add_row(f"[cyan]{name}[/]", escape(arguments), what)
         out.print(table)
     else:
         err.print("No tools. Name a built plugin's directory: opentabs tools --plugin DIR")

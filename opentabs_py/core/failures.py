@@ -68,7 +68,8 @@ def timed_out(
     """A timer ended the call. `limits` is (idle, ceiling); `last_report` is since the start."""
     idle, ceiling = limits
     if reports:
-        heard = f"{reports} progress reports came, the last {last_report:.1f} s after the start"
+        came = "1 progress report" if reports == 1 else f"{reports} progress reports"
+        heard = f"{came} came, the last {last_report:.1f} s after the start"
     else:
         heard = "no progress report came"
     reached = "it was sent to the page" if connected else "the extension is not connected"
@@ -80,8 +81,9 @@ def timed_out(
         code = "TIMEOUT_CEILING"
         what = f"Timed out (ceiling): a call may take {ceiling:g} s, whatever it reports"
         advice = "Have the tool do less per call, or raise the ceiling"
-    message = f"{what}; {heard}; {reached}. The tool was told to stop. {advice}."
-    detail = ErrorDetail(code, message, category="timeout", retryable=True)
+    told = "The tool was told to stop; it" if connected else "The tool"
+    message = f"{what}; {heard}; {reached}. {told} may have done its work: check. {advice}."
+    detail = ErrorDetail(code, message, category="timeout")
     return CallTimeoutError(detail, which=which)
 
 

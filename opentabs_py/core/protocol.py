@@ -33,7 +33,6 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 Text = Annotated[str, StringConstraints(max_length=8192)]
 Integer = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER)]
 Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Method = Annotated[str, StringConstraints(max_length=256)]
 Stamps = Annotated[dict[Name, Time], Field(max_length=16)]
 
 

@@ -61,7 +61,8 @@ def load_plugins(directories: Iterable[Path]) -> tuple[list[Plugin], list[Quaran
     """
     plugins: list[Plugin] = []
     quarantined: list[Quarantined] = []
-    for directory in directories:
+    # One directory named twice, in a file and on the command line say, is one plugin.
+    for directory in {each.resolve(): each for each in directories}.values():
         try:
             plugins.append(load_plugin(directory))
         except PluginError as error:

@@ -25,7 +25,7 @@ from opentabs_py.connection import SocketClosedError
 logger = logging.getLogger(__name__)
 
 CLOSE_WRONG_SECRET = 4004
-STOP_WITHIN = 1.0  # s; open streams are cut after it
+STOP_WITHIN = 0.5  # s; open streams are cut after it
 
 
 class _BridgeSocket:
@@ -133,7 +133,7 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[No
         log_level="warning",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=int(STOP_WITHIN),
+        timeout_graceful_shutdown=1,
     )
     server = _Uvicorn(config)
     failure: Exception | None = None
@@ -154,6 +154,6 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[No
         finally:
             server.should_exit = True
             # uvicorn looks at `should_exit` every 0.1 s and then waits for open streams.
-            running.deadline = anyio.current_time() + STOP_WITHIN + 0.5
+            running.deadline = anyio.current_time() + STOP_WITHIN
     if failure is not None:
         raise failure

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from opentabs_py.core import failures
 from opentabs_py.core.progress import ProgressFilter, ProgressNotification, ProgressReport
-from opentabs_py.errors import CallError, CallRefusedError, ToolFailedError
+from opentabs_py.errors import CallError, CallRefusedError, ErrorDetail, ToolFailedError
 from opentabs_py.server.toolbox import PageTool, Toolbox
 
 logger = logging.getLogger(__name__)
@@ -52,14 +52,13 @@ def create_mcp_server(toolbox: Toolbox, *, version: str) -> Server[Any]:
 
 
 def _describe(tool: PageTool) -> types.Tool:
-    # One schema whose root is not an object makes initialize-era clients refuse the whole list.
-    output = tool.tool.output_schema
     return types.Tool(
         name=tool.name,
         title=tool.tool.display_name,
         description=tool.tool.description,
         input_schema=tool.input_schema,
-        output_schema=output if output is not None and output.get("type") == "object" else None,
+        # One whose root is not an object makes initialize-era clients refuse the whole list.
+        output_schema=tool.tool.output_schema if tool.promises_object else None,
     )
 
 
@@ -84,6 +83,8 @@ async def _run_tool(
 ) -> types.CallToolResult:
     try:
         value = await toolbox.call(params.name, params.arguments or {}, on_progress=on_progress)
+        if toolbox.promises_object(params.name) and not isinstance(value, dict):
+            return _to_broken_promise(params.name, value)
         return to_result(value)
     except CallError as error:
         return to_error_result(error)
@@ -148,6 +149,17 @@ def to_result(value: Any) -> types.CallToolResult:
         content=[types.TextContent(text=text)],
         structured_content=value if isinstance(value, dict) else None,
     )
+
+
+def _to_broken_promise(name: str, value: Any) -> types.CallToolResult:
+    """A value that is no object although the schema says so: clients refuse such a result."""
+    text = (
+        f"{name} ran, and gave {type(value).__name__} where its output schema promises an object. "
+        "The value follows; the plugin is to be mended."
+    )
+    result = to_error_result(ToolFailedError(ErrorDetail("RESULT_BREAKS_SCHEMA", text)))
+    result.content += to_result(value).content
+    return result
 
 
 def to_error_result(error: CallError) -> types.CallToolResult:

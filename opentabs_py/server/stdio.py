@@ -5,6 +5,7 @@ the pipe on the event loop, so a signal stops it, and a message costs less.
 """
 
 import asyncio
+import logging
 import os
 import sys
 from typing import Any
@@ -15,6 +16,8 @@ from mcp import types
 from mcp.server import Server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
+
+logger = logging.getLogger(__name__)
 
 LINE_LIMIT = 512 * 1024 * 1024  # bytes; the toolbox has the limit that users see
 
@@ -73,7 +76,11 @@ async def _write(
     writer: asyncio.StreamWriter, from_server: MemoryObjectReceiveStream[SessionMessage]
 ) -> None:
     async with from_server:
-        async for message in from_server:
-            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-            writer.write(text.encode() + b"\n")
-            await writer.drain()
+        try:
+            async for message in from_server:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                writer.write(text.encode() + b"\n")
+                await writer.drain()
+        except (OSError, RuntimeError) as error:
+            # The client reads no more; it closes our stdin too, which ends the server.
+            logger.debug("The client closed its end: %r", error)

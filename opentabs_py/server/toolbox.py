@@ -43,6 +43,12 @@ class PageTool:
     input_schema: dict[str, Any]
     validator: Validator
 
+    @property
+    def promises_object(self) -> bool:
+        """Whether its output schema says that its value is an object."""
+        schema = self.tool.output_schema
+        return schema is not None and schema.get("type") == "object"
+
 
 class Toolbox:
     """Finds a tool, checks the call, and has the bridge make it.
@@ -68,6 +74,10 @@ class Toolbox:
     def tools(self) -> Sequence[PageTool]:
         """All tools, by name."""
         return tuple(self._tools.values())
+
+    def promises_object(self, name: str) -> bool:
+        """Whether a tool's output schema says that its value is an object."""
+        return name in self._tools and self._tools[name].promises_object
 
     async def call(
         self,
