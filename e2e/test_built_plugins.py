@@ -52,12 +52,12 @@ ADAPTER = """
 """
 
 
-def build(directory: Path, name: str) -> Path:
+def build(directory: Path, name: str, *patterns: str) -> Path:
     (directory / "dist").mkdir(parents=True)
     about = {
         "displayName": name,
         "description": name,
-        "urlPatterns": ["http://127.0.0.1/*"],
+        "urlPatterns": list(patterns or ["http://127.0.0.1/*"]),
         "someNewField": 1,
     }
     package = {"name": f"@acme/opentabs-plugin-{name}", "version": "2.0.0", "opentabs": about}
@@ -108,3 +108,37 @@ async def test_the_logs_of_a_built_plugin_arrive(tmp_path: Path, site: str) -> N
     assert [(params.plugin, params.entries[0].message) for params in got] == [
         ("acme-one", "acme-one called")
     ]
+
+
+async def test_a_plugin_whose_patterns_chrome_refuses_keeps_nobody_else_out(
+    tmp_path: Path, site: str
+) -> None:
+    refused = build(tmp_path / "one", "one", "*://example.com:8000/*")
+    plugins = [refused, build(tmp_path / "two", "two")]
+    async with OpenTabs(plugins=plugins, settings=load_settings(port=0)) as tabs:
+        await tabs.open(f"{site}/built")
+        value = await tabs.call("acme_two_whoami")
+
+        faults = [(fault.plugin, fault.message) for fault in tabs.bridge.plugin_faults]
+
+    assert value["plugin"] == "acme-two"
+    assert [plugin for plugin, _ in faults] in ([], ["acme-one"])
+
+
+async def test_a_plugin_follows_the_path_of_a_single_page_application(
+    tmp_path: Path, site: str
+) -> None:
+    plugin = build(tmp_path / "one", "one", "http://127.0.0.1/inbox/*")
+    async with OpenTabs(plugins=[plugin], settings=load_settings(port=0)) as tabs:
+        page = await tabs.open(f"{site}/inbox/first")
+        await tabs.call("acme_one_whoami")
+
+        await page.evaluate("history.pushState({}, '', '/elsewhere')")
+        with anyio.fail_after(PATIENT):
+            while tabs.bridge.tabs.serving("acme-one"):
+                await tabs.bridge.changed().wait()
+        await page.evaluate("history.pushState({}, '', '/inbox/second')")
+        with anyio.fail_after(PATIENT):
+            document = await tabs.bridge.wait_ready("acme-one")
+
+    assert document.url == f"{site}/inbox/second"

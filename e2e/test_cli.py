@@ -1,11 +1,13 @@
 """What a user types: each command, its output, its exit code, and what it leaves behind."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -364,3 +366,64 @@ def test_a_port_in_use_is_an_error_that_says_so(chat: str) -> None:
 
     assert run.returncode == 2
     assert f"127.0.0.1:{port} cannot be listened on" in run.stderr.replace("\n", " ")
+
+
+def test_serve_ends_and_says_so_when_its_browser_dies() -> None:
+    command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serve:
+        assert serve.stderr is not None
+        while "http://127.0.0.1" not in serve.stderr.readline():
+            assert serve.poll() is None
+        for pid in descendants(serve.pid):
+            if b"--load-extension" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+        code = serve.wait(timeout=20)
+        said = serve.stderr.read()
+
+    assert code == 3
+    assert "The browser was closed or died" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("after", [0.3, 0.9, 1.5])
+def test_a_signal_during_the_start_leaves_nothing(after: float) -> None:
+    with tempfile.TemporaryDirectory(prefix="t") as directory:
+        environment = {**os.environ, "TMPDIR": directory}
+        command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as serve:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                serve.wait(timeout=after)
+            children = descendants(serve.pid)
+            serve.terminate()
+            serve.communicate(timeout=20)
+
+        assert [pid for pid in children if is_alive(pid)] == []
+        assert list(Path(directory).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "failed"),
+    [
+        (["call", "probe_echo", "--plugin", str(PROBE)], {"isError": True, "content": []}),
+        (["demo"], {"ok": False, "result": None}),
+    ],
+)
+def test_as_json_a_chain_that_fails_is_a_document_too(
+    command: list[str], failed: dict[str, object]
+) -> None:
+    run = opentabs(*command, "--json", OPENTABS_CHROMIUM="/no/chromium")
+
+    document = json.loads(run.stdout)
+    assert run.returncode == 3
+    assert failed.items() <= document.items()
+    assert "OPENTABS_CHROMIUM" in document["error"]["message"]
+
+
+def test_stdio_on_a_file_is_refused() -> None:
+    command = [*OPENTABS, "serve", "--stdio", "--plugin", str(PROBE)]
+    run = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False
+    )
+
+    assert run.returncode == 2
+    assert "stdin is a file" in run.stderr

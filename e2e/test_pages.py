@@ -185,6 +185,30 @@ async def test_no_extension_is_an_error_that_says_so() -> None:
     assert caught.value.detail.code == "EXTENSION_NOT_CONNECTED"
 
 
+async def test_a_tab_that_left_for_a_blank_page_is_no_tab(site: str) -> None:
+    async with OpenTabs(settings=load_settings(port=0), plugins=[PROBE]) as tabs:
+        page = await tabs.open(f"{site}/page")
+        await tabs.call("probe_echo", {"value": 1})
+        await page.goto("about:blank")
+
+        with pytest.raises(ChainError) as caught:
+            await tabs.call("probe_echo", {"value": 1})
+
+    assert caught.value.detail.code == "TAB_NOT_FOUND"
+
+
+async def test_calls_end_at_once_when_the_browser_is_closed(site: str) -> None:
+    async with OpenTabs(settings=load_settings(port=0), plugins=[PROBE]) as tabs:
+        page = await tabs.open(f"{site}/page")
+        document = await wait_for_document(tabs, page.url)
+        error = await lose(Tab(page, document.tab_id, tabs), tabs.context.close)
+
+        assert tabs.browser_is_gone
+        with pytest.raises(ChainError, match="not connected"):
+            await tabs.call("probe_echo", {"value": 1})
+    assert error.detail.code == "TAB_CLOSED"
+
+
 async def test_a_broken_plugin_is_left_out_and_the_others_work(tmp_path: Path, site: str) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
