@@ -1,13 +1,15 @@
 """Settings: command line > OPENTABS_* > pyproject.toml [tool.opentabs] > the user's file."""
 
+import os
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
 import platformdirs
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     PyprojectTomlConfigSettingsSource,
     SettingsConfigDict,
@@ -43,6 +45,10 @@ def _loopback(host: str) -> str:
     return address
 
 
+def _directories(value: object) -> object:
+    return [each for each in value.split(os.pathsep) if each] if isinstance(value, str) else value
+
+
 class Settings(BaseSettings):
     """What a run can be told; each field is also `OPENTABS_<NAME>` in the environment.
 
@@ -55,7 +61,7 @@ class Settings(BaseSettings):
         chromium: The Chromium to launch; found when not given.
         profile: The browser's user data directory; a fresh one when not given.
         headed: Show the browser's window.
-        plugins: Directories of built plugins.
+        plugins: Directories of built plugins; in the environment, joined as PATH is.
     """
 
     model_config = SettingsConfigDict(
@@ -72,7 +78,7 @@ class Settings(BaseSettings):
     chromium: Path | None = None
     profile: Path | None = None
     headed: bool = False
-    plugins: tuple[Path, ...] = ()
+    plugins: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
 
     @property
     def limits(self) -> Limits:

@@ -1,5 +1,6 @@
 """Where settings come from, and what is said of those that cannot be used."""
 
+import os
 from pathlib import Path
 
 import platformdirs
@@ -99,12 +100,9 @@ def test_a_value_of_the_environment_that_cannot_be_used_is_named(
         load_settings()
 
 
-def test_a_list_of_the_environment_that_cannot_be_read_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("OPENTABS_PLUGINS", "one:two")
-    with pytest.raises(ConfigError, match="plugins"):
-        load_settings()
+def test_a_list_of_the_environment_is_written_as_path_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENTABS_PLUGINS", os.pathsep.join(["one", "two/three"]))
+    assert load_settings().plugins == (Path("one"), Path("two/three"))
 
 
 def test_a_file_that_is_no_toml_is_told() -> None:
