@@ -186,7 +186,7 @@ class Bridge:
     def take_browser_gone(self) -> None:
         """The browser is gone, and every page with it: no call will be answered."""
         self.tabs.grace = 0.0
-        self.dispatch.documents_changed([], [])
+        self.dispatch.documents_changed([], [], anyio.current_time())
         self._turn()
 
     def disconnect(self, code: int, reason: str) -> None:
@@ -358,7 +358,7 @@ class Bridge:
 
     def _take_tabs(self, state: protocol.TabsParams, now: float) -> None:
         self.tabs.update(state.documents, now, loading=state.loading)
-        self.dispatch.documents_changed(state.documents, state.tab_ids)
+        self.dispatch.documents_changed(state.documents, state.tab_ids, now)
         self._tabs_changed()
 
     async def _query_tabs(self) -> None:

@@ -6,7 +6,7 @@ A call is in one of three states until it ends:
     -------   -------------------------------   -----------------------------------------
     SENT      up                                was there when we last heard; has the call
     ADRIFT    down                              unknown
-    AWAITED   up again                          has not come back yet
+    AWAITED   up                                is not there, or not there yet
 
     input                     SENT             ADRIFT           AWAITED
     -----------------------   --------------   --------------   -------------------------
@@ -15,9 +15,9 @@ A call is in one of three states until it ends:
     hello, tab gone                            ends LOST        ends LOST    not known there)
     hello, document missing                    -> AWAITED       -> AWAITED
     document comes back                                         -> SENT     (the same)
-    document goes             ends LOST
+    document goes             -> AWAITED
     its tab goes              ends LOST                         ends LOST
-    RETURN_GRACE after hello                                    ends LOST
+    RETURN_GRACE later                                          ends LOST
     progress, new seq         idle timer moves, acknowledged, in every state
     result, error             ends, acknowledged as settled, in every state
     tool.lost                 ends LOST
@@ -252,19 +252,19 @@ class Dispatch:
         """The extension said hello: match what it still knows with what is pending."""
         self.connection_lost()
         self._connected = True
-        self.documents_changed(documents, tab_ids)
+        self.documents_changed(documents, tab_ids, now)
         for call in self._pending.values():
             if call.state is _State.ADRIFT:
-                call.state, call.lost_at = _State.AWAITED, now + RETURN_GRACE
-                self._set_timer(call)
+                self._await(call, now)
 
     def documents_changed(
-        self, documents: Sequence[DocumentState], tab_ids: Sequence[int] | None = None
+        self, documents: Sequence[DocumentState], tab_ids: Sequence[int], now: float
     ) -> None:
-        """Take the documents there are, all of them, and the tabs where they are known.
+        """Take the documents and the tabs there are, all of them.
 
-        What was not there before is matched with what is pending; the calls of what is no
-        longer there are lost.
+        What was not there before is matched with what is pending. The calls of a tab that is
+        no longer there are lost. Those of a document are awaited: a call may have crossed this
+        news on its way, and the worker's own word on it, which tells more, is still to come.
         """
         fresh = {d.document_id: d for d in documents if d.document_id not in self._present}
         self._present = {document.document_id for document in documents}
@@ -272,17 +272,17 @@ class Dispatch:
             for call_id in document.calls:
                 if call_id not in self._pending:
                     self._tell(document.document_id, call_id, NOBODY_WAITS)
-        tabs = None if tab_ids is None else set(tab_ids)
+        tabs = set(tab_ids)
         for call in list(self._pending.values()):
             document_id = call.request.document_id
             if document_id in fresh:
                 self._adopt(call, fresh[document_id])
             elif document_id in self._present:
                 continue
-            elif tabs is not None and call.request.tab_id not in tabs:
+            elif call.request.tab_id not in tabs:
                 self._fail(call, failures.lost("tab_closed"))
             elif call.state is _State.SENT:
-                self._fail(call, failures.lost("navigated"))
+                self._await(call, now)
 
     def handle_timer(self, now: float) -> None:
         """End every call whose time is up."""
@@ -299,6 +299,10 @@ class Dispatch:
                 self._time_out(call)
 
     # --- inside ---
+
+    def _await(self, call: _Call, now: float) -> None:
+        call.state, call.lost_at = _State.AWAITED, now + RETURN_GRACE
+        self._set_timer(call)
 
     def _adopt(self, call: _Call, document: DocumentState) -> None:
         call.state, call.lost_at = _State.SENT, None

@@ -271,7 +271,7 @@ def test_the_timers_that_a_flapping_link_leaves_behind_go_when_they_come_due() -
     for second in range(20):
         dispatch.connection_lost()
         dispatch.connection_resumed([], [TAB], float(second))
-        dispatch.documents_changed([document(A)])
+        dispatch.documents_changed([document(A)], [TAB], 11.0)
     dispatch.receive(progress(0), 25.0)
     dispatch.handle_timer(30.0)
     assert dispatch.next_deadline() == 55.0
@@ -473,7 +473,7 @@ def test_a_document_that_comes_back_in_time_takes_its_call_up_again() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
-    dispatch.documents_changed([document(A)], [TAB])
+    dispatch.documents_changed([document(A)], [TAB], 11.0)
     dispatch.handle_timer(10.0 + RETURN_GRACE)
     assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
     assert dispatch.next_deadline() == 30.0
@@ -483,7 +483,7 @@ def test_a_document_that_comes_back_without_the_call_is_sent_it_again() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
-    dispatch.documents_changed([document()], [TAB])
+    dispatch.documents_changed([document()], [TAB], 11.0)
     (message,) = dispatch.take_messages()
     assert isinstance(message, ToolDispatch)
 
@@ -492,7 +492,7 @@ def test_an_awaited_call_is_lost_at_once_when_its_tab_goes() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
-    dispatch.documents_changed([], [OTHER_TAB])
+    dispatch.documents_changed([], [OTHER_TAB], 11.0)
     assert the_error(dispatch).detail.code == "TAB_CLOSED"
 
 
@@ -500,7 +500,7 @@ def test_an_awaited_call_outlives_a_snapshot_without_its_document() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
-    dispatch.documents_changed([document(document_id=OTHER_PAGE)], [TAB])
+    dispatch.documents_changed([document(document_id=OTHER_PAGE)], [TAB], 11.0)
     assert dispatch.pending == 1
 
 
@@ -555,28 +555,39 @@ def test_a_document_missed_and_a_silence_that_end_a_call_together_end_it_as_lost
 # --- documents come and go ------------------------------------------------------------
 
 
-def test_a_call_is_lost_when_its_document_vanishes_from_a_later_snapshot() -> None:
+def test_a_call_whose_document_vanishes_is_lost_when_nothing_more_is_said_of_it() -> None:
     dispatch = connected(request())
-    dispatch.documents_changed([document(document_id=OTHER_PAGE)])
+    dispatch.documents_changed([document(document_id=OTHER_PAGE)], [TAB], 11.0)
+    dispatch.handle_timer(10.99 + RETURN_GRACE)
+    assert dispatch.pending == 1
+    dispatch.handle_timer(11.0 + RETURN_GRACE)
     assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
+
+
+def test_a_call_that_crossed_the_news_of_its_page_can_still_be_said_not_delivered() -> None:
+    dispatch = connected(request())
+    dispatch.documents_changed([], [TAB], 11.0)
+    dispatch.receive(lost("not_delivered"), 11.1)
+    assert the_error(dispatch).detail.code == "NOT_DELIVERED"
 
 
 def test_a_call_whose_document_vanishes_with_its_tab_says_that_the_tab_was_closed() -> None:
     dispatch = connected(request())
-    dispatch.documents_changed([], [OTHER_TAB])
+    dispatch.documents_changed([], [OTHER_TAB], 11.0)
     assert the_error(dispatch).detail.code == "TAB_CLOSED"
 
 
 def test_a_snapshot_that_still_has_the_document_changes_nothing() -> None:
     dispatch = connected(request())
-    dispatch.documents_changed([document(), document(document_id=OTHER_PAGE)], [TAB])
+    dispatch.documents_changed([document(), document(document_id=OTHER_PAGE)], [TAB], 11.0)
     assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
 
 
 def test_a_document_that_vanished_and_returns_is_told_that_nobody_waits() -> None:
     dispatch = connected(request())
-    dispatch.documents_changed([])
-    dispatch.documents_changed([document(A)])
+    dispatch.documents_changed([], [TAB], 11.0)
+    dispatch.handle_timer(11.0 + RETURN_GRACE)
+    dispatch.documents_changed([document(A)], [TAB], 20.0)
     (cancel,) = dispatch.take_messages()
     assert isinstance(cancel, ToolCancel)
     assert cancel.params.call_id == A
@@ -584,7 +595,7 @@ def test_a_document_that_vanished_and_returns_is_told_that_nobody_waits() -> Non
 
 def test_a_lost_call_says_that_the_tool_may_have_run() -> None:
     dispatch = connected(request())
-    dispatch.documents_changed([])
+    dispatch.documents_changed([], [OTHER_TAB], 11.0)
     error = the_error(dispatch)
     assert "may have run" in str(error)
     assert not error.detail.retryable

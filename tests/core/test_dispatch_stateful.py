@@ -164,10 +164,9 @@ class DispatchMachine(RuleBasedStateMachine):
         self.check(ends=ends, sent=sent, told=told)
 
     @precondition(lambda self: self.connected)
-    @rule(here=some_pages, tabs=st.none() | some_tabs, known=some_numbers)
-    def snapshot(self, here: set[str], tabs: set[int] | None, known: set[int]) -> None:
-        tab_ids = None if tabs is None else sorted(tabs)
-        self.dispatch.documents_changed(self.documents(here, known), tab_ids)
+    @rule(here=some_pages, tabs=some_tabs, known=some_numbers)
+    def snapshot(self, here: set[str], tabs: set[int], known: set[int]) -> None:
+        self.dispatch.documents_changed(self.documents(here, known), sorted(tabs), self.now)
         ends, sent, told = self.take_snapshot(here, tabs, known)
         self.check(ends=ends, sent=sent, told=told)
 
@@ -215,7 +214,7 @@ class DispatchMachine(RuleBasedStateMachine):
         ]
 
     def take_snapshot(
-        self, here: set[str], tabs: set[int] | None, known: set[int]
+        self, here: set[str], tabs: set[int], known: set[int]
     ) -> tuple[dict[str, str], list[str], list[str]]:
         known_ids = {self.call_id(number) for number in known}
         fresh = here - self.present
@@ -228,10 +227,10 @@ class DispatchMachine(RuleBasedStateMachine):
                 call.is_with_page, call.gone_at = True, None
                 if call_id not in known_ids:
                     sent.append(call_id)
-            elif call.page not in here and tabs is not None and PAGES[call.page] not in tabs:
+            elif call.page not in here and PAGES[call.page] not in tabs:
                 ends[call_id] = "TAB_CLOSED"
             elif call.page not in here and call.is_with_page:
-                ends[call_id] = "PAGE_NAVIGATED"
+                call.is_with_page, call.gone_at = False, self.now + RETURN_GRACE
         for call_id in ends:
             del self.pending[call_id]
         return ends, sent, told
