@@ -74,6 +74,20 @@ async def test_a_value_is_sent_as_text_and_as_structure_when_it_is_an_object(
     assert not result.is_error
 
 
+async def test_a_value_that_breaks_the_promise_of_an_object_is_an_error_and_is_not_lost(
+    mode: str,
+) -> None:
+    tool = a_tool("send", output_schema={"type": "object"})
+    async with a_client(FakeBridge(value=[5, 6]), mode, tool) as client:
+        result = await client.call_tool("chat_send", {})
+    error, value = result.content
+    assert isinstance(error, types.TextContent)
+    assert isinstance(value, types.TextContent)
+    assert result.is_error
+    assert "code=RESULT_BREAKS_SCHEMA" in error.text
+    assert value.text == "[5,6]"
+
+
 async def test_a_tools_error_has_its_fields_in_a_line_and_as_json(mode: str) -> None:
     detail = ErrorDetail("SLOW_DOWN", "Too fast.", "rate_limit", True, 1500.0)
     async with a_client(FakeBridge(error=ToolFailedError(detail)), mode) as client:
