@@ -119,10 +119,10 @@ async def test_a_plugin_whose_patterns_chrome_refuses_keeps_nobody_else_out(
         await tabs.open(f"{site}/built")
         value = await tabs.call("acme_two_whoami")
 
-        faults = [(fault.plugin, fault.message) for fault in tabs.bridge.plugin_faults]
+        faults = [fault.plugin for fault in tabs.bridge.plugin_faults]
 
     assert value["plugin"] == "acme-two"
-    assert [plugin for plugin, _ in faults] in ([], ["acme-one"])
+    assert faults == ["acme-one"]
 
 
 async def test_a_plugin_follows_the_path_of_a_single_page_application(

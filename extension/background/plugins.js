@@ -59,30 +59,45 @@ export async function sync(plugins) {
 }
 
 /**
- * Relay and runtime enter every later document of the plugins before its own scripts. Chrome may
- * refuse a plugin's patterns: that is its fault alone, and the others work.
+ * Relay and runtime enter every later document of the plugins, once, before its own scripts.
+ * Chrome may refuse a plugin's patterns: that is its fault alone, and the others work.
  */
 async function register() {
+  if ((await registerFor(specs)) === null) {
+    return;
+  }
+  const sound = [];
+  for (const spec of specs) {
+    const refusal = await registerFor([spec]);
+    if (refusal === null) {
+      sound.push(spec);
+    } else {
+      const message = `Chrome refuses its URL patterns: ${refusal}`.slice(0, 1000);
+      faults.push({ plugin: spec.name, tabId: 0, message });
+    }
+  }
+  await registerFor(sound);
+}
+
+/**
+ * @param {PluginSpec[]} plugins
+ * @returns {Promise<string | null>} why Chrome refuses, or null
+ */
+async function registerFor(plugins) {
+  const matches = [...new Set(plugins.flatMap((plugin) => plugin.matches))];
+  const common = /** @type {const} */ ({ runAt: "document_start", persistAcrossSessions: false });
   await chrome.scripting.unregisterContentScripts();
-  for (const { name, matches, excludeMatches } of specs) {
-    if (matches.length === 0) {
-      continue;
-    }
-    const common = /** @type {const} */ ({
-      matches,
-      excludeMatches,
-      runAt: "document_start",
-      persistAcrossSessions: false,
-    });
-    try {
-      await chrome.scripting.registerContentScripts([
-        { ...common, id: `runtime-${name}`, js: ["content/runtime.js"], world: "MAIN" },
-        { ...common, id: `relay-${name}`, js: RELAY, world: "ISOLATED" },
-      ]);
-    } catch (error) {
-      const message = `Chrome refuses its URL patterns: ${error}`.slice(0, 1000);
-      faults.push({ plugin: name, tabId: 0, message });
-    }
+  if (matches.length === 0) {
+    return null;
+  }
+  try {
+    await chrome.scripting.registerContentScripts([
+      { ...common, matches, id: "runtime", js: ["content/runtime.js"], world: "MAIN" },
+      { ...common, matches, id: "relay", js: RELAY, world: "ISOLATED" },
+    ]);
+    return null;
+  } catch (error) {
+    return String(error);
   }
 }
 

@@ -4,10 +4,9 @@ import os
 import sys
 
 from opentabs_py.cli.app import app
+from opentabs_py.cli.codes import CHAIN_FAILED, INTERRUPTED, USAGE
 from opentabs_py.cli.terminal import tell_error
 from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
-
-USAGE, CHAIN_FAILED, INTERRUPTED = 2, 3, 130
 
 
 def main() -> None:

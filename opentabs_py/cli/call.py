@@ -9,6 +9,7 @@ from typing import Annotated, Any, Never, cast
 
 import typer
 
+from opentabs_py.cli.codes import CHAIN_FAILED, TOOL_FAILED, USAGE
 from opentabs_py.cli.options import (
     Ceiling,
     Headed,
@@ -27,8 +28,8 @@ from opentabs_py.errors import (
     OpenTabsError,
 )
 
-CHAIN_FAILED = 3
-EXIT_CODES = {None: 0, "tool": 1, "caller": 2, "chain": CHAIN_FAILED}  # by who failed
+# By who failed.
+EXIT_CODES = {None: 0, "tool": TOOL_FAILED, "caller": USAGE, "chain": CHAIN_FAILED}
 
 
 def call(

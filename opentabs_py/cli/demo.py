@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from rich.markup import escape
 
+from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.options import Headed, Json
 from opentabs_py.errors import OpenTabsError
 
@@ -22,7 +23,7 @@ def demo(headed: Headed = None, json_: Json = False) -> None:
     Serves a small chat site, launches Chromium with the extension, loads the demo plugin and
     calls its tool through a real MCP client: every hop is the real one.
     """
-    from opentabs_py.cli.call import CHAIN_FAILED, describe
+    from opentabs_py.cli.call import describe
     from opentabs_py.cli.run import run
 
     began = time.perf_counter()
@@ -45,7 +46,7 @@ def demo(headed: Headed = None, json_: Json = False) -> None:
 
 
 async def _demo(*, headed: bool | None, as_json: bool) -> int:
-    from opentabs_py.cli.call import CHAIN_FAILED, call_over_mcp
+    from opentabs_py.cli.call import call_over_mcp
     from opentabs_py.cli.terminal import progress_bar
     from opentabs_py.config import demo_settings
     from opentabs_py.core.trace import waterfall

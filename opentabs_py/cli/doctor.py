@@ -11,10 +11,10 @@ import anyio
 import typer
 from rich.markup import escape
 
+from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.options import Headed, Json
 from opentabs_py.errors import OpenTabsError
 
-CHAIN_FAILED = 3
 READY_WITHIN = 10.0  # s; a tenth of one is usual
 
 

@@ -5,6 +5,7 @@ import json
 import typer
 from rich.markup import escape
 
+from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.options import Json, PluginDirs
 
 
@@ -56,4 +57,4 @@ def tools(plugin: PluginDirs = None, json_: Json = False) -> None:
         out.print(table)
     else:
         err.print("No tools. Name a built plugin's directory: opentabs tools --plugin DIR")
-    raise typer.Exit(3 if quarantined and not plugins else 0)
+    raise typer.Exit(CHAIN_FAILED if quarantined and not plugins else 0)
