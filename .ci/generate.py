@@ -1,6 +1,7 @@
-"""Generate what follows from `opentabs_py/core/protocol.py`.
+"""Generate what follows from other files.
 
-`extension/protocol.js` (types and checks) and the tables of `docs/protocol.md`.
+From `opentabs_py/core/protocol.py`: `extension/protocol.js` (types and checks) and the tables of
+`docs/protocol.md`. From the SDK's JSDoc: `adapter_js/sdk/types/`.
 
 Usage: python .ci/generate.py [--check]
 
@@ -9,7 +10,9 @@ With --check nothing is written; the exit code is 1 when a file is stale.
 
 import inspect
 import json
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, get_args
 
@@ -311,12 +314,25 @@ def protocol_tables() -> str:
     return "\n".join(lines)
 
 
-def outputs() -> dict[Path, str]:
-    """Give each generated file and what it must hold."""
+def sdk_types() -> dict[Path, str]:
+    """Give the declarations of the SDK, as TypeScript makes them of its JSDoc."""
+    tsc = ROOT / "adapter_js" / "node_modules" / ".bin" / "tsc"
+    sdk = ROOT / "adapter_js" / "sdk"
+    with tempfile.TemporaryDirectory() as directory:
+        subprocess.run([tsc, "--project", sdk, "--outDir", directory], check=True)
+        written = sorted(Path(directory).rglob("*.d.ts"))
+        return {sdk / "types" / file.relative_to(directory): file.read_text() for file in written}
+
+
+def outputs() -> dict[Path, str | None]:
+    """Give each generated file and what it must hold; None for one that must go."""
     docs = ROOT / "docs" / "protocol.md"
     before, _, rest = docs.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
+    types = ROOT / "adapter_js" / "sdk" / "types"
     return {
+        **dict.fromkeys(types.rglob("*.d.ts")),
+        **sdk_types(),
         ROOT / "extension" / "protocol.js": protocol_js(),
         docs: f"{before}{BEGIN}\n\n{protocol_tables()}\n{END}{after}",
     }
@@ -325,14 +341,21 @@ def outputs() -> dict[Path, str]:
 def main() -> int:
     """Write the files, or say which are stale."""
     check = "--check" in sys.argv[1:]
+    wanted = outputs()
     stale = [
-        path for path, text in outputs().items() if not path.exists() or path.read_text() != text
+        path
+        for path, text in wanted.items()
+        if (path.read_text() if path.exists() else None) != text
     ]
     for path in stale:
+        text = wanted[path]
         if check:
             print(f"{path.relative_to(ROOT)} is stale: run `make generate`", file=sys.stderr)
+        elif text is None:
+            path.unlink()
         else:
-            path.write_text(outputs()[path])
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
             print(f"wrote {path.relative_to(ROOT)}")
     return 1 if check and stale else 0
 

@@ -527,6 +527,17 @@ test("an adopted plugin's readiness is told to the worker", () => {
   ]);
 });
 
+test("a plugin that is dropped is taken from the page, and is heard no more", () => {
+  const relay = startRelay();
+  relay.adopt();
+  relay.worker.say({ type: "drop", plugin: "demo" });
+  assert.deepEqual(relay.page.ofKind("x"), ["demo"]);
+  relay.page.say('s{"plugin":"demo","readiness":"ready"}');
+  assert.deepEqual(relay.take(), []);
+  relay.worker.disconnect();
+  assert.deepEqual(relay.take()[0].plugins, []);
+});
+
 test("readiness of a plugin that is not there is dropped", () => {
   const relay = startRelay();
   relay.page.say('s{"plugin":"ghost","readiness":"ready"}');

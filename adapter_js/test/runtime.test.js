@@ -514,6 +514,30 @@ test("an adapter that did not register itself is unavailable and says so", async
   assert.match(state.reason, /did not register/);
 });
 
+test("a plugin that is taken away can be called no more, and its calls under way end", async () => {
+  const { page, relay, start, answers, call } = await startPlugin(`{
+    wait: () => new Promise((resolve) => { globalThis.release = resolve; }),
+  }`);
+  const waiting = start("wait");
+  await settled();
+  relay.say("xdemo");
+  const refused = await call("wait");
+  assert.equal(refused.body.code, "PLUGIN_NOT_LOADED");
+  page.run("release(1)");
+  await until(() => answers(waiting).length > 0, "the answer");
+  assert.deepEqual(answers(waiting), [{ kind: "r", body: 1 }]);
+});
+
+test("a plugin whose newer adapter did not register itself is not run in the older", async () => {
+  const { page, relay, call } = await startPlugin("{ echo: () => 1 }");
+  page.run("globalThis.__openTabs = { adapters: {} };");
+  relay.say("ademo");
+  await until(() => relay.ofKind("s").length === 2, "readiness");
+  const { readiness } = JSON.parse(/** @type {string} */ (relay.ofKind("s")[1]));
+  assert.equal(readiness, "unavailable");
+  assert.equal((await call("echo")).body.code, "PLUGIN_NOT_LOADED");
+});
+
 test("an adapter in a registry that replaced the first one, frozen, is found", async () => {
   const { page, relay } = await startPlugin("{ next: () => 1 }");
   // As the ecosystem's builds do, when a plugin before has made `adapters` non-writable.

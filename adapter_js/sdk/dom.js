@@ -1,0 +1,145 @@
+import { ToolError } from "./errors.js";
+import { limit, unlessAborted } from "./limit.js";
+import { log } from "./log.js";
+
+const POLL = 200; // ms; a state such as :checked, or what CSS shows, changes without a mutation
+const ANY_CHANGE = { childList: true, subtree: true, attributes: true, characterData: true };
+
+/**
+ * @typedef {object} WaitForSelectorOptions
+ * @property {number | undefined} [timeout] ms; default 10,000; `Infinity` for none
+ * @property {AbortSignal | null | undefined} [signal]
+ * @property {boolean | undefined} [visible] whether it has to be rendered, too; default false
+ */
+
+/**
+ * Waits for an element.
+ *
+ * @template {Element} [T=Element]
+ * @param {string} selector
+ * @param {WaitForSelectorOptions} [options]
+ * @returns {Promise<T>} the first that matches; rejects with a `ToolError` TIMEOUT, or with the
+ *   signal's reason
+ */
+export function waitForSelector(selector, { visible = false, ...options } = {}) {
+  const what = `No ${visible ? "visible " : ""}element matched ${selector}`;
+  return waitForDOM(what, options, () => {
+    const found = /** @type {T[]} */ (querySelectorAll(selector));
+    return visible ? found.find(isVisible) : found[0];
+  });
+}
+
+/**
+ * Waits until no element matches.
+ *
+ * @param {string} selector
+ * @param {Omit<WaitForSelectorOptions, "visible">} [options]
+ * @returns {Promise<void>} rejects with a `ToolError` TIMEOUT, or with the signal's reason
+ */
+export async function waitForSelectorRemoval(selector, options = {}) {
+  const isGone = () => document.querySelector(selector) === null || undefined;
+  await waitForDOM(`An element still matched ${selector}`, options, isGone);
+}
+
+/**
+ * @template T
+ * @param {string} what did not come about
+ * @param {Omit<WaitForSelectorOptions, "visible">} options
+ * @param {() => T | undefined} look
+ * @returns {Promise<T>}
+ */
+async function waitForDOM(what, { timeout = 10_000, signal }, look) {
+  signal?.throwIfAborted();
+  const found = look();
+  if (found !== undefined) {
+    return found;
+  }
+  const bound = limit(timeout, () => ToolError.timeout(`${what} within ${timeout} ms.`), signal);
+  /** @type {() => void} */
+  let stop = () => {};
+  /** @type {Promise<T>} */
+  const change = new Promise((resolve) => {
+    const lookAgain = () => {
+      const value = look();
+      if (value !== undefined) {
+        resolve(value);
+      }
+    };
+    const observer = new MutationObserver(lookAgain);
+    observer.observe(document, ANY_CHANGE);
+    const poll = setInterval(lookAgain, POLL);
+    stop = () => {
+      observer.disconnect();
+      clearInterval(poll);
+    };
+  });
+  try {
+    return await unlessAborted(change, bound.signal);
+  } finally {
+    stop();
+    bound.clear();
+  }
+}
+
+/** @param {Element} element */
+function isVisible(element) {
+  return element.checkVisibility({ visibilityProperty: true, opacityProperty: false });
+}
+
+/**
+ * All elements that match, as an array.
+ *
+ * @template {Element} [T=Element]
+ * @param {string} selector
+ * @returns {T[]}
+ */
+export function querySelectorAll(selector) {
+  return [.../** @type {NodeListOf<T>} */ (document.querySelectorAll(selector))];
+}
+
+/**
+ * The text of the first element that matches, without the space around it.
+ *
+ * @param {string} selector
+ * @returns {string | null} null when none matches
+ */
+export function getTextContent(selector) {
+  return document.querySelector(selector)?.textContent?.trim() ?? null;
+}
+
+/**
+ * The content of `<meta name="…">` or `<meta property="…">`.
+ *
+ * @param {string} name
+ * @returns {string | null}
+ */
+export function getMetaContent(name) {
+  const names = (/** @type {Element} */ meta) =>
+    meta.getAttribute("name") === name || meta.getAttribute("property") === name;
+  return querySelectorAll("meta[content]").find(names)?.getAttribute("content") ?? null;
+}
+
+/**
+ * Calls back on changes below an element. What the callback throws is logged.
+ *
+ * @param {string | Node} target a selector takes the first that matches
+ * @param {(mutations: MutationRecord[], observer: MutationObserver) => unknown} callback
+ * @param {MutationObserverInit} [options] default: added and removed nodes, at any depth
+ * @returns {() => void} stops it; call it in `teardown`, at the latest
+ * @throws {ToolError} NOT_FOUND when nothing matches
+ */
+export function observeDOM(target, callback, options = { childList: true, subtree: true }) {
+  const node = typeof target === "string" ? document.querySelector(target) : target;
+  if (node === null) {
+    throw ToolError.notFound(`Nothing can be observed: no element matches ${target}.`);
+  }
+  const observer = new MutationObserver((mutations) => {
+    try {
+      callback(mutations, observer);
+    } catch (error) {
+      log.error("The callback of observeDOM() failed", error);
+    }
+  });
+  observer.observe(node, options);
+  return () => observer.disconnect();
+}

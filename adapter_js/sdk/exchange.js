@@ -1,0 +1,144 @@
+import { ToolError } from "./errors.js";
+import { limit } from "./limit.js";
+import { parse } from "./schema.js";
+import { httpStatusToToolError } from "./status.js";
+
+/** @import { Schema } from "./schema.js" */
+
+const TIMEOUT = 30_000; // ms
+const EXCERPT = 300; // characters of an answer that an error quotes
+
+/**
+ * What `fetch()` takes, and a limit of time.
+ *
+ * @typedef {Omit<RequestInit, "signal"> & FetchLimits} FetchFromPageInit
+ */
+
+/**
+ * @typedef {object} FetchLimits
+ * @property {number | undefined} [timeout] ms; default 30,000; `Infinity` for none
+ * @property {AbortSignal | null | undefined} [signal] when it fires, its reason is thrown
+ */
+
+/**
+ * One request, and what `read` makes of a 2xx answer while the clock still runs.
+ *
+ * @template T
+ * @param {string | URL} url
+ * @param {FetchFromPageInit | undefined} init
+ * @param {(response: Response) => T | PromiseLike<T>} read
+ * @returns {Promise<T>}
+ */
+export async function exchange(url, init = {}, read) {
+  const { timeout = TIMEOUT, signal, ...given } = init;
+  signal?.throwIfAborted();
+  const what = describe(url, init);
+  const tooLate = () => ToolError.timeout(`${what} was not answered within ${timeout} ms.`);
+  const bound = limit(timeout, tooLate, signal);
+  try {
+    const request = { credentials: /** @type {const} */ ("include"), ...given };
+    const response = await fetch(url, { ...request, signal: bound.signal });
+    if (!response.ok) {
+      throw await refusal(response, what);
+    }
+    return await read(response);
+  } catch (error) {
+    if (error instanceof ToolError) {
+      throw error;
+    }
+    bound.signal.throwIfAborted();
+    throw unreachable(what, error);
+  } finally {
+    bound.clear();
+  }
+}
+
+/**
+ * @param {string | URL} url
+ * @param {FetchFromPageInit} [init]
+ * @param {Schema<any>} [schema]
+ * @returns {Promise<any>} what the schema makes of the answer; to it, an empty one is undefined
+ */
+export async function exchangeJSON(url, init, schema) {
+  const { type, text } = await exchange(url, init, async (response) => ({
+    type: response.headers.get("content-type") ?? "no content-type",
+    text: await response.text(),
+  }));
+  const what = describe(url, init);
+  const value = text.trim() === "" ? undefined : decode(text, type, what);
+  return schema === undefined ? value : parse(schema, value, (issues) => unexpected(what, issues));
+}
+
+/**
+ * @param {string} text
+ * @param {string} type
+ * @param {string} what
+ */
+function decode(text, type, what) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw unexpected(what, `it is not JSON but ${type}, beginning with: ${cut(text)}`);
+  }
+}
+
+/**
+ * @param {string | URL} url
+ * @param {RequestInit | FetchFromPageInit | undefined} init
+ */
+function describe(url, init) {
+  // Queries carry secrets, and errors are read by many.
+  const address = String(url).replace(/[?#].*$/s, "");
+  return `${init?.method?.toUpperCase() ?? "GET"} ${address}`;
+}
+
+/**
+ * @param {Response} response
+ * @param {string} what
+ */
+async function refusal(response, what) {
+  const body = await beginning(response);
+  const status = `${response.status} ${response.statusText}`.trim();
+  return httpStatusToToolError(response, `${what} answered ${status}${body && `: ${body}`}`);
+}
+
+/** @param {Response} response */
+async function beginning(response) {
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      if (text.length >= EXCERPT) {
+        break; // which cancels the rest
+      }
+    }
+  } catch {
+    // The status says enough.
+  }
+  return cut(text);
+}
+
+/** @param {string} text */
+function cut(text) {
+  return text.slice(0, EXCERPT).toWellFormed().replace(/\s+/g, " ").trim();
+}
+
+/**
+ * @param {string} what
+ * @param {unknown} cause
+ */
+function unreachable(what, cause) {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const message = `${what} failed: ${why}. The site cannot be reached, or does not let this page ask.`;
+  return new ToolError(message, "INTERNAL_ERROR", { category: "internal", retryable: true, cause });
+}
+
+/**
+ * @param {string} what
+ * @param {string} why
+ */
+function unexpected(what, why) {
+  const message = `${what} gave an answer that this plugin does not expect: ${why}`;
+  return ToolError.internal(message, "UNEXPECTED_RESPONSE");
+}

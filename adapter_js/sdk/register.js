@@ -1,0 +1,165 @@
+/**
+ * What the build puts around each plugin: it registers the plugin's adapter in the page. The host
+ * calls the adapter's `isReady`, its tools' `handle` and its `teardown`; the plugin's hooks are
+ * called from here.
+ */
+
+import { ToolError } from "./errors.js";
+import { arrival } from "./host.js";
+import { flushLogs, log } from "./log.js";
+import { registry, replaceRegistry } from "./registry.js";
+import { parse } from "./schema.js";
+
+/** @import { OpenTabsPlugin, ToolDefinition } from "./shapes.js" */
+/** @import { ToolHandlerContext } from "./tool.js" */
+
+/** @typedef {Extract<keyof OpenTabsPlugin, "teardown" | `on${string}`>} Hook */
+/** @typedef {(hook: Hook, ...args: unknown[]) => void} CallHook */
+
+/**
+ * @typedef {object} Build
+ * @property {string} name the plugin's, as the host looks it up
+ * @property {string} hash of the adapter's source
+ */
+
+/**
+ * Runs once, when the adapter's file is evaluated: in the MAIN world, with the document complete.
+ *
+ * @param {OpenTabsPlugin | (new () => OpenTabsPlugin)} pluginOrClass
+ * @param {Build} build
+ */
+export function register(pluginOrClass, { name, hash }) {
+  const plugin = typeof pluginOrClass === "function" ? new pluginOrClass() : pluginOrClass;
+  const call = hooksOf(plugin);
+  const adapter = Object.freeze({
+    name,
+    displayName: plugin.displayName,
+    tools: Object.freeze(plugin.tools.map((tool) => wrap(tool, call))),
+    isReady: () => isReady(plugin),
+    teardown: once(() => {
+      call("onDeactivate");
+      call("teardown");
+      stopWatching();
+      flushLogs();
+    }),
+    __adapterHash: hash,
+  });
+  tearDown(registry().adapters?.[name]);
+  enter(name, adapter);
+  const stopWatching = watchLocation((url) => call("onNavigate", url));
+  call("onActivate");
+}
+
+/**
+ * Leaves the registry as the ecosystem's builds do: the entry frozen, `adapters` not writable, and
+ * all of it in a new object, since an earlier plugin may have locked the old one.
+ *
+ * @param {string} name
+ * @param {object} adapter
+ */
+function enter(name, adapter) {
+  const before = registry();
+  const entries = Object.getOwnPropertyDescriptors(before.adapters ?? {});
+  const own = { value: adapter, enumerable: true };
+  const adapters = Object.defineProperties({}, { ...entries, [name]: own });
+  const lock = { value: adapters, enumerable: true, writable: false, configurable: false };
+  replaceRegistry(Object.defineProperty({ ...before }, "adapters", lock));
+}
+
+/** @param {{teardown?: () => unknown} | undefined} older */
+function tearDown(older) {
+  try {
+    older?.teardown?.();
+  } catch (error) {
+    log.error("The adapter that was here before failed to stop", error);
+  }
+}
+
+/**
+ * @param {OpenTabsPlugin} plugin
+ * @returns {CallHook} a hook that fails is logged, and nobody waits for it
+ */
+function hooksOf(plugin) {
+  return (hook, ...args) => {
+    const complain = (/** @type {unknown} */ error) => log.error(`${hook}() failed`, error);
+    try {
+      const method = /** @type {((...args: unknown[]) => unknown) | undefined} */ (plugin[hook]);
+      Promise.resolve(method?.apply(plugin, args)).catch(complain);
+    } catch (error) {
+      complain(error);
+    }
+  };
+}
+
+/**
+ * @param {ToolDefinition} tool
+ * @param {CallHook} call
+ */
+function wrap(tool, call) {
+  /**
+   * @param {unknown} params
+   * @param {ToolHandlerContext} [context]
+   */
+  async function handle(params, context) {
+    const started = performance.now();
+    let success = false;
+    call("onToolInvocationStart", tool.name);
+    try {
+      const result = await tool.handle(await parse(tool.input, params, refuse), context);
+      success = true;
+      return result;
+    } finally {
+      call("onToolInvocationEnd", tool.name, success, performance.now() - started);
+      if (flushLogs()) {
+        await arrival(); // whoever made the call gets its logs before its result
+      }
+    }
+  }
+  return Object.freeze({ name: tool.name, handle });
+}
+
+/** @param {string} issues */
+function refuse(issues) {
+  return ToolError.validation(`The arguments cannot be used: ${issues}`);
+}
+
+/** @param {OpenTabsPlugin} plugin */
+async function isReady(plugin) {
+  try {
+    return Boolean(await plugin.isReady());
+  } catch (error) {
+    log.debug("isReady() failed", error);
+    return false;
+  }
+}
+
+/**
+ * The Navigation API tells every change of the URL, whoever makes it, and leaves the page's
+ * `history` alone: there is nothing to restore, and plugins do not get in each other's way.
+ *
+ * @param {(url: string) => void} tell
+ * @returns {() => void} stops watching
+ */
+function watchLocation(tell) {
+  const { navigation, location } = window;
+  let url = location.href;
+  const look = () => {
+    if (location.href !== url) {
+      url = location.href;
+      tell(url);
+    }
+  };
+  navigation.addEventListener("currententrychange", look);
+  return () => navigation.removeEventListener("currententrychange", look);
+}
+
+/** @param {() => void} run */
+function once(run) {
+  let done = false;
+  return () => {
+    if (!done) {
+      done = true;
+      run();
+    }
+  };
+}

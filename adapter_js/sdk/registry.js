@@ -1,0 +1,38 @@
+/**
+ * `globalThis.__openTabs`: what host, plugins and pre-scripts share in a page. A plugin may lock
+ * it behind itself, and the next one puts a copy in its place: so look it up at each use.
+ *
+ * @typedef {object} Registry
+ * @property {Record<string, any>} [adapters] by plugin
+ * @property {Record<string, unknown>} [pluginConfig] settings, by key
+ * @property {Record<string, Record<string, unknown>>} [preScript] values, by plugin and key
+ * @property {Record<string, unknown>} [tokenCache] by namespace
+ * @property {string} [_logNonce] with which logs are signed
+ * @property {string} [_readinessNonce] with which readiness changes are
+ */
+
+/** @returns {Registry} `{}` where the page has none */
+export function registry() {
+  return /** @type {any} */ (globalThis).__openTabs ?? {};
+}
+
+/**
+ * Sets `__openTabs[member][key]`, around whatever is frozen.
+ *
+ * @param {"preScript" | "tokenCache"} member
+ * @param {string} key
+ * @param {unknown} value
+ */
+export function setEntry(member, key, value) {
+  const entries = registry()[member];
+  const entry = { value, writable: true, enumerable: true, configurable: true };
+  if (entries === undefined || !Reflect.defineProperty(entries, key, entry)) {
+    const copy = Object.defineProperty({ ...entries }, key, entry);
+    replaceRegistry({ ...registry(), [member]: copy });
+  }
+}
+
+/** @param {Registry} next */
+export function replaceRegistry(next) {
+  /** @type {any} */ (globalThis).__openTabs = next;
+}

@@ -1,0 +1,53 @@
+import { ToolError } from "./errors.js";
+import { parseRetryAfterMs } from "./rate_limit.js";
+
+/**
+ * The error that an HTTP status stands for:
+ *
+ * | status | category | retryable |
+ * |---|---|---|
+ * | 401, 403 | auth | no |
+ * | 404 | not_found | no |
+ * | 400, 422 | validation | no |
+ * | 408 | timeout | yes |
+ * | 429 | rate_limit | yes |
+ * | 5xx | internal | yes |
+ * | any other | internal | no |
+ *
+ * `retryAfterMs` of a retryable one is what `Retry-After` says.
+ *
+ * @param {Response | {status: number, headers?: Headers} | number} response or just its status
+ * @param {string} message
+ * @returns {ToolError}
+ */
+export function httpStatusToToolError(response, message) {
+  const { status, headers } =
+    typeof response === "number" ? { status: response, headers: undefined } : response;
+  const retryAfterMs = parseRetryAfterMs(headers?.get("retry-after"));
+  switch (status) {
+    case 400:
+    case 422:
+      return ToolError.validation(message);
+    case 401:
+    case 403:
+      return ToolError.auth(message);
+    case 404:
+      return ToolError.notFound(message);
+    case 408:
+      return new ToolError(message, "TIMEOUT", {
+        category: "timeout",
+        retryable: true,
+        retryAfterMs,
+      });
+    case 429:
+      return ToolError.rateLimited(message, retryAfterMs);
+  }
+  if (status >= 500) {
+    return new ToolError(message, "INTERNAL_ERROR", {
+      category: "internal",
+      retryable: true,
+      retryAfterMs,
+    });
+  }
+  return ToolError.internal(message);
+}

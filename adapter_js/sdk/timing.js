@@ -1,0 +1,105 @@
+import { ToolError } from "./errors.js";
+import { limit, unlessAborted } from "./limit.js";
+
+// Timers of a hidden tab run once a second, after five minutes once a minute.
+
+/**
+ * @typedef {object} SleepOptions
+ * @property {AbortSignal | null | undefined} [signal]
+ */
+
+/**
+ * Waits.
+ *
+ * @param {number} ms
+ * @param {SleepOptions} [options]
+ * @returns {Promise<void>} rejects with the signal's reason when that fires
+ */
+export async function sleep(ms, { signal } = {}) {
+  signal?.throwIfAborted();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const elapsed = new Promise((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  try {
+    await unlessAborted(elapsed, signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * @typedef {object} WaitUntilOptions
+ * @property {number | undefined} [interval] ms between two looks; default 200
+ * @property {number | undefined} [timeout] ms; default 10,000; `Infinity` for none
+ * @property {AbortSignal | null | undefined} [signal]
+ */
+
+/**
+ * Waits until a condition holds. It is looked at once at the start, and then at intervals.
+ *
+ * @param {() => unknown} predicate may be async; what it throws ends the wait
+ * @param {WaitUntilOptions} [options]
+ * @returns {Promise<void>} rejects with a `ToolError` TIMEOUT, or with the signal's reason
+ */
+export async function waitUntil(predicate, options = {}) {
+  const { interval = 200, timeout = 10_000, signal } = options;
+  signal?.throwIfAborted();
+  const tooLate = () => ToolError.timeout(`What was waited for did not happen in ${timeout} ms.`);
+  const bound = limit(timeout, tooLate, signal);
+  try {
+    while (!(await unlessAborted(predicate(), bound.signal))) {
+      await sleep(interval, { signal: bound.signal });
+    }
+  } finally {
+    bound.clear();
+  }
+}
+
+/**
+ * @typedef {object} RetryOptions
+ * @property {number | undefined} [maxAttempts] default 3
+ * @property {number | undefined} [delay] ms before the second attempt; default 1000
+ * @property {number | boolean | undefined} [backoff]
+ *   by how much each delay is longer than the one before; default 2; `false` is 1
+ * @property {number | undefined} [maxDelay]
+ *   ms; default 30,000. An error that asks for a longer wait is thrown at once.
+ * @property {AbortSignal | null | undefined} [signal]
+ * @property {((error: unknown, attempt: number) => boolean) | undefined} [shouldRetry]
+ *   default: all but an error that says `retryable: false`, as most of `ToolError`'s do
+ */
+
+/**
+ * Calls a function again while it fails, with growing delays in between. The `retryAfterMs` of an
+ * error is waited for instead of the delay.
+ *
+ * @template T
+ * @param {(attempt: number) => T | PromiseLike<T>} run is told which attempt this is, from 1 on
+ * @param {RetryOptions} [options]
+ * @returns {Promise<T>} rejects with the last error, or with the signal's reason
+ */
+export async function retry(run, options = {}) {
+  const { maxAttempts = 3, delay = 1000, maxDelay = 30_000, signal } = options;
+  const { backoff = true, shouldRetry = isRetryable } = options;
+  const factor = typeof backoff === "number" ? backoff : backoff ? 2 : 1;
+  for (let attempt = 1; ; attempt++) {
+    signal?.throwIfAborted();
+    try {
+      return await unlessAborted(run(attempt), signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      const asked = /** @type {{retryAfterMs?: number} | undefined} */ (error)?.retryAfterMs;
+      const wait = asked ?? Math.min(delay * factor ** (attempt - 1), maxDelay);
+      if (attempt >= maxAttempts || wait > maxDelay || !shouldRetry(error, attempt)) {
+        throw error;
+      }
+      await sleep(wait, { signal });
+    }
+  }
+}
+
+/** @param {unknown} error */
+function isRetryable(error) {
+  return /** @type {{retryable?: unknown} | undefined} */ (error)?.retryable !== false;
+}

@@ -1,0 +1,5 @@
+/**
+ * Has `isReady()` asked again now, rather than after its next interval of up to 30 s: call it when
+ * the user has signed in or out, say.
+ */
+export declare function notifyReadinessChanged(): void;

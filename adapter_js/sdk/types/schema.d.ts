@@ -1,0 +1,22 @@
+/**
+ * What checks a value: any Zod schema, of Zod itself or of Zod Mini.
+ *
+ * @template T
+ * @typedef {{parse(value: unknown): T}} Schema
+ */
+export type Schema<T> = {
+    parse(value: unknown): T;
+};
+export type Issue = {
+    path: PropertyKey[];
+    message: string;
+};
+/** @typedef {{path: PropertyKey[], message: string}} Issue */
+/**
+ * @template T
+ * @param {Schema<T>} schema
+ * @param {unknown} value
+ * @param {(issues: string) => Error} refuse makes the error for a value that does not fit
+ * @returns {Promise<T>} the value as the schema makes it, with its defaults
+ */
+export declare function parse<T>(schema: Schema<T>, value: unknown, refuse: (issues: string) => Error): Promise<T>;

@@ -1,0 +1,287 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ToolError } from "../../sdk/errors.js";
+import { retry, sleep, waitUntil } from "../../sdk/timing.js";
+import { fakeTimers, listeners, stateOf } from "./fakes.js";
+
+const REASON = new Error("cancelled");
+
+// --- sleep ----------------------------------------------------------------------------------
+
+test("sleep ends when its time has passed and not before", async (t) => {
+  const timers = fakeTimers(t);
+  const asleep = sleep(1000);
+  await timers.advance(999);
+  assert.equal((await stateOf(asleep)).state, "pending");
+  await timers.advance(1);
+  assert.deepEqual(await stateOf(asleep), { state: "fulfilled", value: undefined });
+});
+
+test("sleep takes no listener of a signal that never fired along", async (t) => {
+  const timers = fakeTimers(t);
+  const { signal } = new AbortController();
+  const asleep = sleep(1000, { signal });
+  assert.equal(listeners(signal), 1);
+  await timers.advance(1000);
+  await asleep;
+  assert.equal(listeners(signal), 0);
+});
+
+// --- what all three do with a signal ----------------------------------------------------------
+
+/** @type {Record<string, (signal: AbortSignal) => Promise<unknown>>} */
+const WAITS = {
+  sleep: (signal) => sleep(1000, { signal }),
+  "waitUntil between two looks": (signal) => waitUntil(() => false, { signal }),
+  "waitUntil while a look is taken": (signal) => waitUntil(() => new Promise(() => {}), { signal }),
+  "retry between two attempts": (signal) =>
+    retry(() => Promise.reject(new Error("no")), { signal, maxAttempts: 9 }),
+  "retry during an attempt": (signal) => retry(() => new Promise(() => {}), { signal }),
+};
+
+for (const [name, wait] of Object.entries(WAITS)) {
+  test(`${name} stops at once with the signal's reason, and leaves nothing behind`, async (t) => {
+    const timers = fakeTimers(t);
+    const controller = new AbortController();
+    const waiting = wait(controller.signal);
+    assert.equal((await stateOf(waiting)).state, "pending");
+    controller.abort(REASON);
+    assert.deepEqual(await stateOf(waiting), { state: "rejected", value: REASON });
+    assert.equal(timers.count(), 0);
+    assert.equal(listeners(controller.signal), 0);
+  });
+
+  test(`${name} does not begin when the signal has fired`, async (t) => {
+    const timers = fakeTimers(t);
+    const waiting = wait(AbortSignal.abort(REASON));
+    assert.deepEqual(await stateOf(waiting), { state: "rejected", value: REASON });
+    assert.equal(timers.count(), 0);
+  });
+}
+
+test("a signal that has fired keeps retry and waitUntil from calling their function", async () => {
+  const calls = countCalls();
+  const signal = AbortSignal.abort(REASON);
+  await assert.rejects(waitUntil(calls.add, { signal }), REASON);
+  await assert.rejects(retry(calls.add, { signal }), REASON);
+  assert.equal(calls.count, 0);
+});
+
+function countCalls() {
+  const calls = { count: 0, add: () => ++calls.count };
+  return calls;
+}
+
+test("a function that fires its own signal does not run again", async (t) => {
+  const timers = fakeTimers(t);
+  for (const wait of [waitUntil, retry]) {
+    const controller = new AbortController();
+    const calls = countCalls();
+    const stop = () => {
+      calls.add();
+      controller.abort(REASON);
+      return new Promise(() => {});
+    };
+    await assert.rejects(wait(stop, { signal: controller.signal }), REASON);
+    assert.deepEqual([calls.count, timers.count(), listeners(controller.signal)], [1, 0, 0]);
+  }
+});
+
+// --- waitUntil --------------------------------------------------------------------------------
+
+test("waitUntil looks at once, and needs no timer when the condition holds", async (t) => {
+  const timers = fakeTimers(t);
+  const waiting = waitUntil(() => true);
+  assert.deepEqual(await stateOf(waiting), { state: "fulfilled", value: undefined });
+  assert.equal(timers.count(), 0);
+});
+
+for (const [kind, make] of /** @type {[string, (value: boolean) => unknown][]} */ ([
+  ["a sync", (value) => value],
+  ["an async", async (value) => value],
+])) {
+  test(`waitUntil looks with ${kind} predicate at each interval until it holds`, async (t) => {
+    const timers = fakeTimers(t);
+    let looks = 0;
+    const waiting = waitUntil(() => make(++looks === 3), { interval: 50 });
+    await timers.advance(99);
+    assert.deepEqual([looks, (await stateOf(waiting)).state], [2, "pending"]);
+    await timers.advance(1);
+    assert.deepEqual([looks, (await stateOf(waiting)).state], [3, "fulfilled"]);
+    assert.equal(timers.count(), 0);
+  });
+}
+
+for (const [kind, predicate] of /** @type {[string, () => unknown][]} */ ([
+  ["does not hold", () => false],
+  ["is never answered", () => new Promise(() => {})],
+])) {
+  test(`waitUntil gives up with TIMEOUT when its condition ${kind}`, async (t) => {
+    const timers = fakeTimers(t);
+    const waiting = waitUntil(predicate, { timeout: 1000 });
+    waiting.catch(() => {});
+    await timers.advance(999);
+    assert.equal((await stateOf(waiting)).state, "pending");
+    await timers.advance(1);
+    const { value } = await stateOf(waiting);
+    assert.deepEqual([value.code, value.retryable], ["TIMEOUT", true]);
+    assert.match(value.message, /1000 ms/);
+    assert.equal(timers.count(), 0);
+  });
+}
+
+test("waitUntil looks every 200 ms for 10 s by default", async (t) => {
+  const timers = fakeTimers(t);
+  waitUntil(() => false).catch(() => {});
+  await timers.advance(0);
+  assert.deepEqual(timers.left(), [10_000, 200]);
+});
+
+test("waitUntil without a limit outlasts any", async (t) => {
+  const timers = fakeTimers(t);
+  waitUntil(() => false, { timeout: Number.POSITIVE_INFINITY, interval: 7 }).catch(() => {});
+  await timers.advance(0);
+  assert.deepEqual(timers.left(), [7]);
+});
+
+for (const [kind, predicate] of /** @type {[string, () => unknown][]} */ ([
+  [
+    "throws",
+    () => {
+      throw REASON;
+    },
+  ],
+  ["rejects", () => Promise.reject(REASON)],
+])) {
+  test(`waitUntil ends with what its predicate ${kind}`, async (t) => {
+    const timers = fakeTimers(t);
+    await assert.rejects(waitUntil(predicate), REASON);
+    assert.equal(timers.count(), 0);
+  });
+}
+
+// --- retry ------------------------------------------------------------------------------------
+
+/**
+ * Fails with each of some errors, then gives the number of the attempt.
+ * @param {unknown[]} errors
+ */
+function failing(...errors) {
+  /** @type {number[]} */
+  const attempts = [];
+  const run = async (/** @type {number} */ attempt) => {
+    attempts.push(attempt);
+    if (attempts.length <= errors.length) {
+      throw errors[attempts.length - 1];
+    }
+    return attempt;
+  };
+  return { attempts, run };
+}
+
+const NO = new Error("no");
+
+test("retry gives the value of the first attempt that succeeds, and numbers them from 1", async (t) => {
+  const timers = fakeTimers(t);
+  const { attempts, run } = failing(NO, NO);
+  const trying = retry(run);
+  await timers.advance(1000 + 2000);
+  assert.deepEqual(await stateOf(trying), { state: "fulfilled", value: 3 });
+  assert.deepEqual(attempts, [1, 2, 3]);
+});
+
+test("retry throws the last error after the last attempt, three by default", async (t) => {
+  const timers = fakeTimers(t);
+  const last = new Error("last");
+  const { attempts, run } = failing(NO, NO, last, NO);
+  const trying = retry(run);
+  trying.catch(() => {});
+  await timers.advance(60_000);
+  assert.deepEqual(await stateOf(trying), { state: "rejected", value: last });
+  assert.equal(attempts.length, 3);
+});
+
+test("retry retries what throws at once as what rejects", async (t) => {
+  const timers = fakeTimers(t);
+  let attempts = 0;
+  const trying = retry(() => {
+    if (++attempts === 1) throw NO;
+    return "done";
+  });
+  await timers.advance(1000);
+  assert.deepEqual(await stateOf(trying), { state: "fulfilled", value: "done" });
+});
+
+for (const [options, delays] of /** @type {[object, number[]][]} */ ([
+  [{}, [1000, 2000, 4000]],
+  [{ delay: 10, backoff: 3 }, [10, 30, 90]],
+  [{ delay: 10, backoff: true }, [10, 20, 40]],
+  [{ delay: 10, backoff: false }, [10, 10, 10]],
+  [{ delay: 10, maxDelay: 25 }, [10, 20, 25]],
+])) {
+  test(`retry with ${JSON.stringify(options)} waits ${delays} ms`, async (t) => {
+    const timers = fakeTimers(t);
+    retry(() => Promise.reject(NO), { maxAttempts: 4, ...options }).catch(() => {});
+    for (const delay of delays) {
+      await timers.advance(0);
+      assert.deepEqual(timers.left(), [delay]);
+      await timers.advance(delay);
+    }
+    assert.equal(timers.count(), 0);
+  });
+}
+
+test("retry waits as long as the error asks for", async (t) => {
+  const timers = fakeTimers(t);
+  const { attempts, run } = failing(ToolError.rateLimited("later", 7000));
+  retry(run);
+  await timers.advance(6999);
+  assert.equal(attempts.length, 1);
+  await timers.advance(1);
+  assert.equal(attempts.length, 2);
+});
+
+test("retry throws an error that asks for a longer wait than maxDelay", async (t) => {
+  const timers = fakeTimers(t);
+  const later = ToolError.rateLimited("later", 30_001);
+  const { attempts, run } = failing(later);
+  await assert.rejects(retry(run), later);
+  assert.deepEqual([attempts.length, timers.count()], [1, 0]);
+});
+
+test("retry throws an error that is not retryable", async (t) => {
+  fakeTimers(t);
+  const { attempts, run } = failing(ToolError.notFound("gone"));
+  await assert.rejects(retry(run), { code: "NOT_FOUND" });
+  assert.equal(attempts.length, 1);
+});
+
+test("retry asks shouldRetry, with the error and the attempt, in place of the error", async (t) => {
+  const timers = fakeTimers(t);
+  const gone = ToolError.notFound("gone");
+  /** @type {unknown[]} */
+  const asked = [];
+  const { run } = failing(gone, NO);
+  const trying = retry(run, {
+    shouldRetry(error, attempt) {
+      asked.push([error, attempt]);
+      return error === gone;
+    },
+  });
+  trying.catch(() => {});
+  await timers.advance(1000);
+  assert.deepEqual(await stateOf(trying), { state: "rejected", value: NO });
+  assert.deepEqual(asked, [
+    [gone, 1],
+    [NO, 2],
+  ]);
+});
+
+for (const thrown of [null, undefined, "text"]) {
+  test(`retry retries even a thrown ${thrown}`, async (t) => {
+    const timers = fakeTimers(t);
+    const trying = retry(failing(thrown).run);
+    await timers.advance(1000);
+    assert.deepEqual(await stateOf(trying), { state: "fulfilled", value: 2 });
+  });
+}
