@@ -46,7 +46,7 @@ test-unit: setup  ## Test the Python package without a browser
 .PHONY: test-js
 test-js: setup  ## Test the JavaScript in Node
 	$(call step,'JavaScript tests')
-	@$(BIN)/node --test $(ARGS) adapter_js/test/*.test.js
+	@$(BIN)/node --test $(ARGS) adapter_js/test/*.test.js adapter_js/test/sdk/*.test.js
 
 .PHONY: test-e2e
 test-e2e: setup  ## Test the whole chain in a real Chromium
@@ -84,7 +84,9 @@ check-javascript: setup  ## Format, lint and types of JavaScript
 	$(call step,'JavaScript: format and lint and types')
 	@cd adapter_js && node_modules/.bin/biome check --error-on-warnings . ../extension
 	@$(JS)/tsc --project adapter_js
+	@$(JS)/tsc --project adapter_js/builder
 	@$(JS)/tsc --project adapter_js/test
+	@$(JS)/tsc --project adapter_js/test/types
 
 .PHONY: check-types
 check-types: setup  ## Types of Python, by mypy and pyright

@@ -1,0 +1,308 @@
+/**
+ * Bundling a plugin's sources with esbuild: once for the page, once to be described here.
+ */
+import { readFile } from "node:fs/promises";
+import { extname, relative, resolve, sep } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import * as esbuild from "esbuild";
+
+/** @import { BuildContext, Loader, Message, Plugin } from "esbuild" */
+
+/**
+ * A fault of the sources, as esbuild found it.
+ * @typedef {object} SourceFault
+ * @property {string} file relative to the plugin's directory
+ * @property {number | null} line from 1
+ * @property {string} why
+ */
+
+/**
+ * @typedef {object} Sources
+ * @property {string} root the plugin's directory, absolute
+ * @property {string} entry relative to it
+ * @property {string | null} preScript relative to it
+ * @property {string} plugin its id
+ */
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+const TOOLS = resolve(HERE, "..");
+const SDK = resolve(TOOLS, "sdk");
+/** Stands for the adapter's own hash until that is known; as long as one. */
+export const HASH_PLACEHOLDER = "opentabs:adapter-hash".padEnd(64, "-");
+/** What the author of a module without a plugin should write. */
+export const EXPORT = "write export default new MyPlugin(), a class that extends OpenTabsPlugin";
+const ADAPTER_FILE = "adapter.iife.js";
+const PRE_SCRIPT_FILE = "pre-script.iife.js";
+
+const FOUND = Symbol("zod is being looked for already");
+
+/** What can be imported of the SDK beside its main file. */
+const PARTS = /** @type {Record<string, string>} */ ({
+  register: "register.js",
+  "pre-script": "pre_script.js",
+});
+
+/** A page may require Trusted Types, which Zod's compiled validators break. Before any schema. */
+const PRELUDE = 'import { config } from "zod"; config({ jitless: true });';
+
+/**
+ * Keeps what is bundled, so that the next time only what changed is read.
+ */
+export class Bundler {
+  /** @type {Promise<BuildContext[]>} */
+  #contexts;
+
+  /** @param {Sources} sources */
+  constructor({ root, entry, preScript, plugin }) {
+    const from = JSON.stringify(`./${entry.split(sep).join("/")}`);
+    const define = { __OPENTABS_PLUGIN__: JSON.stringify(plugin) };
+    const common = /** @type {const} */ ({
+      bundle: true,
+      write: false,
+      outdir: "dist",
+      absWorkingDir: root,
+      platform: "browser",
+      target: "chrome120",
+      charset: "utf8",
+      logLevel: "silent",
+      metafile: true,
+    });
+    // Names stay, so that a stack trace in the page can be read.
+    const page = /** @type {const} */ ({
+      ...common,
+      format: "iife",
+      sourcemap: "linked",
+      minifySyntax: true,
+      minifyWhitespace: true,
+      legalComments: "eof",
+      define,
+    });
+    this.root = root;
+    this.#contexts = Promise.all([
+      esbuild.context({
+        ...page,
+        entryPoints: { [ADAPTER_FILE.replace(/\.js$/, "")]: "opentabs:adapter" },
+        plugins: [
+          entries(root, {
+            prelude: PRELUDE,
+            adapter: `
+              import "opentabs:prelude";
+              import plugin from ${from};
+              import { register } from "@opentabs-dev/plugin-sdk/register";
+              register(plugin, ${JSON.stringify({ name: plugin, hash: HASH_PLACEHOLDER })});`,
+          }),
+          packages(resolve(SDK, "index.js"), { bundleZod: true }),
+        ],
+      }),
+      esbuild.context({
+        ...common,
+        format: "esm",
+        sourcemap: "inline",
+        sourceRoot: `${resolve(root, "dist")}/`, // it is run from elsewhere
+        entryPoints: { describe: "opentabs:describe" },
+        define,
+        plugins: [
+          entries(root, {
+            describe: `
+              import * as module from ${from};
+              import * as zod from "zod";
+              export { calls } from "@opentabs-dev/plugin-sdk";
+              export { module, zod };`,
+          }),
+          packages(resolve(HERE, "recording-sdk.js"), { bundleZod: false }),
+        ],
+      }),
+      ...(preScript === null
+        ? []
+        : [
+            esbuild.context({
+              ...page,
+              entryPoints: { [PRE_SCRIPT_FILE.replace(/\.js$/, "")]: preScript },
+              plugins: [packages(resolve(SDK, "index.js"), { bundleZod: true })],
+            }),
+          ]),
+    ]);
+  }
+
+  /**
+   * @returns {Promise<{faults: SourceFault[], files: Record<string, string>, describe: string, warnings: SourceFault[]}>}
+   *   `files` by their names in `dist`
+   */
+  async build() {
+    const results = await Promise.all(
+      (await this.#contexts).map((context) =>
+        context.rebuild().catch((error) => {
+          if (Array.isArray(error?.errors)) {
+            return /** @type {esbuild.BuildFailure} */ (error);
+          }
+          throw error;
+        }),
+      ),
+    );
+    /** @type {Record<string, string>} */
+    const files = {};
+    let describe = "";
+    for (const result of results) {
+      for (const file of ("outputFiles" in result && result.outputFiles) || []) {
+        const name = relative(resolve(this.root, "dist"), file.path);
+        if (name === "describe.js") {
+          describe = file.text;
+        } else {
+          files[name] = name.endsWith(".map") ? this.#withStableSources(file.text) : file.text;
+        }
+      }
+    }
+    return {
+      faults: unique(results.flatMap((result) => result.errors.map(toFault))),
+      warnings: unique(results.flatMap((result) => result.warnings.map(toFault))),
+      files,
+      describe,
+    };
+  }
+
+  async dispose() {
+    await Promise.all((await this.#contexts).map((context) => context.dispose()));
+  }
+
+  /**
+   * A source map that says the same wherever the plugin and these tools lie.
+   * @param {string} text
+   */
+  #withStableSources(text) {
+    const map = JSON.parse(text);
+    const dist = resolve(this.root, "dist");
+    map.sources = map.sources.map((/** @type {string} */ source) => {
+      const inside = source.split(/(?:^|\/)node_modules\//).pop();
+      if (inside !== source) {
+        return inside;
+      }
+      const path = resolve(dist, source);
+      return path.startsWith(SDK + sep)
+        ? `@opentabs-dev/plugin-sdk/${relative(SDK, path).split(sep).join("/")}`
+        : source;
+    });
+    return `${JSON.stringify(map)}\n`;
+  }
+}
+
+/**
+ * Modules that are made up here, as `opentabs:NAME`.
+ * @param {string} root where their imports are looked for
+ * @param {Record<string, string>} modules
+ * @returns {Plugin}
+ */
+function entries(root, modules) {
+  return {
+    name: "entries",
+    setup(build) {
+      build.onResolve({ filter: /^opentabs:/ }, ({ path }) => ({
+        path: path.slice("opentabs:".length),
+        namespace: "opentabs",
+      }));
+      build.onLoad({ filter: /.*/, namespace: "opentabs" }, ({ path }) => ({
+        contents: modules[path] ?? "",
+        resolveDir: root,
+      }));
+    },
+  };
+}
+
+/**
+ * Where the two packages that every plugin imports come from, and how Zod is imported.
+ * @param {string} sdk the SDK's main file, or what stands in for it
+ * @param {{bundleZod: boolean}} options or else it is imported from where it lies
+ * @returns {Plugin}
+ */
+function packages(sdk, { bundleZod }) {
+  return {
+    name: "packages",
+    setup(build) {
+      build.onResolve({ filter: /^@opentabs-dev\/plugin-sdk(\/|$)/ }, ({ path }) => {
+        const part = path.slice("@opentabs-dev/plugin-sdk".length + 1);
+        if (part === "") {
+          return { path: sdk, sideEffects: false };
+        }
+        const file = PARTS[part];
+        return file === undefined
+          ? {
+              errors: [
+                { text: `The SDK has no "${part}"; import from "@opentabs-dev/plugin-sdk"` },
+              ],
+            }
+          : { path: resolve(SDK, file), sideEffects: false };
+      });
+      build.onResolve(
+        { filter: /^zod(\/|$)/ },
+        async ({ path, resolveDir, pluginData, ...from }) => {
+          if (pluginData === FOUND) {
+            return null;
+          }
+          // The plugin's own, or else ours.
+          const { kind, importer, namespace } = from;
+          const again = { kind, importer, namespace, pluginData: FOUND };
+          const own = await build.resolve(path, { ...again, resolveDir });
+          const found =
+            own.errors.length === 0
+              ? own
+              : await build.resolve(path, { ...again, resolveDir: TOOLS });
+          return bundleZod || found.errors.length > 0
+            ? found
+            : { path: pathToFileURL(found.path).href, external: true };
+        },
+      );
+      build.onLoad({ filter: /\.[cm]?[jt]sx?$/ }, async ({ path }) => {
+        if (path.includes(`${sep}node_modules${sep}`) || path.startsWith(SDK + sep)) {
+          return null;
+        }
+        return { contents: asNamespace(await readFile(path, "utf8")), loader: loaderOf(path) };
+      });
+    },
+  };
+}
+
+/**
+ * `import { z }` takes all of Zod along, languages included: 580 KB. `import * as z` is the same
+ * to who uses it, and brings what is used: 120 KB.
+ * @param {string} source
+ */
+function asNamespace(source) {
+  return source.replace(
+    /^([ \t]*)import\s*\{\s*z\s*\}\s*from\s*(["'])(zod(?:\/v4)?)\2/gm,
+    (found, indent, quote, path, at) =>
+      source.slice(0, at).includes("`")
+        ? found
+        : `${indent}import * as z from ${quote}${path}${quote}`,
+  );
+}
+
+/**
+ * @param {string} path
+ * @returns {Loader}
+ */
+function loaderOf(path) {
+  const kind = extname(path).replace(/^\.[cm]?/, "");
+  return /** @type {Loader} */ (kind);
+}
+
+/**
+ * @param {Message} message
+ * @returns {SourceFault}
+ */
+function toFault({ text, location }) {
+  if (location === null || location.file.startsWith("opentabs:")) {
+    const why = text.endsWith('for import "default"')
+      ? `exports no plugin by default; ${EXPORT}`
+      : text;
+    return { file: "", line: null, why };
+  }
+  return { file: location.file, line: location.line, why: text };
+}
+
+/**
+ * @param {SourceFault[]} faults of several bundles of one source
+ * @returns {SourceFault[]}
+ */
+function unique(faults) {
+  const seen = new Map(faults.map((fault) => [JSON.stringify(fault), fault]));
+  return [...seen.values()];
+}

@@ -1,0 +1,246 @@
+/**
+ * What a plugin says about itself, read by importing it. Runs in a worker of its own: a plugin is
+ * code, and may print, throw, loop or exit.
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { setSourceMapsSupport } from "node:module";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { isMainThread, parentPort, Worker } from "node:worker_threads";
+import { EXPORT } from "./bundle.js";
+import { messageOf, toJsonSchema } from "./schemas.js";
+
+/** @import { SourceFault } from "./bundle.js" */
+
+/**
+ * @typedef {object} ToolDescription
+ * @property {string} file where it is defined, relative to the plugin's directory; or ""
+ * @property {number | null} line
+ * @property {Record<string, unknown>} fields as they are in the source
+ * @property {object | null} input null when there is a fault in it
+ * @property {object | null} output
+ * @property {{path: string, why: string}[]} faults
+ */
+
+/**
+ * @typedef {object} Description
+ * @property {Record<string, unknown> | null} plugin its fields; null when there is no plugin
+ * @property {ToolDescription[]} tools
+ * @property {SourceFault[]} faults
+ */
+
+/**
+ * @typedef {object} Task
+ * @property {string} file the bundle
+ * @property {string} root
+ * @property {string} entry
+ */
+
+const WITHIN = 10_000; // ms; to import a plugin takes a few dozen
+const PLUGIN_FIELDS = [
+  "name",
+  "displayName",
+  "description",
+  "urlPatterns",
+  "excludePatterns",
+  "homepage",
+  "configSchema",
+];
+const TOOL_FIELDS = [
+  "name",
+  "displayName",
+  "description",
+  "summary",
+  "icon",
+  "group",
+  "annotations",
+];
+const MEMBERS = ["isReady"];
+
+/**
+ * Describes plugins. A worker for the next one starts while there is nothing to do: its start is
+ * most of what a description costs.
+ */
+export class Describer {
+  #next = start();
+
+  /**
+   * @param {string} code the bundle made for it
+   * @param {string} root
+   * @param {string} entry
+   * @returns {Promise<Description>}
+   */
+  async describe(code, root, entry) {
+    const directory = await mkdtemp(join(tmpdir(), "opentabs-describe-"));
+    try {
+      const file = join(directory, "describe.mjs");
+      await writeFile(file, code);
+      return await ask(this.#next, { file, root, entry });
+    } finally {
+      this.#next = start();
+      await rm(directory, { recursive: true, force: true });
+    }
+  }
+}
+
+function start() {
+  // Its output is not ours: ours is read by a program.
+  const worker = new Worker(fileURLToPath(import.meta.url), { stdout: true, stderr: true });
+  worker.unref();
+  return worker;
+}
+
+/**
+ * @param {Worker} worker
+ * @param {Task} task
+ * @returns {Promise<Description>}
+ */
+function ask(worker, task) {
+  return new Promise((resolve) => {
+    /** @param {string} why */
+    const fail = (why) =>
+      resolve({ plugin: null, tools: [], faults: [{ file: task.entry, line: null, why }] });
+    const timer = setTimeout(() => {
+      fail(
+        `was still being imported after ${WITHIN / 1000} s; do nothing but define the plugin at the ` +
+          "top of a module, and the rest in onActivate() or in a tool",
+      );
+      worker.terminate();
+    }, WITHIN);
+    worker.once("message", (description) => {
+      resolve(description);
+      worker.terminate(); // a timer of the plugin's would keep it
+    });
+    worker.once("error", (error) => fail(`cannot be imported: ${messageOf(error)}`));
+    worker.once("exit", () => {
+      clearTimeout(timer);
+      fail("ended the process while it was imported; a plugin must not");
+    });
+    worker.postMessage(task);
+  });
+}
+
+if (!isMainThread && parentPort !== null) {
+  const port = parentPort;
+  setSourceMapsSupport(true, { nodeModules: true, generatedCode: true });
+  process.on("unhandledRejection", () => {}); // of what a probed callback began
+  port.once("message", async (task) => {
+    port.postMessage(JSON.parse(JSON.stringify(await read(task))));
+  });
+  await import("zod"); // what nearly every plugin imports
+}
+
+/**
+ * @param {Task} task
+ * @returns {Promise<Description>}
+ */
+async function read({ file, root, entry }) {
+  /** @type {any} */
+  let bundle;
+  try {
+    bundle = await import(pathToFileURL(file).href);
+  } catch (error) {
+    const at = locate(/** @type {any} */ (error)?.stack, root);
+    const why =
+      `cannot be imported outside a page: ${messageOf(error)}; the build imports it to read its ` +
+      "schemas, so use what only a page has in onActivate(), isReady() or a tool";
+    return { plugin: null, tools: [], faults: [{ ...at, file: at.file || entry, why }] };
+  }
+  const { plugin, fault } = instance(bundle.module.default);
+  if (plugin === null) {
+    return { plugin: null, tools: [], faults: [{ file: entry, line: null, why: fault }] };
+  }
+  const faults = MEMBERS.filter((name) => typeof plugin[name] !== "function").map((name) => ({
+    file: entry,
+    line: null,
+    why: `the plugin has no ${name}(); write one, as in async ${name}() { return true; }`,
+  }));
+  if (!Array.isArray(plugin.tools)) {
+    const why = "the plugin has no list of tools; write tools = [firstTool, secondTool]";
+    return {
+      plugin: fields(plugin, PLUGIN_FIELDS),
+      tools: [],
+      faults: [...faults, { file: entry, line: null, why }],
+    };
+  }
+  return {
+    plugin: fields(plugin, PLUGIN_FIELDS),
+    tools: plugin.tools.map((/** @type {any} */ tool) => describeTool(tool, bundle, root)),
+    faults,
+  };
+}
+
+/**
+ * @param {any} exported what the module exports by default: a plugin, or its class
+ * @returns {{plugin: any, fault: string}}
+ */
+function instance(exported) {
+  if (typeof exported === "function") {
+    try {
+      return { plugin: new exported(), fault: "" };
+    } catch (error) {
+      return { plugin: null, fault: `the plugin's class cannot be made: ${messageOf(error)}` };
+    }
+  }
+  if (typeof exported !== "object" || exported === null) {
+    return { plugin: null, fault: `exports no plugin by default; ${EXPORT}` };
+  }
+  return { plugin: exported, fault: "" };
+}
+
+/**
+ * @param {any} tool
+ * @param {any} bundle
+ * @param {string} root
+ * @returns {ToolDescription}
+ */
+function describeTool(tool, { calls, zod }, root) {
+  const at = locate(calls.get(tool), root);
+  if (typeof tool !== "object" || tool === null) {
+    const why = "is not a tool; write what defineTool() gives";
+    return { ...at, fields: {}, input: null, output: null, faults: [{ path: "", why }] };
+  }
+  const input = toJsonSchema(zod, tool.input, "input");
+  const output = toJsonSchema(zod, tool.output, "output");
+  const faults = [...input.faults, ...output.faults];
+  if (typeof tool.handle !== "function") {
+    const why = "is not a function; write async handle(params, context) { … }";
+    faults.push({ path: "handle", why });
+  }
+  return {
+    ...at,
+    fields: fields(tool, TOOL_FIELDS),
+    input: input.json,
+    output: output.json,
+    faults,
+  };
+}
+
+/**
+ * @param {any} object
+ * @param {string[]} names
+ */
+function fields(object, names) {
+  return Object.fromEntries(
+    names.filter((name) => object[name] !== undefined).map((name) => [name, object[name]]),
+  );
+}
+
+/**
+ * Where in the plugin's own sources a stack leads.
+ * @param {string | undefined} stack
+ * @param {string} root
+ */
+function locate(stack, root) {
+  for (const [, place, line] of (stack ?? "").matchAll(
+    /\(?((?:file:\/\/)?\/[^()\n]*?):(\d+):\d+\)?$/gm,
+  )) {
+    const path = place?.startsWith("file://") ? fileURLToPath(place) : `${place}`;
+    const inside = relative(root, path);
+    if (!inside.startsWith("..") && !inside.includes("node_modules")) {
+      return { file: inside, line: Number(line) };
+    }
+  }
+  return { file: "", line: null };
+}

@@ -1,0 +1,46 @@
+/**
+ * Builds plugins for the Python program that started it. Each line on stdin is a request, each on
+ * stdout an answer, both JSON; end of input ends it.
+ *
+ * A request: `{"root": DIR, "entry": "src/index.ts", "preScript": FILE | null, "plugin": ID}`.
+ * The answer: `{"description": …, "files": {NAME: TEXT}, "faults": […], "warnings": […]}`; see
+ * `bundle.js` and `describe.js`. A request like the last one builds only what changed since.
+ */
+import { createInterface } from "node:readline";
+import { Bundler } from "./bundle.js";
+import { Describer } from "./describe.js";
+
+/** @type {Bundler | null} */
+let bundler = null;
+const describer = new Describer();
+let last = "";
+
+for await (const line of createInterface({ input: process.stdin })) {
+  if (line !== last) {
+    await bundler?.dispose();
+    bundler = new Bundler(JSON.parse(line));
+    last = line;
+  }
+  process.stdout.write(`${JSON.stringify(await answer(JSON.parse(line)))}\n`);
+}
+await bundler?.dispose();
+
+/** @param {import("./bundle.js").Sources} sources */
+async function answer({ root, entry }) {
+  const {
+    faults,
+    warnings,
+    files,
+    describe: code,
+  } = await /** @type {Bundler} */ (bundler).build();
+  const description =
+    faults.length === 0
+      ? await describer.describe(code, root, entry)
+      : { plugin: null, tools: [], faults: [] };
+  return {
+    description: { plugin: description.plugin, tools: description.tools },
+    files,
+    faults: [...faults, ...description.faults],
+    warnings,
+  };
+}

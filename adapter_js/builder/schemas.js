@@ -1,0 +1,334 @@
+/**
+ * A tool's Zod schemas as JSON Schema, and what in them JSON Schema cannot say.
+ */
+
+/**
+ * A Zod 4 schema, as far as it is read here: other builds of Zod are other classes.
+ * @typedef {object} Schema
+ * @property {{def: any}} _zod
+ * @property {(value: unknown) => unknown} safeParse
+ */
+
+/**
+ * @typedef {object} SchemaFault
+ * @property {string} path as in `input.channel.name`
+ * @property {string} why what is wrong, and what to write instead
+ */
+
+const PROBES = 12; // values tried on each schema that has a callback
+const DEPTH = 6; // of values made up for it
+
+/** Kinds of schema that stay in the page: no JSON value is one, or none would remain one. */
+const UNSAYABLE = /** @type {Record<string, string>} */ ({
+  transform: "uses .transform()",
+  promise: "uses z.promise(), and no JSON value is a promise; write the schema of what it gives",
+  date: "uses z.date(), and JSON has no dates; write z.iso.datetime() and call new Date() in handle()",
+  bigint: "uses z.bigint(), and JSON has no such numbers; write z.string() or z.number()",
+  symbol: "uses z.symbol(), which JSON has none of; leave it out",
+  undefined: "uses z.undefined(), which JSON has none of; write .optional(), or z.null()",
+  void: "uses z.void(), and a tool gives a JSON value; write z.null() or z.object({})",
+  nan: "uses z.nan(), and JSON has no NaN; write z.null()",
+  map: "uses z.map(), and JSON has no maps; write z.record(z.string(), …)",
+  set: "uses z.set(), and JSON has no sets; write z.array(…)",
+  file: "uses z.file(), and JSON has no files; write z.base64() or the address of the file",
+  function: "uses z.function(), and JSON has no functions; leave it out",
+  custom:
+    "uses z.custom() or z.instanceof(), which says nothing that JSON Schema could; write what the value holds, as in z.object({…})",
+});
+
+const CONVERT = {
+  input:
+    "JSON Schema cannot say what comes of it; write the schema of what the caller gives, and convert it in handle()",
+  output:
+    "JSON Schema cannot say what comes of it; write the schema of what the tool returns, and convert it in handle()",
+};
+
+/**
+ * @param {any} zod the plugin's own Zod
+ * @param {unknown} schema
+ * @param {"input" | "output"} side
+ * @returns {{json: object | null, faults: SchemaFault[]}} `json` is null when there are faults
+ */
+export function toJsonSchema(zod, schema, side) {
+  if (!isSchema(schema)) {
+    const why = schema === undefined ? "is missing" : "is not a schema of Zod 4";
+    const what = side === "input" ? "z.object({})" : "z.object({ ok: z.boolean() })";
+    return { json: null, faults: [{ path: side, why: `${why}; write one, as in ${what}` }] };
+  }
+  /** @type {SchemaFault[]} */
+  const faults = [];
+  inspect(schema, side, side, faults, new Set());
+  if (faults.length > 0) {
+    return { json: null, faults };
+  }
+  try {
+    // What a handler returns is sent as it is, not parsed: so both sides are taken as given,
+    // where members that are not named are allowed and defaults need not be there.
+    const json = JSON.parse(JSON.stringify(zod.toJSONSchema(schema, { io: "input" })));
+    if (side === "input" && json.type !== "object") {
+      const why =
+        "is not an object, but a tool's arguments are named; write z.object({…}) around it";
+      faults.push({ path: side, why });
+    }
+    inspectReferences(json, side, faults);
+    return { json: faults.length > 0 ? null : json, faults };
+  } catch (error) {
+    const why = `cannot be written as JSON Schema: ${messageOf(error)}; use another kind of schema`;
+    return { json: null, faults: [{ path: side, why }] };
+  }
+}
+
+/**
+ * Notes each schema within, by the path of its value, that JSON Schema cannot say or whose
+ * callback throws.
+ * @param {Schema} schema
+ * @param {string} path
+ * @param {"input" | "output"} side
+ * @param {SchemaFault[]} faults
+ * @param {Set<Schema>} seen schemas may contain themselves
+ */
+function inspect(schema, path, side, faults, seen) {
+  if (seen.has(schema)) {
+    return;
+  }
+  seen.add(schema);
+  const { def } = schema._zod;
+  const before = faults.length;
+  if (def.type === "pipe") {
+    faults.push({ path, why: `uses ${pipeName(def)}, and ${CONVERT[side]}` });
+    return;
+  }
+  const why = UNSAYABLE[def.type];
+  if (why !== undefined) {
+    faults.push({ path, why });
+    return;
+  }
+  if (def.type === "literal" && def.values.some((/** @type {unknown} */ each) => !isJson(each))) {
+    const why = "has a literal that JSON has none of; write strings, numbers, booleans or null";
+    faults.push({ path, why });
+    return;
+  }
+  for (const [step, child] of children(def)) {
+    inspect(child, path + step, side, faults, seen);
+  }
+  if (faults.length === before && hasCallback(def)) {
+    probe(schema, path, faults);
+  }
+}
+
+/**
+ * Notes what refers to another document: whoever reads the schema may not follow.
+ * @param {any} json
+ * @param {string} path
+ * @param {SchemaFault[]} faults
+ */
+function inspectReferences(json, path, faults) {
+  if (typeof json !== "object" || json === null) {
+    return;
+  }
+  for (const [key, value] of Object.entries(json)) {
+    if (/^\$(dynamic)?ref$/i.test(key) && typeof value === "string" && !value.startsWith("#")) {
+      const why = `refers to ${JSON.stringify(value)}, which is another document; write that schema here`;
+      faults.push({ path, why });
+    } else if (key === "properties" || key === "$defs") {
+      for (const [name, child] of Object.entries(value ?? {})) {
+        inspectReferences(child, path + member(name), faults);
+      }
+    } else {
+      inspectReferences(value, key === "items" ? `${path}[]` : path, faults);
+    }
+  }
+}
+
+/** @param {any} def of a pipe */
+function pipeName(def) {
+  if (def.transform !== undefined && def.reverseTransform !== undefined) {
+    return "a codec, such as z.stringbool()";
+  }
+  if (def.in._zod.def.type === "transform") {
+    return "z.preprocess()";
+  }
+  return def.out._zod.def.type === "transform" ? ".transform()" : ".pipe()";
+}
+
+/**
+ * @param {any} def
+ * @returns {[step: string, child: Schema][]}
+ */
+function children(def) {
+  switch (def.type) {
+    case "object":
+      return [
+        .../** @type {[string, Schema][]} */ (Object.entries(def.shape)).map(
+          ([key, child]) => /** @type {[string, Schema]} */ ([member(key), child]),
+        ),
+        ...(def.catchall ? [/** @type {[string, Schema]} */ ([".*", def.catchall])] : []),
+      ].filter(([, child]) => child._zod.def.type !== "never");
+    case "array":
+      return [["[]", def.element]];
+    case "tuple":
+      return [
+        ...def.items.map((/** @type {Schema} */ item, /** @type {number} */ i) => [`[${i}]`, item]),
+        ...(def.rest ? [["[]", def.rest]] : []),
+      ];
+    case "record":
+      return [
+        [".*", def.keyType],
+        [".*", def.valueType],
+      ];
+    case "union":
+      return def.options.map((/** @type {Schema} */ option) => ["", option]);
+    case "intersection":
+      return [
+        ["", def.left],
+        ["", def.right],
+      ];
+    case "lazy":
+      return [["", def.getter()]];
+    case "template_literal":
+      return [];
+    default:
+      return isSchema(def.innerType) ? [["", def.innerType]] : [];
+  }
+}
+
+/** @param {string} key */
+function member(key) {
+  return /^[A-Za-z_$][\w$]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+}
+
+/** @param {any} def */
+function hasCallback(def) {
+  return def.checks?.some((/** @type {Schema} */ check) => check._zod.def.check === "custom");
+}
+
+/**
+ * Zod calls a `.refine()` although an earlier check of the value failed: one that trusts the
+ * check, as `z.url().refine((url) => new URL(url).host)` does, then throws in the middle of a call.
+ * @param {Schema} schema
+ * @param {string} path
+ * @param {SchemaFault[]} faults
+ */
+function probe(schema, path, faults) {
+  for (let variant = 0; variant < PROBES; variant++) {
+    const value = sample(schema, variant, DEPTH);
+    try {
+      schema.safeParse(value);
+    } catch (error) {
+      // What only a page has is not missing there; and promises are for the page to await.
+      if (error instanceof ReferenceError || /Async/.test(nameOf(error))) {
+        continue;
+      }
+      const given = JSON.stringify(value)?.slice(0, 60) ?? "undefined";
+      const why =
+        `has a .refine() that throws when it is called with ${given} (${messageOf(error)}), ` +
+        "and Zod calls it with values that failed an earlier check; return false for them instead";
+      faults.push({ path, why });
+      return;
+    }
+  }
+}
+
+/**
+ * A value of the right type that may break the checks on it.
+ * @param {Schema} schema
+ * @param {number} variant
+ * @param {number} depth
+ * @returns {unknown}
+ */
+function sample(schema, variant, depth) {
+  const { def } = schema._zod;
+  if (depth === 0) {
+    return undefined;
+  }
+  const strings = [
+    "",
+    "x",
+    "not valid",
+    "0",
+    "-1",
+    "null",
+    "{",
+    "[]",
+    "https://",
+    "a@b",
+    " ",
+    "é😀".repeat(200),
+  ];
+  const numbers = [0, -1, 1.5, 1, 1e21, -1e21, 2 ** 53, 1e-7];
+  /** @param {unknown[]} list */
+  const pick = (list) => list[variant % list.length];
+  switch (def.type) {
+    case "string":
+    case "template_literal":
+      return pick(strings);
+    case "number":
+    case "int":
+      return pick(numbers);
+    case "boolean":
+      return variant % 2 === 1;
+    case "null":
+      return null;
+    case "enum":
+      return pick(Object.values(def.entries));
+    case "literal":
+      return pick(def.values);
+    case "object": {
+      const entries = /** @type {[string, Schema][]} */ (Object.entries(def.shape));
+      return Object.fromEntries(
+        entries.map(([key, child]) => [key, sample(child, variant, depth - 1)]),
+      );
+    }
+    case "array":
+      return Array.from({ length: variant % 3 }, (_, i) =>
+        sample(def.element, variant + i, depth - 1),
+      );
+    case "tuple":
+      return def.items.map((/** @type {Schema} */ item) => sample(item, variant, depth - 1));
+    case "record":
+      return variant % 2 === 0 ? {} : { x: sample(def.valueType, variant, depth - 1) };
+    case "union":
+      return sample(
+        /** @type {Schema} */ (pick(def.options)),
+        Math.floor(variant / def.options.length),
+        depth,
+      );
+    case "intersection":
+      return Object.assign(
+        {},
+        sample(def.left, variant, depth - 1),
+        sample(def.right, variant, depth - 1),
+      );
+    case "optional":
+      return variant % 4 === 3 ? undefined : sample(def.innerType, variant, depth);
+    case "nullable":
+      return variant % 4 === 3 ? null : sample(def.innerType, variant, depth);
+    case "lazy":
+      return sample(def.getter(), variant, depth - 1);
+    default:
+      return isSchema(def.innerType) ? sample(def.innerType, variant, depth) : pick(strings);
+  }
+}
+
+/**
+ * @param {any} value
+ * @returns {value is Schema}
+ */
+function isSchema(value) {
+  return typeof value?._zod?.def?.type === "string" && typeof value.safeParse === "function";
+}
+
+/** @param {unknown} value */
+function isJson(value) {
+  return value === null || ["string", "number", "boolean"].includes(typeof value);
+}
+
+/** @param {unknown} error */
+function nameOf(error) {
+  return String(/** @type {any} */ (error)?.constructor?.name);
+}
+
+/** @param {unknown} error */
+export function messageOf(error) {
+  return String(/** @type {any} */ (error)?.message ?? error);
+}
