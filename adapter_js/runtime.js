@@ -165,6 +165,9 @@
       case "a":
         adopt(text);
         break;
+      case "x": // its calls under way go on
+        apply(mapDelete, plugins, [text]);
+        break;
       case "r":
         probe(text);
         break;
@@ -458,6 +461,7 @@
     const adapter = read(() => /** @type {any} */ (page).__openTabs.adapters[name]);
     const tools = read(() => collect(adapter));
     if (tools === undefined) {
+      apply(mapDelete, plugins, [name]);
       tellReadiness(name, "unavailable", "its adapter did not register itself in the page");
       return;
     }

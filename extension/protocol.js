@@ -21,7 +21,7 @@
 /** @typedef {{time: number}} PingParams */
 /** @typedef {{plugin: string, tabId: number, message: string}} PluginFault */
 /** @typedef {{jsonrpc: "2.0", method: "plugin.log", params: LogParams}} PluginLog */
-/** @typedef {{name: string, version: string, matches: string[], excludeMatches: string[], file: string, config: Record<string, any>}} PluginSpec */
+/** @typedef {{name: string, version: string, matches: string[], excludeMatches: string[], file: string, config: Record<string, any>, preScript?: string | null}} PluginSpec */
 /** @typedef {{readiness: "pending" | "ready" | "unavailable", reason?: string | null}} PluginState */
 /** @typedef {{jsonrpc: "2.0", method: "plugins.sync", id: number, params: SyncParams}} PluginsSync */
 /** @typedef {{jsonrpc: "2.0", method: "pong", params: PongParams}} Pong */
@@ -615,6 +615,18 @@ const definitions = {
       "config": {
         "additionalProperties": true,
         "type": "object"
+      },
+      "preScript": {
+        "anyOf": [
+          {
+            "maxLength": 256,
+            "minLength": 1,
+            "type": "string"
+          },
+          {
+            "type": "null"
+          }
+        ]
       }
     },
     "required": [

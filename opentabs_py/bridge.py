@@ -9,6 +9,7 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -25,6 +26,7 @@ from opentabs_py.errors import CallError, ChainError
 logger = logging.getLogger(__name__)
 
 QUERY_WITHIN = 2.0  # s; an answer takes a few ms
+SYNC_WITHIN = 2.0  # s; an answer takes tens of ms, but a page that hangs keeps it from coming
 REDIRECTS = 3  # pages that may leave, one after the other, before a call gives up
 HELLO_WITHIN = 10.0  # s; the extension says it as soon as the socket is open
 SUBPROTOCOL = "opentabs"
@@ -86,6 +88,7 @@ class Bridge:
         self._waiters: dict[str, _Waiter] = {}
         self._connection: Connection | None = None
         self._synced = False
+        self._syncs = 0
         self._changed = anyio.Event()
         self._sleeping_until = inf
         self._deadline_moved = anyio.Event()
@@ -178,10 +181,18 @@ class Bridge:
         return self._changed
 
     async def sync_plugins(self, plugins: Sequence[protocol.PluginSpec]) -> None:
-        """Tell the extension which plugins there are, now and at every hello."""
+        """Tell the extension which plugins there are, now and at every hello.
+
+        Waits until it has put them into the open documents, but not for one that hangs.
+        """
         self._plugins = list(plugins)
-        if self._connection is not None:
-            self._send_sync(self._connection)
+        connection = self._connection
+        if connection is None:
+            return
+        self._send_sync(connection)
+        with anyio.move_on_after(SYNC_WITHIN):
+            while not self._synced and self._connection is connection:
+                await self._changed.wait()
 
     def take_browser_gone(self) -> None:
         """The browser is gone, and every page with it: no call will be answered."""
@@ -313,18 +324,23 @@ class Bridge:
 
     def _send_sync(self, connection: Connection) -> None:
         self._synced = False
+        self._syncs += 1
         params = protocol.SyncParams(plugins=self._plugins)
         connection.request(
             lambda number: protocol.PluginsSync(id=number, params=params),
             protocol.SyncResult,
-            self._take_sync_result,
+            partial(self._take_sync_result, self._syncs),
         )
 
-    def _take_sync_result(self, result: protocol.SyncResult | None) -> None:
+    def _take_sync_result(self, sync: int, result: protocol.SyncResult | None) -> None:
+        if sync != self._syncs:
+            return  # a newer list is on its way
         # An error was logged: without its plugins, the extension is connected all the same.
+        told = {(fault.plugin, fault.message) for fault in self.plugin_faults}
         self.plugin_faults = [] if result is None else result.faults
         for fault in self.plugin_faults:
-            logger.warning("Plugin %s: %s", fault.plugin, fault.message)
+            if (fault.plugin, fault.message) not in told:
+                logger.warning("Plugin %s: %s", fault.plugin, fault.message)
         self._synced = True
         self._tabs_changed()
 

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import platformdirs
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
     PydanticBaseSettingsSource,
     PyprojectTomlConfigSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
@@ -62,6 +64,8 @@ class Settings(BaseSettings):
         profile: The browser's user data directory; a fresh one when not given.
         headed: Show the browser's window.
         plugins: Directories of built plugins; in the environment, joined as PATH is.
+        settings: Values of plugins' own settings, by plugin and key; in the environment, JSON. The
+            sources are merged key by key.
     """
 
     model_config = SettingsConfigDict(
@@ -79,6 +83,7 @@ class Settings(BaseSettings):
     profile: Path | None = None
     headed: bool = False
     plugins: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
+    settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
 
     @property
     def limits(self) -> Limits:
@@ -105,7 +110,13 @@ class Settings(BaseSettings):
 
 def demo_settings(*, headed: bool | None) -> Settings:
     """Gather the settings for the demo plugin alone, on a free port, in a fresh profile."""
-    own = {"plugins": (), "profile": None, "host": "127.0.0.1", "port": 0}
+    own: dict[str, Any] = {
+        "plugins": (),
+        "settings": {},
+        "profile": None,
+        "host": "127.0.0.1",
+        "port": 0,
+    }
     return load_settings(headed=headed).model_copy(update=own)
 
 
@@ -118,11 +129,20 @@ def load_settings(**given: Any) -> Settings:
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
-        lines = [
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}, "
-            f"not {fault['input']!r}"
-            for fault in error.errors(include_url=False)
-        ]
+        lines = [_fault_text(fault) for fault in error.errors(include_url=False)]
         raise ConfigError("A setting cannot be used. " + "; ".join(lines)) from None
+    except SettingsError:
+        # Its text does not say why, and its cause holds the value, which may be a secret.
+        raise ConfigError(
+            "OPENTABS_SETTINGS is not JSON. Write an object of objects, as in "
+            """'{"chat": {"site": "https://example.com"}}'."""
+        ) from None
     except ValueError as error:  # TOML that does not parse
         raise ConfigError(f"A settings file cannot be read: {error}") from error
+
+
+def _fault_text(fault: ErrorDetails) -> str:
+    path = ".".join(map(str, fault["loc"]))
+    text = f"{path}: {fault['msg'].removeprefix('Value error, ')}"
+    # What stands in the place of a plugin's settings may be a secret.
+    return text if fault["loc"][:1] == ("settings",) else f"{text}, not {fault['input']!r}"

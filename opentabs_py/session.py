@@ -1,10 +1,12 @@
 """A server, a browser and plugins as one: the library's front door."""
 
+import logging
 import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
 from playwright.async_api import BrowserContext, Error, Page
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 
 from opentabs_py import __version__
 from opentabs_py.bridge import Bridge
@@ -20,15 +25,27 @@ from opentabs_py.browser.launch import launch_browser
 from opentabs_py.browser.stage import StagedExtension, stage_extension, temporary_dir, url_host
 from opentabs_py.config import Settings, data_dir, load_settings
 from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.match import parse as parse_match_pattern
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.errors import BrowserError
-from opentabs_py.plugins.load import Plugin, Quarantined, load_plugins
+from opentabs_py.plugins.load import (
+    Plugin,
+    PluginChanges,
+    Quarantined,
+    compare_plugins,
+    future_sites,
+    load_plugins,
+    playground,
+    refuse_unknown_plugins,
+)
 from opentabs_py.server.listen import bind
 from opentabs_py.server.toolbox import PageTool, Toolbox
 
 if TYPE_CHECKING:
     from mcp.server import Server
+
+logger = logging.getLogger(__name__)
 
 CONNECT_WITHIN = 20.0  # s; half a second is usual, a loaded machine takes several
 
@@ -75,15 +92,17 @@ class OpenTabs:
         self._args = args
         self._ignore_default_args = ignore_default_args
         self._stack = AsyncExitStack()
+        self._reloading = anyio.Lock()
         self._context: BrowserContext | None = None
         self._browser_gone = anyio.Event()
+        self._playgrounds: dict[Path, str] = {}
 
     async def __aenter__(self) -> Self:
         """Start everything; with a browser, wait until its extension is connected.
 
         Raises:
             BrowserError: No Chromium, or it did not start or connect.
-            ConfigError: The port cannot be had.
+            ConfigError: The port cannot be had, or a setting is given to no plugin.
         """
         try:
             await self._start(self._stack)
@@ -146,6 +165,40 @@ class OpenTabs:
             raise BrowserError(f"{url} cannot be opened: {reason}. Check the address.") from error
         return page
 
+    async def open_start_page(self, plugin: str) -> Page | None:
+        """Open the page that a plugin is tried on: its `playground/`, or else its homepage.
+
+        The playground is served by this session, if the plugin is for pages of this machine.
+
+        Returns:
+            The page, or None when the plugin has neither.
+
+        Raises:
+            BrowserError: The page cannot be opened, or there is no such plugin.
+        """
+        found = next((each for each in self.plugins if each.manifest.name == plugin), None)
+        if found is None:
+            raise BrowserError(f"There is no plugin {plugin!r} whose page could be opened.")
+        url = await self._playground(found) or found.manifest.homepage
+        return None if url is None else await self.open(url)
+
+    async def _playground(self, plugin: Plugin) -> str | None:
+        directory = playground(plugin.directory)
+        # Any port will do: patterns that name none take all.
+        patterns = [parse_match_pattern(each) for each in plugin.manifest.url_patterns]
+        if directory is None or not any(each.matches("http://127.0.0.1/") for each in patterns):
+            return None
+        if plugin.directory not in self._playgrounds:
+            from opentabs_py.server.http import serve_http  # noqa: PLC0415
+
+            listener = bind("127.0.0.1", 0)
+            self._stack.callback(listener.close)
+            app = Starlette(routes=[Mount("/", StaticFiles(directory=directory, html=True))])
+            await self._stack.enter_async_context(serve_http(app, listener))
+            port = listener.getsockname()[1]
+            self._playgrounds[plugin.directory] = f"http://127.0.0.1:{port}/"
+        return self._playgrounds[plugin.directory]
+
     async def call(
         self,
         name: str,
@@ -159,17 +212,53 @@ class OpenTabs:
             name, arguments or {}, limits=limits, on_progress=on_progress
         )
 
+    async def reload_plugins(self) -> PluginChanges:
+        """Read all plugins again, and serve them as they are now.
+
+        In open documents a new adapter takes the place of the old, which is torn down first;
+        calls under way in the old one go on. MCP clients are told when the list of tools is
+        another. A plugin that has become faulty is served on as it was, and the fault is logged.
+        """
+        async with self._reloading:
+            before = self.plugins, self.quarantined
+            plugins, quarantined = await anyio.to_thread.run_sync(
+                partial(
+                    load_plugins, self._directories, self.settings.settings, served=self.plugins
+                )
+            )
+            changes = compare_plugins(before, (plugins, quarantined))
+            if changes.added or changes.removed or changes.changed:
+                # First the pages, then the list: who reads the new list can call what is on it.
+                await self.bridge.sync_plugins([_spec(each, self._staged) for each in plugins])
+                self.toolbox.set_plugins(plugin.manifest for plugin in plugins)
+            self.plugins, self.quarantined = plugins, quarantined
+            _log_changes(changes)
+        return changes
+
+    async def watch_plugins(self) -> None:
+        """Reload the plugins whenever their files change, until cancelled."""
+        from opentabs_py.plugins.watch import watch_plugins  # noqa: PLC0415 (only serve needs it)
+
+        async def reload() -> None:
+            try:
+                await self.reload_plugins()
+            except OSError as error:  # a full disk, say: the next change may find it otherwise
+                logger.warning("The plugins cannot be reloaded: %s", error)
+
+        await watch_plugins(self._directories, reload)
+
     async def _start(self, stack: AsyncExitStack) -> None:
         settings = self.settings
         chromium = configured_chromium(settings) if self._launches else None
-        self.plugins, self.quarantined = load_plugins(self._directories)
+        self.plugins, self.quarantined = load_plugins(self._directories, settings.settings)
+        refuse_unknown_plugins(settings.settings, self.plugins, self.quarantined)
         manifests = [plugin.manifest for plugin in self.plugins]
         listener = bind(settings.host, settings.port)
         stack.callback(listener.close)
         port = listener.getsockname()[1]
         self.mcp_url = f"http://{url_host(settings.host)}:{port}/mcp"
         directory = stack.enter_context(temporary_dir())
-        staged = self._stage(directory, port)
+        staged = self._staged = self._stage(directory, port)
         self.extension_dir = staged.path
 
         self.bridge = Bridge(
@@ -228,6 +317,7 @@ class OpenTabs:
 
     def _stage(self, directory: Path, port: int) -> StagedExtension:
         sites = [pattern for p in self.plugins for pattern in p.manifest.url_patterns]
+        sites += future_sites(self.quarantined, self.settings.settings)
         if self._launches:
             return stage_extension(
                 directory / "extension", port=port, host=self.settings.host, sites=sites
@@ -276,15 +366,29 @@ class _Launch:
             await self._browser.__aexit__(None, None, None)
 
 
+def _log_changes(changes: PluginChanges) -> None:
+    for names, what in (
+        (changes.added, "Added"),
+        (changes.removed, "Removed"),
+        (changes.changed, "Reloaded"),
+    ):
+        if names:
+            logger.info("%s %s", what, ", ".join(names))
+    for each in changes.broken:
+        logger.warning("Not served as it is now: %s", each.reason)
+
+
 def _spec(plugin: Plugin, staged: StagedExtension) -> PluginSpec:
     manifest = plugin.manifest
+    pre_script = plugin.pre_script
     return PluginSpec(
         name=manifest.name,
         version=manifest.version,
         matches=list(manifest.url_patterns),
         exclude_matches=list(manifest.exclude_patterns),
         file=staged.add_adapter(manifest.name, plugin.adapter),
-        config={},
+        config=dict(plugin.config),
+        pre_script=None if pre_script is None else staged.add_pre_script(manifest.name, pre_script),
     )
 
 

@@ -77,11 +77,7 @@ RESULT = about_call("tool.result", "", seq=0, value={"sent": True})
 
 async def test_a_hello_is_answered_with_the_limits_and_followed_by_the_plugins() -> None:
     bridge = a_bridge()
-    spec = PluginSpec(
-        name="chat", version="1", matches=["https://chat.example/*"], exclude_matches=[],
-        file="adapters/chat.js", config={},
-    )  # fmt: skip
-    await bridge.sync_plugins([spec])
+    await bridge.sync_plugins([a_spec("chat")])
     async with running(bridge) as connect:
         socket = connect()
         socket.say(hello())
@@ -91,6 +87,86 @@ async def test_a_hello_is_answered_with_the_limits_and_followed_by_the_plugins()
         sync = await socket.hear("plugins.sync")
         assert [plugin["name"] for plugin in sync["params"]["plugins"]] == ["chat"]
         assert bridge.connected
+
+
+def a_spec(name: str) -> PluginSpec:
+    return PluginSpec(
+        name=name, version="1", matches=["https://chat.example/*"], exclude_matches=[],
+        file=f"adapters/{name}.js", config={},
+    )  # fmt: skip
+
+
+async def test_a_new_list_of_plugins_is_waited_for_until_it_is_in_the_pages() -> None:
+    bridge = a_bridge()
+    order: list[str] = []
+    async with running(bridge) as connect:
+        socket = await greeted(connect)
+        hello_sync = await socket.hear("plugins.sync")
+
+        async def sync() -> None:
+            await bridge.sync_plugins([a_spec("chat")])
+            order.append("synced")
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(sync)
+                asked = await socket.hear("plugins.sync")
+                assert [each["name"] for each in asked["params"]["plugins"]] == ["chat"]
+                # The answer for the older list says nothing of this one.
+                socket.say({"id": hello_sync["id"], "result": {"injected": 0, "faults": []}})
+                await anyio.wait_all_tasks_blocked()
+                order.append("answered")
+                socket.say({"id": asked["id"], "result": {"injected": 1, "faults": []}})
+    assert order == ["answered", "synced"]
+
+
+async def test_a_new_list_of_plugins_does_not_wait_for_a_link_that_is_lost() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect)
+        await socket.hear("plugins.sync")
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(bridge.sync_plugins, [a_spec("chat")])
+                await socket.hear("plugins.sync")
+                socket.hang_up()
+        assert bridge.plugins == ["chat"]
+        again = await greeted(connect)
+        asked = await again.hear("plugins.sync")
+        assert [each["name"] for each in asked["params"]["plugins"]] == ["chat"]
+
+
+async def test_a_new_list_of_plugins_does_not_wait_for_ever_for_a_page_that_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.SYNC_WITHIN", 0.01)
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        await greeted(connect)
+        with anyio.fail_after(5):
+            await bridge.sync_plugins([a_spec("chat")])
+
+
+async def test_a_fault_of_a_plugin_is_logged_once_and_again_when_it_is_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bridge = a_bridge()
+
+    async def sync(socket: FakeSocket, message: str) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bridge.sync_plugins, [a_spec("chat")])
+            asked = await socket.hear("plugins.sync")
+            fault = {"plugin": "chat", "tabId": 0, "message": message}
+            socket.say({"id": asked["id"], "result": {"injected": 0, "faults": [fault]}})
+
+    async with running(bridge) as connect:
+        socket = await greeted(connect)
+        await socket.hear("plugins.sync")
+        with anyio.fail_after(5):
+            for message in ("no", "no", "not so"):
+                await sync(socket, message)
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["Plugin chat: no", "Plugin chat: not so"]
 
 
 async def test_nothing_is_taken_before_the_hello() -> None:

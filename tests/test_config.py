@@ -6,8 +6,9 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from opentabs_py.config import load_settings, user_file
+from opentabs_py.config import demo_settings, load_settings, user_file
 from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.plugin_settings import Typed
 from opentabs_py.errors import ConfigError
 
 
@@ -16,7 +17,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home and working directory, and no setting in the environment."""
     for variable in ("XDG_CONFIG_HOME", "HOME", "APPDATA", "LOCALAPPDATA"):
         monkeypatch.setenv(variable, str(tmp_path / "home"))
-    for name in ("IDLE_TIMEOUT", "CEILING", "PORT", "HEADED", "PLUGINS", "CHROMIUM", "PROFILE"):
+    for name in (
+        "IDLE_TIMEOUT",
+        "CEILING",
+        "PORT",
+        "HEADED",
+        "PLUGINS",
+        "CHROMIUM",
+        "PROFILE",
+        "SETTINGS",
+    ):
         monkeypatch.delenv(f"OPENTABS_{name}", raising=False)
     work = tmp_path / "work"
     work.mkdir()
@@ -113,3 +123,47 @@ def test_a_file_that_is_no_toml_is_told() -> None:
 
 def test_the_users_file_lies_where_the_platform_keeps_such() -> None:
     assert user_file() == platformdirs.user_config_path("opentabs") / "config.toml"
+
+
+# --- the settings of plugins ----------------------------------------------------------
+
+SECRET = "hunter2"
+
+
+def test_plugins_settings_of_all_sources_are_merged_key_by_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_user_file('[settings.chat]\na = 1\nb = 1\nc = 1\nd = 1\n[settings.my-mail]\na = "x"')
+    Path("pyproject.toml").write_text("[tool.opentabs.settings.chat]\nb = 2\nc = 2\nd = 2\n")
+    monkeypatch.setenv("OPENTABS_SETTINGS", '{"chat": {"c": 3, "d": 3}}')
+    typed = Typed("4")
+    settings = load_settings(settings={"chat": {"d": typed}}).settings
+    assert settings == {"chat": {"a": 1, "b": 2, "c": 3, "d": "4"}, "my-mail": {"a": "x"}}
+    assert settings["chat"]["d"] is typed  # what was typed stays told from what was written
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (f'{{"chat": {{"token": "{SECRET}"', "OPENTABS_SETTINGS is not JSON"),
+        (f'{{"chat": "{SECRET}"}}', "settings.chat: Input should be a valid dictionary"),
+        (f'"{SECRET}"', "settings: Input should be a valid dictionary"),
+    ],
+)
+def test_settings_of_plugins_that_cannot_be_used_are_told_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, value: str, told: str
+) -> None:
+    monkeypatch.setenv("OPENTABS_SETTINGS", value)
+    with pytest.raises(ConfigError) as caught:
+        load_settings()
+    assert told in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+def test_the_settings_of_plugins_are_not_shown_with_the_others() -> None:
+    assert SECRET not in repr(load_settings(settings={"chat": {"token": SECRET}}))
+
+
+def test_the_demo_takes_no_settings_of_plugins() -> None:
+    write_user_file("[settings.chat]\na = 1")
+    assert demo_settings(headed=None).settings == {}

@@ -534,7 +534,7 @@ test("a plugin that is dropped is taken from the page, and is heard no more", ()
   assert.deepEqual(relay.page.ofKind("x"), ["demo"]);
   relay.page.say('s{"plugin":"demo","readiness":"ready"}');
   assert.deepEqual(relay.take(), []);
-  relay.worker.disconnect();
+  relay.worker.die();
   assert.deepEqual(relay.take()[0].plugins, []);
 });
 

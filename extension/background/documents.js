@@ -21,6 +21,7 @@ import * as tabs from "./tabs.js";
  * @property {Map<string, boolean>} calls dispatched here and not settled: whether the relay has
  *     said that it has them. What it has not, its tool has not run.
  * @property {Map<string, PluginState & {file: string}>} plugins
+ * @property {Promise<unknown>} injecting the last of what is being put into it
  * @property {number} epoch of the link that its relay has sent everything again on; what a relay
  *     sends before that is dropped, for something before it may have been
  * @property {chrome.runtime.Port} port
@@ -71,6 +72,7 @@ export function attach(port) {
         complete: message.complete,
         calls: new Map(message.calls.map((/** @type {string} */ callId) => [callId, true])),
         plugins: new Map(message.plugins),
+        injecting: Promise.resolve(),
         epoch: -1,
         port,
       };

@@ -3,13 +3,13 @@
  */
 import * as documents from "./documents.js";
 import { serves } from "./match.js";
+import { RELAY, RUNTIME, register } from "./scripts.js";
 import * as tabs from "./tabs.js";
 
 /** @import { PluginFault, PluginSpec, SyncResult } from "../protocol.js" */
 /** @import { Doc } from "./documents.js" */
 
 const STORED = "plugins";
-const RELAY = ["content/channel.js", "content/outbox.js", "content/logs.js", "content/relay.js"];
 
 /** @type {PluginSpec[]} */
 let specs = [];
@@ -17,6 +17,8 @@ let specs = [];
 let faults = [];
 /** @type {Promise<void>} */
 let restored = Promise.resolve();
+/** @type {Promise<unknown>} */
+let registering = Promise.resolve();
 
 /** A worker that was just woken knows no plugins until the server syncs; storage does. */
 export function restore() {
@@ -46,59 +48,62 @@ export function serving(url) {
  */
 export async function sync(plugins) {
   await restored;
-  const same = JSON.stringify(plugins) === JSON.stringify(specs);
+  const old = specs;
   specs = plugins;
   faults = [];
-  if (!same || (await chrome.scripting.getRegisteredContentScripts()).length === 0) {
-    await chrome.storage.session.set({ [STORED]: specs });
-    await register();
-  }
-  await injectLate();
-  const counts = await Promise.all(Array.from(documents.all(), inject));
+  // One list after the other; but none waits for the pages of the one before, for a page can hang.
+  registering = registering.then(prepare, prepare);
+  await registering;
+  const gone = old.map((spec) => spec.name).filter((name) => !isKnown(name));
+  const outdated = plugins.filter((spec) => old.some((each) => hasOtherConfig(each, spec)));
+  const [, ...counts] = await Promise.all([
+    injectLate(),
+    ...Array.from(documents.all(), (doc) => {
+      for (const { name } of outdated.filter((spec) => doc.plugins.has(spec.name))) {
+        doc.plugins.set(name, { file: "", readiness: "pending" });
+      }
+      return inject(doc, gone);
+    }),
+  ]);
   return { injected: counts.reduce((sum, count) => sum + count, 0), faults };
 }
 
-/**
- * Relay and runtime enter every later document of the plugins, once, before its own scripts.
- * Chrome may refuse a plugin's patterns: that is its fault alone, and the others work.
- */
-async function register() {
-  if ((await registerFor(specs)) === null) {
-    return;
+/** @param {string} name */
+function isKnown(name) {
+  return specs.some((spec) => spec.name === name);
+}
+
+async function prepare() {
+  const plugins = specs;
+  await chrome.storage.session.set({ [STORED]: plugins });
+  for (const fault of await register(plugins)) {
+    faults.push({ ...fault, tabId: 0 });
   }
-  const sound = [];
-  for (const spec of specs) {
-    const refusal = await registerFor([spec]);
-    if (refusal === null) {
-      sound.push(spec);
-    } else {
-      const message = `Chrome refuses its URL patterns: ${refusal}`.slice(0, 1000);
-      faults.push({ plugin: spec.name, tabId: 0, message });
+  for (const spec of plugins) {
+    const closed = await withoutPermission(spec.matches);
+    if (closed.length > 0) {
+      // What it may touch stands in the manifest, which Chrome reads when the browser starts.
+      const message = `The browser keeps it out of ${closed.join(" and ")}, which it did not ask for when the browser started. Restart to serve it there.`;
+      faults.push({ plugin: spec.name, tabId: 0, message: message.slice(0, 1000) });
     }
   }
-  await registerFor(sound);
+}
+
+/** @param {string[]} matches */
+async function withoutPermission(matches) {
+  const has = await Promise.all(
+    matches.map((match) => chrome.permissions.contains({ origins: [match] }).catch(() => true)),
+  );
+  return matches.filter((_, index) => !has[index]);
 }
 
 /**
- * @param {PluginSpec[]} plugins
- * @returns {Promise<string | null>} why Chrome refuses, or null
+ * Whether a plugin must go into documents again though its adapter may be the same.
+ * @param {PluginSpec} old
+ * @param {PluginSpec} spec
  */
-async function registerFor(plugins) {
-  const matches = [...new Set(plugins.flatMap((plugin) => plugin.matches))];
-  const common = /** @type {const} */ ({ runAt: "document_start", persistAcrossSessions: false });
-  await chrome.scripting.unregisterContentScripts();
-  if (matches.length === 0) {
-    return null;
-  }
-  try {
-    await chrome.scripting.registerContentScripts([
-      { ...common, matches, id: "runtime", js: ["content/runtime.js"], world: "MAIN" },
-      { ...common, matches, id: "relay", js: RELAY, world: "ISOLATED" },
-    ]);
-    return null;
-  } catch (error) {
-    return String(error);
-  }
+function hasOtherConfig(old, spec) {
+  return old.name === spec.name && JSON.stringify(old.config) !== JSON.stringify(spec.config);
 }
 
 /** Documents that were open before the extension get both late, and say so. */
@@ -118,7 +123,7 @@ async function injectLate() {
         // The runtime first: once the relay is there, adapters follow.
         await chrome.scripting.executeScript({
           target,
-          files: ["content/runtime.js"],
+          files: RUNTIME,
           world: "MAIN",
           injectImmediately: true,
         });
@@ -137,35 +142,45 @@ async function injectLate() {
 }
 
 /**
- * Puts the adapters that belong into a complete document and are not there yet.
+ * Puts the adapters that belong into a document and are not there yet, once it is complete, and
+ * takes those away that are no more.
  * @param {Doc} doc
+ * @param {string[]} [gone] the names of plugins that are no more
  * @returns {Promise<number>} how many went in
  */
-export async function inject(doc) {
+export function inject(doc, gone = []) {
+  // One after the other: each replaces what the one before has put there.
+  const injected = doc.injecting.then(() => injectAll(doc, gone));
+  doc.injecting = injected.catch(() => undefined);
+  return injected;
+}
+
+/**
+ * @param {Doc} doc
+ * @param {string[]} gone
+ */
+async function injectAll(doc, gone) {
   await restored;
+  const mine = specs.filter((spec) => serves(spec, doc.url));
+  for (const name of new Set([...gone, ...doc.plugins.keys()])) {
+    if (!isKnown(name)) {
+      await remove(doc, name);
+    }
+    if (!mine.some((spec) => spec.name === name) && doc.plugins.delete(name)) {
+      tabs.changed();
+    }
+  }
   if (!doc.complete) {
-    for (const spec of specs.filter((each) => serves(each, doc.url))) {
-      if (!doc.plugins.has(spec.name)) {
-        doc.plugins.set(spec.name, {
-          file: "",
-          readiness: "pending",
-          reason: "the page is loading",
-        });
-        tabs.changed();
-      }
+    for (const { name } of mine.filter((spec) => !doc.plugins.has(spec.name))) {
+      doc.plugins.set(name, { file: "", readiness: "pending", reason: "the page is loading" });
+      tabs.changed();
     }
     return 0;
   }
   let count = 0;
-  for (const spec of specs) {
-    if (serves(spec, doc.url) && doc.plugins.get(spec.name)?.file !== spec.file) {
+  for (const spec of mine) {
+    if (doc.plugins.get(spec.name)?.file !== spec.file) {
       count += (await injectOne(doc, spec)) ? 1 : 0;
-    }
-  }
-  for (const name of doc.plugins.keys()) {
-    if (!specs.some((spec) => spec.name === name && serves(spec, doc.url))) {
-      doc.plugins.delete(name);
-      tabs.changed();
     }
   }
   return count;
@@ -177,19 +192,11 @@ export async function inject(doc) {
  */
 async function injectOne(doc, spec) {
   doc.plugins.set(spec.name, { file: spec.file, readiness: "pending" });
-  const target = { tabId: doc.tabId, documentIds: [doc.chromeId] };
+  tabs.changed();
   try {
-    if (Object.keys(spec.config).length > 0) {
-      await chrome.scripting.executeScript({
-        target,
-        world: "MAIN",
-        injectImmediately: true,
-        func: setConfig,
-        args: [spec.config],
-      });
-    }
+    await makeRoom(doc, spec.name, spec.config);
     await chrome.scripting.executeScript({
-      target,
+      target: target(doc),
       world: "MAIN",
       injectImmediately: true,
       files: [spec.file],
@@ -207,11 +214,63 @@ async function injectOne(doc, spec) {
 }
 
 /**
- * Runs in the page, before the adapter: where plugins look for their settings.
- * @param {Record<string, unknown>} config
+ * @param {Doc} doc
+ * @param {string} name
  */
-function setConfig(config) {
+async function remove(doc, name) {
+  try {
+    await makeRoom(doc, name, null);
+    documents.post(doc, { type: "drop", plugin: name });
+  } catch (error) {
+    console.debug("OpenTabs: a document went while a plugin was taken from it:", error);
+  }
+}
+
+/**
+ * @param {Doc} doc
+ * @param {string} name
+ * @param {Record<string, unknown> | null} config
+ */
+function makeRoom(doc, name, config) {
+  return chrome.scripting.executeScript({
+    target: target(doc),
+    world: "MAIN",
+    injectImmediately: true,
+    func: replaceAdapter,
+    args: [name, config],
+  });
+}
+
+/** @param {Doc} doc */
+function target(doc) {
+  return { tabId: doc.tabId, documentIds: [doc.chromeId] };
+}
+
+/**
+ * Runs in the page, before an adapter or in place of one: tears the old one down, takes it out,
+ * and puts the settings where plugins look for them. A built adapter has frozen its entry, so
+ * what holds the entries is replaced.
+ * @param {string} name
+ * @param {Record<string, unknown> | null} config
+ */
+function replaceAdapter(name, config) {
   const page = /** @type {any} */ (globalThis);
-  page.__openTabs ??= {};
-  page.__openTabs.pluginConfig = { ...page.__openTabs.pluginConfig, ...config };
+  try {
+    const old = page.__openTabs?.adapters?.[name];
+    if (old !== undefined) {
+      try {
+        old.teardown?.();
+      } catch (error) {
+        console.warn(`OpenTabs: the teardown of ${name} failed:`, error);
+      }
+      const { [name]: _, ...adapters } = page.__openTabs.adapters;
+      page.__openTabs = { ...page.__openTabs, adapters };
+    }
+    if (config !== null && Object.keys(config).length > 0) {
+      page.__openTabs ??= {};
+      page.__openTabs.pluginConfig = { ...page.__openTabs.pluginConfig, ...config };
+    }
+  } catch (error) {
+    console.warn(`OpenTabs: the page keeps ${name} from being replaced:`, error);
+  }
 }

@@ -215,6 +215,10 @@
           setReadiness(message.plugin, "unavailable", NO_RUNTIME);
         }
         break;
+      case "drop":
+        plugins.delete(message.plugin);
+        channel.tell(`x${message.plugin}`);
+        break;
     }
   }
 

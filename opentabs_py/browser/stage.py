@@ -2,8 +2,8 @@
 
 Pages' CSP forbids `eval` and inline scripts, so plugin code reaches pages only as files of
 the extension. A staged copy holds the extension, the page runtime, where the server is, and
-each plugin's adapter, named by the hash of its content: Chrome serves a file that was
-written after load at once.
+each plugin's adapter and pre-script, named by the hash of their content: Chrome serves a file
+that was written after load at once.
 """
 
 import base64
@@ -40,8 +40,15 @@ class StagedExtension:
 
     def add_adapter(self, name: str, script: bytes) -> str:
         """Put a plugin's adapter in; give its path within the extension."""
+        return self._add("adapters", name, script)
+
+    def add_pre_script(self, name: str, script: bytes) -> str:
+        """Put a plugin's pre-script in; give its path within the extension."""
+        return self._add("pre-scripts", name, script)
+
+    def _add(self, folder: str, name: str, script: bytes) -> str:
         digest = hashlib.sha256(script).hexdigest()[:16]
-        file = f"adapters/{name}-{digest}.js"
+        file = f"{folder}/{name}-{digest}.js"
         target = self.path / file
         if not target.exists():
             target.parent.mkdir(exist_ok=True)

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Never, cast
+from typing import TYPE_CHECKING, Annotated, Any, Never, cast
 
 import typer
 
@@ -17,7 +17,9 @@ from opentabs_py.cli.options import (
     Json,
     OpenUrls,
     PluginDirs,
+    PluginSettings,
     Profile,
+    gather_settings,
 )
 from opentabs_py.errors import (
     CallError,
@@ -27,6 +29,9 @@ from opentabs_py.errors import (
     ErrorJson,
     OpenTabsError,
 )
+
+if TYPE_CHECKING:
+    from opentabs_py.session import OpenTabs
 
 # By who failed.
 EXIT_CODES = {None: 0, "tool": TOOL_FAILED, "caller": USAGE, "chain": CHAIN_FAILED}
@@ -38,6 +43,7 @@ def call(
         str, typer.Argument(metavar="[JSON|@FILE|-]", help="Its arguments; - reads stdin.")
     ] = "{}",
     plugin: PluginDirs = None,
+    set_: PluginSettings = None,
     open_: OpenUrls = None,
     idle_timeout: IdleTimeout = None,
     ceiling: Ceiling = None,
@@ -47,21 +53,23 @@ def call(
 ) -> None:
     """Call a tool once: its progress on stderr, its result on stdout.
 
+    Without --open, the plugin's own start page is opened: its playground/, or its homepage.
+
     [dim]opentabs call demo_export_messages '{"channelId": "general"}' --plugin DIR --open URL[/]
 
     Exit codes: 0 success, 1 the tool failed, 2 usage, 3 the chain failed (no browser, no tab,
     timed out).
     """
     from opentabs_py.cli.run import run
-    from opentabs_py.config import load_settings
 
     parsed = _read_arguments(arguments)
-    settings = load_settings(
+    settings = gather_settings(
+        plugin,
+        set_,
         idle_timeout=idle_timeout,
         ceiling=ceiling,
         headed=headed,
         profile=profile,
-        plugins=tuple(plugin) if plugin else None,
         port=0,
     )
 
@@ -75,6 +83,8 @@ def call(
                 for url in open_ or []:
                     bar.say(f"Opening {url}")
                     await tabs.open(url)
+                if not open_:
+                    await _open_start_page(tabs, tool)
                 bar.say(tool)
                 outcome, failed = await call_over_mcp(tabs.mcp_url, tool, parsed, bar.update)
                 bar.stop()
@@ -98,6 +108,12 @@ def call(
         _print(outcome, as_json=True)
         code = CHAIN_FAILED
     raise typer.Exit(code)
+
+
+async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
+    owner = next((each.plugin.name for each in tabs.tools if each.name == tool), None)
+    if owner is not None:
+        await tabs.open_start_page(owner)
 
 
 def _read_arguments(text: str) -> dict[str, Any]:

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import anyio
 import typer
 
-from opentabs_py.cli.options import Ceiling, Headed, IdleTimeout, OpenUrls, PluginDirs, Profile
+from opentabs_py.cli.options import (
+    Ceiling,
+    Headed,
+    IdleTimeout,
+    OpenUrls,
+    PluginDirs,
+    PluginSettings,
+    Profile,
+    gather_settings,
+)
 from opentabs_py.errors import BrowserError, ConfigError
 
 if TYPE_CHECKING:
@@ -39,6 +48,7 @@ def serve(
         typer.Option(help="[b]launch[/] a Chromium, or wait for an extension loaded by hand."),
     ] = Browser.LAUNCH,
     plugin: PluginDirs = None,
+    set_: PluginSettings = None,
     open_: OpenUrls = None,
     headed: Headed = None,
     profile: Profile = None,
@@ -47,11 +57,13 @@ def serve(
 ) -> None:
     """Serve the plugins' tools to MCP clients, with a Chromium of its own.
 
+    A plugin that is built anew is served anew, in open tabs too, without a restart.
+
     Ctrl-C or SIGTERM ends it and leaves no process and no file behind.
     """
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import log_to_stderr
-    from opentabs_py.config import DEFAULT_PORT, load_settings
+    from opentabs_py.config import DEFAULT_PORT
 
     if browser is Browser.NONE and (open_ or headed or profile):
         raise ConfigError("--open, --headed and --profile are for a browser that serve launches.")
@@ -59,14 +71,15 @@ def serve(
         _check_pipes()
     log_to_stderr()
     # With --stdio the port is the extension's alone, so any free one will do.
-    settings = load_settings(
+    settings = gather_settings(
+        plugin,
+        set_,
         host=host,
         port=port,
         headed=headed,
         profile=profile,
         idle_timeout=idle_timeout,
         ceiling=ceiling,
-        plugins=tuple(plugin) if plugin else None,
     )
     if "port" not in settings.model_fields_set and not (stdio and browser is Browser.LAUNCH):
         settings = settings.model_copy(update={"port": DEFAULT_PORT})
@@ -96,6 +109,7 @@ async def _serve(
         logger.info("Serving %d tools of %s", len(tabs.tools), names)
         logger.info("MCP at %s", tabs.mcp_url)
         async with anyio.create_task_group() as tasks:
+            tasks.start_soon(tabs.watch_plugins)
             if browser is Browser.LAUNCH:
                 tasks.start_soon(_end_with_browser, tabs, tasks.cancel_scope)
             if stdio:

@@ -6,20 +6,20 @@ import typer
 from rich.markup import escape
 
 from opentabs_py.cli.codes import CHAIN_FAILED
-from opentabs_py.cli.options import Json, PluginDirs
+from opentabs_py.cli.options import Json, PluginDirs, PluginSettings, gather_settings
 
 
-def tools(plugin: PluginDirs = None, json_: Json = False) -> None:
+def tools(plugin: PluginDirs = None, set_: PluginSettings = None, json_: Json = False) -> None:
     """List the tools of the plugins, as MCP clients see them. Starts no browser."""
     from rich.table import Table
 
     from opentabs_py.cli.terminal import err, out, tell_quarantined
-    from opentabs_py.config import load_settings
     from opentabs_py.core.plugins import input_schema_with_tab, mcp_name
-    from opentabs_py.plugins.load import load_plugins
+    from opentabs_py.plugins.load import load_plugins, refuse_unknown_plugins
 
-    settings = load_settings(plugins=tuple(plugin) if plugin else None)
-    plugins, quarantined = load_plugins(settings.plugins)
+    settings = gather_settings(plugin, set_)
+    plugins, quarantined = load_plugins(settings.plugins, settings.settings)
+    refuse_unknown_plugins(settings.settings, plugins, quarantined)
     tell_quarantined(quarantined)
     listed = sorted(
         (

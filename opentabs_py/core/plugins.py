@@ -18,6 +18,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from opentabs_py.core.match import parse as parse_match_pattern
+from opentabs_py.core.plugin_settings import find_schema_faults, settle, settled_patterns
 from opentabs_py.core.schemas import JsonObject, check_schema
 from opentabs_py.core.text import path_text, shorten
 from opentabs_py.errors import PluginError
@@ -101,16 +102,9 @@ def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginMa
     """
     package_raw, faults = _load(package_json)
     tools_raw, tools_faults = _load(tools_json)
-    package = _validate(_PackageFile, package_raw, faults)
-    tools_file: JsonValue = tools_raw
-    root = 0
-    if isinstance(tools_raw, list):  # as old builds write it
-        tools_file = {"tools": tools_raw}
-        root = 1
-    tools = _validate(_ToolsFile, tools_file, tools_faults)
-    faults += _pattern_faults(package_raw, tools_file)
-    tools_faults += _duplicate_faults(tools_file)
+    package, tools = _check(package_raw, faults, tools_raw, tools_faults)
     if package is None or tools is None or faults or tools_faults:
+        root = 1 if isinstance(tools_raw, list) else 0
         lines = [f"{_PACKAGE_FILE}: {fault.text()}" for fault in faults]
         lines += [f"{_TOOLS_FILE}: {fault.text(root=root)}" for fault in tools_faults]
         raise PluginError(_error_text(lines))
@@ -127,6 +121,54 @@ def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginMa
         tools=tuple(_tool(tool) for tool in tools.tools),
         pre_script_file=tools.pre_script_file,
     )
+
+
+def find_faults(package: JsonValue, tools: JsonValue) -> tuple[list["Fault"], list["Fault"]]:
+    """Find what is wrong with a plugin's two files, given what is in them."""
+    faults: list[Fault] = []
+    tools_faults: list[Fault] = []
+    _check(package, faults, tools, tools_faults)
+    return faults, tools_faults
+
+
+def _check(
+    package_raw: JsonValue,
+    faults: list["Fault"],
+    tools_raw: JsonValue,
+    tools_faults: list["Fault"],
+) -> tuple["_PackageFile | None", "_ToolsFile | None"]:
+    if isinstance(tools_raw, list):  # as old builds write it
+        tools_raw = {"tools": tools_raw}
+    package = _validate(_PackageFile, package_raw, faults)
+    tools = _validate(_ToolsFile, tools_raw, tools_faults)
+    faults += _pattern_faults(package_raw, tools_raw)
+    faults += _settings_faults(package_raw, "opentabs", "configSchema")
+    tools_faults += _duplicate_faults(tools_raw)
+    tools_faults += _settings_faults(tools_raw, "configSchema")
+    return package, tools
+
+
+def find_sites(
+    package_json: str | bytes, settings: Mapping[str, Mapping[str, object]]
+) -> tuple[str, ...]:
+    """Give the match patterns that a plugin will have once it is built; none if it is broken.
+
+    Args:
+        package_json: The file's content.
+        settings: The values given to plugins, by plugin and key.
+    """
+    raw, faults = _load(package_json)
+    package = _validate(_PackageFile, raw, faults)
+    faults += _settings_faults(raw, "opentabs", "configSchema")
+    if package is None or faults:
+        return ()
+    name, about = plugin_id(package.name), package.opentabs
+    schema = about.config_schema or {}
+    try:
+        values = settle(name, schema, settings.get(name, {}))
+    except PluginError:
+        values = {}
+    return (*about.url_patterns, *settled_patterns(schema, values))
 
 
 def plugin_id(package_name: str) -> str:
@@ -354,7 +396,14 @@ _EXPECTED: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Fault:
+class Fault:
+    """What is wrong with a member of a file.
+
+    Attributes:
+        path: The steps that lead to it.
+        why: What is wrong, and what to write instead.
+    """
+
     path: _Path
     why: str
 
@@ -367,7 +416,7 @@ class _Fault:
 _AnyFile = TypeVar("_AnyFile", bound=_File)
 
 
-def _load(text: str | bytes) -> tuple[JsonValue, list[_Fault]]:
+def _load(text: str | bytes) -> tuple[JsonValue, list[Fault]]:
     try:
         value: JsonValue = json.loads(text, parse_constant=_refuse_constant)
         json.dumps(value, ensure_ascii=False).encode()  # what cannot be written cannot be sent on
@@ -377,14 +426,14 @@ def _load(text: str | bytes) -> tuple[JsonValue, list[_Fault]]:
         why = str(error)
     else:
         return value, []
-    return None, [_Fault((), f"is not JSON: {why}; build the plugin again")]
+    return None, [Fault((), f"is not JSON: {why}; build the plugin again")]
 
 
 def _refuse_constant(constant: str) -> Never:
     raise ValueError(f"{constant} is no JSON number")
 
 
-def _validate(model: type[_AnyFile], value: JsonValue, faults: list[_Fault]) -> _AnyFile | None:
+def _validate(model: type[_AnyFile], value: JsonValue, faults: list[Fault]) -> _AnyFile | None:
     """Give the file, or add to the faults what is wrong with it."""
     if faults:
         return None
@@ -395,11 +444,11 @@ def _validate(model: type[_AnyFile], value: JsonValue, faults: list[_Fault]) -> 
         return None
 
 
-def _fault(details: ErrorDetails) -> _Fault:
+def _fault(details: ErrorDetails) -> Fault:
     path = details["loc"]
     kind = details["type"]
     if kind == "value_error":
-        return _Fault(path, details["msg"].removeprefix("Value error, "))
+        return Fault(path, details["msg"].removeprefix("Value error, "))
     if kind == "missing":
         why = "is missing"
     elif kind == "string_too_short":
@@ -408,10 +457,10 @@ def _fault(details: ErrorDetails) -> _Fault:
         expected = _EXPECTED.get(kind, "what belongs here")
         why = f"is {_show(details['input'])}, not {expected}"
     what = _WHAT_TO_WRITE.get(re.sub(r"\d+", "", path_text(path)), "correct it or leave it out")
-    return _Fault(path, f"{why}; {what}")
+    return Fault(path, f"{why}; {what}")
 
 
-def _pattern_faults(package: JsonValue, tools: JsonValue) -> Iterator[_Fault]:
+def _pattern_faults(package: JsonValue, tools: JsonValue) -> Iterator[Fault]:
     about = package.get("opentabs") if isinstance(package, dict) else None
     if not isinstance(about, dict) or about.get("urlPatterns") != []:
         return
@@ -420,7 +469,7 @@ def _pattern_faults(package: JsonValue, tools: JsonValue) -> Iterator[_Fault]:
         tools.get("configSchema") if isinstance(tools, dict) else None,
     ]
     if not any(_asks_for_url(schema) for schema in settings):
-        yield _Fault(
+        yield Fault(
             ("opentabs", "urlPatterns"),
             'is empty; write the pages the plugin is for, as in ["*://*.example.com/*"], '
             'or give configSchema a required setting of type "url"',
@@ -436,15 +485,24 @@ def _asks_for_url(settings: JsonValue) -> bool:
     )
 
 
-def _duplicate_faults(tools: JsonValue) -> Iterator[_Fault]:
+def _settings_faults(file: JsonValue, *path: str) -> Iterator[Fault]:
+    declared = file
+    for step in path:
+        declared = declared.get(step) if isinstance(declared, dict) else None
+    if isinstance(declared, dict):
+        for at, why in find_schema_faults(declared):
+            yield Fault((*path, *at), why)
+
+
+def _duplicate_faults(tools: JsonValue) -> Iterator[Fault]:
     listed = tools.get("tools") if isinstance(tools, dict) else None
     first: dict[str, int] = {}
     for index, tool in enumerate(listed if isinstance(listed, list) else []):
         name = tool.get("name") if isinstance(tool, dict) else None
         if isinstance(name, str) and first.setdefault(name, index) != index:
-            yield _Fault(
+            yield Fault(
                 ("tools", index, "name"),
-                f"{name!r} is the name of tool {first[name]} already; give each its own",
+                f"{name!r} is the name of another tool, tools[{first[name]}]; give each its own",
             )
 
 

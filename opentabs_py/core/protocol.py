@@ -84,7 +84,7 @@ class LoadingTab(Model):
 
 
 class PluginSpec(Model):
-    """A plugin as the extension needs it: where it runs and which file it is."""
+    """A plugin as the extension needs it: where it runs and which files it is."""
 
     name: Name
     version: Name
@@ -92,6 +92,7 @@ class PluginSpec(Model):
     exclude_matches: list[Name]
     file: Name
     config: dict[str, Any]
+    pre_script: Name | None = None
 
 
 class PluginFault(Model):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from opentabs_py.core import failures
-from opentabs_py.core.protocol import DocumentState, LoadingTab
+from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
 from opentabs_py.errors import ChainError
 
 Readiness = Literal["closed", "unavailable", "ready"]
@@ -19,20 +19,28 @@ class Wait:
     error: ChainError
 
 
+@dataclass(frozen=True, slots=True)
+class _Put:
+    """When a plugin was put into a document, and whether it was pending when last heard of."""
+
+    at: float
+    is_pending: bool
+
+
 @dataclass(slots=True)
 class Tabs:
     """The documents of one browser, as last heard.
 
     Args:
-        grace: Seconds that a call waits for a new document to get ready, or for the
-            extension to come back.
+        grace: Seconds that a call waits for a plugin to get ready after it was put into a
+            document, or for the extension to come back.
     """
 
     grace: float = 5.0
     connected: bool = False
     documents: Sequence[DocumentState] = ()
     loading: Sequence[LoadingTab] = ()
-    _since: dict[str, float] = field(default_factory=dict[str, float])
+    _put: dict[tuple[str, str], _Put] = field(default_factory=dict[tuple[str, str], _Put])
     _connection_since: float = float("-inf")
     _loading_since: float = float("-inf")
 
@@ -48,7 +56,18 @@ class Tabs:
         if loading and not self.loading:
             self._loading_since = now
         self.loading = loading
-        self._since = {d.document_id: self._since.get(d.document_id, now) for d in documents}
+        self._put = {
+            (document.document_id, plugin): self._put_at(document.document_id, plugin, state, now)
+            for document in documents
+            for plugin, state in document.plugins.items()
+        }
+
+    def _put_at(self, document_id: str, plugin: str, state: PluginState, now: float) -> _Put:
+        is_pending = state.readiness == "pending"
+        known = self._put.get((document_id, plugin))
+        if known is None or (is_pending and not known.is_pending):  # a newer adapter came
+            return _Put(now, is_pending)
+        return _Put(known.at, is_pending)
 
     def connection_changed(self, *, connected: bool, now: float) -> None:
         """The link came up, or went down and took the documents with it."""
@@ -74,9 +93,9 @@ class Tabs:
     ) -> DocumentState | Wait | ChainError:
         """Choose the document for a call.
 
-        The active tab of the focused window wins. A document that is not ready but new is
-        waited for; one that is not ready and old gives way to the next. A `tab_id` is used
-        or refused, never replaced.
+        The active tab of the focused window wins. A document that the plugin has just come to
+        and is not ready in is waited for; one it came to long ago gives way to the next. A
+        `tab_id` is used or refused, never replaced.
         """
         if not self.connected:
             until = self._connection_since + self.grace
@@ -100,7 +119,7 @@ class Tabs:
             state = document.plugins[plugin]
             if state.readiness == "ready":
                 return document
-            until = self._since[document.document_id] + self.grace
+            until = self._put[document.document_id, plugin].at + self.grace
             if now < until:
                 return Wait(until, failures.not_ready(plugin, document.url, state.reason))
         first = mine[0]

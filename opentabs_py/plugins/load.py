@@ -1,11 +1,29 @@
 """Loading built plugins from directories; a broken one keeps nobody else out."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from opentabs_py.core.plugins import PluginManifest, find_name_clashes, mcp_name, parse_plugin
-from opentabs_py.errors import PluginError
+from pydantic import JsonValue
+
+from opentabs_py.core.plugin_settings import find_unknown_plugins, settle, settled_patterns
+from opentabs_py.core.plugins import (
+    PluginManifest,
+    find_name_clashes,
+    find_sites,
+    mcp_name,
+    parse_plugin,
+)
+from opentabs_py.errors import ConfigError, PluginError
+
+logger = logging.getLogger(__name__)
+
+Given = Mapping[str, Mapping[str, object]]
+"""Values of plugins' settings, by plugin and key."""
+
+_PACKAGE = "package.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,61 +31,180 @@ class Plugin:
     """A plugin that can be served.
 
     Attributes:
+        manifest: What it says about itself, and the patterns that its settings add.
         adapter: The script that registers it in a page.
+        pre_script: The script that runs before a page's own, if it has one.
+        config: The values of its settings. Some are secrets.
     """
 
     directory: Path
     manifest: PluginManifest
     adapter: bytes
+    pre_script: bytes | None = None
+    config: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue], repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A plugin that cannot be served, or a tool of one, and why."""
+    """A plugin that cannot be served, or a tool of one, and why.
+
+    Attributes:
+        plugin: Its name, if that is known.
+    """
 
     directory: Path
     reason: str
+    plugin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PluginChanges:
+    """What reading plugins again changed, each by its name.
+
+    Attributes:
+        broken: What has become faulty, or is so for another reason. A plugin that was served is
+            served on as it was, while its directory is there.
+    """
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    broken: tuple[Quarantined, ...] = ()
+
+
+def is_plugin(directory: Path) -> bool:
+    """Tell whether a directory is a plugin's, built or not."""
+    try:
+        package: object = json.loads((directory / "package.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(package, dict) and "opentabs" in package
+
+
+def playground(directory: Path) -> Path | None:
+    """Give the directory of a plugin's own pages to be tried on, if it has one."""
+    found = directory / "playground"
+    return found if (found / "index.html").is_file() else None
 
 
 def load_plugin(directory: Path) -> Plugin:
-    """Read a built plugin.
+    """Read a built plugin, without its settings.
 
     Raises:
         PluginError: It cannot be used; the text says what to mend.
     """
     if not directory.is_dir():
         raise PluginError(f"{directory} is not a directory. Give the plugin's own directory.")
-    contents: list[bytes] = []
-    for name in ("package.json", "dist/tools.json", "dist/adapter.iife.js"):
-        try:
-            contents.append((directory / name).read_bytes())
-        except FileNotFoundError:
-            hint = "Build the plugin first." if name.startswith("dist/") else "Is it a plugin?"
-            raise PluginError(f"{directory} has no {name}. {hint}") from None
-        except OSError as error:
-            raise PluginError(f"{directory / name} cannot be read: {error.strerror}.") from error
-    package_json, tools_json, adapter = contents
+    package_json = _read(directory, _PACKAGE, "Is it a plugin?")
+    tools_json = _read(directory, "dist/tools.json", "Build the plugin first.")
+    adapter = _read(directory, "dist/adapter.iife.js", "Build the plugin first.")
     try:
         manifest = parse_plugin(package_json, tools_json)
     except PluginError as error:
         raise PluginError(f"{directory}: {error}") from error
-    return Plugin(directory, manifest, adapter)
+    pre_script = None
+    if manifest.pre_script_file is not None:
+        hint = "Its tools.json names it as preScriptFile: build the plugin again."
+        pre_script = _read(directory, f"dist/{manifest.pre_script_file}", hint)
+    return Plugin(directory, manifest, adapter, pre_script)
 
 
-def load_plugins(directories: Iterable[Path]) -> tuple[list[Plugin], list[Quarantined]]:
+def _read(directory: Path, name: str, hint: str) -> bytes:
+    try:
+        return (directory / name).read_bytes()
+    except FileNotFoundError:
+        raise PluginError(f"{directory} has no {name}. {hint}") from None
+    except OSError as error:
+        raise PluginError(f"{directory / name} cannot be read: {error.strerror}.") from error
+
+
+def load_plugins(
+    directories: Iterable[Path], settings: Given | None = None, *, served: Iterable[Plugin] = ()
+) -> tuple[list[Plugin], list[Quarantined]]:
     """Read all that can be read; what cannot is told with its reason.
 
     Two plugins of one name, and two tools of one MCP name, are both refused.
+
+    Args:
+        directories: One directory for each plugin.
+        settings: Values of the plugins' settings.
+        served: Plugins read before; one that is broken now is served on as it was then.
     """
+    before = {plugin.directory: plugin for plugin in served}
     plugins: list[Plugin] = []
     quarantined: list[Quarantined] = []
     # One directory named twice, in a file and on the command line say, is one plugin.
     for directory in {each.resolve(): each for each in directories}.values():
+        name = None
         try:
-            plugins.append(load_plugin(directory))
+            plugin = load_plugin(directory)
+            name = plugin.manifest.name
+            plugins.append(_configured(plugin, settings or {}))
         except PluginError as error:
-            quarantined.append(Quarantined(directory, str(error)))
+            quarantined.append(Quarantined(directory, str(error), name))
+            if directory in before and directory.is_dir():  # just being built, most likely
+                plugins.append(before[directory])
     return _without_clashes(_without_namesakes(plugins, quarantined), quarantined), quarantined
+
+
+def _configured(plugin: Plugin, settings: Given) -> Plugin:
+    manifest = plugin.manifest
+    schema = manifest.config_schema
+    try:
+        values = settle(manifest.name, schema, settings.get(manifest.name, {}))
+    except PluginError as error:
+        raise PluginError(f"{plugin.directory}: {error}") from error
+    patterns = dict.fromkeys((*manifest.url_patterns, *settled_patterns(schema, values)))
+    manifest = replace(manifest, url_patterns=tuple(patterns))
+    return replace(plugin, manifest=manifest, config=values)
+
+
+def refuse_unknown_plugins(
+    settings: Given, plugins: Sequence[Plugin], quarantined: Sequence[Quarantined]
+) -> None:
+    """Refuse settings of a plugin that is not there, unless a file gives them: warn of those.
+
+    Raises:
+        ConfigError: They were given on the command line.
+    """
+    broken_names = [each.plugin for each in quarantined if each.plugin is not None]
+    names = sorted({*(plugin.manifest.name for plugin in plugins), *broken_names})
+    typed, written = find_unknown_plugins(settings, names)
+    if typed:
+        have = f"The plugins are {', '.join(names)}." if names else "There is no plugin."
+        broken = "".join(f"\nLeft out: {each.reason}" for each in quarantined)
+        raise ConfigError(
+            f"--set names no plugin that is loaded: {', '.join(typed)}. {have}{broken}"
+        )
+    if written:
+        logger.warning("Settings are given to plugins that are not loaded: %s", ", ".join(written))
+
+
+def future_sites(quarantined: Iterable[Quarantined], settings: Given) -> list[str]:
+    """Give the match patterns of the plugins among these that are only not built yet."""
+    sites: list[str] = []
+    for directory in {each.directory for each in quarantined}:
+        try:
+            package_json = (directory / _PACKAGE).read_bytes()
+        except OSError:
+            continue
+        sites += find_sites(package_json, settings)
+    return sites
+
+
+def compare_plugins(
+    old: tuple[Sequence[Plugin], Sequence[Quarantined]],
+    new: tuple[Sequence[Plugin], Sequence[Quarantined]],
+) -> PluginChanges:
+    """Tell what is different between two readings."""
+    before = {plugin.manifest.name: plugin for plugin in old[0]}
+    after = {plugin.manifest.name: plugin for plugin in new[0]}
+    return PluginChanges(
+        added=tuple(name for name in after if name not in before),
+        removed=tuple(name for name in before if name not in after),
+        changed=tuple(name for name in after if name in before and after[name] != before[name]),
+        broken=tuple(each for each in new[1] if each not in old[1]),
+    )
 
 
 def _without_namesakes(plugins: Sequence[Plugin], quarantined: list[Quarantined]) -> list[Plugin]:
@@ -77,7 +214,7 @@ def _without_namesakes(plugins: Sequence[Plugin], quarantined: list[Quarantined]
         others = [p.directory for p in plugins if p.manifest.name == name and p is not plugin]
         if others:
             reason = f"Two plugins are named {name!r}; the other is {others[0]}. Load only one."
-            quarantined.append(Quarantined(plugin.directory, reason))
+            quarantined.append(Quarantined(plugin.directory, reason, name))
         else:
             kept.append(plugin)
     return kept
@@ -93,7 +230,7 @@ def _without_clashes(plugins: Sequence[Plugin], quarantined: list[Quarantined]) 
             name = mcp_name(manifest.name, tool)
             owners = " and ".join(f"{tool!r} of {owner!r}" for owner, tool in clashes[name])
             reason = f"Two tools would be called {name}: {owners}. Rename one of them."
-            quarantined.append(Quarantined(plugin.directory, reason))
+            quarantined.append(Quarantined(plugin.directory, reason, manifest.name))
         tools = tuple(tool for tool in manifest.tools if tool.name not in clashing)
         kept.append(replace(plugin, manifest=replace(manifest, tools=tools)))
     return kept

@@ -7,8 +7,11 @@ from typing import Any
 
 import anyio
 from mcp import types
-from mcp.server import Server
+from mcp.server import NotificationOptions, Server
 from mcp.server.context import ServerRequestContext
+from mcp.server.models import InitializationOptions
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChanged
 from pydantic_core import to_json
 
 from opentabs_py.core import failures
@@ -41,24 +44,89 @@ def create_mcp_server(toolbox: Toolbox, *, version: str) -> Server[Any]:
     ) -> types.CallToolResult:
         return await _call_tool(toolbox, ctx, params)
 
-    return Server(
+    server = _Server(
         "opentabs",
         version=version,
         title="OpenTabs",
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_subscriptions_listen=ListenHandler(_ListChanges(toolbox)),
     )
+    told: dict[int, object] = {}
+
+    async def tell_changes(
+        ctx: ServerRequestContext[Any], _params: types.NotificationParams
+    ) -> None:
+        # The connection cancels this when it ends. Each has its own, so a slow client waits alone.
+        connection = ctx.session.client_params  # one object as long as the connection lasts
+        if id(connection) not in told:
+            told[id(connection)] = connection
+            try:
+                await _tell_changes(toolbox, ctx.session)
+            finally:
+                del told[id(connection)]
+
+    server.add_notification_handler(
+        "notifications/initialized", types.NotificationParams, tell_changes
+    )
+    return server
+
+
+class _Server(Server[Any]):
+    """A server that says at `initialize`, over HTTP too, that its list of tools can change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        changes = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(changes, experimental_capabilities, extensions)
+
+
+class _ListChanges:
+    """The changes of a toolbox, as `subscriptions/listen` (MCP 2026-07-28) takes them."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+
+    async def publish(self, event: ServerEvent) -> None:
+        raise NotImplementedError("the toolbox alone says when it changes")
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        return self._toolbox.subscribe(lambda: listener(ToolsListChanged()))
+
+
+async def _tell_changes(toolbox: Toolbox, session: ServerSession) -> None:
+    """Tell a client of the initialize era of each change, until cancelled.
+
+    Changes that come while one is being told are told together.
+    """
+    changed = anyio.Event()
+
+    def note() -> None:
+        changed.set()
+
+    unsubscribe = toolbox.subscribe(note)
+    try:
+        while True:
+            await changed.wait()
+            changed = anyio.Event()
+            await session.send_tool_list_changed()
+    finally:
+        unsubscribe()
 
 
 def _describe(tool: PageTool) -> types.Tool:
+    input_schema, output_schema = tool.listed_schemas
     return types.Tool(
         name=tool.name,
         title=tool.tool.display_name,
         description=tool.tool.description,
-        input_schema=tool.input_schema,
-        # One whose root is not an object makes initialize-era clients refuse the whole list.
-        output_schema=tool.tool.output_schema if tool.promises_object else None,
+        input_schema=input_schema,
+        output_schema=output_schema,
     )
 
 

@@ -49,6 +49,17 @@ class PageTool:
         schema = self.tool.output_schema
         return schema is not None and schema.get("type") == "object"
 
+    @property
+    def listed_schemas(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        """The schemas that clients see, of input and output."""
+        # An output's whose root is not an object makes initialize-era clients refuse the list.
+        return self.input_schema, self.tool.output_schema if self.promises_object else None
+
+    @property
+    def listing(self) -> tuple[object, ...]:
+        """All of it that clients see."""
+        return self.name, self.tool.display_name, self.tool.description, *self.listed_schemas
+
 
 class Toolbox:
     """Finds a tool, checks the call, and has the bridge make it.
@@ -64,11 +75,30 @@ class Toolbox:
         self._bridge = bridge
         self._input_limit = input_limit
         self._tools: dict[str, PageTool] = {}
+        self._listeners: dict[object, Callable[[], None]] = {}
 
     def set_plugins(self, manifests: Iterable[PluginManifest]) -> None:
         """Serve the tools of these plugins and no others."""
+        before = [tool.listing for tool in self.tools]
         tools = (_page_tool(manifest, tool) for manifest in manifests for tool in manifest.tools)
         self._tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        if [tool.listing for tool in self.tools] != before:
+            for listener in list(self._listeners.values()):
+                listener()
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a function, which must not raise, whenever clients would see other tools.
+
+        Returns:
+            What ends that.
+        """
+        token = object()
+        self._listeners[token] = listener
+
+        def unsubscribe() -> None:
+            self._listeners.pop(token, None)
+
+        return unsubscribe
 
     @property
     def tools(self) -> Sequence[PageTool]:

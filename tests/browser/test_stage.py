@@ -82,6 +82,14 @@ def test_an_adapter_is_named_by_its_content(tmp_path: Path) -> None:
     )
 
 
+def test_a_pre_script_lies_beside_the_adapters_named_by_its_content(tmp_path: Path) -> None:
+    staged = stage_extension(tmp_path, port=1)
+    file = staged.add_pre_script("chat", b"one")
+    assert file.startswith("pre-scripts/chat-")
+    assert (staged.path / file).read_bytes() == b"one"
+    assert file.removeprefix("pre-scripts") == staged.add_adapter("chat", b"one")[8:]
+
+
 # --- temporary directories ------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from opentabs_py.core.plugins import (
     PluginManifest,
     PluginTool,
     find_name_clashes,
+    find_sites,
     input_schema_with_tab,
     mcp_name,
     parse_plugin,
@@ -212,6 +213,35 @@ def test_a_package_that_names_no_plugin_is_told_why(package: str, why: str) -> N
     assert why in fault
 
 
+# --- before it is built ---------------------------------------------------------
+
+SITE: Json = {"site": {"type": "url", "required": True}}
+
+
+@pytest.mark.parametrize(
+    ("package", "given", "sites"),
+    [
+        (a_package(), {}, ("*://*.chat.example/*",)),
+        (a_package(urlPatterns=[], configSchema=SITE), {}, ()),
+        (
+            a_package(configSchema=SITE),
+            {"chat": {"site": "https://my.example:8443/"}},
+            ("*://*.chat.example/*", "https://my.example/*"),
+        ),
+        (a_package(configSchema=SITE), {"chat": {"site": "nowhere"}}, ("*://*.chat.example/*",)),
+        (a_package(configSchema=SITE), {"other": {"site": "https://my.example/"}}, None),
+        (a_package(urlPatterns=["nowhere"]), {}, ()),
+        (a_package(configSchema={"site": {"type": "colour"}}), {}, ()),
+        ("{", {}, ()),
+    ],
+)
+def test_the_sites_of_a_plugin_that_is_not_built_are_known_from_its_package(
+    package: object, given: Json, sites: tuple[str, ...] | None
+) -> None:
+    text = package if isinstance(package, str) else json.dumps(package)
+    assert find_sites(text, given) == (("*://*.chat.example/*",) if sites is None else sites)
+
+
 # --- faults ---------------------------------------------------------------------
 
 
@@ -352,6 +382,22 @@ def test_a_pre_script_outside_dist_is_refused(path: str) -> None:
     assert "is not a file in the plugin's dist directory" in fault
 
 
+@pytest.mark.parametrize("of_tools", [False, True])
+def test_every_fault_of_the_settings_is_told_with_its_path(of_tools: bool) -> None:
+    settings: Json = {
+        "a": {"type": "colour"},
+        "b": {"type": "select", "options": ["x", 2]},
+        "c": "url",
+        "d": {"type": "number", "default": "5", "unknown": 1},
+    }
+    tools = {"tools": [], "configSchema": settings}
+    told = faults_of(tools=tools) if of_tools else faults_of(a_package(configSchema=settings))
+    path = "dist/tools.json: configSchema" if of_tools else "package.json: opentabs.configSchema"
+    assert sorted(fault.removeprefix(path).split(": ")[0] for fault in told) == [
+        ".a.type", ".b.options[1]", ".c", ".d.default",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["a", "a1", "send_message", "x_2_y"])
 def test_a_good_tool_name_is_taken(name: str) -> None:
     assert parse(tools=[a_tool(name)]).tools[0].name == name
@@ -365,7 +411,7 @@ def test_a_bad_tool_name_is_told_what_a_good_one_is(name: str) -> None:
 def test_two_tools_of_one_name_are_refused_at_the_second() -> None:
     [fault] = faults_of(tools={"tools": [a_tool(), a_tool("other"), a_tool()]})
     assert fault == (
-        "dist/tools.json: tools[2].name: 'send_message' is the name of tool 0 already; "
+        "dist/tools.json: tools[2].name: 'send_message' is the name of another tool, tools[0]; "
         "give each its own"
     )
 

@@ -137,6 +137,29 @@ def test_a_document_that_is_not_named_any_more_is_gone() -> None:
     assert refused(made).detail.code == "TAB_NOT_FOUND"
 
 
+def test_a_newer_adapter_in_an_old_document_is_waited_for() -> None:
+    made = tabs(document(1))
+    made.update([document(1, "pending")], 50.0)
+    made.update([document(1, "pending")], 52.0)
+    made.update([document(1, "unavailable")], 53.0)
+    choice = made.choose("chat", PATTERNS, None, 54.999)
+    assert isinstance(choice, Wait)
+    assert choice.until == 55.0
+    assert refused(made, now=55.0).detail.code == "TAB_NOT_READY"
+
+
+def test_a_plugin_that_comes_to_an_old_document_is_waited_for() -> None:
+    made = tabs(document(1, plugin="mail"))
+    made.update([document(1, "pending")], 50.0)
+    assert isinstance(made.choose("chat", PATTERNS, None, 54.999), Wait)
+
+
+def test_a_plugin_that_stops_being_ready_by_itself_is_not_waited_for() -> None:
+    made = tabs(document(1))
+    made.update([document(1, "unavailable")], 50.0)
+    assert refused(made, now=50.0).detail.code == "TAB_NOT_READY"
+
+
 # --- the link -------------------------------------------------------------------------
 
 

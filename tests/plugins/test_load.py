@@ -1,11 +1,20 @@
 """Loading built plugins: a broken one keeps nobody else out."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from opentabs_py.errors import PluginError
-from opentabs_py.plugins.load import load_plugin, load_plugins
+from opentabs_py.core.plugin_settings import Typed
+from opentabs_py.errors import ConfigError, PluginError
+from opentabs_py.plugins.load import (
+    compare_plugins,
+    future_sites,
+    load_plugin,
+    load_plugins,
+    refuse_unknown_plugins,
+)
 from tests.fakes import Json, a_tool, package_json, tools_json
 
 
@@ -94,3 +103,149 @@ def test_two_tools_of_one_name_are_both_refused_and_the_rest_is_served(tmp_path:
         assert "a_b_send" in each.reason
         assert "'b_send' of 'a'" in each.reason
         assert "'send' of 'a-b'" in each.reason
+
+
+# --- pre-scripts ----------------------------------------------------------------------
+
+
+def with_pre_script(directory: Path) -> Path:
+    tools = {"tools": [], "preScriptFile": "pre/script.js"}
+    (directory / "dist" / "tools.json").write_text(json.dumps(tools))
+    return directory
+
+
+def test_a_pre_script_is_read_from_dist(tmp_path: Path) -> None:
+    directory = with_pre_script(build(tmp_path / "chat"))
+    (directory / "dist" / "pre").mkdir()
+    (directory / "dist" / "pre" / "script.js").write_bytes(b"/* early */")
+    assert load_plugin(directory).pre_script == b"/* early */"
+
+
+def test_a_pre_script_that_is_missing_is_told_with_who_names_it(tmp_path: Path) -> None:
+    directory = with_pre_script(build(tmp_path / "chat"))
+    with pytest.raises(PluginError) as caught:
+        load_plugin(directory)
+    assert str(caught.value) == (
+        f"{directory} has no dist/pre/script.js. Its tools.json names it as preScriptFile: build "
+        "the plugin again."
+    )
+
+
+# --- settings -------------------------------------------------------------------------
+
+
+def with_settings(directory: Path, **schema: Json) -> Path:
+    package = json.loads((directory / "package.json").read_text())
+    package["opentabs"]["configSchema"] = schema
+    (directory / "package.json").write_text(json.dumps(package))
+    return directory
+
+
+def test_settings_come_with_the_plugin_and_a_url_adds_its_pattern(tmp_path: Path) -> None:
+    chat = with_settings(
+        build(tmp_path / "chat"), site={"type": "url"}, size={"type": "number", "default": 3}
+    )
+    other = build(tmp_path / "other", name="other")
+    given = {"chat": {"site": "https://my.example/app"}}
+
+    plugins, quarantined = load_plugins([chat, other], given)
+
+    assert quarantined == []
+    assert plugins[0].config == {"site": "https://my.example/app", "size": 3}
+    assert plugins[0].manifest.url_patterns == ("https://chat.example/*", "https://my.example/*")
+    assert plugins[1].config == {}
+    assert plugins[1].manifest.url_patterns == ("https://other.example/*",)
+
+
+def test_a_plugin_whose_settings_are_wrong_is_quarantined_and_the_others_are_loaded(
+    tmp_path: Path,
+) -> None:
+    chat = with_settings(build(tmp_path / "chat"), site={"type": "url", "required": True})
+    other = build(tmp_path / "other", name="other")
+
+    plugins, [quarantined] = load_plugins([chat, other])
+
+    assert [plugin.manifest.name for plugin in plugins] == ["other"]
+    assert (quarantined.directory, quarantined.plugin) == (chat, "chat")
+    assert quarantined.reason.startswith(f"{chat}: The settings of the plugin 'chat' cannot be")
+    assert "chat.site is missing" in quarantined.reason
+    assert load_plugin(chat).manifest.name == "chat"  # to read it, no settings are needed
+
+
+def test_settings_of_no_plugin_are_an_error_where_they_were_typed(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    loaded = load_plugins([build(tmp_path / "chat"), broken])
+    with pytest.raises(ConfigError) as caught:
+        refuse_unknown_plugins({"chta": {"a": Typed("1")}, "x": {"a": Typed("1")}}, *loaded)
+    assert str(caught.value) == (
+        "--set names no plugin that is loaded: 'chta' (did you mean 'chat'?), 'x'. The plugins "
+        f"are chat.\nLeft out: {broken} is not a directory. Give the plugin's own directory."
+    )
+    with pytest.raises(ConfigError, match=r"There is no plugin\."):
+        refuse_unknown_plugins({"chta": {"a": Typed("1")}}, [], [])
+
+
+def test_settings_of_no_plugin_are_warned_of_where_they_were_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    loaded = load_plugins([build(tmp_path / "chat")])
+    refuse_unknown_plugins({"chta": {"a": "1"}, "chat": {}}, *loaded)
+    [record] = caplog.records
+    assert "plugins that are not loaded: 'chta' (did you mean 'chat'?)" in record.getMessage()
+
+
+def test_a_plugin_left_out_for_its_settings_is_a_plugin_that_is_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = {"chat": {"no_such": Typed("1")}}
+    loaded = load_plugins([build(tmp_path / "chat")], given)
+    assert loaded[0] == []
+    refuse_unknown_plugins(given, *loaded)
+    assert caplog.records == []
+
+
+# --- reading again --------------------------------------------------------------------
+
+
+def test_a_plugin_that_breaks_is_served_as_it_was(tmp_path: Path) -> None:
+    directory = build(tmp_path / "chat")
+    before = load_plugins([directory])
+    (directory / "dist" / "tools.json").write_text("{")
+
+    after = load_plugins([directory], served=before[0])
+
+    assert after[0] == before[0]
+    assert [each.directory for each in after[1]] == [directory]
+    changes = compare_plugins(before, after)
+    assert (changes.added, changes.removed, changes.changed) == ((), (), ())
+    assert changes.broken == tuple(after[1])
+    again = load_plugins([directory], served=after[0])
+    assert compare_plugins(after, again).broken == ()
+
+
+def test_a_plugin_whose_directory_is_gone_is_gone(tmp_path: Path) -> None:
+    directory = build(tmp_path / "chat")
+    before = load_plugins([directory])
+    shutil.rmtree(directory)
+    after = load_plugins([directory], served=before[0])
+    assert after[0] == []
+    assert compare_plugins(before, after).removed == ("chat",)
+
+
+def test_what_is_different_between_two_readings_is_told_by_name(tmp_path: Path) -> None:
+    same, changed, renamed = (build(tmp_path / name, name=name) for name in ("a", "b", "c"))
+    before = load_plugins([same, changed, renamed])
+    (changed / "dist" / "adapter.iife.js").write_bytes(b"/* another */")
+    (renamed / "package.json").write_text(package_json("d"))
+    after = load_plugins([same, changed, renamed], served=before[0])
+    changes = compare_plugins(before, after)
+    assert (changes.added, changes.removed, changes.changed) == (("d",), ("c",), ("b",))
+    assert changes.broken == ()
+
+
+def test_the_sites_of_plugins_that_are_not_built_are_known(tmp_path: Path) -> None:
+    unbuilt = build(tmp_path / "chat")
+    shutil.rmtree(unbuilt / "dist")
+    _, quarantined = load_plugins([unbuilt, tmp_path / "nowhere"])
+    assert len(quarantined) == 2
+    assert future_sites(quarantined, {}) == ["https://chat.example/*"]

@@ -1,0 +1,113 @@
+"""Plugins that the tests write and write again, in the forms that there are."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+# `VERSION` is what its tools answer. What happens to it is noted on the window, which a reload
+# of the page would empty.
+_TOOLS = """
+  const note = (what) => (window.notes ??= []).push(`${what} VERSION`);
+  const config = { ...globalThis.__openTabs.pluginConfig };
+  const handlers = {
+    version: () => ({ version: "VERSION" }),
+    config: () => ({ config }),
+    wait: async (_params, context) => {
+      note("waits in");
+      context.reportProgress({ message: "waiting" });
+      await new Promise((resolve) => { window.release = resolve; });
+      return { version: "VERSION" };
+    },
+  };
+  const plugin = {
+    tools: TOOLS.map((name) => ({ name, handle: async (...args) => handlers[name](...args) })),
+    isReady: async () => true,
+    teardown() { note("torn down"); TEARDOWN },
+  };
+  note("came");
+"""
+
+PLAIN = f"""
+(() => {{
+  globalThis.__openTabs ??= {{}};
+  {_TOOLS}
+  (globalThis.__openTabs.adapters ??= {{}})["NAME"] = plugin;
+}})();
+"""
+
+# As the ecosystem's build ends a file: an old adapter that it finds it tears down itself, what
+# is frozen it replaces, and then it freezes all of it.
+BUILT = f"""
+(() => {{
+  const existing = globalThis.__openTabs;
+  const descriptor = existing && Object.getOwnPropertyDescriptor(existing, "adapters");
+  if (descriptor && !descriptor.writable) {{
+    globalThis.__openTabs = {{ ...existing, adapters: {{ ...existing.adapters }} }};
+  }}
+  globalThis.__openTabs ??= {{}};
+  {_TOOLS}
+  const registry = globalThis.__openTabs;
+  registry.adapters ??= {{}};
+  registry.adapters["NAME"]?.teardown();
+  plugin.tools.forEach(Object.freeze);
+  Object.freeze(plugin.tools);
+  Object.freeze(plugin);
+  registry.adapters["NAME"] = plugin;
+  Object.defineProperty(registry.adapters, "NAME", {{ writable: false, configurable: false }});
+  Object.defineProperty(registry, "adapters", {{ writable: false, configurable: false }});
+}})();
+"""
+
+
+def write_plugin(
+    directory: Path,
+    version: str = "1",
+    *,
+    form: str = BUILT,
+    tools: Sequence[str] = ("version", "wait"),
+    patterns: Sequence[str] = ("http://127.0.0.1/*",),
+    excluded: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    pre_script: str | None = None,
+    teardown: str = "",
+) -> Path:
+    """Write a built plugin, or write it again; its name is its directory's."""
+    name = directory.name
+    dist = directory / "dist"
+    dist.mkdir(parents=True, exist_ok=True)
+    about = {
+        "displayName": name,
+        "description": name,
+        "urlPatterns": list(patterns),
+        "excludePatterns": list(excluded),
+        "configSchema": dict(settings or {}),
+    }
+    package = {"name": f"opentabs-plugin-{name}", "version": "1.0.0", "opentabs": about}
+    listed: dict[str, Any] = {
+        "tools": [
+            {
+                "name": tool,
+                "displayName": tool,
+                "description": f"Tell the {tool}",
+                "input_schema": {"type": "object", "properties": {}},
+                "output_schema": {"type": "object"},
+            }
+            for tool in tools
+        ]
+    }
+    if pre_script is not None:
+        (dist / "pre-script.iife.js").write_text(pre_script)
+        listed["preScriptFile"] = "pre-script.iife.js"
+    adapter = form.replace("TOOLS", json.dumps(list(tools))).replace("TEARDOWN", teardown)
+    adapter = adapter.replace("VERSION", version).replace("NAME", name)
+    (dist / "adapter.iife.js").write_text(adapter)
+    (dist / "tools.json").write_text(json.dumps(listed))
+    (directory / "package.json").write_text(json.dumps(package))
+    return directory
+
+
+def delete_plugin(directory: Path) -> None:
+    """Remove a plugin's directory."""
+    shutil.rmtree(directory)

@@ -1,0 +1,390 @@
+"""A plugin that is built anew is served anew: in open tabs, without a reload of the page."""
+
+import json
+import logging
+import shutil
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from playwright.async_api import Page
+
+from e2e.chain import PATIENT
+from e2e.on_disk import BUILT, PLAIN, delete_plugin, write_plugin
+from opentabs_py.config import load_settings
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.errors import CallError
+from opentabs_py.session import OpenTabs
+
+
+@asynccontextmanager
+async def serving(*plugins: Path) -> AsyncGenerator[OpenTabs]:
+    settings = load_settings(port=0, profile=None, headed=False)
+    async with OpenTabs(plugins=plugins, settings=settings) as tabs:
+        yield tabs
+
+
+async def notes(page: Page) -> list[str]:
+    """Give what adapters noted in a page since it was loaded."""
+    noted: list[str] = await page.evaluate("window.notes ?? []")
+    return noted
+
+
+async def version(tabs: OpenTabs, plugin: str = "chat") -> str:
+    with anyio.fail_after(PATIENT):
+        value: dict[str, str] = await tabs.call(f"{plugin}_version")
+    return value["version"]
+
+
+@pytest.mark.parametrize("form", [BUILT, PLAIN], ids=["built", "plain"])
+async def test_a_new_version_takes_the_old_one_s_place_in_an_open_tab(
+    tmp_path: Path, site: str, form: str
+) -> None:
+    plugin = write_plugin(tmp_path / "chat", "1", form=form)
+    other = write_plugin(tmp_path / "other", "1", form=form)
+    async with serving(plugin, other) as tabs:
+        page = await tabs.open(f"{site}/page")
+        assert await version(tabs) == "1"
+        await version(tabs, "other")
+
+        write_plugin(plugin, "2", form=form)
+        changes = await tabs.reload_plugins()
+
+        assert (changes.added, changes.removed, changes.changed) == ((), (), ("chat",))
+        assert await version(tabs) == "2"
+        assert await notes(page) == ["came 1", "came 1", "torn down 1", "came 2"]
+        write_plugin(plugin, "3", form=form)
+        await tabs.reload_plugins()
+        assert await version(tabs) == "3"
+        assert (await notes(page))[4:] == ["torn down 2", "came 3"]
+
+
+async def test_a_reload_of_what_is_the_same_touches_no_page(tmp_path: Path, site: str) -> None:
+    plugin = write_plugin(tmp_path / "chat")
+    async with serving(plugin) as tabs:
+        page = await tabs.open(f"{site}/page")
+        await version(tabs)
+
+        changes = await tabs.reload_plugins()
+        await version(tabs)
+
+        assert (changes.added, changes.removed, changes.changed, changes.broken) == ((), (), (), ())
+        assert await notes(page) == ["came 1"]
+
+
+async def test_a_call_under_way_ends_in_the_version_it_began_in(tmp_path: Path, site: str) -> None:
+    plugin = write_plugin(tmp_path / "chat", "1")
+    reported = anyio.Event()
+    values: list[Any] = []
+
+    def note(_reports: Sequence[ProgressReport]) -> None:
+        reported.set()
+
+    async with serving(plugin) as tabs:
+        page = await tabs.open(f"{site}/page")
+
+        async def wait() -> None:
+            values.append(await tabs.call("chat_wait", on_progress=note))
+
+        with anyio.fail_after(PATIENT):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait)
+                await reported.wait()
+                write_plugin(plugin, "2", tools=["version"])
+                await tabs.reload_plugins()
+                assert await version(tabs) == "2"
+                await page.evaluate("release()")
+
+    assert values == [{"version": "1"}]
+
+
+async def test_tools_come_and_go_with_the_version(tmp_path: Path, site: str) -> None:
+    plugin = write_plugin(tmp_path / "chat", tools=["wait"])
+    async with serving(plugin) as tabs:
+        await tabs.open(f"{site}/page")
+
+        write_plugin(plugin, tools=["version"])
+        await tabs.reload_plugins()
+
+        assert [tool.name for tool in tabs.tools] == ["chat_version"]
+        assert await version(tabs) == "1"
+        with pytest.raises(CallError) as caught:
+            await tabs.call("chat_wait")
+    assert caught.value.detail.code == "UNKNOWN_TOOL"
+
+
+@pytest.mark.parametrize("form", [BUILT, PLAIN], ids=["built", "plain"])
+async def test_a_plugin_whose_directory_goes_is_torn_down_and_gone(
+    tmp_path: Path, site: str, form: str
+) -> None:
+    chat, other = (write_plugin(tmp_path / name, form=form) for name in ("chat", "other"))
+    async with serving(chat, other) as tabs:
+        page = await tabs.open(f"{site}/page")
+        await version(tabs)
+        await version(tabs, "other")
+
+        delete_plugin(chat)
+        changes = await tabs.reload_plugins()
+
+        assert (changes.removed, changes.changed) == (("chat",), ())
+        assert [tool.name for tool in tabs.tools] == ["other_version", "other_wait"]
+        assert (await notes(page))[2:] == ["torn down 1"]
+        assert await page.evaluate("Object.keys(__openTabs.adapters)") == ["other"]
+        assert await version(tabs, "other") == "1"
+
+        write_plugin(chat, "2", form=form)
+        assert (await tabs.reload_plugins()).added == ("chat",)
+        assert await version(tabs) == "2"
+        assert (await notes(page))[2:] == ["torn down 1", "came 2"]
+
+
+async def test_a_plugin_removed_while_the_worker_was_dead_is_torn_down(
+    tmp_path: Path, site: str
+) -> None:
+    chat, other = (write_plugin(tmp_path / name) for name in ("chat", "other"))
+    async with serving(chat, other) as tabs:
+        page = await tabs.open(f"{site}/page")
+        await version(tabs)
+        await version(tabs, "other")
+
+        cdp = await tabs.context.new_cdp_session(page)
+        await cdp.send("ServiceWorker.enable")
+        delete_plugin(chat)
+        await cdp.send("ServiceWorker.stopAllWorkers")
+        await tabs.reload_plugins()
+
+        assert await version(tabs, "other") == "1"
+        await page.wait_for_function("notes.length === 3")
+        assert (await notes(page))[2:] == ["torn down 1"]
+
+
+async def test_a_plugin_that_breaks_is_served_on_as_it_was_and_the_fault_is_logged_once(
+    tmp_path: Path, site: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin = write_plugin(tmp_path / "chat", "1")
+    async with serving(plugin) as tabs:
+        page = await tabs.open(f"{site}/page")
+        await version(tabs)
+
+        tools_json = (plugin / "dist" / "tools.json").read_text()
+        (plugin / "dist" / "tools.json").write_text(tools_json[:40])
+        (plugin / "dist" / "adapter.iife.js").write_text("half")
+        changes = await tabs.reload_plugins()
+        again = await tabs.reload_plugins()
+
+        assert [each.directory for each in changes.broken] == [plugin]
+        assert (changes.changed, changes.removed, again.broken) == ((), (), ())
+        assert [each.directory for each in tabs.quarantined] == [plugin]
+        assert await version(tabs) == "1"
+        assert await notes(page) == ["came 1"]
+        told = [r for r in caplog.records if "tools.json: is not JSON" in r.getMessage()]
+        assert len(told) == 1
+
+        write_plugin(plugin, "2")
+        assert (await tabs.reload_plugins()).changed == ("chat",)
+        assert tabs.quarantined == []
+        assert await version(tabs) == "2"
+
+
+async def test_a_plugin_that_was_not_built_at_the_start_is_served_once_it_is(
+    tmp_path: Path, site: str
+) -> None:
+    plugin = write_plugin(tmp_path / "chat")
+    shutil.rmtree(plugin / "dist")
+    async with serving(plugin) as tabs:
+        assert tabs.plugins == []
+        await tabs.open(f"{site}/page")
+
+        write_plugin(plugin)
+        assert (await tabs.reload_plugins()).added == ("chat",)
+
+        assert await version(tabs) == "1"
+
+
+async def test_a_teardown_that_throws_does_not_keep_the_new_version_out(
+    tmp_path: Path, site: str
+) -> None:
+    plugin = write_plugin(tmp_path / "chat", "1", teardown="throw new Error('never')")
+    async with serving(plugin) as tabs:
+        page = await tabs.open(f"{site}/page")
+        await version(tabs)
+
+        write_plugin(plugin, "2")
+        await tabs.reload_plugins()
+
+        assert await version(tabs) == "2"
+        assert await notes(page) == ["came 1", "torn down 1", "came 2"]
+
+
+@pytest.mark.parametrize(
+    "hostility",
+    [
+        "Object.defineProperty(window, '__openTabs', { get() { throw new Error('no'); } })",
+        "Object.defineProperty(window, '__openTabs', { value: Object.freeze(__openTabs) })",
+        "setTimeout(() => { for (;;); })",  # hangs
+    ],
+)
+async def test_a_hostile_page_keeps_a_new_version_out_of_itself_alone(
+    tmp_path: Path, site: str, hostility: str
+) -> None:
+    patterns = ["http://127.0.0.1/*", "http://localhost/*"]
+    plugin = write_plugin(tmp_path / "chat", "1", form=PLAIN, patterns=patterns)
+    async with serving(plugin) as tabs:
+        hostile = await tabs.open(f"{site.replace('127.0.0.1', 'localhost')}/page")
+        await version(tabs)
+        await hostile.evaluate(f"{{ {hostility} }}")
+        page = await tabs.context.new_page()
+        await page.goto(f"{site}/page")
+        await page.wait_for_function("window.notes")
+
+        write_plugin(plugin, "2", form=PLAIN, patterns=patterns)
+        await tabs.reload_plugins()
+
+        await page.wait_for_function("notes.length === 3")
+        assert await notes(page) == ["came 1", "torn down 1", "came 2"]
+
+
+async def test_a_site_that_the_browser_did_not_know_of_at_its_start_is_told_of(
+    tmp_path: Path, site: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin = write_plugin(tmp_path / "chat", "1")
+    async with serving(plugin) as tabs:
+        await tabs.open(f"{site}/page")
+
+        write_plugin(plugin, "2", patterns=["http://127.0.0.1/*", "http://localhost/*"])
+        await tabs.reload_plugins()
+        write_plugin(plugin, "3", patterns=["http://127.0.0.1/*", "http://localhost/*"])
+        await tabs.reload_plugins()
+
+        assert await version(tabs) == "3"  # where it may, it is served
+        page = await tabs.context.new_page()
+        await page.goto(f"{site.replace('127.0.0.1', 'localhost')}/page")
+        assert await page.evaluate("typeof __openTabs") == "undefined"
+        (fault,) = tabs.bridge.plugin_faults
+    assert fault.plugin == "chat"
+    assert "http://localhost/*" in fault.message
+    assert "Restart" in fault.message
+    assert len([r for r in caplog.records if "http://localhost/*" in r.getMessage()]) == 1
+
+
+async def test_documents_that_open_after_a_reload_get_the_new_version(
+    tmp_path: Path, site: str
+) -> None:
+    plugin = write_plugin(tmp_path / "chat", "1")
+    async with serving(plugin) as tabs:
+        write_plugin(plugin, "2")
+        await tabs.reload_plugins()
+
+        page = await tabs.open(f"{site}/page")
+        assert await version(tabs) == "2"
+        assert await notes(page) == ["came 2"]
+        with anyio.fail_after(PATIENT):
+            assert (await tabs.bridge.wait_ready("chat")).protected
+
+
+# --- the watch ------------------------------------------------------------------------
+
+
+class Heard(logging.Handler):
+    """What is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._texts: list[str] = []
+        self._logged = anyio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._texts.append(record.getMessage())
+        self._logged.set()
+
+    async def wait_for(self, text: str) -> None:
+        with anyio.fail_after(PATIENT):
+            while text not in self._texts:
+                await self._logged.wait()
+                self._logged = anyio.Event()
+
+
+@pytest.fixture
+def heard(caplog: pytest.LogCaptureFixture) -> Generator[Heard]:
+    caplog.set_level(logging.INFO, "opentabs_py")
+    handler = Heard()
+    logging.getLogger("opentabs_py.session").addHandler(handler)
+    yield handler
+    logging.getLogger("opentabs_py.session").removeHandler(handler)
+
+
+async def wait_for_tools(tabs: OpenTabs, *names: str) -> None:
+    changed = anyio.Event()
+
+    def note() -> None:
+        changed.set()
+
+    unsubscribe = tabs.toolbox.subscribe(note)
+    with anyio.fail_after(PATIENT):
+        while [tool.name for tool in tabs.tools] != list(names):
+            await changed.wait()
+            changed = anyio.Event()
+    unsubscribe()
+
+
+@asynccontextmanager
+async def watching(*plugins: Path) -> AsyncGenerator[OpenTabs]:
+    async with serving(*plugins) as tabs, anyio.create_task_group() as tasks:
+        tasks.start_soon(tabs.watch_plugins)
+        yield tabs
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_write_is_seen_and_two_in_quick_succession_end_in_the_last(
+    tmp_path: Path, site: str
+) -> None:
+    plugin = write_plugin(tmp_path / "chat", "1")
+    async with watching(plugin) as tabs:
+        page = await tabs.open(f"{site}/page")
+        await version(tabs)
+
+        write_plugin(plugin, "2", tools=["version", "config"])
+        await page.wait_for_function("notes.at(-1) === 'came 2'")
+        write_plugin(plugin, "3", tools=["version", "wait"])
+        write_plugin(plugin, "4", tools=["version"])
+        await page.wait_for_function("notes.at(-1) === 'came 4'")
+        await wait_for_tools(tabs, "chat_version")
+
+        assert await version(tabs) == "4"
+
+
+async def test_a_dist_that_goes_and_comes_back_is_seen(tmp_path: Path, site: str) -> None:
+    plugin = write_plugin(tmp_path / "chat", "1")
+    shutil.rmtree(plugin / "dist")
+    async with watching(plugin) as tabs:
+        page = await tabs.open(f"{site}/page")
+
+        write_plugin(plugin, "1")
+        await page.wait_for_function("window.notes?.at(-1) === 'came 1'")
+        for number in ("2", "3"):
+            shutil.rmtree(plugin / "dist")
+            write_plugin(plugin, number)
+            await page.wait_for_function("number => notes.at(-1) === `came ${number}`", arg=number)
+
+        # And what is written into the new one later, by a build that writes beside and renames.
+        write_plugin(tmp_path / "staged" / "chat", "4")
+        for file in (tmp_path / "staged" / "chat" / "dist").iterdir():
+            file.rename(plugin / "dist" / file.name)
+        await page.wait_for_function("notes.at(-1) === 'came 4'")
+
+        assert await version(tabs) == "4"
+
+
+async def test_a_change_of_the_package_file_alone_is_seen_and_logged(
+    tmp_path: Path, heard: Heard
+) -> None:
+    plugin = write_plugin(tmp_path / "chat")
+    async with watching(plugin) as tabs:
+        package = json.loads((plugin / "package.json").read_text())
+        (plugin / "package.json").write_text(json.dumps({**package, "version": "9.9.9"}))
+        await heard.wait_for("Reloaded chat")
+
+        assert tabs.plugins[0].manifest.version == "9.9.9"

@@ -1,0 +1,112 @@
+/**
+ * What Chrome puts into every later document of the plugins before its own scripts: relay and
+ * runtime, once each, and the plugins' pre-scripts.
+ */
+
+/** @import { PluginSpec } from "../protocol.js" */
+/** @typedef {chrome.scripting.RegisteredContentScript} Script */
+
+export const RELAY = [
+  "content/channel.js",
+  "content/outbox.js",
+  "content/logs.js",
+  "content/relay.js",
+];
+export const RUNTIME = ["content/runtime.js"];
+
+/**
+ * Has Chrome do so for these plugins and no others. It may refuse a plugin's patterns: that is
+ * its fault alone, and the others work.
+ * @param {PluginSpec[]} specs
+ * @returns {Promise<{plugin: string, message: string}[]>} what it refused
+ */
+export async function register(specs) {
+  try {
+    await reconcile(specs);
+    return [];
+  } catch {
+    const refused = [];
+    const sound = [];
+    for (const spec of specs) {
+      const why = await whyRefused(spec);
+      if (why === null) {
+        sound.push(spec);
+      } else {
+        refused.push({ plugin: spec.name, message: `Chrome refuses its URL patterns: ${why}` });
+      }
+    }
+    await reconcile(sound);
+    return refused;
+  }
+}
+
+/**
+ * Changes what is registered into what should be. What stays is not taken away for a moment:
+ * a document that starts just then would miss it.
+ * @param {PluginSpec[]} specs
+ */
+async function reconcile(specs) {
+  const wanted = scriptsOf(specs);
+  const present = await chrome.scripting.getRegisteredContentScripts();
+  const isPresent = (/** @type {Script} */ script) => present.some(({ id }) => id === script.id);
+  const fresh = wanted.filter((script) => !isPresent(script));
+  const kept = wanted.filter(isPresent);
+  const stale = present.filter(({ id }) => !wanted.some((script) => script.id === id));
+  if (fresh.length > 0) {
+    await chrome.scripting.registerContentScripts(fresh);
+  }
+  if (kept.length > 0) {
+    await chrome.scripting.updateContentScripts(kept);
+  }
+  if (stale.length > 0) {
+    await chrome.scripting.unregisterContentScripts({ ids: stale.map(({ id }) => id) });
+  }
+}
+
+/**
+ * @param {PluginSpec[]} specs
+ * @returns {Script[]}
+ */
+function scriptsOf(specs) {
+  const matches = [...new Set(specs.flatMap((spec) => spec.matches))];
+  if (matches.length === 0) {
+    return [];
+  }
+  const preScripts = specs.flatMap((spec) =>
+    typeof spec.preScript === "string"
+      ? [script(`pre-script of ${spec.name}`, spec, [spec.preScript], "MAIN")]
+      : [],
+  );
+  return [
+    script("runtime", { matches }, RUNTIME, "MAIN"),
+    script("relay", { matches }, RELAY, "ISOLATED"),
+    ...preScripts,
+  ];
+}
+
+/**
+ * @param {string} id
+ * @param {{matches: string[], excludeMatches?: string[]}} where
+ * @param {string[]} js
+ * @param {"MAIN" | "ISOLATED"} world
+ * @returns {Script}
+ */
+function script(id, { matches, excludeMatches = [] }, js, world) {
+  const when = /** @type {const} */ ({ runAt: "document_start", persistAcrossSessions: false });
+  return { ...when, id, matches, excludeMatches, js, world };
+}
+
+/**
+ * @param {PluginSpec} spec
+ * @returns {Promise<string | null>} null when Chrome takes its patterns
+ */
+async function whyRefused(spec) {
+  try {
+    // A second runtime in a document finds no relay to talk to, and does nothing.
+    await chrome.scripting.registerContentScripts([script("probe", spec, RUNTIME, "MAIN")]);
+    await chrome.scripting.unregisterContentScripts({ ids: ["probe"] });
+    return null;
+  } catch (error) {
+    return String(error).slice(0, 1000);
+  }
+}

@@ -1,0 +1,342 @@
+"""A plugin's settings: what it declares, and the values it is given.
+
+A plugin declares its settings as `configSchema`, by key. Values come from settings files, the
+environment and the command line; they reach the page before the plugin's adapter, and those
+that are URLs say which pages the plugin is for. What a `string` holds may be a secret: no text
+of this module shows it.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final, Literal, cast, get_args
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from opentabs_py.core.match import parse as parse_match_pattern
+from opentabs_py.core.progress import MAX_SAFE_INTEGER
+from opentabs_py.core.schemas import JsonObject
+from opentabs_py.core.text import shorten
+from opentabs_py.errors import PluginError
+
+SettingType = Literal["url", "string", "number", "boolean", "select"]
+SettingFault = tuple[tuple[int | str, ...], str]
+"""Where in the declared settings something is wrong, and what."""
+
+_TYPES: Final[tuple[SettingType, ...]] = get_args(SettingType)
+_TEXTS: Final = ("label", "description", "placeholder")
+_ASSIGNMENT: Final = re.compile(r"(?P<plugin>[^.=]+)\.(?P<key>[^=]+)=(?P<value>.*)", re.DOTALL)
+_NUMBER: Final = re.compile(r"[+-]?(\d+)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+_URL_SECRETS: Final = re.compile(r"(?<=//)[^/?#]*@|[?#].*", re.DOTALL)
+_EXAMPLES: Final[Mapping[SettingType, tuple[str, str]]] = {
+    "url": ("https://example.com", '"https://example.com"'),
+    "string": ("text", '"text"'),
+    "number": ("10", "10"),
+    "boolean": ("true", "true"),
+}
+_ALLOWED: Final[Mapping[SettingType, str]] = {
+    "url": "a URL of http or https",
+    "string": "a text",
+    "number": "a number",
+    "boolean": "true or false",
+}
+
+
+class Typed(str):
+    """A value as it was typed on a command line: the setting's type says what it stands for."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting as its plugin declares it.
+
+    Attributes:
+        label: What it is, for people.
+        default: Its value when none is given, or None.
+        options: What a `select` may be.
+    """
+
+    key: str
+    type: SettingType
+    label: str | None
+    required: bool
+    default: JsonValue
+    options: tuple[str, ...]
+
+
+# --- what is declared -------------------------------------------------------------
+
+
+def find_schema_faults(declared: Mapping[str, JsonValue]) -> Iterator[SettingFault]:
+    """Find what is wrong with the settings that a plugin declares; unknown members are not."""
+    for key, about in declared.items():
+        if isinstance(about, dict):  # what is none was told already
+            yield from (((key, *path), why) for path, why in _setting_faults(about))
+
+
+def _setting_faults(about: JsonObject) -> Iterator[SettingFault]:
+    kind = about.get("type")
+    if kind not in _TYPES:
+        types = ", ".join(f'"{each}"' for each in _TYPES)
+        what = "is missing" if kind is None else f"is {_show(kind)}, which is no type of a setting"
+        yield ("type",), f"{what}; write one of {types}"
+    for name in _TEXTS:
+        if not isinstance(about.get(name), str | None):
+            yield (name,), f"is {_show(about[name])}, not a text; write a text or leave it out"
+    if not isinstance(about.get("required"), bool | None):
+        yield ("required",), f"is {_show(about['required'])}; write true or false"
+    options = about.get("options")
+    if kind == "select":
+        faults = list(_option_faults(options))
+        yield from faults
+        if faults:
+            return
+    if kind in _TYPES and about.get("default") is not None:
+        setting = _setting("", about)
+        try:
+            _read(setting, about["default"])
+        except ValueError:
+            allowed = _allowed(setting)
+            yield ("default",), f"is not {allowed}, as its type says; write one or leave it out"
+
+
+def _option_faults(options: JsonValue) -> Iterator[SettingFault]:
+    if not isinstance(options, list) or not options:
+        yield ("options",), 'is not a list of choices; write them, as in ["daily", "weekly"]'
+        return
+    for index, option in enumerate(options):
+        if not isinstance(_option_value(option), str):
+            yield (
+                ("options", index),
+                f'is {_show(option)}; write a text, or {{"value": ..., "label": ...}} with texts',
+            )
+
+
+def _option_value(option: JsonValue) -> JsonValue:
+    return option.get("value") if isinstance(option, dict) else option
+
+
+def declared_settings(schema: Mapping[str, JsonObject]) -> dict[str, Setting]:
+    """Give the settings that a checked `configSchema` declares, by key."""
+    return {key: _setting(key, about) for key, about in schema.items()}
+
+
+def _setting(key: str, about: JsonObject) -> Setting:
+    options = about.get("options")
+    values = [_option_value(each) for each in options] if isinstance(options, list) else []
+    label = about.get("label") or about.get("description")
+    return Setting(
+        key=key,
+        type=cast(SettingType, about["type"]),
+        label=label if isinstance(label, str) else None,
+        required=about.get("required") is True,
+        default=about.get("default"),
+        options=tuple(value for value in values if isinstance(value, str)),
+    )
+
+
+# --- what is given ----------------------------------------------------------------
+
+
+def parse_assignment(text: str) -> tuple[str, str, Typed]:
+    """Read `plugin.key=value`, as the command line has it.
+
+    Raises:
+        ValueError: It is none.
+    """
+    found = _ASSIGNMENT.fullmatch(text)
+    if found is None:
+        # What stands there may be a secret that lost its key.
+        raise ValueError("write it as PLUGIN.KEY=VALUE, as in --set chat.site=https://example.com")
+    return found["plugin"], found["key"], Typed(found["value"])
+
+
+def settle(
+    plugin: str, schema: Mapping[str, JsonObject], given: Mapping[str, object]
+) -> dict[str, JsonValue]:
+    """Give the value of each setting: the one that is given, or else its default.
+
+    Args:
+        plugin: The plugin's name, for the error.
+        schema: What the plugin declares.
+        given: Values by key, as TOML or JSON has them, or `Typed`; None is no value.
+
+    Raises:
+        PluginError: They cannot be used; the text has a line for each fault.
+    """
+    declared = declared_settings(schema)
+    values: dict[str, JsonValue] = {}
+    faults = [_unknown_key(plugin, key, declared) for key in given if key not in declared]
+    for key, setting in declared.items():
+        value = given.get(key)
+        if value is None:
+            if setting.default is not None:
+                values[key] = setting.default
+            elif setting.required:
+                what = f" ({shorten(setting.label)})" if setting.label else ""
+                how = _how_to_give(plugin, setting)
+                faults.append(f"{plugin}.{key} is missing{what}: it is {_allowed(setting)}; {how}")
+            continue
+        try:
+            values[key] = _read(setting, value)
+        except ValueError as error:
+            how = _how_to_give(plugin, setting)
+            faults.append(f"{plugin}.{key} {error}, not {_allowed(setting)}; {how}")
+    if faults:
+        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+        head = f"The settings of the plugin {plugin!r} cannot be used; they have {count}:"
+        raise PluginError("\n  ".join([head, *faults]))
+    return values
+
+
+def _unknown_key(plugin: str, key: str, declared: Mapping[str, Setting]) -> str:
+    near = difflib.get_close_matches(key, declared, n=2)
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    elif declared:
+        hint = f"it has {', '.join(declared)}"
+    else:
+        hint = "it has none; leave it out"
+    return f"{plugin}.{key} is given, but the plugin has no such setting; {hint}"
+
+
+def _read(setting: Setting, given: object) -> JsonValue:
+    kind = setting.type
+    if kind == "number":
+        return _read_number(given)
+    if kind == "string":
+        if isinstance(given, str) and (given or not setting.required):
+            return str(given)
+        raise ValueError("is empty" if given == "" else f"is {_kind(given)}")
+    if kind == "url" and isinstance(given, str):
+        return _read_url(given)
+    if kind == "select" and given in setting.options:
+        return str(given)
+    if kind == "boolean":
+        if isinstance(given, Typed) and given in ("true", "false"):
+            return given == "true"
+        if isinstance(given, bool):
+            return given
+    raise ValueError(f"is {_show_given(given)}")
+
+
+def _read_url(given: str) -> str:
+    try:
+        url_pattern(given)
+    except ValueError:
+        raise ValueError(f"is {_show(_URL_SECRETS.sub('…', given))}") from None
+    return str(given)
+
+
+def _read_number(given: object) -> int | float:
+    number = given
+    if isinstance(given, Typed):
+        found = _NUMBER.fullmatch(given)
+        number = float(given) if found else None
+        whole = found is not None and found[2] is None and found[3] is None
+        if whole and isinstance(number, float) and abs(number) <= MAX_SAFE_INTEGER:
+            return int(number)
+    if isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number):
+        return number
+    raise ValueError(f"is {_show_given(given)}")
+
+
+def _allowed(setting: Setting) -> str:
+    if setting.type == "select":
+        return "one of " + ", ".join(map(_show, setting.options))
+    return _ALLOWED[setting.type]
+
+
+def _how_to_give(plugin: str, setting: Setting) -> str:
+    if setting.type == "select":
+        typed, written = setting.options[0], _show(setting.options[0])
+    else:
+        typed, written = _EXAMPLES[setting.type]
+    return (
+        f"give it with --set {plugin}.{setting.key}={typed}, or as {setting.key} = {written} "
+        f"under [settings.{plugin}] of a settings file"
+    )
+
+
+def _show_given(given: object) -> str:
+    scalar = isinstance(given, str | bool | int | float)
+    return _show(cast(JsonValue, given)) if scalar else _kind(given)
+
+
+def _show(value: JsonValue) -> str:
+    return shorten(json.dumps(value, ensure_ascii=False))
+
+
+def _kind(value: object) -> str:
+    match value:
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case dict():
+            return "a table"
+        case _:
+            return "a date or a time"  # all that TOML has besides
+
+
+# --- what follows from it ---------------------------------------------------------
+
+
+def url_pattern(url: str) -> str:
+    """Give the match pattern of a URL's whole site: every port, for Chrome's have none.
+
+    Raises:
+        ValueError: It is no URL of http or https.
+    """
+    if any(c.isspace() or not c.isprintable() for c in url):
+        raise ValueError(f"{url!r} has a space in it")
+    parts = urlsplit(url)
+    host = parts.hostname
+    if parts.scheme not in ("http", "https") or not host or "*" in host:
+        raise ValueError(f"{url!r} is no URL of http or https")
+    _ = parts.port  # raises ValueError when it is none
+    if ":" in host:
+        host = f"[{host}]"
+    elif not host.isascii():
+        host = host.encode("idna").decode()  # as Chrome knows it
+    pattern = f"{parts.scheme}://{host}/*"
+    parse_match_pattern(pattern)
+    return pattern
+
+
+def settled_patterns(
+    schema: Mapping[str, JsonObject], values: Mapping[str, JsonValue]
+) -> tuple[str, ...]:
+    """Give the match patterns that the `url` settings add to a plugin's own."""
+    urls = [values.get(key) for key, about in schema.items() if about.get("type") == "url"]
+    return tuple(dict.fromkeys(url_pattern(url) for url in urls if isinstance(url, str)))
+
+
+def find_unknown_plugins(
+    given: Mapping[str, Mapping[str, object]], known: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Find the plugins that are given settings and are not there.
+
+    Returns:
+        Those named on the command line, and the rest; each as a text with the nearest names.
+    """
+    typed: list[str] = []
+    written: list[str] = []
+    for plugin, values in given.items():
+        if plugin not in known:
+            is_typed = any(isinstance(value, Typed) for value in values.values())
+            (typed if is_typed else written).append(_name_with_nearest(plugin, known))
+    return typed, written
+
+
+def _name_with_nearest(plugin: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(plugin, list(known), n=2)
+    return f"{plugin!r} (did you mean {' or '.join(map(repr, near))}?)" if near else repr(plugin)

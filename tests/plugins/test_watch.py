@@ -1,0 +1,151 @@
+"""Watching plugins' files: every change is told, and what nobody needs is not watched."""
+
+import shutil
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from opentabs_py.plugins import watch
+from opentabs_py.plugins.watch import watch_plugins
+from tests.plugins.test_load import build
+
+pytestmark = pytest.mark.anyio
+
+PATIENT = 15.0  # s; the bound of every wait here, far above what any takes
+
+
+class Reader:
+    """Reads the adapter of each plugin whenever it is told to."""
+
+    def __init__(self, *directories: Path) -> None:
+        self.directories = directories
+        self.read: list[str] = []
+        self._told = anyio.Event()
+
+    async def __call__(self) -> None:
+        adapters = [directory / "dist" / "adapter.iife.js" for directory in self.directories]
+        text = " ".join(each.read_text() if each.is_file() else "none" for each in adapters)
+        self.read.append(text)
+        self._told.set()
+        await anyio.lowlevel.checkpoint()
+
+    async def wait_for(self, text: str) -> None:
+        with anyio.fail_after(PATIENT):
+            while self.read[-1:] != [text]:
+                await self._told.wait()
+                self._told = anyio.Event()
+
+
+@asynccontextmanager
+async def watching(*directories: Path) -> AsyncGenerator[Reader]:
+    reader = Reader(*directories)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch_plugins, directories, reader)
+        with anyio.fail_after(PATIENT):
+            await reader._told.wait()  # all before it is read
+        yield reader
+        tasks.cancel_scope.cancel()
+
+
+def write(directory: Path, text: str) -> None:
+    (directory / "dist" / "adapter.iife.js").write_text(text)
+
+
+async def test_a_file_that_is_written_is_told(tmp_path: Path) -> None:
+    one, two = build(tmp_path / "1"), build(tmp_path / "2")
+    async with watching(one, two) as reader:
+        write(two, "2")
+        await reader.wait_for("/* adapter */ 2")
+        write(one, "1")
+        await reader.wait_for("1 2")
+
+
+async def test_a_directory_given_by_a_relative_path_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(tmp_path / "chat")
+    monkeypatch.chdir(tmp_path)
+    async with watching(Path("chat")) as reader:
+        write(tmp_path / "chat", "1")
+        await reader.wait_for("1")
+
+
+async def test_a_file_that_takes_another_s_place_is_told(tmp_path: Path) -> None:
+    chat = build(tmp_path / "chat")
+    async with watching(chat) as reader:
+        for number in ("1", "2"):
+            (tmp_path / "new").write_text(number)
+            (tmp_path / "new").rename(chat / "dist" / "adapter.iife.js")
+            await reader.wait_for(number)
+
+
+async def test_a_dist_and_a_whole_directory_may_come_and_go(tmp_path: Path) -> None:
+    chat = tmp_path / "deep" / "chat"
+    async with watching(chat) as reader:
+        assert reader.read == ["none"]
+        for number in ("1", "2"):
+            build(chat)
+            write(chat, number)
+            await reader.wait_for(number)
+            shutil.rmtree(chat / "dist")
+            await reader.wait_for("none")
+            (chat / "dist").mkdir()
+            write(chat, f"{number} again")
+            await reader.wait_for(f"{number} again")
+            shutil.rmtree(chat)
+            await reader.wait_for("none")
+
+
+async def test_a_write_while_the_last_is_being_read_is_told(tmp_path: Path) -> None:
+    chat = build(tmp_path / "chat")
+
+    class SlowReader(Reader):
+        async def __call__(self) -> None:
+            await super().__call__()
+            if self.read[-1] == "1":
+                write(chat, "2")
+
+    reader = SlowReader(chat)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch_plugins, [chat], reader)
+        with anyio.fail_after(PATIENT):
+            await reader._told.wait()
+        write(chat, "1")
+        await reader.wait_for("2")
+        tasks.cancel_scope.cancel()
+    assert reader.read[:2] == ["/* adapter */", "1"]
+
+
+async def test_what_no_notification_told_is_found_by_looking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NoWatch:
+        def __init__(self, *_args: object, **_options: object) -> None:
+            self.aclose = anyio.lowlevel.checkpoint
+
+        def __aiter__(self) -> "NoWatch":
+            return self
+
+        async def __anext__(self) -> set[object]:
+            raise OSError(28, "inotify watch limit reached")
+
+    monkeypatch.setattr(watch, "awatch", NoWatch)
+    chat = build(tmp_path / "chat")
+    async with watching(chat) as reader:
+        write(chat, "1, and longer than before")
+        await reader.wait_for("1, and longer than before")
+
+
+async def test_what_is_not_the_plugin_s_output_is_not_told(tmp_path: Path) -> None:
+    chat = build(tmp_path / "chat")
+    (chat / "src").mkdir()
+    async with watching(chat) as reader:
+        (chat / "src" / "index.ts").write_text("x")
+        (chat / "README.md").write_text("x")
+        write(chat, "1")
+        await reader.wait_for("1")
+    assert set(reader.read) == {"/* adapter */", "1"}
+    assert len(reader.read) <= 3  # a write may be seen in two parts
