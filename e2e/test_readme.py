@@ -4,14 +4,12 @@ A comment before each fenced block of it, `<!-- runs: MARK -->`, says how the bl
 """
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,48 +17,21 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from e2e.documents import ENVIRONMENT, ROOT, Block, read_blocks, run
 from opentabs_py.demo import demo_plugin_dir
 from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import to_error_result
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-BLOCK = re.compile(
-    r"(?:^<!-- runs: (?P<mark>\S+) ?(?P<argument>.*) -->\n)?"
-    r"^(?P<fence>`{3,})(?P<language>.*)\n(?P<text>(?:.*\n)*?)(?P=fence)$",
-    re.MULTILINE,
-)
 MARKS = {"picture", "make", "demo", "site", "call", "file", "pytest", "client", "error"}
 Outcome = Future[subprocess.CompletedProcess[str]]
 DEMO_PLUGIN = "opentabs_py/demo/plugin"  # in the checkout, where README's commands are run
 PORT = "8000"  # what README serves the demo's chat on; here it is any free one
-ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block and its mark."""
-
-    mark: str
-    argument: str
-    language: str
-    text: str
-
-
-BLOCKS = [
-    Block(match["mark"] or "", match["argument"] or "", match["language"], match["text"])
-    for match in BLOCK.finditer(README)
-]
+BLOCKS = read_blocks(README)
 
 
 def marked(mark: str) -> list[Block]:
     return [block for block in BLOCKS if block.mark == mark]
-
-
-def run(command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=50, check=False
-    )
 
 
 @pytest.fixture(scope="module")
@@ -99,20 +70,13 @@ def outcomes(workspace: Path, port: str) -> Generator[Mapping[Block, Outcome]]:
         for block in marked("demo"):
             started[block] = pool.submit(run, ["opentabs", "demo"], workspace)
         for block in marked("call"):
-            command, _ = session(block)
+            command, _ = block.session
             command = command.replace(PORT, port).replace(DEMO_PLUGIN, str(demo_plugin_dir()))
             started[block] = pool.submit(run, ["bash", "-c", command], workspace)
         for block in marked("pytest"):
             pytest_ = [sys.executable, "-m", "pytest", block.argument]
             started[block] = pool.submit(run, pytest_, workspace)
         yield started
-
-
-def session(block: Block) -> tuple[str, str]:
-    """Give the command after `$ `, and what README shows as its output."""
-    match = re.fullmatch(r"\$ ((?:.*\\\n)*.*\n)((?:.*\n)*)", block.text)
-    assert match is not None
-    return match[1], match[2]
 
 
 def without_times(text: str) -> Any:
@@ -179,7 +143,7 @@ def test_the_demo_shows_what_it_is_said_to_show(outcomes: Mapping[Block, Outcome
 def test_a_call_gives_what_it_is_said_to_give(
     block: Block, outcomes: Mapping[Block, Outcome]
 ) -> None:
-    _, output = session(block)
+    _, output = block.session
 
     called = outcomes[block].result()
 

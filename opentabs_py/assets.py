@@ -1,4 +1,4 @@
-"""Where the files that run in the browser lie: inside an installed package, or in the checkout."""
+"""Where the JavaScript lies: inside an installed package, or in the checkout."""
 
 from pathlib import Path
 
@@ -7,15 +7,24 @@ _PACKAGE = Path(__file__).resolve().parent
 
 def extension_dir() -> Path:
     """Give the directory of the unpacked extension, as Chrome loads it."""
-    return _installed_or_in_checkout("extension", "extension")
+    return _beside_package("extension")
+
+
+def adapter_js_dir() -> Path:
+    """Give the directory of the page runtime, the plugin SDK and the builder."""
+    return _beside_package("adapter_js")
 
 
 def runtime_file() -> Path:
     """Give the script that holds adapters in a page and runs their tools."""
-    return _installed_or_in_checkout("runtime.js", "adapter_js/runtime.js")
+    return adapter_js_dir() / "runtime.js"
 
 
-def _installed_or_in_checkout(installed: str, in_checkout: str) -> Path:
+def in_checkout() -> bool:
+    """Tell whether this package runs from its own repository."""
     # Only a wheel has `_assets`. What lies beside an installed package is someone else's.
-    assets = _PACKAGE / "_assets"
-    return assets / installed if assets.is_dir() else _PACKAGE.parent / in_checkout
+    return not (_PACKAGE / "_assets").is_dir()
+
+
+def _beside_package(name: str) -> Path:
+    return (_PACKAGE.parent if in_checkout() else _PACKAGE / "_assets") / name

@@ -3,6 +3,7 @@
 OpenTabsError
 ├── ConfigError            a setting is wrong
 ├── PluginError            a plugin on disk is wrong
+├── BuildError             this machine cannot build plugins: no Node, no npm registry
 ├── BrowserError           no usable Chromium, or it would not start
 ├── ProtocolError          a message on the wire is wrong
 └── CallError              a tool call that gave no value
@@ -31,6 +32,10 @@ class ConfigError(OpenTabsError):
 
 class PluginError(OpenTabsError):
     """A plugin directory cannot be used; the text names the file and the fault."""
+
+
+class BuildError(OpenTabsError):
+    """Plugins cannot be built here: what builds them is missing, or broke down."""
 
 
 class BrowserError(OpenTabsError):

@@ -5,7 +5,18 @@ from typing import Annotated
 import typer
 
 from opentabs_py import __version__
-from opentabs_py.cli import browser, call, demo, doctor, serve, tools
+from opentabs_py.cli import (
+    browser,
+    build,
+    call,
+    demo,
+    doctor,
+    inspect,
+    new,
+    run_tests,
+    serve,
+    tools,
+)
 
 app = typer.Typer(
     name="opentabs",
@@ -13,7 +24,7 @@ app = typer.Typer(
         "Tools that run inside real web pages, served over MCP.\n\n"
         "Settings come from the command line, then OPENTABS_* variables, then "
         r"\[tool.opentabs] of pyproject.toml, then the user's own config.toml."
-        "\n\nExit codes: 0 success, 1 the tool failed, 2 usage, 3 the chain failed."
+        "\n\nExit codes: 0 success, 1 the tool or the build failed, 2 usage, 3 the chain failed."
     ),
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -39,6 +50,10 @@ def _main(
 
 
 app.command("demo")(demo.demo)
+app.command("new")(new.new)
+app.command("build")(build.build)
+app.command("test")(run_tests.run_tests)
+app.command("inspect")(inspect.inspect)
 app.command("serve")(serve.serve)
 app.command("call")(call.call)
 app.command("tools")(tools.tools)

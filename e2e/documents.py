@@ -1,0 +1,46 @@
+"""Fenced blocks of a document, each with what a comment before it says of how it is run."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+_BLOCK = re.compile(
+    r"(?:^<!-- runs: (?P<mark>\S+) ?(?P<argument>.*) -->\n)?"
+    r"^(?P<fence>`{3,})(?P<language>.*)\n(?P<text>(?:.*\n)*?)(?P=fence)$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block and its mark, `<!-- runs: MARK ARGUMENT -->`; without one, "" for both."""
+
+    mark: str
+    argument: str
+    language: str
+    text: str
+
+    @property
+    def session(self) -> tuple[str, str]:
+        """The command after `$ `, and what is shown as its output."""
+        match = re.fullmatch(r"\$ ((?:.*\\\n)*.*\n)((?:.*\n)*)", self.text)
+        assert match is not None, self.text
+        return match[1], match[2]
+
+
+def read_blocks(text: str) -> list[Block]:
+    return [
+        Block(match["mark"] or "", match["argument"] or "", match["language"], match["text"])
+        for match in _BLOCK.finditer(text)
+    ]
+
+
+def run(command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=50, check=False
+    )

@@ -1,0 +1,132 @@
+"""`opentabs build`: from a plugin's source to what is served."""
+
+import json
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from opentabs_py.cli.codes import BUILD_FAILED
+from opentabs_py.cli.options import Json, PluginDir
+
+if TYPE_CHECKING:
+    from opentabs_py.plugins.build import Builder, Built
+
+
+def build(
+    directory: PluginDir = Path(),
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Build again at every change, until Ctrl-C.")
+    ] = False,
+    json_: Json = False,
+) -> None:
+    """Build a plugin: src/index.ts (or .js) becomes dist/.
+
+    Says all that is wrong with it at once, each fault with its file, and then leaves dist/ as it
+    was. A running `opentabs serve` takes the new version into its open tabs.
+
+    Exit codes: 0 built, 1 the plugin has faults, 3 nothing can be built here (no Node).
+    """
+    from opentabs_py.cli.run import run
+
+    async def once() -> int:
+        async with builder(quiet=json_) as running:
+            built = await running.build(directory)
+            _tell(built, as_json=json_)
+            return BUILD_FAILED if built.faults else 0
+
+    async def forever() -> int:
+        from opentabs_py.cli.terminal import err
+        from opentabs_py.plugins.source import watch_source
+
+        async with builder(quiet=json_) as running, watch_source(directory) as changes:
+            while True:
+                _tell(await running.build(directory), as_json=json_)
+                if not json_:
+                    err.print("[dim]Waiting for a change; Ctrl-C ends it.[/]")
+                await changes.receive()
+
+    raise typer.Exit(run(forever, interruptible=False) if watch else run(once))
+
+
+@asynccontextmanager
+async def builder(*, quiet: bool = False) -> AsyncGenerator["Builder"]:
+    """Start the builder; what it lacks is installed first, which is shown."""
+    import anyio
+
+    from opentabs_py.cli.terminal import err, progress_bar
+    from opentabs_py.config import data_dir
+    from opentabs_py.plugins.build import start_builder
+    from opentabs_py.plugins.toolchain import find_toolchain
+
+    with progress_bar("Starting the builder", quiet=quiet) as bar:
+
+        def say(what: str) -> None:
+            bar.say(what)
+            if not err.is_terminal and not quiet:
+                err.print(what, soft_wrap=True)
+
+        toolchain = await anyio.to_thread.run_sync(
+            lambda: find_toolchain(data_dir=data_dir(), say=say)
+        )
+    async with start_builder(toolchain) as running:
+        yield running
+
+
+def tell_faults(built: "Built") -> None:
+    """Print what is wrong with a plugin, file by file."""
+    from opentabs_py.cli.terminal import err
+
+    for colour, faults in (("yellow", built.warnings), ("red", built.faults)):
+        for fault in faults:
+            place = fault.file if fault.line is None else f"{fault.file}:{fault.line}"
+            about = " ".join(filter(None, [fault.tool, fault.path]))
+            text = f"[bold {colour}]{escape(place)}[/]"
+            text += f" [cyan]{escape(about)}[/]" if about else ""
+            err.print(f"{text}\n    {escape(fault.why)}", soft_wrap=True)
+    if built.faults:
+        count = "1 fault" if len(built.faults) == 1 else f"{len(built.faults)} faults"
+        err.print(f"[bold red]✗[/] {count}; dist/ was left as it was", soft_wrap=True)
+
+
+def _tell(built: "Built", *, as_json: bool) -> None:
+    from opentabs_py.cli.terminal import err
+
+    if as_json:
+        document = {
+            "ok": not built.faults,
+            "directory": str(built.directory),
+            "plugin": built.name,
+            "tools": built.tools,
+            "changed": built.changed,
+            "sizes": dict(built.sizes),
+            "seconds": round(built.seconds, 3),
+            "faults": [_fault_json(fault) for fault in built.faults],
+            "warnings": [_fault_json(fault) for fault in built.warnings],
+        }
+        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+        return
+    tell_faults(built)
+    if not built.faults:
+        tools = "1 tool" if len(built.tools) == 1 else f"{len(built.tools)} tools"
+        size = built.sizes["adapter.iife.js"] / 1000
+        state = f"adapter {size:.0f} kB" if built.changed else "nothing changed"
+        err.print(
+            f"[bold green]✓[/] {escape(built.name)}: {tools}, {state} "
+            f"[dim]({built.seconds:.2f} s)[/]",
+            soft_wrap=True,
+        )
+
+
+def _fault_json(fault: object) -> dict[str, object]:
+    from dataclasses import asdict
+
+    from opentabs_py.core.authoring import SourceFault
+
+    assert isinstance(fault, SourceFault)
+    return asdict(fault)

@@ -1,0 +1,132 @@
+"""`opentabs inspect`: a built plugin looked over."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+from rich.markup import escape
+
+from opentabs_py.cli.options import Json, PluginDir
+from opentabs_py.core.schemas import JsonObject
+
+if TYPE_CHECKING:
+    from opentabs_py.plugins.inspect import Inspection
+
+
+def inspect(directory: PluginDir = Path(), json_: Json = False) -> None:
+    """Show a built plugin: its tools and schemas, sizes, the pages it asks for, warnings."""
+    from opentabs_py.plugins.inspect import inspect_plugin
+
+    inspection = inspect_plugin(directory)
+    if json_:
+        sys.stdout.write(json.dumps(_as_json(inspection), ensure_ascii=False) + "\n")
+    else:
+        _show(inspection)
+
+
+def _as_json(inspection: "Inspection") -> dict[str, object]:
+    manifest = inspection.manifest
+    return {
+        "name": manifest.name,
+        "version": manifest.version,
+        "displayName": manifest.display_name,
+        "description": manifest.description,
+        "urlPatterns": manifest.url_patterns,
+        "excludePatterns": manifest.exclude_patterns,
+        "homepage": manifest.homepage,
+        "configSchema": manifest.config_schema,
+        "preScript": manifest.pre_script_file,
+        "sizes": inspection.sizes,
+        "tools": [
+            {
+                "name": each.name,
+                "displayName": each.tool.display_name,
+                "description": each.tool.description,
+                "icon": each.tool.icon,
+                "group": each.tool.group,
+                "inputSchema": each.tool.input_schema,
+                "outputSchema": each.tool.output_schema,
+                "schemaBytes": each.schema_bytes,
+            }
+            for each in inspection.tools
+        ],
+        "warnings": inspection.warnings,
+    }
+
+
+def _show(inspection: "Inspection") -> None:
+    from rich.table import Table
+
+    from opentabs_py.cli.terminal import out
+
+    manifest = inspection.manifest
+    out.print(
+        f"[bold]{escape(manifest.display_name)}[/] [dim]{manifest.name} {manifest.version}[/]\n"
+        f"{escape(manifest.description)}\n"
+    )
+    about = Table.grid(padding=(0, 2))
+    about.add_row("[dim]pages[/]", escape(", ".join(manifest.url_patterns) or "by its settings"))
+    if manifest.exclude_patterns:
+        about.add_row("[dim]but not[/]", escape(", ".join(manifest.exclude_patterns)))
+    if manifest.homepage is not None:
+        about.add_row("[dim]homepage[/]", escape(manifest.homepage))
+    if manifest.pre_script_file is not None:
+        about.add_row("[dim]pre-script[/]", "runs before the page's own scripts")
+    for key, setting in manifest.config_schema.items():
+        kind = str(setting.get("type"))
+        needed = ", required" if setting.get("required") else ""
+        about.add_row("[dim]setting[/]", escape(f"{key} ({kind}{needed})"))
+    for file, size in inspection.sizes.items():
+        about.add_row("[dim]file[/]", escape(f"dist/{file}  {_size(size)}"))
+    out.print(about)
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(1, 2, 0, 0))
+    for column in ("tool", "takes", "gives", "schemas"):
+        table.add_column(
+            column, overflow="fold", justify="right" if column == "schemas" else "left"
+        )
+    for each in inspection.tools:
+        table.add_row(
+            f"[cyan]{each.name}[/]\n[dim]{escape(each.tool.summary or each.tool.description)}[/]",
+            escape(_members(each.tool.input_schema)),
+            escape(_members(each.tool.output_schema or {})),
+            _size(each.schema_bytes),
+        )
+    out.print(table)
+    for warning in inspection.warnings:
+        out.print(f"[yellow]![/] {escape(warning)}", soft_wrap=True)
+
+
+def _members(schema: JsonObject) -> str:
+    """Give a schema's members, a line each: `name: type`, with `?` where it may be missing."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return str(schema.get("type", "anything"))
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
+    lines = [
+        f"{name}{'' if name in needed else '?'}: {_kind(each)}" for name, each in properties.items()
+    ]
+    return "\n".join(lines) or "nothing"
+
+
+def _kind(schema: JsonValue) -> str:
+    if not isinstance(schema, dict):
+        return "anything"
+    choices = schema.get("enum")
+    if isinstance(choices, list):
+        return " | ".join(json.dumps(each) for each in choices)
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    for union in ("anyOf", "oneOf"):
+        options = schema.get(union)
+        if isinstance(options, list):
+            return " | ".join(dict.fromkeys(_kind(each) for each in options))
+    kind = schema.get("type", "anything")
+    return f"{_kind(schema.get('items', {}))}[]" if kind == "array" else str(kind)
+
+
+def _size(count: int) -> str:
+    return f"{count} B" if count < 1000 else f"{count / 1000:.1f} kB"

@@ -1,0 +1,34 @@
+"""`opentabs new`: the beginning of a plugin."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="The plugin's name: letters, digits and '-'.")],
+    js: Annotated[bool, typer.Option("--js", help="Write JavaScript, not TypeScript.")] = False,
+    into: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write it here.  \\[default: ./NAME]")
+    ] = None,
+) -> None:
+    """Write a new plugin: a tool that reports progress, its tests, a page to try it on.
+
+    [dim]opentabs new chat && cd chat && opentabs build && opentabs call chat_hello '{}'[/]
+    """
+    from opentabs_py.cli.terminal import err
+    from opentabs_py.plugins.scaffold import scaffold
+
+    directory = into or Path(name)
+    files = scaffold(name, directory, language="js" if js else "ts")
+    err.print(f"[bold green]✓[/] {escape(str(directory))}/", soft_wrap=True)
+    for file in files:
+        err.print(f"    [dim]{escape(str(file))}[/]", soft_wrap=True)
+    tool = f"{name.replace('-', '_')}_hello"
+    err.print(
+        f"\nNext:\n  cd {escape(str(directory))}\n  opentabs build\n  opentabs call {tool} '{{}}'\n"
+        "  opentabs test",
+        soft_wrap=True,
+    )

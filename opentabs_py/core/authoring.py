@@ -1,0 +1,249 @@
+"""From what a plugin's source says to what its `dist/` says, and all that is wrong with it.
+
+The builder imports the source and reports what it found (`adapter_js/builder/describe.js`);
+here that becomes `tools.json`, under the same rules that loading it applies.
+"""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic.alias_generators import to_camel
+
+from opentabs_py.core import plugins
+from opentabs_py.core.match import parse as parse_match_pattern
+from opentabs_py.core.text import path_text
+
+PACKAGE_FILE: Final = "package.json"
+DEFAULT_ICON: Final = "wrench"
+_NOTHING: Final[dict[str, JsonValue]] = {"type": "object"}
+_MEMBERS: Final = {"input_schema": "input", "output_schema": "output"}
+_PLUGIN_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFault:
+    """What is wrong with a plugin's source, and where.
+
+    Attributes:
+        file: Relative to the plugin's directory.
+        line: From 1; None when only the file is known.
+        tool: The tool it is about, or None.
+        path: The member it is about, as in `input.channel.name`; may be empty.
+        why: What is wrong, and what to write instead.
+    """
+
+    file: str
+    line: int | None
+    tool: str | None
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        about = " ".join(filter(None, [self.tool, self.path]))
+        return f"{place}: {about}: {self.why}" if about else f"{place}: {self.why}"
+
+
+class Icons(Protocol):
+    """The icons that a tool may name."""
+
+    def names(self) -> Sequence[str]:
+        """All of them."""
+        ...
+
+    def svg(self, name: str) -> str | None:
+        """Give one as an SVG document, or None when there is none of that name."""
+        ...
+
+
+class _Report(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
+
+
+class SchemaFault(_Report):
+    """A fault in one of a tool's schemas."""
+
+    path: str
+    why: str
+
+
+class ToolReport(_Report):
+    """A tool as the builder found it; `input` and `output` are None when they have faults."""
+
+    file: str
+    line: int | None
+    fields: dict[str, Any]
+    input: dict[str, Any] | None
+    output: dict[str, Any] | None
+    faults: list[SchemaFault]
+
+
+class Description(_Report):
+    """A plugin as the builder found it; `plugin` is None when there is none to be found."""
+
+    plugin: dict[str, Any] | None
+    tools: list[ToolReport]
+
+
+class CodeFault(_Report):
+    """A fault that kept the source from being bundled or imported."""
+
+    file: str
+    line: int | None
+    why: str
+
+
+class BuildReport(_Report):
+    """The builder's answer; `files` holds the texts of `dist/` by their names."""
+
+    description: Description
+    files: dict[str, str]
+    faults: list[CodeFault]
+    warnings: list[CodeFault]
+
+
+def find_source_faults(
+    package: JsonValue, report: BuildReport, *, entry: str, icons: Icons
+) -> list[SourceFault]:
+    """Find all that is wrong with a plugin's source.
+
+    Args:
+        package: What is in its `package.json`.
+        report: What the builder found.
+        entry: The module that exports the plugin, relative to the plugin's directory.
+        icons: What a tool's icon may be.
+    """
+    found = [SourceFault(f.file or entry, f.line, None, "", f.why) for f in report.faults]
+    tools = report.description.tools
+    # What cannot be JSON Schema the builder has said; the rest is checked all the same.
+    listed: JsonValue = {"tools": [_tool_json(tool, icons) for tool in tools]}
+    in_package, in_tools = plugins.find_faults(package, listed)
+    found += [SourceFault(PACKAGE_FILE, None, None, path_text(f.path), f.why) for f in in_package]
+    if report.description.plugin is not None:
+        found += _plugin_faults(package, report.description.plugin, entry)
+    for index, tool in enumerate(tools):
+        name = _name(tool, index)
+        file = tool.file or entry
+        found += [SourceFault(file, tool.line, name, f.path, f.why) for f in tool.faults]
+        for fault in in_tools:
+            if fault.path[:2] == ("tools", index):
+                path = [_MEMBERS.get(str(fault.path[2]), fault.path[2]), *fault.path[3:]]
+                found.append(SourceFault(file, tool.line, name, path_text(path), fault.why))
+        found += _icon_faults(tool, file, name, icons)
+    return found
+
+
+def tools_json(
+    package: Mapping[str, Any],
+    report: BuildReport,
+    *,
+    icons: Icons,
+    sdk_version: str,
+    hashes: Mapping[str, str],
+) -> dict[str, Any]:
+    """Give the contents of `dist/tools.json` of a source without faults.
+
+    Args:
+        package: What is in its `package.json`.
+        report: What the builder found.
+        icons: The SVG of each tool's icon is taken along.
+        sdk_version: Of the SDK that is bundled.
+        hashes: The SHA-256 of each file of `dist/`, by its name.
+    """
+    plugin = report.description.plugin or {}
+    document: dict[str, Any] = {"sdkVersion": sdk_version}
+    if "configSchema" in plugin and "configSchema" not in package["opentabs"]:
+        document["configSchema"] = plugin["configSchema"]
+    if "pre-script.iife.js" in hashes:
+        document["preScriptFile"] = "pre-script.iife.js"
+        document["preScriptHash"] = hashes["pre-script.iife.js"]
+    document["adapterHash"] = hashes["adapter.iife.js"]
+    document["tools"] = [_tool_json(tool, icons) for tool in report.description.tools]
+    return document
+
+
+def display_name(name: str) -> str:
+    """Give a tool's name as people write it: `send_message` as `Send Message`."""
+    return " ".join(word.capitalize() for word in name.split("_"))
+
+
+def _tool_json(tool: ToolReport, icons: Icons) -> dict[str, Any]:
+    fields = tool.fields
+    icon = fields.get("icon", DEFAULT_ICON)
+    svg = icons.svg(icon) if isinstance(icon, str) else None
+    return {
+        **{key: fields[key] for key in ("name",) if key in fields},  # comes first
+        "displayName": display_name(str(fields.get("name"))),
+        **fields,
+        "icon": icon,
+        **({} if svg is None else {"iconSvg": svg}),
+        "input_schema": tool.input or _NOTHING,
+        "output_schema": tool.output or _NOTHING,
+    }
+
+
+def _name(tool: ToolReport, index: int) -> str:
+    name = tool.fields.get("name")
+    return name if isinstance(name, str) and name else f"tools[{index}]"
+
+
+def _icon_faults(tool: ToolReport, file: str, name: str, icons: Icons) -> list[SourceFault]:
+    icon = tool.fields.get("icon", DEFAULT_ICON)
+    if not isinstance(icon, str):
+        return []  # said already
+    if icons.svg(icon) is not None:
+        return []
+    near = difflib.get_close_matches(icon, icons.names(), n=3, cutoff=0.5)
+    instead = " or ".join(f"'{each}'" for each in near) or "one of https://lucide.dev/icons"
+    why = f"{icon!r} is not an icon of Lucide; write {instead}"
+    return [SourceFault(file, tool.line, name, "icon", why)]
+
+
+def _plugin_faults(package: JsonValue, plugin: Mapping[str, Any], entry: str) -> list[SourceFault]:
+    def fault(path: str, why: str) -> SourceFault:
+        return SourceFault(entry, None, None, path, why)
+
+    found = [
+        fault(member, f"is missing; {what}")
+        for member, what in (
+            ("displayName", "write the name that people see, as in 'Chat'"),
+            ("description", "write a sentence that says what the plugin is for"),
+        )
+        if not plugin.get(member)
+    ]
+    found += _name_faults(package, plugin.get("name"), fault)
+    for member in ("urlPatterns", "excludePatterns"):
+        patterns: JsonValue = plugin.get(member, [])
+        if not isinstance(patterns, list):
+            found.append(fault(member, "is not a list; write one, as in ['*://*.example.com/*']"))
+            continue
+        for index, pattern in enumerate(patterns):
+            try:
+                parse_match_pattern(str(pattern))
+            except ValueError as error:
+                found.append(fault(f"{member}[{index}]", str(error)))
+    return found
+
+
+def _name_faults(package: JsonValue, name: object, fault: Any) -> list[SourceFault]:
+    if not isinstance(name, str) or not _PLUGIN_NAME.fullmatch(name):
+        why = (
+            f"{name!r} is no plugin's name; write lower-case letters, digits and '-', as in 'chat'"
+        )
+        return [fault("name", why)]
+    package_name = package.get("name") if isinstance(package, dict) else None
+    if not isinstance(package_name, str):
+        return []
+    bare = package_name.rpartition("opentabs-plugin-")[2]
+    try:
+        plugin = plugins.plugin_id(package_name)
+    except ValueError:
+        return []  # said already
+    if name in (plugin, bare):
+        return []
+    why = f"is {name!r}, but {PACKAGE_FILE} names the plugin {plugin!r}; make them the same"
+    return [fault("name", why)]

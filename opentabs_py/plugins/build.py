@@ -1,0 +1,253 @@
+"""Building plugins: from `src/` to `dist/`, by the builder in Node."""
+
+import hashlib
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import PIPE
+from time import perf_counter
+from typing import Any
+
+import anyio
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+from pydantic import JsonValue
+
+from opentabs_py.core.authoring import (
+    PACKAGE_FILE,
+    BuildReport,
+    SourceFault,
+    find_source_faults,
+    tools_json,
+)
+from opentabs_py.core.plugins import plugin_id
+from opentabs_py.errors import BuildError
+from opentabs_py.plugins.icons import LucideIcons
+from opentabs_py.plugins.toolchain import BUILDER_PREFIX, Toolchain
+
+ENTRIES = ("src/index.ts", "src/index.tsx", "src/index.js", "src/index.jsx")
+PRE_SCRIPTS = ("src/pre-script.ts", "src/pre-script.js")
+ADAPTER_FILE = "adapter.iife.js"
+TOOLS_FILE = "tools.json"
+_PRE_SCRIPT_FILE = "pre-script.iife.js"
+_ANSWER_LIMIT = 256 * 1024 * 1024  # bytes
+_HASH_PLACEHOLDER = "opentabs:adapter-hash".ljust(64, "-")  # as in builder/bundle.js
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What came of a build.
+
+    Attributes:
+        directory: The plugin's.
+        name: The plugin's id; empty when its `package.json` gives none.
+        faults: What is wrong. When there is anything, `dist/` is as it was.
+        warnings: What may be wrong.
+        tools: The names of its tools.
+        sizes: Bytes of each file of `dist/`, by its name.
+        changed: Whether `dist/` is not what it was.
+        seconds: How long it took.
+    """
+
+    directory: Path
+    name: str
+    faults: tuple[SourceFault, ...]
+    warnings: tuple[SourceFault, ...] = ()
+    tools: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    changed: bool = False
+    seconds: float = 0.0
+
+
+class Builder:
+    """A running builder. What it has read it keeps, so that the next build is quick."""
+
+    def __init__(self, toolchain: Toolchain, process: Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._toolchain = toolchain
+        self._icons = LucideIcons(toolchain.icons)
+        self._sdk_version: str = json.loads(
+            (toolchain.packages["@opentabs-dev/plugin-sdk"] / PACKAGE_FILE).read_bytes()
+        )["version"]
+        self._process = process
+        self._requests = process.stdin
+        self._answers = BufferedByteReceiveStream(process.stdout)
+
+    async def build(self, directory: Path) -> Built:
+        """Build the plugin of a directory into its `dist/`.
+
+        Raises:
+            BuildError: The builder broke down, or the directory cannot be written.
+        """
+        began = perf_counter()
+        directory = Path(await anyio.Path(directory).resolve())
+        package, faults = _read_package(directory)
+        entry = _first(directory, ENTRIES)
+        if entry is None:
+            why = f"has no {ENTRIES[0]}; write one that exports the plugin (or {ENTRIES[2]})"
+            faults.append(SourceFault(f"{directory.name}/", None, None, "", why))
+        if entry is None or package is None:
+            return Built(directory, "", tuple(faults), seconds=perf_counter() - began)
+        name = _name(package)
+        _link_packages(directory, self._toolchain.packages)
+        report = await self._ask(
+            {
+                "root": str(directory),
+                "entry": entry,
+                "preScript": _first(directory, PRE_SCRIPTS),
+                "plugin": name,
+            }
+        )
+        faults += find_source_faults(package, report, entry=entry, icons=self._icons)
+        warnings = [SourceFault(w.file or entry, w.line, None, "", w.why) for w in report.warnings]
+        tools = tuple(str(tool.fields.get("name")) for tool in report.description.tools)
+        files: dict[str, bytes] = {}
+        changed = False
+        if not faults:
+            files = self._files(package, report)
+            changed = _write_dist(directory / "dist", files)
+        return Built(
+            directory,
+            name,
+            tuple(faults),
+            tuple(warnings),
+            tools,
+            {name: len(content) for name, content in files.items()},
+            changed,
+            perf_counter() - began,
+        )
+
+    def _files(self, package: Mapping[str, Any], report: BuildReport) -> dict[str, bytes]:
+        texts = dict(report.files)
+        unsigned = texts[ADAPTER_FILE]
+        signature = _sha256(unsigned.encode())
+        texts[ADAPTER_FILE] = unsigned.replace(_HASH_PLACEHOLDER, signature)
+        files = {name: text.encode() for name, text in sorted(texts.items())}
+        document = tools_json(
+            package,
+            report,
+            icons=self._icons,
+            sdk_version=self._sdk_version,
+            hashes={
+                ADAPTER_FILE: signature,
+                **{
+                    name: _sha256(content)
+                    for name, content in files.items()
+                    if name == _PRE_SCRIPT_FILE
+                },
+            },
+        )
+        text = json.dumps(document, ensure_ascii=False, indent=2)
+        return {**files, TOOLS_FILE: f"{text}\n".encode()}
+
+    async def _ask(self, request: Mapping[str, Any]) -> BuildReport:
+        try:
+            await self._requests.send(json.dumps(request).encode() + b"\n")
+            answer = await self._answers.receive_until(b"\n", _ANSWER_LIMIT)
+        except (
+            anyio.BrokenResourceError,
+            anyio.EndOfStream,
+            anyio.IncompleteRead,
+            anyio.ClosedResourceError,
+        ) as error:
+            assert self._process.stderr is not None
+            said = b"".join([chunk async for chunk in self._process.stderr]).decode()
+            raise BuildError(f"The builder broke down. It said:\n{said.strip()}") from error
+        return BuildReport.model_validate_json(answer)
+
+
+@asynccontextmanager
+async def start_builder(toolchain: Toolchain) -> AsyncGenerator[Builder]:
+    """Run a builder; leaving the context ends it."""
+    command = [str(toolchain.node), str(toolchain.builder)]
+    async with await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        try:
+            yield Builder(toolchain, process)
+        finally:
+            # It holds nothing that would need a gentle end.
+            if process.returncode is None:
+                process.kill()
+
+
+def has_source(directory: Path) -> bool:
+    """Tell whether a plugin is there that can be built."""
+    return _first(directory, ENTRIES) is not None
+
+
+def _read_package(directory: Path) -> tuple[dict[str, Any] | None, list[SourceFault]]:
+    try:
+        value: JsonValue = json.loads((directory / PACKAGE_FILE).read_bytes())
+    except FileNotFoundError:
+        why = "is missing; `opentabs new NAME` writes a plugin with all its files"
+    except (OSError, ValueError) as error:
+        why = f"cannot be read: {error}"
+    else:
+        if isinstance(value, dict):
+            return value, []
+        why = "is not a JSON object"
+    return None, [SourceFault(PACKAGE_FILE, None, None, "", why)]
+
+
+def _name(package: Mapping[str, Any]) -> str:
+    try:
+        return plugin_id(str(package.get("name")))
+    except ValueError:
+        return ""  # a fault, said with the others
+
+
+def _first(directory: Path, names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if (directory / name).is_file()), None)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _link_packages(directory: Path, packages: Mapping[str, Path]) -> None:
+    """Put what plugins import where editors, tsc and Node look for it, if it is not there."""
+    for name, source in packages.items():
+        link = directory / "node_modules" / name
+        if link.is_symlink() and _is_outdated(link, source):
+            link.unlink()
+        if link.is_symlink() or link.exists():
+            continue
+        try:
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(source, target_is_directory=True)
+        except OSError:
+            return  # only editors miss it; some Windows accounts may not make links
+
+
+def _is_outdated(link: Path, source: Path) -> bool:
+    """Tell whether a link leads nowhere, or to the builder of another version."""
+    target = link.readlink()
+    of_builder = any(part.startswith(BUILDER_PREFIX) for part in target.parts)
+    return target != source and (of_builder or not link.exists())
+
+
+def _write_dist(dist: Path, files: Mapping[str, bytes]) -> bool:
+    """Write what differs, each file whole or not at all; tell whether anything did."""
+    try:
+        dist.mkdir(exist_ok=True)
+        different = [name for name, content in files.items() if _content(dist / name) != content]
+        # The list of tools comes last: who watches it finds the rest in place.
+        for name in sorted(different, key=lambda name: name == TOOLS_FILE):
+            partial = dist / f".{name}.partial"
+            partial.write_bytes(files[name])
+            partial.replace(dist / name)
+        if _PRE_SCRIPT_FILE not in files:
+            (dist / _PRE_SCRIPT_FILE).unlink(missing_ok=True)
+            (dist / f"{_PRE_SCRIPT_FILE}.map").unlink(missing_ok=True)
+    except OSError as error:
+        raise BuildError(f"{dist} cannot be written: {error.strerror}.") from error
+    return bool(different)
+
+
+def _content(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,540 @@
+"""Building plugins, by the real builder in Node."""
+
+import json
+import shutil
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opentabs_py.config import data_dir
+from opentabs_py.errors import BuildError
+from opentabs_py.plugins.build import Builder, Built, start_builder
+from opentabs_py.plugins.load import load_plugin
+from opentabs_py.plugins.toolchain import Toolchain, find_toolchain
+
+PACKAGE = {
+    "name": "opentabs-plugin-chat",
+    "version": "1.0.0",
+    "opentabs": {
+        "displayName": "Chat",
+        "description": "Chats",
+        "urlPatterns": ["http://127.0.0.1/*"],
+    },
+}
+INDEX = """
+import { OpenTabsPlugin } from '@opentabs-dev/plugin-sdk';
+import * as tools from './tools';
+class Chat extends OpenTabsPlugin {
+  readonly name = 'chat';
+  readonly displayName = 'Chat';
+  readonly description = 'Chats';
+  readonly urlPatterns = ['http://127.0.0.1/*'];
+  readonly tools = Object.values(tools);
+  async isReady() { return true; }
+}
+export default new Chat();
+"""
+HEAD = """import { defineTool, ToolError } from '@opentabs-dev/plugin-sdk';
+import { z } from 'zod';
+"""
+TOOL = """export const send = defineTool({{
+  name: 'send_message',
+  description: 'Send a message',
+  input: {input},
+  output: {output},
+  handle: async () => {{ throw ToolError.internal('no'); }},
+}});
+"""
+
+
+def source(
+    directory: Path,
+    *,
+    given: str = "z.object({ text: z.string() })",
+    output: str = "z.object({ ok: z.boolean() })",
+    **files: str,
+) -> Path:
+    written = {
+        "package.json": json.dumps(PACKAGE),
+        "src/index.ts": INDEX,
+        "src/tools.ts": HEAD + TOOL.format(input=given, output=output),
+        **files,
+    }
+    for name, text in written.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def toolchain() -> Toolchain:
+    return find_toolchain(data_dir=data_dir())
+
+
+@pytest.fixture(scope="module")
+async def builder(toolchain: Toolchain) -> AsyncGenerator[Builder]:
+    async with start_builder(toolchain) as running:
+        yield running
+
+
+async def build(builder: Builder, directory: Path) -> Built:
+    built = await builder.build(directory)
+    assert built.faults == ()
+    return built
+
+
+def dist(directory: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted((directory / "dist").iterdir())}
+
+
+def tools(directory: Path) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = json.loads(dist(directory)["tools.json"])["tools"]
+    return listed
+
+
+async def test_what_is_built_can_be_loaded(builder: Builder, tmp_path: Path) -> None:
+    built = await build(builder, source(tmp_path))
+
+    manifest = load_plugin(tmp_path).manifest
+    assert (built.name, built.tools) == ("chat", ("send_message",))
+    assert [tool.name for tool in manifest.tools] == ["send_message"]
+    assert manifest.tools[0].display_name == "Send Message"
+
+
+async def test_the_schemas_are_those_that_zod_gives(builder: Builder, tmp_path: Path) -> None:
+    schema = """z.object({
+        text: z.string().min(1).describe('What is said'),
+        to: z.enum(['all', 'me']).default('all'),
+        tags: z.array(z.string().trim()).optional(),
+    })"""
+    await build(builder, source(tmp_path, given=schema))
+
+    [tool] = tools(tmp_path)
+
+    assert tool["input_schema"] == {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {
+            "text": {"type": "string", "minLength": 1, "description": "What is said"},
+            "to": {"type": "string", "enum": ["all", "me"], "default": "all"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["text"],
+    }
+
+
+async def test_what_a_tool_returns_may_have_members_that_its_schema_does_not_name(
+    builder: Builder, tmp_path: Path
+) -> None:
+    await build(builder, source(tmp_path))
+
+    [tool] = tools(tmp_path)
+
+    assert "additionalProperties" not in tool["output_schema"]
+
+
+async def test_the_icon_itself_is_embedded(builder: Builder, tmp_path: Path) -> None:
+    await build(builder, source(tmp_path))
+
+    [tool] = tools(tmp_path)
+
+    assert tool["icon"] == "wrench"
+    assert tool["iconSvg"].startswith("<svg xmlns=")
+    assert "currentColor" in tool["iconSvg"]
+
+
+async def test_the_same_source_gives_the_same_bytes_wherever_it_lies(
+    builder: Builder, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    first = source(tmp_path / "here")
+    second = source(tmp_path / "somewhere" / "deeper" / "else")
+
+    await build(builder, first)
+    async with start_builder(toolchain) as another:
+        await build(another, second)
+
+    assert list(dist(first)) == ["adapter.iife.js", "adapter.iife.js.map", "tools.json"]
+    assert dist(first) == dist(second)
+
+
+async def test_a_build_that_changes_nothing_touches_nothing(
+    builder: Builder, tmp_path: Path
+) -> None:
+    await build(builder, source(tmp_path))
+    before = [file.stat().st_mtime_ns for file in sorted((tmp_path / "dist").iterdir())]
+
+    again = await build(builder, tmp_path)
+
+    assert not again.changed
+    assert [f.stat().st_mtime_ns for f in sorted((tmp_path / "dist").iterdir())] == before
+
+
+async def test_a_change_is_built(builder: Builder, tmp_path: Path) -> None:
+    await build(builder, source(tmp_path))
+    before = dist(tmp_path)
+
+    again = await build(builder, source(tmp_path, given="z.object({ body: z.string() })"))
+
+    assert again.changed
+    assert dist(tmp_path)["adapter.iife.js"] != before["adapter.iife.js"]
+    assert list(tools(tmp_path)[0]["input_schema"]["properties"]) == ["body"]
+
+
+async def test_a_faulty_source_leaves_what_was_built(builder: Builder, tmp_path: Path) -> None:
+    await build(builder, source(tmp_path))
+    before = dist(tmp_path)
+
+    built = await builder.build(source(tmp_path, given="z.string()"))
+
+    assert built.faults != ()
+    assert dist(tmp_path) == before
+
+
+async def test_the_adapter_carries_its_hash_and_the_list_of_tools_the_same(
+    builder: Builder, tmp_path: Path
+) -> None:
+    await build(builder, source(tmp_path))
+    files = dist(tmp_path)
+
+    signature = json.loads(files["tools.json"])["adapterHash"]
+
+    assert len(signature) == 64
+    assert signature.encode() in files["adapter.iife.js"]
+
+
+async def test_the_source_map_leads_to_the_source(builder: Builder, tmp_path: Path) -> None:
+    await build(builder, source(tmp_path))
+    files = dist(tmp_path)
+
+    sources = json.loads(files["adapter.iife.js.map"])["sources"]
+
+    assert b"//# sourceMappingURL=adapter.iife.js.map" in files["adapter.iife.js"]
+    assert "../src/tools.ts" in sources
+    assert "@opentabs-dev/plugin-sdk/register.js" in sources
+    assert [each for each in sources if str(tmp_path) in each or "adapter_js" in each] == []
+
+
+async def test_only_the_part_of_zod_that_is_used_is_bundled(
+    builder: Builder, tmp_path: Path
+) -> None:
+    built = await build(builder, source(tmp_path))
+
+    assert built.sizes["adapter.iife.js"] < 200_000
+
+
+async def test_zods_compiled_validators_are_off_before_the_plugin_is_made(
+    builder: Builder, tmp_path: Path
+) -> None:
+    await build(builder, source(tmp_path))
+    adapter = dist(tmp_path)["adapter.iife.js"].decode()
+
+    assert adapter.index("jitless:!0") < adapter.index("send_message")
+
+
+async def test_a_plugin_in_javascript_is_built(builder: Builder, tmp_path: Path) -> None:
+    index = INDEX.replace("readonly ", "").replace("from './tools'", "from './tools.js'")
+    directory = source(tmp_path, **{"src/index.js": index})
+    (directory / "src/index.ts").unlink()
+    (directory / "src/tools.ts").rename(directory / "src/tools.js")
+
+    built = await build(builder, directory)
+
+    assert built.tools == ("send_message",)
+
+
+@pytest.mark.parametrize(
+    "ending", ["export default Chat;", "const plugin = new Chat(); export { plugin as default };"]
+)
+async def test_the_plugin_may_be_exported_as_a_class_or_by_another_name(
+    builder: Builder, tmp_path: Path, ending: str
+) -> None:
+    index = INDEX.replace("export default new Chat();", ending)
+
+    built = await build(builder, source(tmp_path, **{"src/index.ts": index}))
+
+    assert built.tools == ("send_message",)
+
+
+async def test_the_plugins_own_zod_comes_before_ours(
+    builder: Builder, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    own = tmp_path / "node_modules" / "zod"
+    shutil.copytree(toolchain.packages["zod"], own, ignore=shutil.ignore_patterns("src"))
+    (own / "index.js").write_text(
+        "import * as z from './v4/classic/external.js'; export * from './v4/classic/external.js';"
+        "export { z }; export const string = () => z.string().describe('by its own Zod');"
+    )
+
+    await build(builder, source(tmp_path))
+
+    assert tools(tmp_path)[0]["input_schema"]["properties"]["text"]["description"] == (
+        "by its own Zod"
+    )
+
+
+async def test_what_a_plugin_imports_is_where_editors_look_for_it(
+    builder: Builder, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    stale = tmp_path / "node_modules" / "zod"
+    stale.parent.mkdir()
+    stale.symlink_to(tmp_path / "builder-of-another-version" / "zod")
+
+    await build(builder, source(tmp_path))
+
+    for name, package in toolchain.packages.items():
+        assert (tmp_path / "node_modules" / name).resolve() == package.resolve()
+
+
+async def test_a_package_that_is_installed_is_left_alone(builder: Builder, tmp_path: Path) -> None:
+    installed = tmp_path / "node_modules" / "@opentabs-dev" / "plugin-sdk"
+    installed.mkdir(parents=True)
+
+    await build(builder, source(tmp_path))
+
+    assert not installed.is_symlink()
+
+
+async def test_a_pre_script_is_built_and_named_and_goes_when_its_source_goes(
+    builder: Builder, tmp_path: Path
+) -> None:
+    script = "import { definePreScript } from '@opentabs-dev/plugin-sdk';\n"
+    script += "definePreScript(({ set }) => set('early', true));\n"
+    directory = source(tmp_path, **{"src/pre-script.ts": script})
+    await build(builder, directory)
+    manifest = load_plugin(directory).manifest
+
+    (directory / "src/pre-script.ts").unlink()
+    await build(builder, directory)
+
+    assert manifest.pre_script_file == "pre-script.iife.js"
+    assert load_plugin(directory).manifest.pre_script_file is None
+    assert list(dist(directory)) == ["adapter.iife.js", "adapter.iife.js.map", "tools.json"]
+
+
+REFUSED = {
+    "transform": ("z.string().transform((s) => s.length)", "input.it: uses .transform()"),
+    "pipe": ("z.string().pipe(z.string().min(1))", "input.it: uses .pipe()"),
+    "preprocess": ("z.preprocess((s) => s, z.string())", "input.it: uses z.preprocess()"),
+    "codec": ("z.stringbool()", "input.it: uses a codec"),
+    "date": ("z.array(z.date())", "input.it[]: uses z.date()"),
+    "bigint": ("z.bigint()", "input.it: uses z.bigint()"),
+    "symbol": ("z.symbol()", "input.it: uses z.symbol()"),
+    "undefined": ("z.union([z.string(), z.undefined()])", "input.it: uses z.undefined()"),
+    "void": ("z.void()", "input.it: uses z.void()"),
+    "nan": ("z.nan()", "input.it: uses z.nan()"),
+    "map": ("z.map(z.string(), z.string())", "input.it: uses z.map()"),
+    "set": ("z.set(z.string())", "input.it: uses z.set()"),
+    "file": ("z.file()", "input.it: uses z.file()"),
+    "promise": ("z.promise(z.string())", "input.it: uses z.promise()"),
+    "custom": ("z.instanceof(URL)", "input.it: uses z.custom() or z.instanceof()"),
+    "literal": ("z.literal([1, 2n])", "input.it: has a literal that JSON has none of"),
+    "deep": ("z.object({ 'a b': z.tuple([z.date()]) }).optional()", 'input.it["a b"][0]: uses'),
+    "record": ("z.record(z.string(), z.date())", "input.it.*: uses z.date()"),
+    "lazy": ("z.lazy(() => z.date())", "input.it: uses z.date()"),
+    "intersection": (
+        "z.intersection(z.object({ a: z.date() }), z.object({}))",
+        "input.it.a: uses z.date()",
+    ),
+    "reference": (
+        "z.string().meta({ $ref: 'https://example.com/text.json' })",
+        'input.it: refers to "https://example.com/text.json"',
+    ),
+    "refine": (
+        "z.url().refine((url) => new URL(url).host !== 'x')",
+        'input.it: has a .refine() that throws when it is called with "" (Invalid URL)',
+    ),
+    "refine of an object": (
+        "z.object({ a: z.string().min(3) }).refine((it) => it.a[2].length === 1)",
+        "input.it: has a .refine() that throws when it is called with",
+    ),
+    "refine of a list": (
+        "z.array(z.object({ n: z.int() })).min(1).refine((all) => all[0].n > 0)",
+        "input.it: has a .refine() that throws when it is called with []",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_what_json_schema_cannot_say_is_refused_by_its_path(
+    builder: Builder, tmp_path: Path, name: str
+) -> None:
+    schema, wanted = REFUSED[name]
+
+    built = await builder.build(source(tmp_path, given=f"z.object({{ it: {schema} }})"))
+
+    [fault] = built.faults
+    assert str(fault).startswith(f"src/tools.ts:3: send_message {wanted}")
+    assert ";" in fault.why or "," in fault.why  # and what to write instead
+    assert not (tmp_path / "dist").exists()
+
+
+ALLOWED = [
+    "z.url().refine((url) => URL.canParse(url) && new URL(url).host !== 'x')",
+    "z.string().refine((text) => document.title !== text)",
+    "z.string().refine(async (text) => text !== 'x')",
+    "z.string().trim().toLowerCase()",
+    "z.coerce.number()",
+    "z.string().catch('x').readonly().nullable().default('y')",
+    "z.templateLiteral(['a', z.number()])",
+    "z.unknown()",
+    "z.discriminatedUnion('kind', [z.object({ kind: z.literal('a') })])",
+]
+
+
+@pytest.mark.parametrize("schema", ALLOWED)
+async def test_what_json_schema_can_say_is_built(
+    builder: Builder, tmp_path: Path, schema: str
+) -> None:
+    await build(builder, source(tmp_path, given=f"z.object({{ it: {schema} }})"))
+
+
+async def test_a_schema_that_contains_itself_is_built(builder: Builder, tmp_path: Path) -> None:
+    tree = "const Tree = z.object({ get children() { return z.array(Tree); } });\n"
+    text = HEAD + tree + TOOL.format(input="z.object({ tree: Tree })", output="z.object({})")
+
+    await build(builder, source(tmp_path, **{"src/tools.ts": text}))
+
+    assert "$ref" in json.dumps(tools(tmp_path)[0]["input_schema"])
+
+
+@pytest.mark.parametrize("schema", ["z.string()", "z.union([z.object({}), z.object({})])"])
+async def test_an_input_that_is_no_object_is_refused(
+    builder: Builder, tmp_path: Path, schema: str
+) -> None:
+    built = await builder.build(source(tmp_path, given=schema))
+
+    [fault] = built.faults
+    assert (fault.path, fault.why.partition(",")[0]) == ("input", "is not an object")
+
+
+@pytest.mark.parametrize("schema", ["undefined", "{ type: 'object' }"])
+async def test_a_schema_that_is_none_of_zods_is_refused(
+    builder: Builder, tmp_path: Path, schema: str
+) -> None:
+    built = await builder.build(source(tmp_path, output=schema))
+
+    [fault] = built.faults
+    assert fault.path == "output"
+    assert "write one, as in z.object({ ok: z.boolean() })" in fault.why
+
+
+async def test_the_output_is_checked_as_the_input_is(builder: Builder, tmp_path: Path) -> None:
+    built = await builder.build(source(tmp_path, output="z.object({ at: z.date() })"))
+
+    assert [fault.path for fault in built.faults] == ["output.at"]
+
+
+async def test_all_that_is_wrong_is_told_in_one_run(builder: Builder, tmp_path: Path) -> None:
+    second = TOOL.format(input="z.string()", output="z.object({})").replace("send =", "other =")
+    text = HEAD + TOOL.format(input="z.object({ d: z.date() })", output="z.void()") + second
+    package = {**PACKAGE, "version": ""}
+
+    built = await builder.build(
+        source(tmp_path, **{"src/tools.ts": text, "package.json": json.dumps(package)})
+    )
+
+    # Of a module's exports the first by name is the first: `other`, then `send`.
+    assert [(fault.file, fault.line, fault.path) for fault in built.faults] == [
+        ("package.json", None, "version"),
+        ("src/tools.ts", 10, "input"),
+        ("src/tools.ts", 3, "input.d"),
+        ("src/tools.ts", 3, "output"),
+        ("src/tools.ts", 3, "name"),
+    ]
+
+
+UNUSABLE = {
+    "syntax": ("const = ;", "src/index.ts:1: "),
+    "a missing file": ("import './nope';", "src/index.ts:1: Could not resolve"),
+    "a part of the SDK that is not": (
+        "import '@opentabs-dev/plugin-sdk/nope';",
+        'src/index.ts:1: The SDK has no "nope"',
+    ),
+    "the page": ("document.title;", "src/index.ts:1: cannot be imported outside a page"),
+    "an end": ("process.exit(0);", "src/index.ts: ended the process"),
+    "no plugin": ("export const a = 1;", "src/index.ts: exports no plugin by default"),
+    "a class that throws": (
+        "export default class { constructor() { throw new Error('no'); } }",
+        "src/index.ts: the plugin's class cannot be made: no",
+    ),
+    "no tools": (
+        INDEX.replace("readonly tools = Object.values(tools);", ""),
+        "src/index.ts: the plugin has no list of tools",
+    ),
+    "no isReady": (
+        INDEX.replace("async isReady() { return true; }", "override isReady = null as never;"),
+        "src/index.ts: the plugin has no isReady()",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+async def test_a_source_that_cannot_be_read_is_told_with_its_place(
+    builder: Builder, tmp_path: Path, name: str
+) -> None:
+    text, wanted = UNUSABLE[name]
+
+    built = await builder.build(source(tmp_path, **{"src/index.ts": text}))
+
+    assert [str(fault) for fault in built.faults if str(fault).startswith(wanted)]
+    assert not (tmp_path / "dist").exists()
+
+
+async def test_what_a_plugin_prints_does_not_get_in_the_way(
+    builder: Builder, tmp_path: Path
+) -> None:
+    index = f"console.log('hello'); console.error('there');\n{INDEX}"
+
+    await build(builder, source(tmp_path, **{"src/index.ts": index}))
+
+
+async def test_what_goes_on_in_a_plugin_does_not_keep_the_build(
+    builder: Builder, tmp_path: Path
+) -> None:
+    index = f"setInterval(() => {{}}, 1000); Promise.reject(new Error('no'));\n{INDEX}"
+
+    await build(builder, source(tmp_path, **{"src/index.ts": index}))
+
+
+async def test_a_directory_without_a_source_is_told(builder: Builder, tmp_path: Path) -> None:
+    built = await builder.build(tmp_path)
+
+    assert [fault.why.partition(";")[0] for fault in built.faults] == [
+        "is missing",
+        "has no src/index.ts",
+    ]
+
+
+@pytest.mark.parametrize("text", ["{", "[]"])
+async def test_a_package_json_that_cannot_be_read_is_told(
+    builder: Builder, tmp_path: Path, text: str
+) -> None:
+    built = await builder.build(source(tmp_path, **{"package.json": text}))
+
+    [fault] = built.faults
+    assert fault.file == "package.json"
+
+
+async def test_a_dist_that_cannot_be_written_is_an_error(builder: Builder, tmp_path: Path) -> None:
+    (source(tmp_path) / "dist").write_text("a file")
+
+    with pytest.raises(BuildError, match="dist cannot be written"):
+        await builder.build(tmp_path)
+
+
+async def test_a_builder_that_breaks_down_says_why(toolchain: Toolchain, tmp_path: Path) -> None:
+    broken = Toolchain(toolchain.node, tmp_path / "adapter_js")
+    shutil.copytree(toolchain.directory / "sdk", broken.directory / "sdk")
+    broken.builder.parent.mkdir()
+    broken.builder.write_text("process.stderr.write('out of order'); process.exit(1);")
+
+    async with start_builder(broken) as running:
+        with pytest.raises(BuildError, match="out of order"):
+            await running.build(source(tmp_path / "plugin"))

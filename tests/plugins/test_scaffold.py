@@ -1,0 +1,110 @@
+"""What `opentabs new` writes: a plugin that builds, and whose tests pass."""
+
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+import anyio
+import pytest
+
+from opentabs_py.config import data_dir
+from opentabs_py.errors import ConfigError
+from opentabs_py.plugins.build import start_builder
+from opentabs_py.plugins.scaffold import scaffold
+from opentabs_py.plugins.toolchain import Toolchain, find_toolchain
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+Language = Literal["ts", "js"]
+
+
+@pytest.fixture
+def toolchain() -> Toolchain:
+    return find_toolchain(data_dir=data_dir())
+
+
+@pytest.mark.parametrize("language", ["ts", "js"])
+async def test_a_new_plugin_builds_without_faults_and_its_unit_test_passes(
+    toolchain: Toolchain, tmp_path: Path, language: Language
+) -> None:
+    scaffold("my-chat", tmp_path / "x", language=language)
+
+    async with start_builder(toolchain) as builder:
+        built = await builder.build(tmp_path / "x")
+    command = [str(toolchain.node), "--test", f"tests/hello.test.{language}"]
+    tested = await anyio.run_process(command, cwd=tmp_path / "x", check=False)
+
+    assert (built.faults, built.warnings) == ((), ())
+    assert (built.name, built.tools) == ("my-chat", ("hello",))
+    assert tested.returncode == 0, tested.stdout
+    assert b"pass 1" in tested.stdout
+
+
+async def test_a_new_plugin_has_the_types_that_its_source_says(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    scaffold("x", tmp_path / "x", language="ts")
+    async with start_builder(toolchain) as builder:
+        await builder.build(tmp_path / "x")
+    tsc = ROOT / "adapter_js" / "node_modules" / "typescript" / "bin" / "tsc"
+    command = [str(toolchain.node), str(tsc), "--project", "."]
+
+    sound = await anyio.run_process(command, cwd=tmp_path / "x", check=False)
+    tool = tmp_path / "x" / "src" / "tools" / "hello.ts"
+    tool.write_text(tool.read_text().replace("`Hello, ${name}!`", "name.length"))
+    wrong = await anyio.run_process(command, cwd=tmp_path / "x", check=False)
+
+    assert sound.returncode == 0, sound.stdout
+    assert b"Type 'number' is not assignable to type 'string'" in wrong.stdout
+
+
+def test_the_files_of_a_new_plugin_are_named_after_it(tmp_path: Path) -> None:
+    files = scaffold("my-chat", tmp_path / "x", language="ts")
+
+    assert [file.as_posix() for file in files] == [
+        ".github/workflows/test.yml",
+        ".gitignore",
+        "README.md",
+        "package.json",
+        "playground/index.html",
+        "src/index.ts",
+        "src/tools/hello.ts",
+        "tests/hello.test.ts",
+        "tests/test_my_chat.py",
+        "tsconfig.json",
+    ]
+    for file in files:
+        assert "{{" not in (tmp_path / "x" / file).read_text()
+    assert "class MyChatPlugin" in (tmp_path / "x" / "src" / "index.ts").read_text()
+
+
+def test_what_the_ci_of_a_new_plugin_installs_is_there_to_be_installed(tmp_path: Path) -> None:
+    scaffold("x", tmp_path / "x", language="ts")
+    workflow = (tmp_path / "x" / ".github" / "workflows" / "test.yml").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert f"{project['name']}[build,test]" in workflow
+    assert {"build", "test"} <= set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("name", ["", "My", "a_b", "1a", "mcp", "a--b", "../x"])
+def test_a_name_that_is_no_plugins_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError):
+        scaffold(name, tmp_path / "x", language="ts")
+
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_directory_that_is_taken_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("text")
+
+    with pytest.raises(ConfigError, match="is not empty"):
+        scaffold("x", tmp_path, language="ts")
+
+    assert [file.name for file in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("text")
+
+    with pytest.raises(ConfigError, match="cannot be written"):
+        scaffold("x", tmp_path / "file" / "x", language="ts")
