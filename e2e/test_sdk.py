@@ -3,10 +3,13 @@
 import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import pytest
+from mcp.client import Client
+from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp.types import LoggingLevel, LoggingMessageNotificationParams
 from playwright.async_api import Page
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -196,6 +199,49 @@ async def test_logs_arrive_in_order_with_their_levels_and_before_the_result(
         ("warning", "a warning line"),
         ("error", "an error line"),
     ]
+
+
+@pytest.mark.usefixtures("open_page")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("level", "wanted"),
+    [("debug", ["debug", "info", "warning", "error"]), ("warning", ["warning", "error"])],
+)
+async def test_a_client_is_told_what_a_plugin_logs_during_its_call_at_the_level_it_asked_for(
+    running: OpenTabs, mode: Literal["auto", "legacy"], level: LoggingLevel, wanted: list[str]
+) -> None:
+    got: list[tuple[str, str | None]] = []
+
+    async def note(params: LoggingMessageNotificationParams) -> None:
+        if str(params.data).startswith("a"):
+            got.append((params.level, params.logger))
+
+    asked = level if mode == "auto" else None  # the older era asks by a request of its own
+    async with Client(running.mcp_url, mode=mode, logging_callback=note, log_level=asked) as client:
+        if mode == "legacy":
+            with pytest.warns(MCPDeprecationWarning):
+                await client.set_logging_level(level)  # type: ignore[deprecated]
+        await client.call_tool("sdk_probe_attempt", {"what": "log"})
+        with anyio.fail_after(PATIENT):
+            while len(got) < len(wanted):
+                await anyio.lowlevel.checkpoint()
+
+    assert got == [(each, "sdk-probe") for each in wanted]
+
+
+@pytest.mark.usefixtures("open_page")
+async def test_a_client_of_the_newer_era_that_asked_for_no_logs_gets_none(
+    running: OpenTabs,
+) -> None:
+    got: list[LoggingMessageNotificationParams] = []
+
+    async def note(params: LoggingMessageNotificationParams) -> None:
+        got.append(params)
+
+    async with Client(running.mcp_url, logging_callback=note) as client:
+        await client.call_tool("sdk_probe_attempt", {"what": "log"})
+
+    assert got == []
 
 
 @pytest.mark.usefixtures("open_page")

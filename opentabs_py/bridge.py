@@ -40,6 +40,7 @@ class TabCall:
     Attributes:
         patterns: The plugin's match patterns, for the error when no tab is open.
         on_progress: Called with each batch of reports, in order. Must not block or raise.
+        on_log: Called with what the plugin logs in that page meanwhile. Must not block or raise.
         on_trace: Called at the end with the stamps that `core.trace.waterfall` reads. Without
             it the call is not traced, which costs nothing.
     """
@@ -51,12 +52,14 @@ class TabCall:
     patterns: Sequence[str] = ()
     limits: Limits = DEFAULT_LIMITS
     on_progress: Callable[[Sequence[ProgressReport]], None] | None = None
+    on_log: Callable[[Sequence[protocol.LogEntry]], None] | None = None
     on_trace: Callable[[Mapping[str, float]], None] | None = None
 
 
 @dataclass(slots=True)
 class _Waiter:
     call: TabCall
+    document_id: str
     done: anyio.Event = field(default_factory=anyio.Event)
     outcome: dispatch.Succeeded | dispatch.Failed | None = None
     stamps: dict[str, float] = field(default_factory=dict[str, float])
@@ -133,7 +136,7 @@ class Bridge:
             limits=call.limits,
             trace=call.on_trace is not None,
         )
-        waiter = self._waiters[request.call_id] = _Waiter(call)
+        waiter = self._waiters[request.call_id] = _Waiter(call, document.document_id)
         if call.on_trace is not None:
             waiter.stamps["server.accepted"] = wall_clock()
             if self._connection is not None:
@@ -302,9 +305,17 @@ class Bridge:
             case protocol.TabsChanged(params=params):
                 self._take_tabs(params, now)
             case protocol.PluginLog(params=params):
-                self.on_log(params)
+                self._take_log(params)
             case protocol.Hello():
                 connection.refuse("hello was said already", request=message.id)
+
+    def _take_log(self, params: protocol.LogParams) -> None:
+        self.on_log(params)
+        for waiter in self._waiters.values():
+            call = waiter.call
+            in_page = (waiter.document_id, call.plugin) == (params.document_id, params.plugin)
+            if in_page and call.on_log is not None:
+                call.on_log(params.entries)
 
     def _stamp(
         self,

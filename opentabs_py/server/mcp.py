@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -15,16 +16,14 @@ from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChange
 from pydantic_core import to_json
 
 from opentabs_py.core import failures
-from opentabs_py.core.progress import ProgressFilter, ProgressNotification, ProgressReport
 from opentabs_py.errors import CallError, CallRefusedError, ErrorDetail, ToolFailedError
+from opentabs_py.server.reporter import CallReporter
 from opentabs_py.server.toolbox import PageTool, Toolbox
 
 logger = logging.getLogger(__name__)
 
 ERROR_META_KEY = "opentabs/error"
 FAILED_META_KEY = "opentabs/failed"
-SETTLE = 0.02  # s; TypeScript clients lose progress that arrives in one read with the result
-HUNG_CLIENT = 1.0  # s; how long the last report may wait for a client that does not read
 INSTRUCTIONS = """\
 These tools run inside the user's own browser tabs, with the user's session. A tool needs a \
 tab of its site to be open and signed in; an error says so when there is none. Every tool \
@@ -42,7 +41,10 @@ def create_mcp_server(toolbox: Toolbox, *, version: str) -> Server[Any]:
     async def call_tool(
         ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        return await _call_tool(toolbox, ctx, params)
+        client = clients.get(id(ctx.session.client_params), NOBODY)
+        plugin = toolbox.plugin_of(params.name)
+        reporter = CallReporter(ctx, logger=plugin, least=client.least)
+        return await _call_tool(toolbox, params, reporter)
 
     server = _Server(
         "opentabs",
@@ -53,24 +55,49 @@ def create_mcp_server(toolbox: Toolbox, *, version: str) -> Server[Any]:
         on_call_tool=call_tool,
         on_subscriptions_listen=ListenHandler(_ListChanges(toolbox)),
     )
-    told: dict[int, object] = {}
+    clients: dict[int, _Client] = {}
 
-    async def tell_changes(
+    async def keep_client(
         ctx: ServerRequestContext[Any], _params: types.NotificationParams
     ) -> None:
         # The connection cancels this when it ends. Each has its own, so a slow client waits alone.
         connection = ctx.session.client_params  # one object as long as the connection lasts
-        if id(connection) not in told:
-            told[id(connection)] = connection
+        if id(connection) not in clients:
+            clients[id(connection)] = _Client(connection)
             try:
                 await _tell_changes(toolbox, ctx.session)
             finally:
-                del told[id(connection)]
+                del clients[id(connection)]
+
+    async def set_level(
+        ctx: ServerRequestContext[Any], params: types.SetLevelRequestParams
+    ) -> types.EmptyResult:
+        client = clients.get(id(ctx.session.client_params))
+        if client is not None:
+            client.least = params.level
+        return types.EmptyResult()
 
     server.add_notification_handler(
-        "notifications/initialized", types.NotificationParams, tell_changes
+        "notifications/initialized", types.NotificationParams, keep_client
     )
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     return server
+
+
+@dataclass(slots=True)
+class _Client:
+    """A connected client of the initialize era.
+
+    Attributes:
+        connection: Keeps what identifies it from being another's.
+        least: The least level of logs that it wants.
+    """
+
+    connection: object
+    least: types.LoggingLevel = "info"
+
+
+NOBODY = _Client(None)
 
 
 class _Server(Server[Any]):
@@ -131,26 +158,30 @@ def _describe(tool: PageTool) -> types.Tool:
 
 
 async def _call_tool(
-    toolbox: Toolbox, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    toolbox: Toolbox,
+    params: types.CallToolRequestParams,
+    reporter: CallReporter,
 ) -> types.CallToolResult:
-    sender = _ProgressSender(ctx)
     result: types.CallToolResult | None = None
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(sender.run)
-        result = await _run_tool(toolbox, params, sender.feed)
-        await sender.finish()
+        tasks.start_soon(reporter.run)
+        result = await _run_tool(toolbox, params, reporter)
+        await reporter.finish()
         tasks.cancel_scope.cancel()
     assert result is not None  # what ends the block early ends this call too
     return result
 
 
 async def _run_tool(
-    toolbox: Toolbox,
-    params: types.CallToolRequestParams,
-    on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+    toolbox: Toolbox, params: types.CallToolRequestParams, reporter: CallReporter
 ) -> types.CallToolResult:
     try:
-        value = await toolbox.call(params.name, params.arguments or {}, on_progress=on_progress)
+        value = await toolbox.call(
+            params.name,
+            params.arguments or {},
+            on_progress=reporter.feed,
+            on_log=reporter.feed_logs,
+        )
         if toolbox.promises_object(params.name) and not isinstance(value, dict):
             return _to_broken_promise(params.name, value)
         return to_result(value)
@@ -160,54 +191,6 @@ async def _run_tool(
         # The boundary to the client: what is not ours to tell stays in our log.
         logger.exception("The call of %s failed inside the server", params.name)
         return to_error_result(failures.internal(params.name))
-
-
-class _ProgressSender:
-    """Sends one call's progress while it runs. No failure of it touches the result."""
-
-    def __init__(self, ctx: ServerRequestContext[Any]) -> None:
-        self._session = ctx.session
-        self._filter = ProgressFilter()
-        self._fed = anyio.Event()
-        self._sending = anyio.Lock()
-        # On the wire a client without a token is sent nothing; one in this process needs none.
-        self._settle = 0.0 if (ctx.meta or {}).get("progress_token") is None else SETTLE
-        self._sent_at = float("-inf")
-
-    def feed(self, reports: Sequence[ProgressReport]) -> None:
-        now = anyio.current_time()
-        for report in reports:
-            self._filter.report(report, now)
-        self._fed.set()
-
-    async def run(self) -> None:
-        while True:
-            next_time = self._filter.next_time()
-            if next_time is None:
-                await self._fed.wait()
-                self._fed = anyio.Event()
-            else:
-                await anyio.sleep_until(next_time)
-            async with self._sending:
-                await self._send(self._filter.take(anyio.current_time()))
-
-    async def finish(self) -> None:
-        """Send what is left, and let the client read it before the result comes."""
-        with anyio.move_on_after(HUNG_CLIENT):
-            async with self._sending:
-                await self._send(self._filter.finish(anyio.current_time()))
-        await anyio.sleep_until(self._sent_at + self._settle)
-
-    async def _send(self, notifications: Sequence[ProgressNotification]) -> None:
-        for notification in notifications:
-            self._sent_at = anyio.current_time()
-            try:
-                await self._session.report_progress(
-                    notification.progress, notification.total, notification.message
-                )
-            except Exception as error:  # noqa: BLE001
-                # Fire and forget: a client that hung up its stream does not end its call.
-                logger.debug("A progress notification was not sent: %r", error)
 
 
 def to_result(value: Any) -> types.CallToolResult:

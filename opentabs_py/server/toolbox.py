@@ -21,6 +21,7 @@ from opentabs_py.core.plugins import (
     split_tab_id,
 )
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.schemas import validator_of
 from opentabs_py.core.text import path_text
 
@@ -105,6 +106,10 @@ class Toolbox:
         """All tools, by name."""
         return tuple(self._tools.values())
 
+    def plugin_of(self, name: str) -> str | None:
+        """Give the name of the plugin that a tool is of; None when there is no such tool."""
+        return self._tools[name].plugin.name if name in self._tools else None
+
     def promises_object(self, name: str) -> bool:
         """Whether a tool's output schema says that its value is an object."""
         return name in self._tools and self._tools[name].promises_object
@@ -116,6 +121,7 @@ class Toolbox:
         *,
         limits: Limits | None = None,
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        on_log: Callable[[Sequence[LogEntry]], None] | None = None,
     ) -> Any:
         """Call a tool by its MCP name and give its value, a JSON value.
 
@@ -124,6 +130,7 @@ class Toolbox:
             arguments: With or without `tabId`.
             limits: Other timers than the server's.
             on_progress: Is given each batch of reports, in order; must not block or raise.
+            on_log: Is given what the plugin logs in that page meanwhile; the same.
 
         Raises:
             CallRefusedError: No such tool, or the arguments break its schema or the limit.
@@ -153,6 +160,7 @@ class Toolbox:
             patterns=page_tool.plugin.url_patterns,
             limits=limits or self.limits,
             on_progress=on_progress,
+            on_log=on_log,
             on_trace=None if observer is None else partial(observer, name),
         )
         return await self._bridge.call(call)
