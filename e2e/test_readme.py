@@ -23,7 +23,7 @@ from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import to_error_result
 
 README = (ROOT / "README.md").read_text()
-MARKS = {"picture", "make", "demo", "site", "call", "file", "pytest", "client", "error"}
+MARKS = {"picture", "make", "demo", "site", "call", "file", "pytest", "client", "error", "begin", "build"}
 Outcome = Future[subprocess.CompletedProcess[str]]
 DEMO_PLUGIN = "opentabs_py/demo/plugin"  # in the checkout, where README's commands are run
 PORT = "8000"  # what README serves the demo's chat on; here it is any free one
@@ -38,10 +38,14 @@ def marked(mark: str) -> list[Block]:
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the files that README has one write."""
     directory = tmp_path_factory.mktemp("readme")
+    [begin], [build] = marked("begin"), marked("build")
+    assert run(["bash", "-c", begin.text], directory).returncode == 0
     for block in [*marked("file"), *marked("pytest")]:
         file = directory / block.argument
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(block.text)
+    built = run(["bash", "-c", build.text], directory)
+    assert built.returncode == 0, built.stderr
     return directory
 
 
