@@ -23,7 +23,19 @@ from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import to_error_result
 
 README = (ROOT / "README.md").read_text()
-MARKS = {"picture", "make", "demo", "site", "call", "file", "pytest", "client", "error", "begin", "build"}
+MARKS = {
+    "picture",
+    "make",
+    "demo",
+    "site",
+    "call",
+    "file",
+    "pytest",
+    "client",
+    "error",
+    "begin",
+    "build",
+}
 Outcome = Future[subprocess.CompletedProcess[str]]
 DEMO_PLUGIN = "opentabs_py/demo/plugin"  # in the checkout, where README's commands are run
 PORT = "8000"  # what README serves the demo's chat on; here it is any free one
