@@ -21,7 +21,7 @@ from opentabs_py.errors import BuildError
 
 OLDEST_NODE = 20  # major version; esbuild and source maps in workers need it
 BUILDER_PREFIX = "builder-"  # of the directories that it is installed in
-_PARTS = ("builder", "sdk", "package.json", "package-lock.json")
+_PARTS = ("builder", "sdk", "package.json", "package-lock.json", "tsconfig.json")
 _INSTALL_WITHIN = 300.0  # s; 12 MB
 _MISSING = (
     "Building a plugin needs Node {oldest} or newer, and {found}. Get one with "

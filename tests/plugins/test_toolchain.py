@@ -31,7 +31,8 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """As if this were no checkout but a wheel, whose JavaScript lies here."""
     package = tmp_path / "site-packages" / "opentabs_py"
     source = package / "_assets" / "adapter_js"
-    for name in ("builder/main.js", "sdk/index.js", "package.json", "package-lock.json"):
+    names = ["package.json", "package-lock.json", "tsconfig.json"]
+    for name in ["builder/main.js", "sdk/index.js", *names]:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text("{}")
     monkeypatch.setattr(assets, "_PACKAGE", package)
