@@ -52,7 +52,7 @@ def _main(
 app.command("demo")(demo.demo)
 app.command("new")(new.new)
 app.command("build")(build.build)
-app.command("test")(run_tests.run_tests)
+app.command("test", context_settings={"ignore_unknown_options": True})(run_tests.run_tests)
 app.command("inspect")(inspect.inspect)
 app.command("serve")(serve.serve)
 app.command("call")(call.call)

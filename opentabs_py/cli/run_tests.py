@@ -10,16 +10,18 @@ from typing import Annotated
 import typer
 
 from opentabs_py.cli.codes import TOOL_FAILED
-from opentabs_py.cli.options import PluginDir
 
 UNIT_TESTS = ("*.test.ts", "*.test.js", "*.test.mjs")
 NOTHING_COLLECTED = 5  # pytest's exit code for it
 
 
 def run_tests(
-    directory: PluginDir = Path(),
-    pytest_args: Annotated[
-        list[str] | None, typer.Argument(metavar="[PYTEST ARGS]", help="Passed on to pytest.")
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[DIR] [PYTEST ARGS]",
+            help="The plugin's directory, this one by default; the rest is passed on to pytest.",
+        ),
     ] = None,
 ) -> None:
     """Build a plugin and run its tests: tests/*.test.ts in Node, the others with pytest.
@@ -32,6 +34,10 @@ def run_tests(
     from opentabs_py.errors import BuildError
     from opentabs_py.plugins.build import has_source
     from opentabs_py.plugins.toolchain import find_node
+
+    pytest_args = list(arguments or [])
+    has_directory = bool(pytest_args) and Path(pytest_args[0]).is_dir()
+    directory = Path(pytest_args.pop(0)) if has_directory else Path()
 
     async def build() -> int:
         async with builder() as running:
@@ -52,7 +58,7 @@ def run_tests(
         err.print("[bold]In the browser[/]")
         if find_spec("pytest") is None:
             raise BuildError("pytest is missing. Get it with `pip install 'opentabs-py[test]'`.")
-        command = [sys.executable, "-m", "pytest", str(tests), *(pytest_args or [])]
+        command = [sys.executable, "-m", "pytest", str(tests), *pytest_args]
         code = subprocess.run(command, env=dict(os.environ), check=False).returncode
         failed |= code not in (0, NOTHING_COLLECTED)
     elif not units:

@@ -1,0 +1,193 @@
+"""The commands of a plugin's author, as programs: what they print, and how they exit."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+def opentabs(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["opentabs", *arguments],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Path:
+    made = opentabs("new", "my-chat", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    return tmp_path / "my-chat"
+
+
+def change(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def test_new_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None:
+    made = opentabs("new", "my-chat", "--js", cwd=tmp_path)
+
+    assert made.returncode == 0
+    assert "src/tools/hello.js" in made.stderr
+    assert re.search(r"cd my-chat\s+opentabs build\s+opentabs call my_chat_hello '{}'", made.stderr)
+
+
+@pytest.mark.parametrize("name", ["My", "mcp"])
+def test_new_refuses_a_name_with_the_code_for_usage(tmp_path: Path, name: str) -> None:
+    made = opentabs("new", name, cwd=tmp_path)
+
+    assert made.returncode == 2
+    assert made.stderr.startswith("error: ")
+
+
+def test_build_takes_the_current_directory_and_says_what_it_made(plugin: Path) -> None:
+    built = opentabs("build", cwd=plugin)
+
+    assert built.returncode == 0
+    assert re.search(r"✓ my-chat: 1 tool, adapter \d+ kB \(\d", built.stderr)
+    assert built.stdout == ""
+
+
+def test_build_tells_faults_by_their_place_and_exits_with_1(plugin: Path) -> None:
+    change(plugin / "src" / "tools" / "hello.ts", '"hand"', '"hnad"')
+
+    built = opentabs("build", cwd=plugin)
+
+    assert built.returncode == 1
+    assert "src/tools/hello.ts:4 hello icon\n" in built.stderr
+    assert "✗ 1 fault; dist/ was left as it was" in built.stderr
+    assert not (plugin / "dist").exists()
+
+
+def test_build_as_json_is_one_document(plugin: Path) -> None:
+    change(plugin / "src" / "tools" / "hello.ts", '"hand"', '"hnad"')
+
+    built = opentabs("build", "--json", cwd=plugin)
+
+    document = json.loads(built.stdout)
+    assert (built.returncode, document["ok"], document["plugin"]) == (1, False, "my-chat")
+    [fault] = document["faults"]
+    assert {key: fault[key] for key in ("file", "line", "tool", "path")} == {
+        "file": "src/tools/hello.ts",
+        "line": 4,
+        "tool": "hello",
+        "path": "icon",
+    }
+
+
+@pytest.fixture
+def watching(plugin: Path) -> Generator[tuple[Path, "subprocess.Popen[str]"]]:
+    with subprocess.Popen(
+        ["opentabs", "build", "--watch", "--json"],
+        cwd=plugin,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield plugin, process
+        process.kill()
+
+
+def next_build(process: "subprocess.Popen[str]") -> dict[str, Any]:
+    assert process.stdout is not None
+    document: dict[str, Any] = json.loads(process.stdout.readline())
+    return document
+
+
+def test_watch_builds_again_at_each_change_until_it_is_interrupted(
+    watching: tuple[Path, "subprocess.Popen[str]"],
+) -> None:
+    plugin, process = watching
+    tool = plugin / "src" / "tools" / "hello.ts"
+    seen = [next_build(process)]
+
+    change(tool, '"hand"', '"hnad"')
+    seen.append(next_build(process))
+    change(tool, '"hnad"', '"sun"')
+    seen.append(next_build(process))
+    process.send_signal(signal.SIGINT)
+
+    assert [(build["ok"], build["changed"]) for build in seen] == [
+        (True, True),
+        (False, False),
+        (True, True),
+    ]
+    assert process.wait(10) == 0
+
+
+def test_inspect_shows_what_a_plugin_asks_for(plugin: Path) -> None:
+    opentabs("build", cwd=plugin)
+
+    shown = opentabs("inspect", cwd=plugin)
+    document = json.loads(opentabs("inspect", "--json", cwd=plugin).stdout)
+
+    assert shown.returncode == 0
+    for text in ("my-chat 0.1.0", "http://127.0.0.1/*", "my_chat_hello", "name?: string"):
+        assert text in shown.stdout
+    assert document["tools"][0]["name"] == "my_chat_hello"
+    assert document["warnings"] == []
+
+
+def test_inspect_of_what_is_not_built_says_to_build_it(plugin: Path) -> None:
+    shown = opentabs("inspect", cwd=plugin)
+
+    assert shown.returncode == 2
+    assert "Build the plugin first." in shown.stderr
+
+
+def test_a_failing_unit_test_fails_opentabs_test(plugin: Path) -> None:
+    (plugin / "tests" / "test_my_chat.py").unlink()
+    sound = opentabs("test", cwd=plugin)
+    change(plugin / "tests" / "hello.test.ts", "Hello, Ada!", "Hello, Bob!")
+
+    failing = opentabs("test", cwd=plugin)
+
+    assert (sound.returncode, failing.returncode) == (0, 1)
+    assert "+   greeting: 'Hello, Ada!'" in failing.stdout
+
+
+def test_opentabs_test_passes_arguments_on_to_pytest_and_its_failure_back(plugin: Path) -> None:
+    (plugin / "tests" / "hello.test.ts").unlink()
+    (plugin / "tests" / "test_my_chat.py").write_text(
+        "def test_this():\n    assert False\n\ndef test_that():\n    pass\n"
+    )
+
+    one = opentabs("test", "-k", "that", cwd=plugin)
+    both = opentabs("test", str(plugin), cwd=plugin.parent)
+
+    assert "1 passed, 1 deselected" in one.stdout
+    assert (one.returncode, both.returncode) == (0, 1)
+
+
+def test_opentabs_test_builds_first_and_runs_nothing_when_that_fails(plugin: Path) -> None:
+    change(plugin / "src" / "tools" / "hello.ts", '"hand"', '"hnad"')
+
+    tested = opentabs("test", cwd=plugin)
+
+    assert tested.returncode == 1
+    assert "1 fault" in tested.stderr
+    assert tested.stdout == ""
+
+
+def test_tools_lists_the_plugin_of_the_current_directory(plugin: Path) -> None:
+    opentabs("build", cwd=plugin)
+
+    listed = opentabs("tools", "--json", cwd=plugin)
+
+    assert [tool["name"] for tool in json.loads(listed.stdout)] == ["my_chat_hello"]
