@@ -43,6 +43,7 @@ from starlette.routing import Route
 from opentabs_py.config import load_settings
 from opentabs_py.connection import Socket
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.plugins.scaffold import scaffold
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import to_result
@@ -57,6 +58,7 @@ MCP_CALLS = 100
 AT_ONCE, CALLS_EACH = 32, 20
 FLOOD, LONG_FLOOD = 10_000, 30_000
 LONE_REPORTS, GAP = 100, 5  # ms between two, so that each finds the hops idle
+REBUILDS = 9
 BIG = 32 * 1024 * 1024  # characters, of which one in sixteen takes two bytes
 
 
@@ -107,6 +109,8 @@ WORKS = {
     "same_tab": Work("worst call in the same tab during a flood", "ms"),
     "report": Work("one report, page to server, p50", "ms", "0.65", at_most=1.5),
     "big": Work(f"{BIG >> 20} MiB result", "MiB/s", "~28", at_least=20),
+    "build": Work("`opentabs build` of a new plugin, from command to end", "s"),
+    "rebuild": Work("build --watch, from saved to built", "ms", at_most=300),
 }
 COLD = ("first_result", "command")
 
@@ -463,10 +467,38 @@ async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[fl
                 await do("floods", bench.floods)
                 await do("lone reports", bench.lone_reports)
                 await do("big results", bench.big)
+        for _ in range(rounds):
+            await do("builds", builds)
     return numbers
 
 
-STEPS = 7  # of a round, in `measure`
+async def builds() -> dict[str, float]:
+    """Build a new plugin, then again at each of some changes, as the command does it."""
+    with tempfile.TemporaryDirectory() as parent:
+        plugin = Path(parent) / "chat"
+        scaffold("chat", plugin, language="ts")
+        command = [str(Path(sys.executable).with_name("opentabs")), "build", str(plugin)]
+        began = time.perf_counter()
+        await anyio.run_process(command)
+        build = time.perf_counter() - began
+        tool = plugin / "src" / "tools" / "hello.ts"
+        source = tool.read_text()
+        watching = [*command, "--watch", "--json"]
+        took: list[float] = []
+        async with await anyio.open_process(watching, stderr=None) as process:
+            assert process.stdout is not None
+            answers = BufferedByteReceiveStream(process.stdout)
+            await answers.receive_until(b"\n", 65536)
+            for number in range(REBUILDS):
+                began = time.perf_counter()
+                tool.write_text(source.replace("Greet somebody", f"Greet {number}"))
+                await answers.receive_until(b"\n", 65536)
+                took.append(ms_since(began))
+            process.terminate()
+    return {"build": build, "rebuild": median(took)}
+
+
+STEPS = 8  # of a round, in `measure`
 
 # --- showing -------------------------------------------------------------------------------
 
