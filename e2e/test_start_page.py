@@ -1,0 +1,81 @@
+"""The page that a plugin is tried on: its own playground, or else its homepage."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from opentabs_py.config import load_settings
+from opentabs_py.errors import BrowserError
+from opentabs_py.session import OpenTabs
+
+
+def plugin(directory: Path, name: str, **about: Any) -> Path:
+    (directory / "dist").mkdir(parents=True)
+    described = {
+        "displayName": name,
+        "description": name,
+        "urlPatterns": ["http://127.0.0.1/*"],
+        **about,
+    }
+    package = {"name": f"opentabs-plugin-{name}", "version": "1.0.0", "opentabs": described}
+    (directory / "package.json").write_text(json.dumps(package))
+    (directory / "dist" / "tools.json").write_text('{"tools": []}')
+    (directory / "dist" / "adapter.iife.js").write_text("")
+    return directory
+
+
+def with_playground(directory: Path) -> Path:
+    (directory / "playground" / "api").mkdir(parents=True)
+    (directory / "playground" / "index.html").write_text("<title>A playground</title>")
+    (directory / "playground" / "api" / "me.json").write_text('{"name": "Ada"}')
+    return directory
+
+
+async def test_a_playground_is_served_before_a_homepage_is_opened(
+    tmp_path: Path, site: str
+) -> None:
+    home = f"{site}/page"
+    both = with_playground(plugin(tmp_path / "both", "both", homepage=home))
+    elsewhere = ["https://example.com/*"]
+    for_others = plugin(tmp_path / "others", "others", homepage=home, urlPatterns=elsewhere)
+    neither = plugin(tmp_path / "neither", "neither")
+    plugins = [both, with_playground(for_others), neither]
+    async with OpenTabs(plugins=plugins, settings=load_settings(port=0)) as tabs:
+        playground = await tabs.open_start_page("both")
+        again = await tabs.open_start_page("both")
+        homepage = await tabs.open_start_page("others")
+
+        assert playground is not None
+        assert await playground.title() == "A playground"
+        assert await playground.evaluate("fetch('api/me.json').then((me) => me.json())") == {
+            "name": "Ada"
+        }
+        assert again is not None
+        assert again.url == playground.url
+        assert homepage is not None
+        assert homepage.url == home
+        assert await tabs.open_start_page("neither") is None
+        with pytest.raises(BrowserError, match="no plugin 'nobody'"):
+            await tabs.open_start_page("nobody")
+        address = playground.url
+
+    with pytest.raises(httpx2.ConnectError):  # it ends with the session
+        httpx2.get(address)
+
+
+async def test_a_playground_gives_nothing_from_outside_of_it(tmp_path: Path) -> None:
+    directory = with_playground(plugin(tmp_path / "both", "both"))
+    (tmp_path / "both" / "secret.txt").write_text("secret")
+    async with OpenTabs(plugins=[directory], settings=load_settings(port=0)) as tabs:
+        page = await tabs.open_start_page("both")
+        assert page is not None
+
+        outside = await page.evaluate(
+            "Promise.all(['/../secret.txt', '/%2e%2e/secret.txt', '/..%2fsecret.txt']"
+            ".map((path) => fetch(path).then((answer) => answer.status)))"
+        )
+
+    assert outside == [404, 404, 404]
