@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -235,7 +236,7 @@ def _write_dist(dist: Path, files: Mapping[str, bytes]) -> bool:
         different = [name for name, content in files.items() if _content(dist / name) != content]
         # The list of tools comes last: who watches it finds the rest in place.
         for name in sorted(different, key=lambda name: name == TOOLS_FILE):
-            partial = dist / f".{name}.partial"
+            partial = dist / f".{name}.{os.getpid()}"  # two builds may run at once
             partial.write_bytes(files[name])
             partial.replace(dist / name)
         if _PRE_SCRIPT_FILE not in files:
