@@ -9,6 +9,7 @@ from opentabs_py.cli import (
     browser,
     build,
     call,
+    config,
     demo,
     doctor,
     inspect,
@@ -57,5 +58,6 @@ app.command("inspect")(inspect.inspect)
 app.command("serve")(serve.serve)
 app.command("call")(call.call)
 app.command("tools")(tools.tools)
+app.command("config")(config.config)
 app.command("doctor")(doctor.doctor)
 app.add_typer(browser.app, name="browser")
