@@ -1,12 +1,13 @@
 """Settings: command line > OPENTABS_* > pyproject.toml [tool.opentabs] > the user's file."""
 
 import os
+import re
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
 import platformdirs
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -47,6 +48,13 @@ def _loopback(host: str) -> str:
     return address
 
 
+def _token(token: SecretStr) -> SecretStr:
+    text = token.get_secret_value()
+    if len(text) < 16 or not re.fullmatch(r"[!-~]+", text):
+        raise ValueError("write 16 characters or more, as `openssl rand -hex 16` gives them")
+    return token
+
+
 def _directories(value: object) -> object:
     return [each for each in value.split(os.pathsep) if each] if isinstance(value, str) else value
 
@@ -59,6 +67,8 @@ class Settings(BaseSettings):
         ceiling: Seconds that a call may take, whatever it reports.
         host: Where MCP clients and the extension connect: an address of this machine's own.
         port: The same; 0 takes a free one.
+        token: What MCP clients must present over HTTP; every program of this machine may connect
+            when not given.
         message_limit: The longest input or result, in characters of JSON.
         chromium: The Chromium to launch; found when not given.
         profile: The browser's user data directory; a fresh one when not given.
@@ -78,6 +88,7 @@ class Settings(BaseSettings):
     ceiling: Seconds = 300.0
     host: Annotated[str, AfterValidator(_loopback)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 0
+    token: Annotated[SecretStr, AfterValidator(_token)] | None = None
     message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = 64 * 1024 * 1024
     chromium: Path | None = None
     profile: Path | None = None
@@ -116,6 +127,7 @@ def demo_settings(*, headed: bool | None) -> Settings:
         "profile": None,
         "host": "127.0.0.1",
         "port": 0,
+        "token": None,
     }
     return load_settings(headed=headed).model_copy(update=own)
 
@@ -145,4 +157,8 @@ def _fault_text(fault: ErrorDetails) -> str:
     path = ".".join(map(str, fault["loc"]))
     text = f"{path}: {fault['msg'].removeprefix('Value error, ')}"
     # What stands in the place of a plugin's settings may be a secret.
-    return text if fault["loc"][:1] == ("settings",) else f"{text}, not {fault['input']!r}"
+    return (
+        text
+        if fault["loc"][:1] in (("settings",), ("token",))
+        else f"{text}, not {fault['input']!r}"
+    )

@@ -312,6 +312,7 @@ class OpenTabs:
             # A character may be written as six bytes. What is over the limit the toolbox refuses.
             request_limit=6 * self.settings.message_limit + 1024 * 1024,
             host=url_host(self.settings.host),
+            token=token.get_secret_value() if (token := self.settings.token) else None,
         )
         await stack.enter_async_context(serve_http(app, listener))
 

@@ -167,3 +167,22 @@ def test_the_settings_of_plugins_are_not_shown_with_the_others() -> None:
 def test_the_demo_takes_no_settings_of_plugins() -> None:
     write_user_file("[settings.chat]\na = 1")
     assert demo_settings(headed=None).settings == {}
+
+
+@pytest.mark.parametrize("token", ["short", "a token with spaces in it", "é" * 16])
+def test_a_token_that_is_easily_guessed_or_cannot_be_sent_is_refused_and_not_shown(
+    token: str,
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(token=token)
+
+    assert "token: write 16 characters or more" in str(caught.value)
+    assert token not in str(caught.value)
+
+
+def test_a_token_is_shown_nowhere() -> None:
+    settings = load_settings(token="t" * 16)
+
+    assert settings.token is not None
+    assert settings.token.get_secret_value() == "t" * 16
+    assert "tttt" not in repr(settings)

@@ -71,7 +71,7 @@ def call(
         headed=headed,
         profile=profile,
         port=0,
-    )
+    ).model_copy(update={"token": None})  # the server is for this call alone
 
     async def once() -> int:
         from opentabs_py.cli.terminal import progress_bar, tell_quarantined

@@ -35,12 +35,14 @@ class Client:
         key: The member that holds the servers.
         stdio: Makes the entry of a server that the client starts, of its command and arguments.
         http: Makes the entry of one that runs already, of its URL; None when it has none.
+        variable: How an environment variable is written there.
     """
 
     file: str
     key: str
     stdio: Callable[[Json], Json]
     http: Callable[[str], Json] | None
+    variable: str = "${OPENTABS_TOKEN}"
 
 
 CLIENTS = {
@@ -61,12 +63,14 @@ CLIENTS = {
         "mcpServers",
         lambda started: started,
         lambda url: {"url": url},
+        "${env:OPENTABS_TOKEN}",
     ),
     ClientName.VSCODE: Client(
         ".vscode/mcp.json",
         "servers",
         lambda started: {"type": "stdio", **started},
         lambda url: {"type": "http", "url": url},
+        "${env:OPENTABS_TOKEN}",
     ),
 }
 
@@ -81,6 +85,9 @@ def config(
             "instead of one that the client starts.",
         ),
     ] = None,
+    token: Annotated[
+        bool, typer.Option("--token", help="It wants a token: take OPENTABS_TOKEN's.")
+    ] = False,
     plugin: PluginDirs = None,
     open_: OpenUrls = None,
     headed: Headed = None,
@@ -99,7 +106,11 @@ def config(
         if known.http is None:
             raise ConfigError(f"{client.value} takes no URL in its settings: leave --http out.")
         entry = known.http(http)
+        if token:
+            entry["headers"] = {"Authorization": f"Bearer {known.variable}"}
     else:
+        if token:
+            raise ConfigError("--token goes with --http; a server on stdio needs none.")
         arguments = ["serve", "--stdio"]
         for directory in plugin or []:
             arguments += ["--plugin", str(_existing(directory))]

@@ -43,6 +43,13 @@ def serve(
     port: Annotated[
         int | None, typer.Option(help="Listen here; 0 takes a free port.  \\[default: 8377]")
     ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            help="Let in only MCP clients that present it, over HTTP. Better in OPENTABS_TOKEN: "
+            "every user of this machine can read a command line."
+        ),
+    ] = None,
     browser: Annotated[
         Browser,
         typer.Option(help="[b]launch[/] a Chromium, or wait for an extension loaded by hand."),
@@ -76,6 +83,7 @@ def serve(
         set_,
         host=host,
         port=port,
+        token=token,
         headed=headed,
         profile=profile,
         idle_timeout=idle_timeout,

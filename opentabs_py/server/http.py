@@ -1,5 +1,6 @@
 """The HTTP side: `/mcp` for clients, `/ws` for the extension, on one port of 127.0.0.1."""
 
+import hmac
 import logging
 import socket
 from collections.abc import AsyncGenerator, Generator
@@ -11,12 +12,13 @@ import uvicorn
 from mcp.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from opentabs_py.bridge import SUBPROTOCOL, Bridge
@@ -54,8 +56,34 @@ class _BridgeSocket:
             raise SocketClosedError from error
 
 
+class _RequireToken:
+    """Lets only requests with the bearer token (RFC 6750) to what is for MCP clients."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._wanted = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            given = Headers(scope=scope).get("authorization", "")
+            if not hmac.compare_digest(given.encode(), self._wanted):
+                refusal = JSONResponse(
+                    {"error": "Send the server's token, as in `Authorization: Bearer TOKEN`."},
+                    status_code=401,
+                    headers={"WWW-Authenticate": "Bearer"},
+                )
+                await refusal(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
 def create_app(
-    mcp_server: Server[Any], bridge: Bridge, *, request_limit: int, host: str = "127.0.0.1"
+    mcp_server: Server[Any],
+    bridge: Bridge,
+    *,
+    request_limit: int,
+    host: str = "127.0.0.1",
+    token: str | None = None,
 ) -> Starlette:
     """Build the ASGI application.
 
@@ -64,6 +92,7 @@ def create_app(
         bridge: Serves `/ws`.
         request_limit: The longest body of a request, in bytes.
         host: The address it is reached at, besides the usual names of this machine.
+        token: What MCP clients must present; None lets every program of this machine in.
     """
     # A name that someone else's DNS points here is refused.
     hosts = sorted({"127.0.0.1", "localhost", "[::1]", host})
@@ -91,7 +120,7 @@ def create_app(
         status = {"extension": bridge.connected, "plugins": plugins, "faults": faults}
         return JSONResponse(status)
 
-    return mcp_server.streamable_http_app(
+    app = mcp_server.streamable_http_app(
         max_request_body_size=request_limit,
         transport_security=TransportSecuritySettings(
             allowed_hosts=[f"{host}:*" for host in hosts],
@@ -102,6 +131,9 @@ def create_app(
             Route("/status", tell_status, middleware=[local_names]),
         ],
     )
+    if token is not None:
+        app.add_middleware(_RequireToken, token=token)
+    return app
 
 
 class _Uvicorn(uvicorn.Server):

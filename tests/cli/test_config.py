@@ -55,12 +55,29 @@ def test_a_server_that_runs_already_is_named_by_its_address(tmp_path: Path, clie
 
 
 @pytest.mark.parametrize(
+    ("client", "variable"),
+    [
+        ("claude-code", "${OPENTABS_TOKEN}"),
+        ("cursor", "${env:OPENTABS_TOKEN}"),
+        ("vscode", "${env:OPENTABS_TOKEN}"),
+    ],
+)
+def test_a_token_is_named_and_never_written_down(
+    tmp_path: Path, client: str, variable: str
+) -> None:
+    told = entry(client, "--http", "http://127.0.0.1:8377/mcp", "--token", cwd=tmp_path)
+
+    assert told["headers"] == {"Authorization": f"Bearer {variable}"}
+
+
+@pytest.mark.parametrize(
     "options",
     [
         ["--client", "emacs"],
         ["--client", "claude-desktop", "--http", "http://127.0.0.1:8377/mcp"],
         ["--client", "cursor", "--http", "http://127.0.0.1:8377/mcp", "--headed"],
         ["--client", "cursor", "--plugin", "nowhere"],
+        ["--client", "cursor", "--token"],
         [],
     ],
 )

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -25,10 +27,10 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
 @asynccontextmanager
-async def serving(bridge: Bridge) -> AsyncGenerator[int]:
+async def serving(bridge: Bridge, *, token: str | None = None) -> AsyncGenerator[int]:
     """Serve a bridge and no tools; gives the port."""
     server = create_mcp_server(Toolbox(bridge, limits=Limits(), input_limit=1000), version="1")
-    app = create_app(server, bridge, request_limit=100_000)
+    app = create_app(server, bridge, request_limit=100_000, token=token)
     listener = bind("127.0.0.1", 0)
     try:
         async with serve_http(app, listener):
@@ -133,6 +135,40 @@ async def test_mcp_is_for_clients_of_this_machine_alone(
             f"http://127.0.0.1:{port}/mcp", json=PING, headers={**accept, **headers}
         )
     assert (answer.status_code not in (403, 421)) is allowed
+
+
+@pytest.mark.parametrize("given", [None, "Bearer", "Bearer wrong", "Basic " + "t" * 16, "t" * 16])
+@pytest.mark.parametrize("path", ["/mcp", "/status"])
+async def test_with_a_token_nobody_without_it_is_let_in(path: str, given: str | None) -> None:
+    headers = {} if given is None else {"authorization": given}
+    async with serving(a_bridge(), token="t" * 16) as port, httpx2.AsyncClient() as client:
+        answer = await client.request(
+            "GET" if path == "/status" else "POST",
+            f"http://127.0.0.1:{port}{path}",
+            json=PING,
+            headers=headers,
+        )
+
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert "Authorization: Bearer TOKEN" in answer.text
+
+
+async def test_with_its_token_an_mcp_client_connects() -> None:
+    bridge = a_bridge()
+    headers = {"authorization": f"Bearer {'t' * 16}"}
+    async with (
+        serving(bridge, token="t" * 16) as port,
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)) as client,
+    ):
+        assert (await client.list_tools()).tools == []
+
+
+async def test_the_extension_needs_no_token_beside_its_secret() -> None:
+    bridge = a_bridge()
+    async with serving(bridge, token="t" * 16) as port, open_socket(port) as socket:
+        assert (await say_hello(socket))["id"] == 1
 
 
 async def test_a_request_over_the_limit_is_refused() -> None:
