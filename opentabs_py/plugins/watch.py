@@ -15,7 +15,8 @@ logger = logging.getLogger(__name__)
 
 QUIET = 50  # ms without another change, after which a build is taken to be through
 LATEST = 400  # ms after the first change, at which it is told though others follow
-LOOK_AGAIN = 200  # ms; what no notification told, in a directory just made say, is seen then
+LOOK_SOON = 200  # ms after a directory is watched: what came into it before that is seen then
+LOOK_AGAIN = 10  # times as long, the same on a file system without notifications
 
 Stat = tuple[str, int, int, int]
 
@@ -54,21 +55,26 @@ async def _look(roots: Sequence[Path]) -> AsyncGenerator[bool]:
             watch_filter=matters,
             debounce=LATEST,
             step=QUIET,
-            rust_timeout=LOOK_AGAIN,
+            rust_timeout=LOOK_SOON,
             yield_on_timeout=True,
             # Not all below: that is `node_modules`, and a watch for each of its directories.
             recursive=False,
         )
         try:
             async with aclosing(notifications):
+                silences = 0
                 async for changes in notifications:
-                    yield bool(changes)
-                    if _places(roots) != places or any(Path(path) in remade for _, path in changes):
+                    if changes or silences % LOOK_AGAIN == 0:
+                        yield bool(changes)
+                    silences = 1 if changes else silences + 1
+                    if changes and any(Path(path) in remade for _, path in changes):
                         break  # a directory made anew is watched no more
+                    if silences % LOOK_AGAIN == 1 and _places(roots) != places:
+                        break
         except (OSError, RuntimeError) as error:
             # One went while it was to be watched, or the system has no watch left to give.
             logger.debug("Plugins cannot be watched: %r", error)
-            await anyio.sleep(LOOK_AGAIN / 1000)
+            await anyio.sleep(LOOK_SOON / 1000)
             yield False
 
 
