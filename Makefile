@@ -82,11 +82,12 @@ check-python: setup  ## Format and lint of Python
 .PHONY: check-javascript
 check-javascript: setup  ## Format, lint and types of JavaScript
 	$(call step,'JavaScript: format and lint and types')
-	@cd adapter_js && node_modules/.bin/biome check --error-on-warnings . ../extension
+	@cd adapter_js && node_modules/.bin/biome check --error-on-warnings . ../extension ../opentabs_py
 	@$(JS)/tsc --project adapter_js
 	@$(JS)/tsc --project adapter_js/builder
 	@$(JS)/tsc --project adapter_js/test
 	@$(JS)/tsc --project adapter_js/test/types
+	@$(JS)/tsc --project adapter_js/tsconfig.viewer.json
 
 .PHONY: check-types
 check-types: setup  ## Types of Python, by mypy and pyright
@@ -115,7 +116,7 @@ check-generated: setup  ## Generated files are fresh
 fix: setup  ## Format all, and fix what the linters can
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
-	@cd adapter_js && node_modules/.bin/biome check --write . ../extension
+	@cd adapter_js && node_modules/.bin/biome check --write . ../extension ../opentabs_py
 
 .PHONY: generate
 generate: setup  ## Write the files that are generated from others

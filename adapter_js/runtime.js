@@ -178,7 +178,9 @@
 
   /** @param {{callId: string, plugin: string, tool: string, input: object, trace: boolean}} params */
   async function run({ callId, plugin, tool, input, trace }) {
-    const started = now();
+    if (trace) {
+      tell(`t${callId}{"runtime.down":${now()}}`); // now: a tool may hang and never answer
+    }
     const known = apply(mapGet, plugins, [plugin]);
     const entry = known === undefined ? undefined : apply(mapGet, known.tools, [tool]);
     if (entry === undefined) {
@@ -190,10 +192,10 @@
       return;
     }
     const controller = new AbortControllerConstructor();
-    const call = { controller, invalid: false };
+    const call = { controller, invalid: false, answered: false, late: false };
     apply(mapSet, running, [callId, call]);
     const context = freeze({
-      reportProgress: reporter(callId, call),
+      reportProgress: reporter(callId, call, `${plugin} ${tool}`),
       signal: apply(signalOf, controller, []),
     });
     let answer;
@@ -204,9 +206,10 @@
     }
     // A call that was cancelled has no one to answer.
     if (apply(mapDelete, running, [callId])) {
+      call.answered = true;
       flush();
       if (trace) {
-        tell(`t${callId}{"runtime.down":${started},"runtime.up":${now()}}`);
+        tell(`t${callId}{"runtime.up":${now()}}`);
       }
       tell(answer);
     }
@@ -356,13 +359,18 @@
 
   /**
    * @param {string} callId
-   * @param {{invalid: boolean}} call
+   * @param {{invalid: boolean, answered: boolean, late: boolean}} call
+   * @param {string} name
    */
-  function reporter(callId, call) {
+  function reporter(callId, call, name) {
     /** @param {any} [options] */
     return function reportProgress(options) {
       try {
         if (!apply(mapHas, running, [callId])) {
+          if (call.answered && !call.late) {
+            call.late = true;
+            apply(warn, console, ["OpenTabs: reported progress after its end:", name]);
+          }
           return;
         }
         const report = toReport(options, call);

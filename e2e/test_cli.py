@@ -17,6 +17,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 import opentabs_py
+from e2e.processes import descendants, is_alive
 from opentabs_py.demo import demo_plugin_dir
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
@@ -221,28 +222,6 @@ def test_browser_path_is_a_file() -> None:
 
 
 # --- serve ---------------------------------------------------------------------------------
-
-
-def descendants(pid: int) -> set[int]:
-    """Give the processes below one, from /proc."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(stat.parent.name)] = int(fields[1])
-    found: set[int] = set()
-    while more := {child for child, parent in parents.items() if parent in found | {pid}} - found:
-        found |= more
-    return found
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -7,7 +7,7 @@ import pytest
 
 from e2e.chain import PATIENT, PROBE, Tab, wait_for_document
 from opentabs_py.browser.chromium import find_chromium
-from opentabs_py.browser.launch import launch_browser
+from opentabs_py.browser.launch import LaunchPlan, launch_browser
 from opentabs_py.config import load_settings
 from opentabs_py.session import OpenTabs
 
@@ -95,9 +95,8 @@ async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_
         port = int(staged.mcp_url.split(":")[2].split("/")[0])
     settings = load_settings(port=port)
     profile = tmp_path / "profile"
-    async with launch_browser(
-        chromium=find_chromium().path, extension=extension, profile=profile, scratch=tmp_path
-    ) as context:
+    plan = LaunchPlan(find_chromium().path, extension, profile, scratch=tmp_path)
+    async with launch_browser(plan) as context:
         page = context.pages[0]
         async with OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as first:
             with anyio.fail_after(PATIENT):

@@ -16,10 +16,12 @@ from typing import Any
 import anyio
 from anyio.abc import TaskStatus
 
+from opentabs_py.clock import Clock, SystemClock
 from opentabs_py.connection import Connection, Event, Socket, SocketClosedError, wall_clock
 from opentabs_py.core import dispatch, protocol
 from opentabs_py.core.dispatch import DEFAULT_LIMITS, CallRequest, Limits
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.recording import CallRecording, Instant
 from opentabs_py.core.tabs import Tabs, Wait
 from opentabs_py.errors import CallError, ChainError
 
@@ -41,8 +43,9 @@ class TabCall:
         patterns: The plugin's match patterns, for the error when no tab is open.
         on_progress: Called with each batch of reports, in order. Must not block or raise.
         on_log: Called with what the plugin logs in that page meanwhile. Must not block or raise.
-        on_trace: Called at the end with the stamps that `core.trace.waterfall` reads. Without
-            it the call is not traced, which costs nothing.
+        on_sent: Called once the call is on its way to its page. Must not block or raise.
+        recording: Takes when the call passes each hop, and what becomes of the link meanwhile.
+            Without it the call is not traced, which costs nothing.
     """
 
     plugin: str
@@ -53,7 +56,8 @@ class TabCall:
     limits: Limits = DEFAULT_LIMITS
     on_progress: Callable[[Sequence[ProgressReport]], None] | None = None
     on_log: Callable[[Sequence[protocol.LogEntry]], None] | None = None
-    on_trace: Callable[[Mapping[str, float]], None] | None = None
+    on_sent: Callable[[], None] | None = None
+    recording: CallRecording | None = None
 
 
 @dataclass(slots=True)
@@ -62,7 +66,6 @@ class _Waiter:
     document_id: str
     done: anyio.Event = field(default_factory=anyio.Event)
     outcome: dispatch.Succeeded | dispatch.Failed | None = None
-    stamps: dict[str, float] = field(default_factory=dict[str, float])
 
 
 class Bridge:
@@ -73,11 +76,21 @@ class Bridge:
         origin: The Origin its WebSocket must come from, `chrome-extension://ID`.
         version: Told to the extension, for its logs.
         message_limit: The longest message either way, in characters.
+        clock: What the timers of calls run on; no other wait does. By default, time itself.
+        wrap_socket: Is given each connection's socket, and gives what is used in its place.
     """
 
     def __init__(
-        self, *, secret: str, origin: str, version: str, message_limit: int = 64 * 1024 * 1024
+        self,
+        *,
+        secret: str,
+        origin: str,
+        version: str,
+        message_limit: int = 64 * 1024 * 1024,
+        clock: Clock | None = None,
+        wrap_socket: Callable[[Socket], Socket] = lambda socket: socket,
     ) -> None:
+        self.clock = clock or SystemClock()
         self.origin = origin
         self.tabs = Tabs()
         self.dispatch = dispatch.Dispatch()
@@ -85,11 +98,13 @@ class Bridge:
         self.extension_version: str | None = None
         self.plugin_faults: list[protocol.PluginFault] = []
         self.on_log: Callable[[protocol.LogParams], None] = _log_plugin
+        self._wrap_socket = wrap_socket
         self._secret = secret
         self._version = version
         self._plugins: list[protocol.PluginSpec] = []
         self._waiters: dict[str, _Waiter] = {}
         self._connection: Connection | None = None
+        self._boot_id: str | None = None  # of the service worker that is connected
         self._synced = False
         self._syncs = 0
         self._changed = anyio.Event()
@@ -134,16 +149,18 @@ class Bridge:
             tool=call.tool,
             arguments=call.arguments,
             limits=call.limits,
-            trace=call.on_trace is not None,
+            trace=call.recording is not None,
         )
         waiter = self._waiters[request.call_id] = _Waiter(call, document.document_id)
-        if call.on_trace is not None:
-            waiter.stamps["server.accepted"] = wall_clock()
+        if call.recording is not None:
+            call.recording.dispatch(request.call_id, document, self._boot_id, self.instant())
             if self._connection is not None:
                 self._connection.ping()
         try:
-            self.dispatch.call(request, anyio.current_time())
+            self.dispatch.call(request, self.clock.now())
             self._turn()
+            if call.on_sent is not None:
+                call.on_sent()
             await waiter.done.wait()
         except anyio.get_cancelled_exc_class():
             self.dispatch.cancel(request.call_id, "the client cancelled it")
@@ -151,8 +168,6 @@ class Bridge:
             raise
         finally:
             del self._waiters[request.call_id]
-        if call.on_trace is not None:
-            call.on_trace(waiter.stamps)
         match waiter.outcome:
             case dispatch.Succeeded(value=value):
                 return value
@@ -200,8 +215,17 @@ class Bridge:
     def take_browser_gone(self) -> None:
         """The browser is gone, and every page with it: no call will be answered."""
         self.tabs.grace = 0.0
-        self.dispatch.documents_changed([], [], anyio.current_time())
+        self.dispatch.documents_changed([], [], self.clock.now())
         self._turn()
+
+    async def settle(self) -> None:
+        """Wait until every caller whose call has ended has been told so."""
+        while any(waiter.done.is_set() for waiter in self._waiters.values()):
+            await anyio.lowlevel.checkpoint()
+
+    def instant(self) -> Instant:
+        """Give this moment, for a recording."""
+        return Instant(wall=wall_clock(), steady=self.clock.now())
 
     def disconnect(self, code: int, reason: str) -> None:
         """Close the extension's connection; it will come back by itself."""
@@ -217,14 +241,13 @@ class Bridge:
             deadline = self.dispatch.next_deadline()
             self._sleeping_until = inf if deadline is None else deadline
             self._deadline_moved = anyio.Event()
-            with anyio.CancelScope(deadline=self._sleeping_until):
-                await self._deadline_moved.wait()
-            self.dispatch.handle_timer(anyio.current_time())
+            await self.clock.wait(self._deadline_moved, self._sleeping_until)
+            self.dispatch.handle_timer(self.clock.now())
             self._turn()
 
     async def serve(self, socket: Socket) -> None:
         """Serve one accepted connection until it ends."""
-        connection = Connection(socket, message_limit=self.message_limit)
+        connection = Connection(self._wrap_socket(socket), message_limit=self.message_limit)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(connection.write)
@@ -240,6 +263,7 @@ class Bridge:
                 self.dispatch.connection_lost()
                 self.tabs.connection_changed(connected=False, now=anyio.current_time())
                 self._turn()
+                self._link_changed(None)
                 self._tabs_changed()
 
     def accepts(self, subprotocols: Sequence[str]) -> bool:
@@ -279,6 +303,7 @@ class Bridge:
         connection.clock_offset = wall_clock() - params.time  # until a pong tells better
         self._connection = connection
         self.extension_version = params.extension_version
+        self._link_changed(params.boot_id)
         result = protocol.HelloResult(
             server_version=self._version, time=wall_clock(), message_limit=self.message_limit
         )
@@ -287,23 +312,25 @@ class Bridge:
         self._send_sync(connection)
         self.tabs.connection_changed(connected=True, now=now)
         self.tabs.update(params.documents, now, loading=params.loading)
-        self.dispatch.connection_resumed(params.documents, params.tab_ids, now)
+        self.dispatch.connection_resumed(params.documents, params.tab_ids, self.clock.now())
         self._turn()
         self._tabs_changed()
 
     def _take(self, connection: Connection, message: Event) -> None:
-        now = anyio.current_time()
         match message:
-            case protocol.ToolProgress() | protocol.ToolLost():
-                self.dispatch.receive(message, now)
+            case protocol.ToolProgress(params=params):
+                if params.dropped and (recording := self._recording(params.call_id)) is not None:
+                    recording.take_dropped(params.dropped)
+                self.dispatch.receive(message, self.clock.now())
+            case protocol.ToolLost():
+                self.dispatch.receive(message, self.clock.now())
             case protocol.ToolResult(params=params) | protocol.ToolErrored(params=params):
-                if params.stamps is not None:
-                    self._stamp(connection, params.call_id, params.stamps, arrived=True)
-                self.dispatch.receive(message, now)
+                self._stamp(connection, params.call_id, params.stamps or {}, arrived=True)
+                self.dispatch.receive(message, self.clock.now())
             case protocol.ToolStamps(params=params):
                 self._stamp(connection, params.call_id, params.stamps)
             case protocol.TabsChanged(params=params):
-                self._take_tabs(params, now)
+                self._take_tabs(params)
             case protocol.PluginLog(params=params):
                 self._take_log(params)
             case protocol.Hello():
@@ -325,13 +352,23 @@ class Bridge:
         *,
         arrived: bool = False,
     ) -> None:
-        waiter = self._waiters.get(call_id)
-        if waiter is None:
+        recording = self._recording(call_id)
+        if recording is None:
             return
         for name, at in stamps.items():
-            waiter.stamps[name] = at + connection.clock_offset
+            recording.stamp(name, at + connection.clock_offset)
         if arrived:
-            waiter.stamps["server.received"] = wall_clock()
+            recording.stamp("server.received", wall_clock())
+
+    def _recording(self, call_id: str) -> CallRecording | None:
+        waiter = self._waiters.get(call_id)
+        return None if waiter is None else waiter.call.recording
+
+    def _link_changed(self, boot_id: str | None) -> None:
+        self._boot_id = boot_id
+        for waiter in self._waiters.values():
+            if waiter.call.recording is not None:
+                waiter.call.recording.take_link(boot_id, self.instant())
 
     def _send_sync(self, connection: Connection) -> None:
         self._synced = False
@@ -375,17 +412,17 @@ class Bridge:
             if connection is None:
                 continue  # what it said is said again, or void, at the next hello
             if isinstance(message, protocol.ToolDispatch) and message.params.trace:
-                waiter = self._waiters.get(message.params.call_id)
-                if waiter is not None:
-                    waiter.stamps["server.sent"] = wall_clock()
+                recording = self._recording(message.params.call_id)
+                if recording is not None:
+                    recording.stamp("server.sent", wall_clock())
             connection.send(message)
         deadline = self.dispatch.next_deadline()
         if deadline is not None and deadline < self._sleeping_until:
             self._deadline_moved.set()
 
-    def _take_tabs(self, state: protocol.TabsParams, now: float) -> None:
-        self.tabs.update(state.documents, now, loading=state.loading)
-        self.dispatch.documents_changed(state.documents, state.tab_ids, now)
+    def _take_tabs(self, state: protocol.TabsParams) -> None:
+        self.tabs.update(state.documents, anyio.current_time(), loading=state.loading)
+        self.dispatch.documents_changed(state.documents, state.tab_ids, self.clock.now())
         self._tabs_changed()
 
     async def _query_tabs(self) -> None:
@@ -397,7 +434,7 @@ class Bridge:
 
         def take(state: protocol.TabsParams | None) -> None:
             if state is not None and self._connection is connection:
-                self._take_tabs(state, anyio.current_time())
+                self._take_tabs(state)
             answered.set()
 
         connection.request(

@@ -6,6 +6,7 @@ OpenTabsError
 ├── BuildError             this machine cannot build plugins: no Node, no npm registry
 ├── BrowserError           no usable Chromium, or it would not start
 ├── ProtocolError          a message on the wire is wrong
+├── TraceError             a file is no trace
 └── CallError              a tool call that gave no value
     ├── ToolFailedError    the tool itself threw
     ├── CallRefusedError   the server would not send it: name, arguments, size
@@ -94,6 +95,10 @@ class ErrorDetail:
         }
 
 
+class TraceError(OpenTabsError):
+    """A file is no trace, or one that cannot be read; the text says what is wrong."""
+
+
 class CallError(OpenTabsError):
     """A tool call that gave no value. `detail` says why."""
 
@@ -123,4 +128,4 @@ class CallTimeoutError(CallError):
 
     def __init__(self, detail: ErrorDetail, *, which: Literal["idle", "ceiling"]) -> None:
         super().__init__(detail)
-        self.which = which
+        self.which: Literal["idle", "ceiling"] = which

@@ -1,11 +1,9 @@
 """A server, a browser and plugins as one: the library's front door."""
 
 import logging
-import os
-import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,17 +11,24 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
+from anyio.abc import TaskGroup
 from playwright.async_api import BrowserContext, Error, Page
-from starlette.applications import Starlette
-from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
 
 from opentabs_py import __version__
 from opentabs_py.bridge import Bridge
-from opentabs_py.browser.chromium import find_chromium
-from opentabs_py.browser.launch import launch_browser
-from opentabs_py.browser.stage import StagedExtension, stage_extension, temporary_dir, url_host
+from opentabs_py.browser.chromium import configured_chromium
+from opentabs_py.browser.launch import BackgroundLaunch, Launcher, LaunchPlan, launch_browser
+from opentabs_py.browser.stage import (
+    StagedExtension,
+    kept_secret,
+    stage_extension,
+    temporary_dir,
+    url_host,
+)
+from opentabs_py.calls import RunningCall
+from opentabs_py.clock import Clock
 from opentabs_py.config import Settings, data_dir, load_settings
+from opentabs_py.connection import Socket
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.match import parse as parse_match_pattern
 from opentabs_py.core.progress import ProgressReport
@@ -41,6 +46,7 @@ from opentabs_py.plugins.load import (
 )
 from opentabs_py.server.listen import bind
 from opentabs_py.server.toolbox import PageTool, Toolbox
+from opentabs_py.tracing.file import TraceWriter
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -62,10 +68,14 @@ class OpenTabs:
     Args:
         plugins: Directories of built plugins, besides those of the settings.
         browser: `launch` starts a Chromium; `none` waits for an extension that the user has
-            loaded by hand, from `extension_dir`.
+            loaded by hand, from `extension_dir`. A `Launcher` starts one in its own way.
         settings: Where to listen, what to launch, how long calls may take.
         args: More command-line switches for Chromium.
         ignore_default_args: Switches of Playwright's to leave out.
+        clock: What the timers of calls run on; time itself when not given.
+        trace: A file that every call is written to; `opentabs trace show` reads it.
+        relay_script: Runs in the relay's world, where tests plant faults.
+        wrap_socket: Is given the extension's sockets, where tests plant others.
     """
 
     settings: Settings
@@ -81,21 +91,34 @@ class OpenTabs:
         self,
         *,
         plugins: Sequence[str | Path] = (),
-        browser: Literal["launch", "none"] = "launch",
+        browser: Literal["launch", "none"] | Launcher = "launch",
         settings: Settings | None = None,
         args: Sequence[str] = (),
         ignore_default_args: Sequence[str] = (),
+        clock: Clock | None = None,
+        trace: Path | None = None,
+        relay_script: bytes = b"",
+        wrap_socket: Callable[[Socket], Socket] = lambda socket: socket,
     ) -> None:
         self.settings = settings or load_settings()
         self._directories = [*map(Path, plugins), *self.settings.plugins]
-        self._launches = browser == "launch"
+        self._launcher: Launcher | None
+        if callable(browser):
+            self._launcher = browser
+        else:
+            self._launcher = launch_browser if browser == "launch" else None
         self._args = args
+        self._relay_script = relay_script
+        self._wrap_socket = wrap_socket
+        self._trace = trace
         self._ignore_default_args = ignore_default_args
+        self._clock = clock
         self._stack = AsyncExitStack()
         self._reloading = anyio.Lock()
         self._context: BrowserContext | None = None
         self._browser_gone = anyio.Event()
         self._playgrounds: dict[Path, str] = {}
+        self._tasks: TaskGroup
 
     async def __aenter__(self) -> Self:
         """Start everything; with a browser, wait until its extension is connected.
@@ -129,7 +152,7 @@ class OpenTabs:
             BrowserError: This session has no browser of its own.
         """
         if self._context is None:
-            raise BrowserError("This session launches no browser; open pages in your own.")
+            raise BrowserError("This session drives no browser; open pages in your own.")
         return self._context
 
     @property
@@ -146,7 +169,8 @@ class OpenTabs:
         """Wait until the browser was closed or died."""
         await self._browser_gone.wait()
 
-    def _take_browser_gone(self, _context: BrowserContext) -> None:
+    def take_browser_gone(self) -> None:
+        """The browser was closed or died; for a launcher that gave no context to see it by."""
         self.bridge.take_browser_gone()
         self._browser_gone.set()
 
@@ -176,11 +200,19 @@ class OpenTabs:
         Raises:
             BrowserError: The page cannot be opened, or there is no such plugin.
         """
+        url = await self.start_page_url(plugin)
+        return None if url is None else await self.open(url)
+
+    async def start_page_url(self, plugin: str) -> str | None:
+        """Give the address of the page that `open_start_page` opens.
+
+        Raises:
+            BrowserError: There is no such plugin.
+        """
         found = next((each for each in self.plugins if each.manifest.name == plugin), None)
         if found is None:
             raise BrowserError(f"There is no plugin {plugin!r} whose page could be opened.")
-        url = await self._playground(found) or found.manifest.homepage
-        return None if url is None else await self.open(url)
+        return await self._playground(found) or found.manifest.homepage
 
     async def _playground(self, plugin: Plugin) -> str | None:
         directory = playground(plugin.directory)
@@ -189,12 +221,11 @@ class OpenTabs:
         if directory is None or not any(each.matches("http://127.0.0.1/") for each in patterns):
             return None
         if plugin.directory not in self._playgrounds:
-            from opentabs_py.server.http import serve_http  # noqa: PLC0415
+            from opentabs_py.server.http import serve_directory  # noqa: PLC0415
 
             listener = bind("127.0.0.1", 0)
-            self._stack.callback(listener.close)
-            app = Starlette(routes=[Mount("/", StaticFiles(directory=directory, html=True))])
-            await self._stack.enter_async_context(serve_http(app, listener))
+            # In a task of the session's: who asks for the page may do so in any.
+            await self._tasks.start(serve_directory, directory, listener)
             port = listener.getsockname()[1]
             self._playgrounds[plugin.directory] = f"http://127.0.0.1:{port}/"
         return self._playgrounds[plugin.directory]
@@ -211,6 +242,22 @@ class OpenTabs:
         return await self.toolbox.call(
             name, arguments or {}, limits=limits, on_progress=on_progress
         )
+
+    async def start(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        limits: Limits | None = None,
+    ) -> RunningCall:
+        """Start a call, and give it once it was sent to its page or has ended before.
+
+        Whatever it ends with is in the call; leaving the session cancels it.
+        """
+        call = RunningCall(name, arguments or {})
+        self._tasks.start_soon(call.run, self.toolbox, limits)
+        await call.wait_sent()
+        return call
 
     async def reload_plugins(self) -> PluginChanges:
         """Read all plugins again, and serve them as they are now.
@@ -249,7 +296,7 @@ class OpenTabs:
 
     async def _start(self, stack: AsyncExitStack) -> None:
         settings = self.settings
-        chromium = configured_chromium(settings) if self._launches else None
+        chromium = configured_chromium(settings) if self._launcher is not None else None
         self.plugins, self.quarantined = load_plugins(self._directories, settings.settings)
         refuse_unknown_plugins(settings.settings, self.plugins, self.quarantined)
         manifests = [plugin.manifest for plugin in self.plugins]
@@ -266,35 +313,40 @@ class OpenTabs:
             origin=staged.origin,
             version=__version__,
             message_limit=settings.message_limit,
+            clock=self._clock,
+            wrap_socket=self._wrap_socket,
         )
         self.toolbox = Toolbox(
             self.bridge, limits=settings.limits, input_limit=settings.message_limit
         )
+        if self._trace is not None:
+            writer = stack.enter_context(TraceWriter(self._trace, version=__version__))
+            self.toolbox.observe(writer.write)
         self.toolbox.set_plugins(manifests)
         await self.bridge.sync_plugins([_spec(plugin, staged) for plugin in self.plugins])
 
-        tasks = await stack.enter_async_context(anyio.create_task_group())
+        tasks = self._tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
         await tasks.start(self.bridge.run)
         launch = None
-        if chromium is not None:
-            launch = _Launch(
-                launch_browser(
-                    chromium=chromium,
-                    extension=staged.path,
-                    profile=settings.profile or directory / "profile",
-                    scratch=directory,
-                    headed=settings.headed,
-                    args=self._args,
-                    ignore_default_args=self._ignore_default_args,
-                )
+        if self._launcher is not None and chromium is not None:
+            plan = LaunchPlan(
+                chromium=chromium,
+                extension=staged.path,
+                profile=settings.profile or directory / "profile",
+                scratch=directory,
+                headed=settings.headed,
+                args=self._args,
+                ignore_default_args=self._ignore_default_args,
             )
+            launch = BackgroundLaunch(self._launcher(plan))
             stack.push_async_callback(launch.close)
             tasks.start_soon(launch.run)
         await self._serve(stack, listener)
         if launch is not None:
             self._context = await launch.result()
-            self._context.on("close", self._take_browser_gone)
+            if self._context is not None:
+                self._context.on("close", lambda _: self.take_browser_gone())
             await self._wait_connected()
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> None:
@@ -319,14 +371,18 @@ class OpenTabs:
     def _stage(self, directory: Path, port: int) -> StagedExtension:
         sites = [pattern for p in self.plugins for pattern in p.manifest.url_patterns]
         sites += future_sites(self.quarantined, self.settings.settings)
-        if self._launches:
+        if self._launcher is not None:
             return stage_extension(
-                directory / "extension", port=port, host=self.settings.host, sites=sites
+                directory / "extension",
+                port=port,
+                host=self.settings.host,
+                sites=sites,
+                relay_script=self._relay_script,
             )
         # Loaded by hand, so it stays where it is from run to run, and keeps its secret.
         kept = data_dir() / "extension"
         kept.mkdir(parents=True, exist_ok=True)
-        secret = _kept_secret(data_dir() / "secret")
+        secret = kept_secret(data_dir() / "secret")
         return stage_extension(kept, port=port, host=self.settings.host, secret=secret)
 
     async def _wait_connected(self) -> None:
@@ -337,34 +393,6 @@ class OpenTabs:
                 f"The extension did not connect within {CONNECT_WITHIN:g} s of the browser's "
                 "start. Branded Chrome and Edge refuse to load it; `opentabs doctor` tells more."
             )
-
-
-class _Launch:
-    """A browser on its way, in a task of its own."""
-
-    def __init__(self, browser: AbstractAsyncContextManager[BrowserContext]) -> None:
-        self._browser = browser
-        self._done = anyio.Event()
-        self._context: BrowserContext | None = None
-        self._error = BrowserError("The browser's start was cancelled.")
-
-    async def run(self) -> None:
-        try:
-            self._context = await self._browser.__aenter__()
-        except BrowserError as error:
-            self._error = error
-        finally:
-            self._done.set()
-
-    async def result(self) -> BrowserContext:
-        await self._done.wait()
-        if self._context is None:
-            raise self._error
-        return self._context
-
-    async def close(self) -> None:
-        if self._context is not None:
-            await self._browser.__aexit__(None, None, None)
 
 
 def _log_changes(changes: PluginChanges) -> None:
@@ -391,25 +419,3 @@ def _spec(plugin: Plugin, staged: StagedExtension) -> PluginSpec:
         config=dict(plugin.config),
         pre_script=None if pre_script is None else staged.add_pre_script(manifest.name, pre_script),
     )
-
-
-def configured_chromium(settings: Settings) -> Path:
-    """Give the Chromium that the settings name, or else the one that is found.
-
-    Raises:
-        BrowserError: There is none that can be used.
-    """
-    if settings.chromium is None:
-        return find_chromium().path
-    # Wherever the setting came from, it is checked as the variable is.
-    return find_chromium(environ={**os.environ, "OPENTABS_CHROMIUM": str(settings.chromium)}).path
-
-
-def _kept_secret(file: Path) -> str:
-    try:
-        return file.read_text().strip()
-    except FileNotFoundError:
-        secret = secrets.token_hex(32)
-        file.touch(mode=0o600)
-        file.write_text(secret)
-        return secret

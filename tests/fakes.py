@@ -202,6 +202,8 @@ class FakeBridge(Bridge):
 
     async def call(self, call: TabCall) -> object:
         self.calls.append(call)
+        if call.on_sent is not None:
+            call.on_sent()
         if call.on_progress is not None:
             for report in self._reports:
                 call.on_progress([report])

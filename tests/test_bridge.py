@@ -1,6 +1,7 @@
 """The bridge, with a hand-written extension at the other end of its socket."""
 
 import logging
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -9,6 +10,7 @@ from opentabs_py.bridge import Bridge, TabCall
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PluginSpec
+from opentabs_py.core.recording import CallRecording
 from opentabs_py.errors import CallTimeoutError, ChainError, ToolFailedError
 from tests.fakes import (
     OTHER_PAGE,
@@ -495,16 +497,96 @@ async def test_a_call_whose_tab_vanishes_ends_as_closed() -> None:
 # --- traces and logs ------------------------------------------------------------------
 
 
-async def test_a_traced_call_gives_its_stamps_on_the_servers_clock() -> None:
-    bridge, traces = a_bridge(), list[dict[str, float]]()
-    call = TabCall("chat", "send", {}, on_trace=lambda stamps: traces.append(dict(stamps)))
+def a_recording(bridge: Bridge) -> CallRecording:
+    now = bridge.instant()
+    return CallRecording(call_id="0" * 32, name="chat_send", limits=Limits(), now=now)
+
+
+async def test_a_recorded_call_gives_its_stamps_on_the_servers_clock() -> None:
+    bridge = a_bridge()
+    recording = a_recording(bridge)
+    call = replace(CALL, recording=recording)
+    begun = about_call("tool.stamps", "", stamps={"worker.down": 3.0, "made.up": 4.0})
+    del begun["params"]["documentId"]
     result = about_call("tool.result", "", seq=0, value=1, stamps={"runtime.up": 5.0})
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
-        await call_and_answer(bridge, socket, call, result)
-    (stamps,) = traces
-    assert {"server.accepted", "server.sent", "runtime.up", "server.received"} <= stamps.keys()
+
+        async def answer() -> None:
+            message = await socket.hear("tool.dispatch")
+            assert message["params"]["trace"] is True
+            call_id = message["params"]["callId"]
+            for said in (begun, result):
+                socket.say({**said, "params": {**said["params"], "callId": call_id}})
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(answer)
+            with anyio.fail_after(5):
+                await bridge.call(call)
+    stamps = recording.succeed(1, bridge.instant()).stamps
+    assert list(stamps) == [
+        "server.accepted",
+        "server.sent",
+        "worker.down",
+        "runtime.up",
+        "server.received",
+    ]
     assert stamps["runtime.up"] > 1e12  # the browser's clock stood at 0 when it said hello
+
+
+async def test_an_answer_that_says_nothing_of_time_is_stamped_when_it_came() -> None:
+    bridge = a_bridge()
+    recording = a_recording(bridge)
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        await call_and_answer(bridge, socket, replace(CALL, recording=recording), RESULT)
+    assert "server.received" in recording.succeed(1, bridge.instant()).stamps
+
+
+async def test_a_recorded_call_knows_its_tab_and_which_reports_the_page_gave_up() -> None:
+    bridge = a_bridge()
+    recording = a_recording(bridge)
+    progress = about_call("tool.progress", "", reports=[{"seq": 9}], dropped=9)
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        call = replace(CALL, recording=recording)
+        await call_and_answer(bridge, socket, call, progress, RESULT)
+    record = recording.succeed(1, bridge.instant())
+    assert (record.tab_id, record.url) == (TAB, "https://chat.example/")
+    assert record.dropped == 9
+
+
+async def test_reports_given_up_by_a_call_that_nobody_records_are_no_trouble() -> None:
+    progress = about_call("tool.progress", "", reports=[{"seq": 9}], dropped=9)
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        await call_and_answer(bridge, socket, CALL, progress, RESULT)
+    assert bridge.dispatch.counters.dropped_reports == 9
+
+
+async def test_a_recorded_call_knows_that_the_service_worker_was_restarted_meanwhile() -> None:
+    bridge, caller = a_bridge(), Caller()
+    recording = a_recording(bridge)
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document())
+        tasks.start_soon(caller, bridge, replace(CALL, recording=recording))
+        tasks.start_soon(Caller(), bridge, CALL)  # which nobody records
+        call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
+        socket.hang_up()
+        while bridge.connected:
+            await bridge.changed().wait()
+        again = connect()
+        said = hello(a_document(call_id))
+        said["params"]["bootId"] = "another life"
+        again.say(said)
+        await again.hear("tool.dispatch")  # of the other call
+        again.say(about_call("tool.result", call_id, seq=0, value=1))
+        assert await caller.outcome() == 1
+        tasks.cancel_scope.cancel()
+    record = recording.succeed(1, bridge.instant())
+    assert [link.boot_id for link in record.links] == ["b", None, "another life"]
+    assert record.worker_restarts == 1
 
 
 async def test_a_plugins_log_goes_to_a_logger_of_its_name(caplog: pytest.LogCaptureFixture) -> None:

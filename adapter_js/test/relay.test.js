@@ -304,9 +304,19 @@ test("a dispatch in parts is joined, and the worker is told of its call", () => 
   assert.deepEqual(relay.take(), [{ type: "received", callId: CALL }]);
 });
 
+test("that a traced call has begun is told at once, for its tool may never answer", () => {
+  const relay = startCall({ trace: true });
+  relay.page.say(`t${CALL}{"runtime.down":1}`);
+  const [{ type, callId, stamps }] = relay.take();
+  assert.deepEqual([type, callId], ["began", CALL]);
+  assert.deepEqual(Object.keys(stamps), ["relay.down", "runtime.down"]);
+});
+
 test("a traced call's result carries when it passed the relay and the runtime", () => {
   const relay = startCall({ trace: true });
-  relay.page.say(`t${CALL}{"runtime.down":1,"runtime.up":2}`);
+  relay.page.say(`t${CALL}{"runtime.down":1}`);
+  relay.take();
+  relay.page.say(`t${CALL}{"runtime.up":2}`);
   relay.result(1);
   const [{ type, callId, frame }] = relay.take();
   const { stamps } = JSON.parse(frame).params;

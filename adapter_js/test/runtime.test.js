@@ -42,7 +42,7 @@ async function startPlugin(tools) {
    * @param {string} tool
    * @param {object} [input]
    */
-  function start(tool, input = {}) {
+  function start(tool, input = {}, trace = false) {
     const callId = (calls++).toString(16).padStart(NAME, "0");
     const params = {
       documentId: "d".repeat(NAME),
@@ -50,7 +50,7 @@ async function startPlugin(tools) {
       plugin: "demo",
       tool,
       input,
-      trace: false,
+      trace,
     };
     relay.say(`d${JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params })}`);
     return callId;
@@ -345,6 +345,28 @@ test("every name is used once", async () => {
   // Two offered; each message, down or up, has named one more.
   const [down, up] = [1 + 5, relay.heard.length];
   assert.equal(relay.names.size, 2 + down + up);
+});
+
+test("a traced call tells when it starts, before its tool runs, and when it has ended", async () => {
+  const { relay, start, answers } = await startPlugin(
+    "{ echo: async () => 1, hang: () => new Promise(() => {}) }",
+  );
+  const [echo, hang] = [start("echo", {}, true), start("hang", {}, true)];
+  await until(() => answers(echo).length === 1, "the answer");
+  const stamps = relay
+    .ofKind("t")
+    .map((text) => [text.slice(0, NAME), Object.keys(JSON.parse(text.slice(NAME)))]);
+  assert.deepEqual(stamps, [
+    [echo, ["runtime.down"]],
+    [hang, ["runtime.down"]],
+    [echo, ["runtime.up"]],
+  ]);
+});
+
+test("a call that is not traced tells nothing of time", async () => {
+  const { relay, call } = await startPlugin("{ echo: async () => 1 }");
+  await call("echo");
+  assert.deepEqual(relay.ofKind("t"), []);
 });
 
 test("a message on a name that was used, or guessed, changes nothing", async () => {

@@ -35,8 +35,12 @@ import * as tabs from "./tabs.js";
  *   | {type: "complete"}
  *   | {type: "received", callId: string}
  *   | {type: "readiness", plugin: string, state: PluginState}
+ *   | {type: "began", callId: string, stamps: Record<string, number>}
  *   | {type: "traced", callId: string, frame: string}} FromRelay
  */
+
+/** The epoch of a document whose relay has not answered yet. */
+export const UNHEARD = -1;
 
 /** @type {Map<string, Doc>} */
 const documents = new Map();
@@ -73,7 +77,7 @@ export function attach(port) {
         calls: new Map(message.calls.map((/** @type {string} */ callId) => [callId, true])),
         plugins: new Map(message.plugins),
         injecting: Promise.resolve(),
-        epoch: -1,
+        epoch: UNHEARD,
         port,
       };
       supersede(doc);
@@ -159,6 +163,11 @@ function take(doc, message) {
       tabs.changed();
       break;
     }
+    case "began":
+      if (isCurrent(doc)) {
+        stamp(message.callId, message.stamps);
+      }
+      break;
     case "traced":
       if (!isCurrent(doc)) {
         break;
@@ -193,9 +202,16 @@ export function dispatch(params, frame) {
   doc.calls.set(params.callId, false);
   post(doc, frame);
   if (params.trace) {
-    const stamps = { "worker.down": link.now() };
-    link.send({ jsonrpc: "2.0", method: "tool.stamps", params: { callId: params.callId, stamps } });
+    stamp(params.callId, { "worker.down": link.now() });
   }
+}
+
+/**
+ * @param {string} callId
+ * @param {Record<string, number>} stamps
+ */
+function stamp(callId, stamps) {
+  link.send({ jsonrpc: "2.0", method: "tool.stamps", params: { callId, stamps } });
 }
 
 /**

@@ -69,8 +69,23 @@
         end(call, "error", body);
         break;
       case "t":
-        call.stamps = { ...call.stamps, ...JSON.parse(body), "relay.up": now() };
+        takeStamps(callId, call, JSON.parse(body));
         break;
+    }
+  }
+
+  /**
+   * Those of a call that has begun go at once, for it may never end.
+   * @param {string} callId
+   * @param {Call} call
+   * @param {Record<string, number>} stamps
+   */
+  function takeStamps(callId, call, stamps) {
+    call.stamps = { ...call.stamps, ...stamps };
+    if (call.stamps["runtime.up"] === undefined) {
+      post({ type: "began", callId, stamps: call.stamps });
+    } else {
+      call.stamps["relay.up"] = now();
     }
   }
 

@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
+from opentabs_py.config import Settings
 from opentabs_py.errors import BrowserError
 
 VARIABLE = "OPENTABS_CHROMIUM"
@@ -93,6 +94,18 @@ def find_chromium(*, environ: Mapping[str, str] = os.environ) -> Chromium:
         if found is not None and _brand(found) is None:
             return Chromium(found, "PATH")
     raise BrowserError(_none_found(downloaded, environ))
+
+
+def configured_chromium(settings: Settings) -> Path:
+    """Give the Chromium that the settings name, or else the one that is found.
+
+    Raises:
+        BrowserError: There is none that can be used.
+    """
+    if settings.chromium is None:
+        return find_chromium().path
+    # Wherever the setting came from, it is checked as the variable is.
+    return find_chromium(environ={**os.environ, VARIABLE: str(settings.chromium)}).path
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 import json
 import os
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 from playwright.async_api import BrowserContext, Error, async_playwright
@@ -16,20 +18,11 @@ CLOSE_WITHIN = 0.8  # s; a close takes 0.1 to 0.5 s
 STOP_WITHIN = 0.4  # s; with the server's own half second, all ends within two
 
 
-@asynccontextmanager
-async def launch_browser(
-    *,
-    chromium: Path,
-    extension: Path,
-    profile: Path,
-    scratch: Path,
-    headed: bool = False,
-    args: Sequence[str] = (),
-    ignore_default_args: Sequence[str] = (),
-) -> AsyncGenerator[BrowserContext]:
-    """A running Chromium with the extension in it, as Playwright's context.
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """How a Chromium with the extension is launched, whoever launches it.
 
-    Args:
+    Attributes:
         chromium: The executable; not branded Chrome or Edge, which refuse extensions.
         extension: The staged extension's directory.
         profile: The user data directory; made when it is not there.
@@ -37,38 +30,85 @@ async def launch_browser(
         headed: Show the window.
         args: More command-line switches.
         ignore_default_args: Switches of Playwright's to leave out.
+    """
+
+    chromium: Path
+    extension: Path
+    profile: Path
+    scratch: Path
+    headed: bool = False
+    args: Sequence[str] = ()
+    ignore_default_args: Sequence[str] = ()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `launch_persistent_context` is given besides the profile, in either API."""
+        return {
+            "executable_path": self.chromium,
+            "headless": not self.headed,
+            "no_viewport": self.headed or None,
+            "artifacts_dir": self.scratch / "artifacts",
+            "env": _environment(self.scratch),
+            "ignore_default_args": list(self.ignore_default_args) or None,
+            # Playwright disables extensions by default: both switches are needed.
+            "args": [
+                f"--load-extension={self.extension}",
+                f"--disable-extensions-except={self.extension}",
+                *self.args,
+            ],
+            # Signals are the caller's: who is signalled closes the browser itself.
+            "handle_sigint": False,
+            "handle_sigterm": False,
+            "handle_sighup": False,
+        }
+
+    def prepare(self) -> None:
+        """Make the profile, with what must be in it before the first start.
+
+        Raises:
+            BrowserError: It cannot be written.
+        """
+        # Without developer mode, `chrome.runtime.reload()` leaves the extension disabled.
+        preferences = self.profile / "Default" / "Preferences"
+        try:
+            if not preferences.exists():
+                preferences.parent.mkdir(parents=True, exist_ok=True)
+                preferences.write_text(json.dumps({"extensions": {"ui": {"developer_mode": True}}}))
+        except OSError as error:
+            raise BrowserError(
+                f"{self.profile} cannot be a browser's profile: {error.strerror}. Give a "
+                "directory that you can write to."
+            ) from error
+
+    def not_started(self, said: str) -> BrowserError:
+        """Say what to do about a launch that failed, from what Playwright said."""
+        return BrowserError(_why_not_started(self.chromium, said, headed=self.headed))
+
+
+Launcher = Callable[[LaunchPlan], AbstractAsyncContextManager[BrowserContext | None]]
+"""Launches a browser as planned, and closes it at the end.
+
+Gives None when the browser is driven elsewhere than in this event loop. Raises `BrowserError`.
+"""
+
+
+@asynccontextmanager
+async def launch_browser(plan: LaunchPlan) -> AsyncGenerator[BrowserContext]:
+    """A running Chromium with the extension in it, as Playwright's context.
 
     Raises:
         BrowserError: It did not start.
     """
-    _seed_preferences(profile)
+    plan.prepare()
     playwright = await async_playwright().start()
     context: BrowserContext | None = None
     try:
-        context = await playwright.chromium.launch_persistent_context(
-            profile,
-            executable_path=chromium,
-            headless=not headed,
-            no_viewport=headed or None,
-            artifacts_dir=scratch / "artifacts",
-            env=_environment(scratch),
-            ignore_default_args=list(ignore_default_args) or None,
-            # Playwright disables extensions by default: both switches are needed.
-            args=[
-                f"--load-extension={extension}",
-                f"--disable-extensions-except={extension}",
-                *args,
-            ],
-            # Signals are the caller's: who is signalled closes the browser itself.
-            handle_sigint=False,
-            handle_sigterm=False,
-            handle_sighup=False,
-        )
+        context = await playwright.chromium.launch_persistent_context(plan.profile, **plan.options)
         yield context
     except Error as error:
         if context is not None:
             raise  # the caller's own
-        raise BrowserError(_why_not_started(chromium, error, headed=headed)) from error
+        raise plan.not_started(error.message) from error
     finally:
         if context is not None:
             with anyio.move_on_after(CLOSE_WITHIN, shield=True):
@@ -76,6 +116,43 @@ async def launch_browser(
         # Ends the driver, and with it a browser that did not close in time.
         with anyio.move_on_after(STOP_WITHIN, shield=True):
             await playwright.stop()
+
+
+class BackgroundLaunch:
+    """A browser on its way, in a task of its own."""
+
+    def __init__(self, browser: AbstractAsyncContextManager[BrowserContext | None]) -> None:
+        self._browser = browser
+        self._done = anyio.Event()
+        self._launched = False
+        self._context: BrowserContext | None = None
+        self._error = BrowserError("The browser's start was cancelled.")
+
+    async def run(self) -> None:
+        """Launch it."""
+        try:
+            self._context = await self._browser.__aenter__()
+            self._launched = True
+        except BrowserError as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    async def result(self) -> BrowserContext | None:
+        """Wait until it is there, and give what the launcher gave.
+
+        Raises:
+            BrowserError: It did not start.
+        """
+        await self._done.wait()
+        if not self._launched:
+            raise self._error
+        return self._context
+
+    async def close(self) -> None:
+        """Close it, if it was launched."""
+        if self._launched:
+            await self._browser.__aexit__(None, None, None)
 
 
 def _environment(scratch: Path) -> dict[str, str | float | bool]:
@@ -87,22 +164,7 @@ def _environment(scratch: Path) -> dict[str, str | float | bool]:
     return {**os.environ, "TMPDIR": str(scratch)}
 
 
-def _seed_preferences(profile: Path) -> None:
-    """Without developer mode, `chrome.runtime.reload()` leaves the extension disabled."""
-    preferences = profile / "Default" / "Preferences"
-    try:
-        if not preferences.exists():
-            preferences.parent.mkdir(parents=True, exist_ok=True)
-            preferences.write_text(json.dumps({"extensions": {"ui": {"developer_mode": True}}}))
-    except OSError as error:
-        raise BrowserError(
-            f"{profile} cannot be a browser's profile: {error.strerror}. Give a directory that "
-            "you can write to."
-        ) from error
-
-
-def _why_not_started(chromium: Path, error: Error, *, headed: bool) -> str:
-    text = error.message
+def _why_not_started(chromium: Path, text: str, *, headed: bool) -> str:
     if headed and ("DISPLAY" in text or "headless" in text):
         return (
             f"{chromium} found no screen to show a window on. Leave out --headed, or run this "

@@ -21,6 +21,7 @@ from pathlib import Path
 from opentabs_py.assets import extension_dir, runtime_file
 
 _PREFIX = "opentabs-"
+_PREFIXES = (_PREFIX, "playwright-pytest-")  # pytest-playwright leaves its own behind when killed
 _MARK = "owner.pid"
 
 
@@ -65,6 +66,7 @@ def stage_extension(
     host: str = "127.0.0.1",
     secret: str | None = None,
     sites: Sequence[str] | None = None,
+    relay_script: bytes = b"",
 ) -> StagedExtension:
     """Write a copy of the extension that connects to a server on this machine.
 
@@ -74,10 +76,14 @@ def stage_extension(
         host: The same, an IP address.
         secret: What the extension presents; a fresh one when None.
         sites: Match patterns it may touch; None keeps the manifest's `<all_urls>`.
+        relay_script: Runs in the relay's world behind its channel, where tests plant faults.
     """
     secret = secret or secrets.token_hex(32)
     shutil.copytree(extension_dir(), into, dirs_exist_ok=True)
     shutil.copyfile(runtime_file(), into / "content" / "runtime.js")
+    if relay_script:
+        with (into / "content" / "channel.js").open("ab") as channel:
+            channel.write(b"\n" + relay_script)
     config = into / "config.json"
     config.touch(mode=0o600)
     config.write_text(json.dumps({"server": f"{url_host(host)}:{port}", "secret": secret}))
@@ -87,6 +93,17 @@ def stage_extension(
         manifest["host_permissions"] = sorted(set(sites))
         manifest_file.write_text(json.dumps(manifest, indent=2))
     return StagedExtension(into, f"chrome-extension://{_extension_id(manifest['key'])}", secret)
+
+
+def kept_secret(file: Path) -> str:
+    """Give the secret that a file keeps; the first time, one is made."""
+    try:
+        return file.read_text().strip()
+    except FileNotFoundError:
+        secret = secrets.token_hex(32)
+        file.touch(mode=0o600)
+        file.write_text(secret)
+        return secret
 
 
 def url_host(address: str) -> str:
@@ -105,7 +122,7 @@ def temporary_dir() -> Generator[Path]:
     """A directory of this process, removed at the end; those of dead processes go too."""
     _remove_abandoned(Path(tempfile.gettempdir()))
     path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    (path / _MARK).write_text(str(os.getpid()))
+    own_directory(path)
     try:
         yield path
     finally:
@@ -115,8 +132,13 @@ def temporary_dir() -> Generator[Path]:
             shutil.rmtree(path, ignore_errors=True)
 
 
+def own_directory(path: Path) -> None:
+    """Mark a temporary directory as this process's: when that was killed, others remove it."""
+    (path / _MARK).write_text(str(os.getpid()))
+
+
 def _remove_abandoned(parent: Path) -> None:
-    for mark in parent.glob(f"{_PREFIX}*/{_MARK}"):
+    for mark in (mark for prefix in _PREFIXES for mark in parent.glob(f"{prefix}*/{_MARK}")):
         try:
             owner = int(mark.read_text())
         except (OSError, ValueError):

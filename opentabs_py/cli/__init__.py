@@ -6,7 +6,13 @@ import sys
 from opentabs_py.cli.app import app
 from opentabs_py.cli.codes import CHAIN_FAILED, INTERRUPTED, USAGE
 from opentabs_py.cli.terminal import tell_error
-from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
+from opentabs_py.errors import (
+    CallRefusedError,
+    ConfigError,
+    OpenTabsError,
+    PluginError,
+    TraceError,
+)
 
 
 def main() -> None:
@@ -15,7 +21,7 @@ def main() -> None:
         sys.exit(app(standalone_mode=True))
     except OpenTabsError as error:
         tell_error(error)
-        usage = isinstance(error, CallRefusedError | ConfigError | PluginError)
+        usage = isinstance(error, CallRefusedError | ConfigError | PluginError | TraceError)
         sys.exit(USAGE if usage else CHAIN_FAILED)
     except BrokenPipeError:
         # Who read our stdout has seen enough: `opentabs demo | head`.

@@ -17,6 +17,7 @@ from opentabs_py.cli import (
     run_tests,
     serve,
     tools,
+    trace,
 )
 
 app = typer.Typer(
@@ -60,4 +61,5 @@ app.command("call")(call.call)
 app.command("tools")(tools.tools)
 app.command("config")(config.config)
 app.command("doctor")(doctor.doctor)
+app.add_typer(trace.app, name="trace")
 app.add_typer(browser.app, name="browser")

@@ -8,8 +8,8 @@ app = typer.Typer(help="Find or install the Chromium that is used.", no_args_is_
 @app.command()
 def path() -> None:
     """Print the path of the Chromium that will be launched."""
+    from opentabs_py.browser.chromium import configured_chromium
     from opentabs_py.config import load_settings
-    from opentabs_py.session import configured_chromium
 
     typer.echo(configured_chromium(load_settings()))
 

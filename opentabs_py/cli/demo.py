@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.markup import escape
@@ -12,6 +12,9 @@ from rich.markup import escape
 from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.options import Headed, Json
 from opentabs_py.errors import OpenTabsError
+
+if TYPE_CHECKING:
+    from opentabs_py.core.records import CallRecord
 
 TOOL = "demo_export_messages"
 ARGUMENTS = {"channelId": "general"}
@@ -49,7 +52,7 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.cli.call import call_over_mcp
     from opentabs_py.cli.terminal import progress_bar
     from opentabs_py.config import demo_settings
-    from opentabs_py.core.trace import waterfall
+    from opentabs_py.core.records import CallRecord
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
     from opentabs_py.server.http import serve_http
     from opentabs_py.server.listen import bind
@@ -57,11 +60,7 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
 
     began = time.perf_counter()
     settings = demo_settings(headed=headed)
-    stamps: dict[str, float] = {}
-
-    def keep(_name: str, traced: Mapping[str, float]) -> None:
-        stamps.update(traced)
-
+    records: list[CallRecord] = []
     listener = bind("127.0.0.1", 0)
     site = f"http://127.0.0.1:{listener.getsockname()[1]}/"
     with progress_bar("Starting Chromium", quiet=as_json) as bar:
@@ -71,18 +70,19 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
         ):
             bar.say("Opening the demo chat")
             await tabs.open(site)
-            tabs.toolbox.on_trace = keep
+            tabs.toolbox.observe(records.append)
             bar.say("Calling the tool")
             outcome, _ = await call_over_mcp(tabs.mcp_url, TOOL, ARGUMENTS, bar.update)
-            stamps["client.received"] = time.time() * 1000
-            stamps["client.sent"] = stamps["client.received"] - outcome["seconds"] * 1000
-    hops = [{"hop": span.hop, "ms": round(span.ms, 2)} for span in waterfall(stamps)]
-    document = {
+            received = time.time() * 1000
+            sent = received - outcome["seconds"] * 1000
+    record = records[0].with_stamps({"client.sent": sent, "client.received": received})
+    spans = record.waterfall().spans
+    document: dict[str, Any] = {
         "ok": not outcome["isError"],
         "tool": TOOL,
         "progress": outcome["progress"],
         "result": outcome["structuredContent"],
-        "hops": hops,
+        "hops": [{"hop": span.hop, "ms": round(span.ms, 2)} for span in spans],
         "seconds": round(time.perf_counter() - began, 3),
     }
     if not document["ok"]:
@@ -90,14 +90,13 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
     else:
-        _show(document, outcome)
+        _show(document, outcome, record)
     return 0 if document["ok"] else CHAIN_FAILED
 
 
-def _show(document: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
-    from rich.table import Table
-
+def _show(document: Mapping[str, Any], outcome: Mapping[str, Any], record: "CallRecord") -> None:
     from opentabs_py.cli.terminal import out
+    from opentabs_py.tracing.waterfall import render
 
     for report in document["progress"]:
         done = f"{report['progress']:g}/{report['total']:g}" if report["total"] else ""
@@ -105,22 +104,13 @@ def _show(document: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
         out.print(f"  [dim]{report['at']:5.2f} s[/]  [cyan]{done:>6}[/]  {text}")
     if not document["ok"]:
         out.print(escape(outcome["content"][0]["text"]))
+        out.print(render(record, width=out.width))
         return
     result = document["result"]
     out.print(f"\n[bold green]✓[/] [bold]{TOOL}[/] gave {result['total']} messages, at the end:")
     for message in result["messages"][-3:]:
         out.print(f"    [bold]{escape(message['author'])}[/] {escape(message['text'])}")
-    longest = max((hop["ms"] for hop in document["hops"] if hop["hop"] != "tool"), default=1.0)
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("hop")
-    table.add_column("ms", justify="right")
-    table.add_column("")
-    for hop in document["hops"]:
-        is_tool = hop["hop"] == "tool"
-        width = 24 if is_tool else round(24 * hop["ms"] / max(longest, 0.01))
-        bar = f"[{'magenta' if is_tool else 'cyan'}]{'━' * max(width, 1)}[/]"
-        table.add_row(hop["hop"], f"{hop['ms']:.2f}", bar)
-    out.print("\nWhere the time of the call went (the tool's own bar is cut):")
-    out.print(table)
+    out.print("\nWhere the time of the call went:")
+    out.print(render(record, width=out.width))
     out.print("[dim]Of the last hop, 20 ms are a pause that keeps clients from losing progress.[/]")
     out.print(f"\n[dim]{document['seconds']} s from command to end.[/]")

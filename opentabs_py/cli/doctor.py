@@ -92,6 +92,7 @@ async def _examine(note: Callable[[Check], None], *, headed: bool | None) -> Non
 
 
 async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None) -> None:
+    from opentabs_py.browser.chromium import configured_chromium
     from opentabs_py.cli.call import call_over_mcp
     from opentabs_py.config import demo_settings, load_settings
     from opentabs_py.core import failures
@@ -99,7 +100,7 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     from opentabs_py.errors import ChainError, ErrorDetail
     from opentabs_py.server.http import serve_http
     from opentabs_py.server.listen import bind
-    from opentabs_py.session import OpenTabs, configured_chromium
+    from opentabs_py.session import OpenTabs
 
     async with probe("Chromium is there") as detail:
         detail.append(str(configured_chromium(load_settings())))

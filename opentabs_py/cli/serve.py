@@ -6,6 +6,7 @@ import stat
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import anyio
@@ -59,6 +60,13 @@ def serve(
     open_: OpenUrls = None,
     headed: Headed = None,
     profile: Profile = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write down where each call's time goes; `opentabs trace show FILE` shows it.",
+        ),
+    ] = None,
     idle_timeout: IdleTimeout = None,
     ceiling: Ceiling = None,
 ) -> None:
@@ -93,21 +101,26 @@ def serve(
         settings = settings.model_copy(update={"port": DEFAULT_PORT})
 
     async def forever() -> int:
-        await _serve(settings, stdio=stdio, browser=browser, urls=open_ or [])
+        await _serve(settings, stdio=stdio, browser=browser, urls=open_ or [], trace=trace)
         return 0
 
     raise typer.Exit(run(forever, interruptible=False))
 
 
 async def _serve(
-    settings: "Settings", *, stdio: bool, browser: Browser, urls: Sequence[str]
+    settings: "Settings",
+    *,
+    stdio: bool,
+    browser: Browser,
+    urls: Sequence[str],
+    trace: Path | None,
 ) -> None:
     from opentabs_py.cli.terminal import tell_quarantined
     from opentabs_py.server.stdio import serve_stdio
     from opentabs_py.session import OpenTabs
 
     logger = logging.getLogger("opentabs_py")
-    async with OpenTabs(settings=settings, browser=browser.value) as tabs:
+    async with OpenTabs(settings=settings, browser=browser.value, trace=trace) as tabs:
         tell_quarantined(tabs.quarantined)
         if browser is Browser.NONE:
             _tell_how_to_load(str(tabs.extension_dir))

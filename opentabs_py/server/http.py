@@ -5,10 +5,12 @@ import logging
 import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
 import uvicorn
+from anyio.abc import TaskStatus
 from mcp.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -17,7 +19,8 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -189,3 +192,17 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[No
             running.deadline = anyio.current_time() + STOP_WITHIN
     if failure is not None:
         raise failure
+
+
+async def serve_directory(
+    directory: Path,
+    listener: socket.socket,
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve the pages of a directory on a bound socket, until cancelled; then close it."""
+    pages = Mount("/", StaticFiles(directory=directory, html=True))
+    with listener:
+        async with serve_http(Starlette(routes=[pages]), listener):
+            task_status.started()
+            await anyio.sleep_forever()

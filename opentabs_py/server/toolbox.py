@@ -1,9 +1,10 @@
 """The tools that can be called, by their MCP names."""
 
 import difflib
+import logging
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -22,8 +23,12 @@ from opentabs_py.core.plugins import (
 )
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.recording import CallRecording, Instant
+from opentabs_py.core.records import CallRecord
 from opentabs_py.core.schemas import validator_of
 from opentabs_py.core.text import path_text
+
+logger = logging.getLogger(__name__)
 
 MAX_FAULTS = 5  # of one call's arguments; an agent mends them one at a time anyway
 
@@ -67,16 +72,17 @@ class Toolbox:
 
     Attributes:
         limits: The timers of calls that bring none of their own.
-        on_trace: When set, every call is traced and this is given its name and its stamps.
+        record_values: Keep arguments and results in the records of calls, cut to a bound.
     """
 
     def __init__(self, bridge: Bridge, *, limits: Limits, input_limit: int) -> None:
         self.limits = limits
-        self.on_trace: Callable[[str, Mapping[str, float]], None] | None = None
+        self.record_values = False
         self._bridge = bridge
         self._input_limit = input_limit
         self._tools: dict[str, PageTool] = {}
         self._listeners: dict[object, Callable[[], None]] = {}
+        self._observers: dict[object, Callable[[CallRecord], None]] = {}
 
     def set_plugins(self, manifests: Iterable[PluginManifest]) -> None:
         """Serve the tools of these plugins and no others."""
@@ -101,6 +107,23 @@ class Toolbox:
 
         return unsubscribe
 
+    def observe(self, observer: Callable[[CallRecord], None]) -> Callable[[], None]:
+        """Give a function the record of every call that ends from now on, however it ends.
+
+        It is called before the caller has the result, in the caller's task, and must not block.
+        While nobody observes, calls are not traced.
+
+        Returns:
+            What ends that.
+        """
+        token = object()
+        self._observers[token] = observer
+
+        def end() -> None:
+            self._observers.pop(token, None)
+
+        return end
+
     @property
     def tools(self) -> Sequence[PageTool]:
         """All tools, by name."""
@@ -122,6 +145,7 @@ class Toolbox:
         limits: Limits | None = None,
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
         on_log: Callable[[Sequence[LogEntry]], None] | None = None,
+        on_sent: Callable[[], None] | None = None,
     ) -> Any:
         """Call a tool by its MCP name and give its value, a JSON value.
 
@@ -131,6 +155,7 @@ class Toolbox:
             limits: Other timers than the server's.
             on_progress: Is given each batch of reports, in order; must not block or raise.
             on_log: Is given what the plugin logs in that page meanwhile; the same.
+            on_sent: Is called once the call is on its way to its page; the same.
 
         Raises:
             CallRefusedError: No such tool, or the arguments break its schema or the limit.
@@ -138,6 +163,46 @@ class Toolbox:
             ChainError: No extension, no tab, or the page went away.
             ToolFailedError: The tool threw.
         """
+        limits = limits or self.limits
+        if not self._observers:
+            call = self._check(name, arguments, limits, on_progress, on_log)
+            return await self._bridge.call(replace(call, on_sent=on_sent))
+        recording = CallRecording(
+            call_id=secrets.token_hex(16),
+            name=name,
+            limits=limits,
+            now=self._bridge.instant(),
+            arguments=arguments if self.record_values else None,
+        )
+        try:
+            page_tool = self._tools.get(name)
+            if page_tool is not None:
+                recording.resolve(page_tool.plugin.name, page_tool.tool.name)
+            call = self._check(name, arguments, limits, on_progress, on_log)
+            call = replace(_recorded(call, recording, self._bridge.instant), on_sent=on_sent)
+            value = await self._bridge.call(call)
+        except BaseException as error:
+            self._tell(recording.fail(error, self._bridge.instant()))
+            raise
+        self._tell(recording.succeed(value, self._bridge.instant()))
+        return value
+
+    def _tell(self, record: CallRecord) -> None:
+        for observer in list(self._observers.values()):
+            try:
+                observer(record)
+            except Exception:
+                # What looks at a call must not change how it ends.
+                logger.exception("An observer of calls failed")
+
+    def _check(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        limits: Limits,
+        on_progress: Callable[[Sequence[ProgressReport]], None] | None,
+        on_log: Callable[[Sequence[LogEntry]], None] | None,
+    ) -> TabCall:
         page_tool = self._tools.get(name)
         if page_tool is None:
             raise failures.unknown_tool(name, difflib.get_close_matches(name, self._tools, n=2))
@@ -151,19 +216,30 @@ class Toolbox:
         size = len(to_json(checked))
         if size > self._input_limit:
             raise failures.input_too_large(name, size, self._input_limit)
-        observer = self.on_trace
-        call = TabCall(
+        return TabCall(
             plugin=page_tool.plugin.name,
             tool=page_tool.tool.name,
             arguments=checked,
             tab_id=tab_id,
             patterns=page_tool.plugin.url_patterns,
-            limits=limits or self.limits,
+            limits=limits,
             on_progress=on_progress,
             on_log=on_log,
-            on_trace=None if observer is None else partial(observer, name),
         )
-        return await self._bridge.call(call)
+
+
+def _recorded(call: TabCall, recording: CallRecording, instant: Callable[[], Instant]) -> TabCall:
+    def take_progress(reports: Sequence[ProgressReport]) -> None:
+        recording.take_progress(reports, instant())
+        if call.on_progress is not None:
+            call.on_progress(reports)
+
+    def take_logs(entries: Sequence[LogEntry]) -> None:
+        recording.take_logs(entries, instant())
+        if call.on_log is not None:
+            call.on_log(entries)
+
+    return replace(call, on_progress=take_progress, on_log=take_logs, recording=recording)
 
 
 def _page_tool(manifest: PluginManifest, tool: PluginTool) -> PageTool:

@@ -53,12 +53,17 @@
       const { key = "", steps = [], result = null } = params;
       seen.params = params;
       seen.runs[key] = (seen.runs[key] ?? 0) + 1;
+      seen.report = (report = {}) => context?.reportProgress(report);
       context?.signal.addEventListener("abort", () => {
         seen.aborted[key] = String(context.signal.reason?.message);
       });
       for (const step of steps) {
         if (step.wait !== undefined) {
           await wait(step.wait, step.deaf ? undefined : context?.signal);
+        }
+        if (step.log !== undefined) {
+          const entries = [{ level: "warn", message: step.log, data: [], ts: Date.now() }];
+          window.postMessage({ type: "opentabs:plugin-logs", plugin: "probe", entries, nonce: globalThis.__openTabs._logNonce }, "*");
         }
         if (step.report !== undefined) {
           context?.reportProgress(step.report);

@@ -1,0 +1,1 @@
+"""What is known of calls, kept and shown: files, terminal, HTML, Perfetto, OpenTelemetry."""

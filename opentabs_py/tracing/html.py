@@ -1,0 +1,128 @@
+"""A trace as one HTML file that needs nothing else: no network, no other file.
+
+What it draws with lies in `viewer/`. A policy of its own lets only those scripts run, and no
+text of a page can end the block of data that it stands in.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from opentabs_py.core.records import CallRecord
+from opentabs_py.core.text import one_line
+from opentabs_py.tracing.words import link_text, outcome_text, reached_text
+
+VIEWER: Final = Path(__file__).parent / "viewer"
+SCRIPTS: Final = ("model.js", "timeline.js", "details.js", "main.js")
+_ESCAPES: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def to_html(records: Sequence[CallRecord], *, title: str, cut: int = 0) -> str:
+    """Give the page that shows calls.
+
+    Args:
+        records: The calls, in any order.
+        title: What the trace is called, a file's name say.
+        cut: How many lines of the trace were half written.
+    """
+    scripts = [(VIEWER / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    style = (VIEWER / "viewer.css").read_text(encoding="utf-8")
+    policy = (
+        f"default-src 'none'; script-src {' '.join(map(_source, scripts))}; "
+        f"style-src {_source(style)}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": policy,
+        "title": html.escape(f"{one_line(title)} – OpenTabs trace"),
+        "style": style,
+        "data": _data(records, title, cut),
+        "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
+    }
+    page = (VIEWER / "page.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page)
+
+
+def _source(text: str) -> str:
+    """Name an inline script or style as a policy does: CSP Level 3, section 2.3.1."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _data(records: Sequence[CallRecord], title: str, cut: int) -> str:
+    ordered = sorted(records, key=lambda record: record.started)
+    origin = ordered[0].started if ordered else 0.0
+    data = {
+        "title": one_line(title),
+        "started": origin,
+        "cut": cut,
+        "calls": [_call(record, origin) for record in ordered],
+    }
+    # In a script's element only "<" could end it; the others are for whoever copies it elsewhere.
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
+
+
+def _call(record: CallRecord, origin: float) -> dict[str, Any]:
+    falls = record.waterfall()
+    lead = record.lead(falls) * 1000
+    ends = [span.start + span.ms for span in falls.spans]
+
+    def at(seconds: float) -> float:
+        return round(seconds * 1000 + lead, 3)
+
+    return {
+        "id": record.call_id,
+        "name": record.name,
+        "plugin": record.plugin,
+        "tool": record.tool,
+        "at": round((record.started - origin) * 1000 - lead, 3),
+        "ms": round(max([record.seconds * 1000 + lead, *ends]), 3),
+        "outcome": record.outcome,
+        "outcomeText": outcome_text(record),
+        "reached": record.reached,
+        "reachedText": reached_text(record),
+        "error": None if record.error is None else record.error.to_json(),
+        "tab": record.tab_id,
+        "url": record.url,
+        "attempts": record.attempts,
+        "hops": [
+            {
+                "hop": span.hop,
+                "carrier": span.carrier,
+                "start": round(span.start, 3),
+                "ms": round(span.ms, 3),
+                "unfinished": span.unfinished,
+            }
+            for span in falls.spans
+        ],
+        "adjusted": round(falls.adjusted, 3),
+        "reports": record.reports,
+        "progress": [
+            {
+                "at": at(mark.at),
+                "progress": mark.progress,
+                "total": mark.total,
+                "message": mark.message,
+            }
+            for mark in record.progress
+        ],
+        "dropped": record.dropped,
+        "logCount": record.log_count,
+        "logs": [
+            {"at": at(log.at), "level": log.level, "message": log.message} for log in record.logs
+        ],
+        "links": [
+            {"at": at(link.at), "boot": link.boot_id, "text": link_text(link)}
+            for link in record.links
+        ],
+        "restarts": record.worker_restarts,
+        "limits": {"idle": record.limits.idle, "ceiling": record.limits.ceiling},
+        "left": None
+        if record.left is None
+        else {"idle": record.left.idle, "ceiling": record.left.ceiling},
+        "arguments": record.arguments,
+        "result": record.result,
+    }

@@ -1,0 +1,241 @@
+"""A call as text: where its time went, and when it failed, how far it came.
+
+All hops are drawn on one axis. A tool takes a thousand times as long as a hop, so the longest
+bar is cut where it would leave the others no room. What a tool reported stands on that axis.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.cells import cell_len, chop_cells
+from rich.text import Text
+
+from opentabs_py.core.records import CallRecord
+from opentabs_py.core.text import duration, one_line, shorten
+from opentabs_py.core.trace import Carrier, Span, Waterfall
+from opentabs_py.tracing.words import outcome_text, reached_text
+
+WIDTH: Final = 80
+_ID: Final = 8  # digits of a call's id that tell it from the others of a file
+_NAMES: Final = 24  # columns; the longest name of a hop has 23
+_TIMES: Final = 10
+_MARGIN: Final = 2
+_LABELS: Final = 11
+_LOGS: Final = 5
+_ERROR: Final = 800  # characters
+_CUT_OVER: Final = 0.5  # of the whole; a bar longer than that gets that share of the width
+
+_COLOURS: Final[dict[Carrier, str]] = {
+    "mcp": "bright_black",
+    "server": "blue",
+    "websocket": "cyan",
+    "port": "green",
+    "event": "yellow",
+    "tool": "magenta",
+    "several": "bright_black",
+}
+
+
+def report(record: CallRecord, *, width: int = WIDTH) -> str:
+    """Give all that is known of a call as plain text, without a line's end at its end."""
+    return render(record, width=width).plain
+
+
+def render(record: CallRecord, *, width: int = WIDTH) -> Text:
+    """Give the waterfall of a call, and when it failed, its report; for a rich console."""
+    lines = [headline(record, width=width)]
+    lines += _drawing(record, max(10, width - _MARGIN - _NAMES - _TIMES - 2))
+    if not record.succeeded:
+        lines += _explanation(record, width)
+    return Text("\n").join(lines)
+
+
+def headline(record: CallRecord, *, width: int = WIDTH, time: str = "") -> Text:
+    """Give one line: whether it succeeded, its name, how long it took, how it ended, its id."""
+    good = record.succeeded
+    line = Text("✓ " if good else "✗ ", style="bold green" if good else "bold red")
+    if time:
+        line.append(f"{time}  ", style="dim")
+    said = Text(f"  {duration(record.seconds)}  ")
+    said.append(outcome_text(record), style="" if good else "red")
+    where = f"tab {record.tab_id}  " if record.tab_id is not None else ""
+    right = f"{where}{one_line(record.call_id[:_ID])}"
+    name = Text(one_line(record.name), style="bold")
+    room = width - line.cell_len - said.cell_len - cell_len(right) - 2
+    name.truncate(max(8, room), overflow="ellipsis")
+    line.append_text(name).append_text(said)
+    line.append(" " * max(2, width - line.cell_len - cell_len(right)))
+    line.append(right, style="dim")
+    line.truncate(width)
+    return line
+
+
+# --- the drawing ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """From milliseconds to columns; `cut` is the bar that is drawn shorter than it is."""
+
+    column: Callable[[float], int]
+    width: int
+    cut: Span | None
+
+
+def _drawing(record: CallRecord, width: int) -> list[Text]:
+    falls = record.waterfall()
+    axis = _axis(falls.spans, width)
+    lines = [_row(_hop(span), duration(span.ms / 1000), _bar(span, axis)) for span in falls.spans]
+    offset = record.lead(falls)
+    if record.reports:
+        marks = [mark.at + offset for mark in record.progress]
+        lines.append(_row("progress", _count(record.reports, "report"), _marks(marks, "▴", axis)))
+    if record.log_count:
+        marks = [mark.at + offset for mark in record.logs]
+        lines.append(_row("log", _count(record.log_count, "record"), _marks(marks, "•", axis)))
+    notes = _notes(falls, axis)
+    if notes:
+        lines.append(Text(f"{'':{_MARGIN}}{notes}", style="dim"))
+    return lines
+
+
+def _axis(spans: Sequence[Span], width: int) -> _Axis:
+    whole = max((span.start + span.ms for span in spans), default=0.0)
+    longest = max(spans, key=lambda span: span.ms, default=None)
+    if longest is None or whole <= 0:
+        return _Axis(lambda _: 0, width, None)
+    last = width - 1
+    rest = whole - longest.ms
+    if longest.ms <= _CUT_OVER * whole or rest <= 0:
+        return _Axis(lambda at: _within(round(at / whole * last), last), width, None)
+    start, end = longest.start, longest.start + longest.ms
+    inside, outside = _CUT_OVER * last, (1 - _CUT_OVER) * last
+
+    def column(at: float) -> int:
+        before = min(at, start) + max(0.0, at - end)
+        share = (min(max(at, start), end) - start) / longest.ms
+        return _within(round(before / rest * outside + share * inside), last)
+
+    return _Axis(column, width, longest)
+
+
+def _within(column: int, last: int) -> int:
+    return min(max(column, 0), last)
+
+
+def _bar(span: Span, axis: _Axis) -> Text:
+    first, end = axis.column(span.start), axis.column(span.start + span.ms)
+    length = max(1, end - first)
+    first = min(first, axis.width - length)
+    bar = "╌" * length if span.unfinished else "━" * length
+    if span is axis.cut and length > 4 and not span.unfinished:
+        middle = length // 2
+        bar = bar[: middle - 1] + "≈≈" + bar[middle + 1 :]
+    text = Text(" " * first)
+    text.append(bar, style="red" if span.unfinished else _COLOURS[span.carrier])
+    if span.unfinished:
+        text = text[: axis.width - 1]
+        text.append("✗", style="bold red")
+    return text
+
+
+def _marks(times: Iterable[float], mark: str, axis: _Axis) -> Text:
+    columns = [" "] * axis.width
+    for at in times:
+        columns[axis.column(at * 1000)] = mark
+    return Text("".join(columns).rstrip(), style="cyan")
+
+
+def _row(name: str, time: str, drawing: Text) -> Text:
+    line = Text(f"{'':{_MARGIN}}{name:<{_NAMES}}{time:>{_TIMES}}  ")
+    return line.append_text(drawing)
+
+
+def _hop(span: Span) -> str:
+    return shorten(span.hop, _NAMES)
+
+
+def _notes(falls: Waterfall, axis: _Axis) -> str:
+    notes: list[str] = []
+    if axis.cut is not None:
+        notes.append("the longest bar is cut")
+    if falls.adjusted > 0:
+        notes.append(f"clocks disagreed by {duration(falls.adjusted / 1000)}, which is mended")
+    return "; ".join(notes)
+
+
+# --- the report ---------------------------------------------------------------------------
+
+
+def _explanation(record: CallRecord, width: int) -> list[Text]:
+    said: list[tuple[str, str]] = [("reached", reached_text(record))]
+    if record.url is not None:
+        said.append(("page", one_line(record.url)))
+    left, limits = record.left, record.limits
+    if left is not None:
+        said.append(("progress", _last_progress(record)))
+        idle = f"idle {left.idle:.1f} of {limits.idle:g} s"
+        ceiling = f"ceiling {left.ceiling:.1f} of {limits.ceiling:g} s"
+        said.append(("left", f"{idle}, {ceiling}"))
+    if len(record.links) > 1 or any(link.boot_id is None for link in record.links):
+        said.append(("worker", _worker(record)))
+    if record.dropped:
+        said.append(("dropped", f"{_count(record.dropped, 'report')}, for the link was too slow"))
+    said += [
+        ("log", f"{duration(mark.at)} {mark.level}: {one_line(mark.message)}")
+        for mark in record.logs[-_LOGS:]
+    ]
+    error = record.error
+    if error is not None:
+        said.append(("error", f"{one_line(error.code)}: {one_line(error.message)}"))
+    return [line for label, text in said for line in _paragraph(label, text, width)]
+
+
+def _last_progress(record: CallRecord) -> str:
+    if not record.progress:
+        return "no report came"
+    last = record.progress[-1]
+    words = [f"the last of {_count(record.reports, 'report')} came at {duration(last.at)}"]
+    if last.progress is not None:
+        words.append(f"{last.progress:g}" + (f"/{last.total:g}" if last.total else ""))
+    if last.message:
+        words.append(shorten(one_line(last.message)))
+    return ": ".join([words[0], " ".join(words[1:])]) if len(words) > 1 else words[0]
+
+
+def _worker(record: CallRecord) -> str:
+    restarts = record.worker_restarts
+    times = {0: "not restarted", 1: "restarted once"}.get(restarts, f"restarted {restarts} times")
+    lives = [link.boot_id[:_ID] for link in record.links if link.boot_id is not None]
+    known = f" (boot {' → '.join(map(one_line, dict.fromkeys(lives)))})" if lives else ""
+    gone = ", not connected at the end" if record.links[-1].boot_id is None else ""
+    return f"{times}{known}{gone}"
+
+
+def _paragraph(label: str, text: str, width: int) -> list[Text]:
+    room = max(20, width - _MARGIN - _LABELS)
+    lines = _wrapped(shorten(text, _ERROR), room)
+    style = "red" if label == "error" else ""
+    heads = [label, *[""] * (len(lines) - 1)]
+    return [
+        Text.assemble((f"{'':{_MARGIN}}{head:<{_LABELS}}", "bold"), (line, style))
+        for head, line in zip(heads, lines, strict=True)
+    ]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Break a text into lines by words; by columns, of which many characters take two."""
+    lines = [""]
+    for word in text.split():
+        for part in chop_cells(word, width):
+            joined = f"{lines[-1]} {part}" if lines[-1] else part
+            if cell_len(joined) <= width:
+                lines[-1] = joined
+            else:
+                lines.append(part)
+    return lines
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

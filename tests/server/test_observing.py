@@ -1,0 +1,220 @@
+"""Who observes calls is given the record of each, however it ends."""
+
+import logging
+from collections.abc import Sequence
+
+import anyio
+import pytest
+from mcp.client import Client
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from opentabs_py.core import failures
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.records import CallRecord
+from opentabs_py.errors import CallError, ErrorDetail, ToolFailedError
+from opentabs_py.server.mcp import create_mcp_server
+from opentabs_py.server.toolbox import Toolbox
+from opentabs_py.tracing.otel import span_exporter
+from tests.fakes import (
+    FakeBridge,
+    a_bridge,
+    a_document,
+    a_manifest,
+    a_tool,
+    about_call,
+    greeted,
+    running,
+)
+
+pytestmark = pytest.mark.anyio
+
+SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
+
+
+class Observed:
+    """A toolbox with an observer; its bridge ends calls as `FakeBridge` is told."""
+
+    def __init__(
+        self,
+        *,
+        value: object = None,
+        error: Exception | None = None,
+        reports: Sequence[ProgressReport] = (),
+    ) -> None:
+        self.bridge = FakeBridge(value=value, error=error, reports=reports)
+        self.toolbox = Toolbox(self.bridge, limits=Limits(1.0, 2.0), input_limit=1000)
+        self.toolbox.set_plugins([a_manifest(a_tool("send", input_schema=SCHEMA))])
+        self.records: list[CallRecord] = []
+        self.end = self.toolbox.observe(self.records.append)
+
+    async def call(self, name: str = "chat_send", **arguments: object) -> CallRecord:
+        with anyio.fail_after(5):
+            await self.toolbox.call(name, arguments)
+        return self.records[-1]
+
+    async def fail(self, name: str = "chat_send", **arguments: object) -> CallRecord:
+        with pytest.raises((CallError, ValueError)), anyio.fail_after(5):
+            await self.toolbox.call(name, arguments)
+        return self.records[-1]
+
+
+async def test_while_nobody_observes_no_call_is_traced() -> None:
+    observed = Observed()
+    observed.end()
+    await observed.toolbox.call("chat_send", {})
+    assert observed.bridge.calls[0].recording is None
+    assert observed.records == []
+
+
+async def test_a_call_that_succeeds_is_told_with_its_names_limits_and_progress() -> None:
+    record = await Observed(reports=[ProgressReport(0, 1.0, 2.0, "half")]).call()
+    assert (record.name, record.plugin, record.tool) == ("chat_send", "chat", "send")
+    assert (record.outcome, record.limits) == ("succeeded", Limits(1.0, 2.0))
+    assert [mark.message for mark in record.progress] == ["half"]
+
+
+async def test_limits_given_with_a_call_are_those_of_its_record() -> None:
+    observed = Observed()
+    await observed.toolbox.call("chat_send", {}, limits=Limits(7.0, 8.0))
+    assert observed.records[0].limits == Limits(7.0, 8.0)
+
+
+TOOLS_OWN = ToolFailedError(ErrorDetail("RATE_LIMITED", "Slow down."))
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (TOOLS_OWN, "failed"),
+        (failures.lost("tab_closed"), "lost"),
+        (ValueError("a fault of ours"), "failed"),
+    ],
+)
+async def test_a_call_that_fails_is_told_and_fails_as_ever(error: Exception, outcome: str) -> None:
+    observed = Observed(error=error)
+    with pytest.raises(type(error)) as caught:
+        await observed.toolbox.call("chat_send", {})
+    assert caught.value is error
+    assert [record.outcome for record in observed.records] == [outcome]
+
+
+async def test_a_call_of_no_tool_is_told_as_refused() -> None:
+    record = await Observed().fail("chat_sent")
+    assert (record.outcome, record.name, record.plugin) == ("refused", "chat_sent", None)
+
+
+async def test_a_call_with_wrong_arguments_is_told_with_its_tool_and_not_what_they_are() -> None:
+    record = await Observed().fail(text=["a secret"])
+    assert (record.outcome, record.plugin, record.tool) == ("refused", "chat", "send")
+    assert "secret" not in str(record)
+
+
+async def test_a_call_that_is_cancelled_is_told_and_stays_cancelled() -> None:
+    observed = Observed()
+    observed.bridge.hangs = True
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(observed.toolbox.call, "chat_send", {})
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    assert [record.outcome for record in observed.records] == ["cancelled"]
+
+
+async def test_arguments_and_result_are_in_the_record_only_when_asked_for() -> None:
+    observed = Observed(value={"ok": 1})
+    record = await observed.call(text="hi")
+    assert (record.arguments, record.result) == (None, None)
+    observed.toolbox.record_values = True
+    record = await observed.call(text="hi")
+    assert (record.arguments, record.result) == ('{"text":"hi"}', '{"ok":1}')
+
+
+async def test_a_caller_hears_progress_and_logs_also_while_somebody_observes() -> None:
+    observed = Observed(reports=[ProgressReport(0)])
+    reports: list[ProgressReport] = []
+    logs: list[LogEntry] = []
+    await observed.toolbox.call("chat_send", {}, on_progress=reports.extend, on_log=logs.extend)
+    assert reports == [ProgressReport(0)]
+    entry = LogEntry(level="info", message="hello", time=0)
+    on_log = observed.bridge.calls[0].on_log
+    assert on_log is not None
+    on_log([entry])
+    assert logs == [entry]
+
+
+async def test_every_observer_is_told_and_one_that_fails_hurts_no_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    observed, others = Observed(), list[CallRecord]()
+
+    def fail(_record: CallRecord) -> None:
+        raise RuntimeError("an observer's own fault")
+
+    observed.toolbox.observe(fail)
+    observed.toolbox.observe(others.append)
+    with caplog.at_level(logging.ERROR):
+        await observed.call()
+    assert others == observed.records
+    assert "An observer of calls failed" in caplog.messages
+
+
+async def test_ending_an_observation_twice_is_no_trouble() -> None:
+    observed = Observed()
+    observed.end()
+    observed.end()
+
+
+async def test_a_call_through_a_bridge_is_told_with_stamps_logs_and_what_is_left() -> None:
+    bridge = a_bridge()
+    toolbox = Toolbox(bridge, limits=Limits(5.0, 9.0), input_limit=1000)
+    toolbox.set_plugins([a_manifest(a_tool("send"))])
+    records: list[CallRecord] = []
+    toolbox.observe(records.append)
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document())
+        tasks.start_soon(toolbox.call, "chat_send", {})
+        params = (await socket.hear("tool.dispatch"))["params"]
+        entry = {"level": "warning", "message": "slow", "time": 0}
+        about = {"documentId": params["documentId"], "plugin": "chat"}
+        socket.say({"method": "plugin.log", "params": {**about, "entries": [entry]}})
+        socket.say(about_call("tool.progress", params["callId"], reports=[{"seq": 0}]))
+        socket.say(about_call("tool.result", params["callId"], seq=1, value=None))
+    (record,) = records
+    assert record.call_id == params["callId"]
+    assert [mark.message for mark in record.logs] == ["slow"]
+    assert record.reports == 1
+    assert {"server.accepted", "server.sent", "server.received"} == record.stamps.keys()
+    assert record.left is not None
+    assert 0 < record.left.idle <= 5.0 < record.left.ceiling <= 9.0
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_calls_span_is_the_child_of_the_mcp_sdks_span_of_its_request(
+    monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    kept = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    monkeypatch.setattr("mcp.shared._otel._tracer", provider.get_tracer("mcp-python-sdk"))
+    observed = Observed(value="sent")
+    observed.toolbox.observe(span_exporter(tracer_provider=provider))
+    server = create_mcp_server(observed.toolbox, version="1")
+    async with Client(server, mode=mode) as client:
+        with anyio.fail_after(5):
+            await client.call_tool("chat_send", {})
+    spans = {span.name: span for span in kept.get_finished_spans()}
+    ours = spans["opentabs.call chat_send"]
+    served = [
+        span
+        for span in kept.get_finished_spans()
+        if span.attributes is not None
+        and span.attributes.get("gen_ai.tool.name") == "chat_send"
+        and span.kind.name == "SERVER"
+    ]
+    assert [span.context for span in served] == [ours.parent]
+    assert served[0].start_time is not None
+    assert ours.start_time is not None
+    assert served[0].start_time <= ours.start_time

@@ -1,0 +1,198 @@
+"""A call as text."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from opentabs_py.core.records import CallRecord, LinkMark, LogMark, ProgressMark
+from opentabs_py.errors import ErrorDetail
+from opentabs_py.tracing.waterfall import headline, render, report
+from opentabs_py.tracing.words import outcome_text
+from tests.tracing.examples import (
+    ALL,
+    CANCELLED,
+    LOST,
+    REFUSED,
+    STARTED,
+    SUCCEEDED,
+    TIMED_OUT,
+    TOOL_FAILED,
+    stamps,
+)
+
+
+def test_a_call_that_succeeded_is_drawn_hop_by_hop_with_its_progress_and_log() -> None:
+    assert report(SUCCEEDED).splitlines() == [
+        "✓ demo_export_messages  1.20 s  succeeded                        tab 7  5aaaaaaa",
+        "  server                     0.25 ms  ━━",
+        "  server → service worker    0.50 ms    ━━━━",
+        "  service worker → relay     0.25 ms        ━━",
+        "  relay → page               0.50 ms          ━━━━",
+        "  tool                        1.20 s              ━━━━━━━━━≈≈━━━━━━━━━━",
+        "  page → relay               0.25 ms                                   ━━",
+        "  relay → service worker     0.25 ms                                     ━━",
+        "  service worker → server    0.50 ms                                       ━━━━",
+        "  progress                 3 reports                     ▴      ▴              ▴",
+        "  log                       1 record                            •",
+        "  the longest bar is cut",
+    ]
+
+
+def test_a_call_that_failed_says_how_far_it_came_and_why_it_ended() -> None:
+    assert report(TIMED_OUT).splitlines() == [
+        "✗ demo_export_messages  2.50 s  timed out (idle)                 tab 7  7bbbbbbb",
+        "  server                     0.25 ms  ━━━",
+        "  server → service worker    0.50 ms     ━━━━━━━",
+        "  service worker → relay     0.25 ms            ━━━━",
+        "  relay → page               0.50 ms                ━━━━━━",
+        "  tool                        2.50 s                      ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌✗",
+        "  progress                  1 report                           ▴",
+        "  log                       1 record                             •",
+        "  the longest bar is cut",
+        "  reached    the page: the tool was started and gave no answer",
+        "  page       http://127.0.0.1:8000/",
+        "  progress   the last of 1 report came at 500 ms: 1/3 page 1",
+        "  left       idle 0.0 of 2 s, ceiling 2.5 of 5 s",
+        "  worker     restarted once (boot boot-1 → boot-2)",
+        "  dropped    12 reports, for the link was too slow",
+        "  log        800 ms warning: a slow page",
+        "  error      TIMEOUT_IDLE: Timed out (idle): no sign of life for 2 s; 1 progress",
+        "             report came.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("record", "outcome", "place"),
+    [
+        (TIMED_OUT, "timed out (idle)", "the page: "),
+        (TOOL_FAILED, "failed", "all the way: "),
+        (LOST, "lost", "the service worker: "),
+        (REFUSED, "refused", "the server: "),
+        (CANCELLED, "cancelled", "the page: "),
+    ],
+)
+def test_each_outcome_is_said_in_words_with_the_place_that_was_reached(
+    record: CallRecord, outcome: str, place: str
+) -> None:
+    assert outcome_text(record) == outcome
+    assert f"\n  reached    {place}" in report(record)
+
+
+def test_a_call_that_was_never_sent_says_nothing_of_timers_and_progress() -> None:
+    assert [line.split()[0] for line in report(REFUSED).splitlines()[1:]] == [
+        "server",
+        "reached",
+        "error",
+    ]
+
+
+def test_bars_that_all_have_room_are_not_cut() -> None:
+    record = replace(SUCCEEDED, stamps=stamps(0, 1, 2, 3, 4, 6, 7, 8, 9), reports=0, log_count=0)
+    text = report(record)
+    assert "cut" not in text
+    assert "≈" not in text
+
+
+def test_clocks_that_disagreed_are_told() -> None:
+    record = replace(SUCCEEDED, stamps=stamps(0, 5, 3, 4))
+    assert "clocks disagreed by 2.00 ms, which is mended" in report(record)
+
+
+def test_reports_stand_where_they_came_although_the_client_was_stamped_first() -> None:
+    record = SUCCEEDED.with_stamps({"client.sent": STARTED * 1000 - 400})
+    lines = report(record).splitlines()
+    tool = next(line for line in lines if line.startswith("  tool"))
+    marks = next(line for line in lines if line.startswith("  progress"))
+    assert tool.index("━") < marks.index("▴") < marks.rindex("▴") <= tool.rindex("━") + 1
+
+
+@pytest.mark.parametrize(
+    ("links", "said"),
+    [
+        ((LinkMark(0),), "not restarted, not connected at the end"),
+        ((LinkMark(0, "a"), LinkMark(1)), "(boot a), not connected at the end"),
+        ((LinkMark(0, "a"), LinkMark(1, "a")), "not restarted (boot a)"),
+        (
+            (LinkMark(0, "a"), LinkMark(1, "b"), LinkMark(1, "c")),
+            "restarted 2 times (boot a → b → c)",
+        ),
+    ],
+)
+def test_what_became_of_the_service_worker_is_said(links: tuple[LinkMark, ...], said: str) -> None:
+    worker = next(line for line in report(replace(LOST, links=links)).splitlines() if "boot" in line
+                  or "restarted" in line)  # fmt: skip
+    assert worker.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        (ProgressMark(0.5, 0), "came at 500 ms"),
+        (ProgressMark(0.5, 0, 2.0), "came at 500 ms: 2"),
+        (ProgressMark(0.5, 0, 2.5, 0.0), "came at 500 ms: 2.5"),
+        (ProgressMark(0.5, 0, message="busy"), "came at 500 ms: busy"),
+    ],
+)
+def test_the_last_report_is_told_with_what_it_said(mark: ProgressMark, said: str) -> None:
+    lines = report(replace(TIMED_OUT, progress=(mark,))).splitlines()
+    assert any(line.endswith(f"the last of 1 report {said}") for line in lines)
+
+
+def test_of_many_log_records_the_last_five_are_told() -> None:
+    logs = tuple(LogMark(0.1, "info", f"record {n}") for n in range(9))
+    said = [line for line in report(replace(LOST, logs=logs)).splitlines() if " info: " in line]
+    assert [line[-1] for line in said] == ["4", "5", "6", "7", "8"]
+
+
+def test_a_record_without_stamps_has_no_hops_and_breaks_nothing() -> None:
+    text = report(replace(SUCCEEDED, stamps={}))
+    assert text.splitlines()[1].startswith("  progress")
+
+
+def test_the_time_of_day_can_stand_before_the_name() -> None:
+    assert headline(SUCCEEDED, time="12:00:01").plain.startswith("✓ 12:00:01  demo_export")
+
+
+def test_a_long_name_gives_way_to_the_id_of_its_call() -> None:
+    record = replace(TIMED_OUT, name="a_tool_with_a_name_" * 9, timer="ceiling", tab_id=1234567890)
+    line = headline(record, width=80).plain
+    assert "…  2.50 s  timed out (ceiling)  tab 1234567890  7bbbbbbb" in line
+    assert len(line) == 80
+
+
+def test_a_console_without_colours_prints_the_same_text() -> None:
+    console = Console(width=80, no_color=True, force_terminal=False)
+    with console.capture() as captured:
+        console.print(render(TIMED_OUT))
+    assert captured.get().splitlines() == report(TIMED_OUT).splitlines()
+
+
+hostile = st.text(max_size=300)
+
+
+@given(
+    name=hostile,
+    message=hostile | st.just("x" * 300) | st.just("写" * 300),
+    width=st.integers(50, 200),
+    call_id=hostile,
+    tab_id=st.integers(0, 2**53),
+)
+@pytest.mark.parametrize("record", ALL)
+def test_whatever_a_page_wrote_no_line_is_too_wide_and_none_steers_the_terminal(
+    record: CallRecord, name: str, message: str, width: int, call_id: str, tab_id: int
+) -> None:
+    shown = replace(
+        record,
+        name="x" + name,
+        call_id=call_id,
+        tab_id=tab_id,
+        error=ErrorDetail("E", message),
+        logs=(LogMark(0.1, "error", message),),
+        progress=(ProgressMark(0.1, 0, message=message),),
+    )
+    for line in render(shown, width=width).split("\n"):
+        assert line.cell_len <= width
+        assert line.plain.isprintable()
