@@ -106,10 +106,15 @@ function hasOtherConfig(old, spec) {
   return old.name === spec.name && JSON.stringify(old.config) !== JSON.stringify(spec.config);
 }
 
-/** Documents that were open before the extension get both late, and say so. */
+/**
+ * Documents that were open before the extension get both late, and say so. That goes for one whose
+ * relay has not answered, too: when the extension is reloaded, what it left behind may still
+ * connect, and then hears nothing. A relay that is alive lets no other in.
+ */
 async function injectLate() {
   const open = await chrome.tabs.query({});
-  const attached = new Set(Array.from(documents.all(), (doc) => doc.tabId));
+  const answered = Array.from(documents.all()).filter((doc) => doc.epoch !== documents.UNHEARD);
+  const attached = new Set(answered.map((doc) => doc.tabId));
   await Promise.all(
     open.map(async ({ id, url }) => {
       if (id === undefined || attached.has(id) || url === undefined) {
