@@ -1,0 +1,177 @@
+// The faults that the test kit plants in the page's relay: the same rules as in Python.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import vm from "node:vm";
+
+const SCRIPT = readFileSync(
+  new URL("../../opentabs_py/testing/faults.js", import.meta.url),
+  "utf8",
+);
+
+/** A relay's world with the script in it; `plan` are the rules that the storage holds. */
+async function world(/** @type {unknown} */ plan) {
+  /** @type {string[]} */
+  const told = [];
+  /** @type {any[]} */
+  const posted = [];
+  /** @type {((message: any) => void)[]} */
+  const listeners = [];
+  /** @type {((changes: any) => void)[]} */
+  const changed = [];
+  const root = { dataset: /** @type {Record<string, string>} */ ({}) };
+  const scope = vm.createContext({
+    setTimeout,
+    document: { documentElement: root },
+    PageChannel: class {
+      /** @param {(kind: string, text: string) => void} take */
+      constructor(take) {
+        this.take = take;
+      }
+      /** @param {string} text */
+      tell(text) {
+        told.push(text);
+        return true;
+      }
+    },
+    chrome: {
+      runtime: {
+        connect: () => ({
+          postMessage: (/** @type {any} */ message) => posted.push(message),
+          onMessage: { addListener: (/** @type {any} */ listener) => listeners.push(listener) },
+          onDisconnect: {},
+          disconnect: () => {},
+        }),
+      },
+      storage: {
+        onChanged: { addListener: (/** @type {any} */ listener) => changed.push(listener) },
+        local: { get: async () => ({ faults: plan }) },
+      },
+    },
+  });
+  vm.runInContext(SCRIPT, scope);
+  await new Promise((resolve) => setImmediate(resolve));
+  /** @type {[string, string][]} */
+  const taken = [];
+  scope.take = (/** @type {string} */ kind, /** @type {string} */ text) => taken.push([kind, text]);
+  const channel = vm.runInContext("new PageChannel(take)", scope);
+  const port = scope.chrome.runtime.connect();
+  /** @type {any[]} */
+  const heard = [];
+  port.onMessage.addListener((/** @type {any} */ message) => heard.push(message));
+  return { channel, port, told, posted, taken, heard, listeners, changed, root };
+}
+
+const rule = (/** @type {Record<string, unknown>} */ changes) => ({
+  hop: "port",
+  action: "drop",
+  direction: null,
+  kind: null,
+  nth: null,
+  ms: 0,
+  ...changes,
+});
+const plan = (/** @type {object[]} */ ...rules) => ({ seed: 42, version: 3, rules });
+const frame = (/** @type {string} */ method) =>
+  `{"jsonrpc":"2.0","method":"${method}","params":{}}`;
+
+for (const [action, wanted] of /** @type {[string, string[]][]} */ ([
+  ["drop", ["a", "c"]],
+  ["duplicate", ["a", "b", "b", "c"]],
+  ["reorder", ["a", "c", "b"]],
+  ["delay", ["a", "b", "c"]],
+])) {
+  test(`on the port, ${action} is done to the message it counts`, async () => {
+    const { port, posted } = await world(plan(rule({ action, nth: [2] })));
+
+    for (const message of ["a", "b", "c"]) {
+      port.postMessage(message);
+    }
+
+    assert.deepEqual(posted, wanted);
+  });
+}
+
+test("a delayed message holds up what comes behind it", async (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const { port, posted } = await world(plan(rule({ action: "delay", nth: [1], ms: 500 })));
+
+  port.postMessage("a");
+  port.postMessage("b");
+  const before = [...posted];
+  context.mock.timers.tick(500);
+
+  assert.deepEqual([before, posted], [[], ["a", "b"]]);
+});
+
+test("what goes down the port is taken as what goes up it is", async () => {
+  const { listeners, heard } = await world(plan(rule({ direction: "down", kind: "tool.ack" })));
+
+  listeners[0]?.(frame("tool.ack"));
+  listeners[0]?.(frame("tool.cancel"));
+
+  assert.deepEqual(heard, [frame("tool.cancel")]);
+});
+
+test("a traced frame is of the kind of what it carries", async () => {
+  const { port, posted } = await world(plan(rule({ kind: "tool.result" })));
+
+  port.postMessage({ type: "traced", callId: "1", frame: frame("tool.result") });
+  port.postMessage({ type: "received", callId: "1" });
+
+  assert.deepEqual(posted, [{ type: "received", callId: "1" }]);
+});
+
+test("on the event hop, messages of the page are taken by their kind", async () => {
+  const { channel, taken } = await world(
+    plan(rule({ hop: "event", kind: "tool.progress", nth: [1] })),
+  );
+
+  channel.take("p", "one");
+  channel.take("p", "two");
+  channel.take("r", "end");
+
+  assert.deepEqual(taken, [
+    ["p", "two"],
+    ["r", "end"],
+  ]);
+});
+
+test("on the event hop, what the relay tells the page is dropped without its knowing", async () => {
+  const { channel, told } = await world(plan(rule({ hop: "event", direction: "down" })));
+
+  assert.equal(channel.tell("c123"), true);
+  assert.deepEqual(told, []);
+});
+
+test("a spoilt text differs in the character that the seed says", async () => {
+  const { port, posted } = await world(plan(rule({ action: "corrupt" })));
+
+  port.postMessage("a".repeat(1000));
+
+  // 601 is the first number of Python's side with this seed, too.
+  assert.equal(posted[0], `${"a".repeat(601)}#${"a".repeat(398)}`);
+});
+
+test("without rules all passes, and the document says that it knows them", async () => {
+  const { channel, port, told, posted, taken, root } = await world(undefined);
+
+  channel.tell("d1");
+  channel.take("r", "1");
+  port.postMessage("a");
+
+  assert.deepEqual([told, taken, posted], [["d1"], [["r", "1"]], ["a"]]);
+  assert.equal(root.dataset.opentabsFaults, "0");
+});
+
+test("new rules take the place of the old, and count anew", async () => {
+  const { port, posted, changed, root } = await world(plan(rule({ nth: [1] })));
+  port.postMessage("a");
+
+  changed[0]?.({ faults: { newValue: { ...plan(rule({ nth: [1] })), version: 4 } } });
+  port.postMessage("b");
+  port.postMessage("c");
+
+  assert.deepEqual(posted, ["c"]);
+  assert.equal(root.dataset.opentabsFaults, "4");
+});

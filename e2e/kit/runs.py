@@ -1,0 +1,106 @@
+"""Runs of pytest inside a test: a suite of this directory, in a directory of its own."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+RUN_WITHIN = 55  # s; the outer test's own bound comes after it
+# Warnings are errors, but for one that pytest-playwright gets from pytest 9.
+WARNINGS = ["-W", "error", "-W", "ignore::pytest.PytestRemovedIn10Warning"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One inner test. `outcome` is passed, failed, error or skipped; `text` says why."""
+
+    outcome: str
+    text: str
+    seconds: float
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True)
+class KitRun:
+    """What came of an inner run."""
+
+    directory: Path
+    code: int
+    output: str
+    cases: dict[str, Case]
+
+    def __getitem__(self, name: str) -> Case:
+        return self.cases[f"{name}[chromium]"] if name not in self.cases else self.cases[name]
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        return {name.removesuffix("[chromium]"): case.outcome for name, case in self.cases.items()}
+
+
+def prepare(directory: Path, suite: str) -> Path:
+    """Put a suite into a directory, as the one test file there."""
+    shutil.copyfile(HERE / "suite_conftest.py", directory / "conftest.py")
+    shutil.copyfile(HERE / f"suite_{suite}.py", directory / f"test_{suite}.py")
+    (directory / "pytest.ini").write_text("[pytest]\ntimeout = 50\n")
+    return directory
+
+
+def command(*options: str) -> list[str]:
+    """The command of an inner run."""
+    quiet = ["-p", "no:cacheprovider", "--color=no", "--strict-markers"]
+    return [sys.executable, "-m", "pytest", *quiet, *WARNINGS, *options]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of an inner run."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    return {**inherited, "PYTHONPATH": str(ROOT), "COLUMNS": "100", **more}
+
+
+def run_kit(directory: Path, suite: str, *options: str, **more: str) -> KitRun:
+    """Run a suite to its end."""
+    prepare(directory, suite)
+    return run(directory, *options, **more)
+
+
+def run(directory: Path, *options: str, **more: str) -> KitRun:
+    """Run the tests of a directory to their end."""
+    done = subprocess.run(
+        command("--junitxml=junit.xml", *options),
+        cwd=directory,
+        env=environment(**more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=RUN_WITHIN,
+        check=False,
+    )
+    return KitRun(directory, done.returncode, done.stdout, read_junit(directory / "junit.xml"))
+
+
+def read_junit(file: Path) -> dict[str, Case]:
+    """Read the cases of a run; none when it was broken off."""
+    if not file.exists():
+        return {}
+    return {case.attrib["name"]: _case(case) for case in ET.parse(file).iter("testcase")}
+
+
+def _case(element: ET.Element) -> Case:
+    outcome, text = "passed", ""
+    for child in element:
+        if child.tag in {"failure", "error", "skipped"}:
+            outcome = {"failure": "failed"}.get(child.tag, child.tag)
+            text += f"{child.attrib.get('message', '')}\n{child.text}"
+    properties = {each.attrib["name"]: each.attrib["value"] for each in element.iter("property")}
+    return Case(outcome, text, float(element.attrib["time"]), properties)
+
+
+def all_pass(outcomes: Sequence[str]) -> bool:
+    """Tell whether there are tests and none of them failed."""
+    return bool(outcomes) and set(outcomes) == {"passed"}

@@ -1,0 +1,204 @@
+"""What one test leaves behind, and what the next finds of it; run by test_kit_isolation.py.
+
+The tests run in this order, each `..._then_...` after what it is about.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page
+
+from opentabs_py.testing import SyncOpenTabs, expect
+
+SITE = "http://127.0.0.1:9"
+CHAT = '<meta name="opentabs-demo"><title>chat</title>'
+LEAVE = """async () => {
+  document.cookie = "left=1; max-age=9999";
+  localStorage.left = sessionStorage.left = "1";
+  await (await caches.open("left")).put("/x", new Response("x"));
+  await new Promise((resolve, reject) => {
+    const request = indexedDB.open("left", 1);
+    request.onsuccess = () => resolve(request.result.close());
+    request.onerror = reject;
+  });
+}"""
+FIND = """async () => ({
+  cookie: document.cookie,
+  local: {...localStorage},
+  session: {...sessionStorage},
+  caches: await caches.keys(),
+  databases: await indexedDB.databases(),
+  permission: (await navigator.permissions.query({name: "geolocation"})).state,
+  marked: globalThis.marked ?? null,
+})"""
+NOTHING: dict[str, Any] = {
+    "cookie": "", "local": {}, "session": {}, "caches": [], "databases": [],
+    "permission": "prompt", "marked": None,
+}  # fmt: skip
+heard: list[str] = []
+seen: dict[str, Any] = {}
+
+
+def open_site(page: Page, html: str = CHAT) -> None:
+    page.route(f"{SITE}/", lambda route: route.fulfill(body=html, content_type="text/html"))
+    page.goto(f"{SITE}/")
+
+
+def test_first_much_is_left_behind(
+    opentabs: SyncOpenTabs, context: BrowserContext, page: Page
+) -> None:
+    def hear(message: ConsoleMessage) -> None:
+        heard.append(message.text)
+
+    context.route("**/left", lambda route: route.fulfill(body="left"))
+    context.grant_permissions(["geolocation"])
+    context.on("console", hear)
+    open_site(page)
+    page.evaluate(LEAVE)
+    page.evaluate("console.log('first')")
+    open_site(context.new_page())
+    seen["call"] = opentabs.start("probe_run", key="k", steps=[{"wait": 60_000}])
+    seen["url"] = opentabs.mcp_url
+
+    assert heard == ["first"]
+    assert page.evaluate(FIND) != NOTHING
+
+
+def test_then_nothing_of_it_is_there(
+    opentabs: SyncOpenTabs, context: BrowserContext, page: Page
+) -> None:
+    open_site(page)
+
+    assert opentabs.mcp_url == seen["url"], "the browser was not shared"
+    assert page.evaluate(FIND) == NOTHING
+    assert page.evaluate("fetch('/left').then(() => 'there', () => 'gone')") == "gone"
+    assert [each.url for each in context.pages] == ["about:blank", f"{SITE}/"]
+    assert seen["call"].cancelled
+    assert heard == ["first"]
+    assert opentabs.logs == ()
+
+
+def test_first_what_cannot_be_undone_is_done(
+    opentabs: SyncOpenTabs, context: BrowserContext, page: Page
+) -> None:
+    context.add_init_script("globalThis.marked = 1")
+    open_site(page)
+
+    assert opentabs.mcp_url == seen["url"]
+    assert page.evaluate("marked") == 1
+
+
+def test_then_another_browser_is_there(opentabs: SyncOpenTabs, page: Page) -> None:
+    open_site(page)
+
+    assert opentabs.mcp_url != seen["url"]
+    assert page.evaluate(FIND) == NOTHING
+    seen["url"] = opentabs.mcp_url
+
+
+@pytest.mark.opentabs(fresh_profile=True)
+def test_who_asks_for_it_has_a_browser_of_his_own(opentabs: SyncOpenTabs, page: Page) -> None:
+    open_site(page)
+
+    assert opentabs.mcp_url != seen["url"]
+    expect(opentabs.call("probe_echo", value=1)).to_return({"value": 1})
+
+
+def test_then_the_shared_one_is_still_there(opentabs: SyncOpenTabs) -> None:
+    assert opentabs.mcp_url == seen["url"]
+
+
+def test_first_the_browser_is_closed(opentabs: SyncOpenTabs, context: BrowserContext) -> None:
+    context.close()
+
+    expect(opentabs.call("probe_echo", value=1)).to_fail()
+
+
+def test_then_there_is_one_again(opentabs: SyncOpenTabs, page: Page) -> None:
+    open_site(page)
+
+    expect(opentabs.call("probe_echo", value=1)).to_succeed()
+
+
+# --- what a tool fetches -----------------------------------------------------------------
+
+
+def test_a_route_answers_the_fetch_of_a_tool(opentabs: SyncOpenTabs, page: Page) -> None:
+    open_site(page)
+    page.route("**/api/channels", lambda route: route.fulfill(json={"channels": []}))
+
+    expect(opentabs.call("demo_list_channels")).to_return({"channels": []})
+
+
+def test_a_route_fails_the_fetch_of_a_tool(opentabs: SyncOpenTabs, page: Page) -> None:
+    open_site(page)
+    page.route("**/api/channels", lambda route: route.fulfill(status=429, json={}))
+
+    expect(opentabs.call("demo_list_channels")).to_fail(code="RATE_LIMITED", retryable=True)
+
+
+def test_a_recorded_site_answers_the_fetch_of_a_tool(
+    opentabs: SyncOpenTabs, page: Page, tmp_path: Path
+) -> None:
+    har = tmp_path / "site.har"
+    har.write_text(json.dumps(recording({"/": CHAT, "/api/channels": '{"channels": []}'})))
+    page.route_from_har(har)
+    page.goto(f"{SITE}/")
+
+    expect(opentabs.call("demo_list_channels")).to_return({"channels": []})
+
+
+STATE = {
+    "cookies": [
+        {
+            "name": "demo_session", "value": "s3", "domain": "127.0.0.1", "path": "/",
+            "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax",
+        }
+    ],
+    "origins": [{"origin": SITE, "localStorage": [{"name": "theme", "value": "dark"}]}],
+}  # fmt: skip
+
+
+@pytest.mark.browser_context_args(storage_state=STATE, locale="de-DE")
+def test_a_saved_session_goes_along_with_the_fetch_of_a_tool(
+    opentabs: SyncOpenTabs, page: Page
+) -> None:
+    cookies: list[str] = []
+
+    def answer(route: Any) -> None:
+        cookies.append(route.request.all_headers()["cookie"])
+        route.fulfill(json={"channels": []})
+
+    open_site(page)
+    page.route("**/api/channels", answer)
+
+    expect(opentabs.call("demo_list_channels")).to_succeed()
+    assert cookies == ["demo_session=s3"]
+    assert page.evaluate("[localStorage.theme, navigator.language]") == ["dark", "de-DE"]
+
+
+def recording(pages: dict[str, str]) -> dict[str, Any]:
+    """A recorded site, in the HTTP Archive format."""
+    entries = [
+        {
+            "startedDateTime": "2026-01-01T00:00:00.000Z",
+            "time": 1,
+            "request": {
+                "method": "GET", "url": f"{SITE}{path}", "httpVersion": "HTTP/1.1",
+                "cookies": [], "headers": [], "queryString": [], "headersSize": -1, "bodySize": 0,
+            },
+            "response": {
+                "status": 200, "statusText": "OK", "httpVersion": "HTTP/1.1", "cookies": [],
+                "headers": [{"name": "content-type", "value": "text/html"}],
+                "content": {"size": len(body), "mimeType": "text/html", "text": body},
+                "redirectURL": "", "headersSize": -1, "bodySize": len(body),
+            },
+            "cache": {},
+            "timings": {"send": 0, "wait": 1, "receive": 0},
+        }
+        for path, body in pages.items()
+    ]  # fmt: skip
+    creator = {"name": "by hand", "version": "1"}
+    return {"log": {"version": "1.2", "creator": creator, "entries": entries}}

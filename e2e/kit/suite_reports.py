@@ -1,0 +1,36 @@
+"""Tests that fail, for what is told and kept of them; run by test_kit_reports.py."""
+
+import pytest
+from playwright.sync_api import Page
+
+from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
+
+
+@pytest.fixture(autouse=True)
+def chat(page: Page, demo_site: str) -> None:
+    page.goto(demo_site)
+
+
+def test_passes(opentabs: SyncOpenTabs) -> None:
+    expect(opentabs.call("demo_list_channels")).to_succeed()
+
+
+def test_fails(opentabs: SyncOpenTabs, mcp: SyncMcpClient, page: Page) -> None:
+    mcp.call_tool("demo_list_channels")
+    page.evaluate("console.error('the page is not well')")
+    opentabs.call("probe_run", key="a", steps=[{"log": "read page 7"}, {"wait": 200}])
+    opentabs.start("probe_run", key="b", steps=[{"report": {"progress": 4}}, {"wait": 60_000}])
+    page.wait_for_function("'b' in probe.runs")
+
+    assert page.title() == "another, with 100% of: what hurts"
+
+
+@pytest.fixture
+def broken(opentabs: SyncOpenTabs) -> None:
+    opentabs.call("demo_list_channels")
+    raise RuntimeError("the fixture broke")
+
+
+@pytest.mark.usefixtures("broken")
+def test_is_never_begun() -> None:
+    pass

@@ -1,0 +1,109 @@
+"""The four timing rules, at their real length, through every hop; run by test_kit_timing.py."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from opentabs_py.testing import Call, SyncMcpClient, SyncOpenTabs, expect
+
+pytestmark = pytest.mark.opentabs(clock="manual")
+
+Start = Callable[..., Call]
+HANG = {"wait": 3_600_000}
+
+
+@pytest.fixture
+def start(opentabs: SyncOpenTabs, page: Page) -> Start:
+    """Starts a tool that reports when the test says so, and runs until it is stopped."""
+    open_page(page)
+
+    def start_(*steps: Any) -> Call:
+        call = opentabs.start("probe_run", key="key", steps=[*steps, HANG])
+        page.wait_for_function("'key' in probe.runs")
+        return call
+
+    return start_
+
+
+def open_page(page: Page) -> None:
+    page.route("**/*", lambda route: route.fulfill(body="<body>", content_type="text/html"))
+    page.goto("http://127.0.0.1:9/")
+
+
+def report(page: Page, call: Call) -> None:
+    """Have the tool report once more, and wait until the server has it."""
+    count = len(call.progress)
+    page.evaluate("probe.report()")
+    expect(call).to_progress(min=count + 1)
+
+
+def test_30_s_of_silence_end_a_call_and_not_less(opentabs: SyncOpenTabs, start: Start) -> None:
+    call = start()
+
+    opentabs.clock.advance(29.9)
+    assert not call.ended
+    opentabs.clock.advance(0.1)
+
+    expect(call).to_time_out("idle", within=0)
+
+
+def test_each_report_gives_another_30_s(opentabs: SyncOpenTabs, start: Start, page: Page) -> None:
+    call = start()
+
+    for _ in range(5):
+        opentabs.clock.advance(29.9)
+        report(page, call)
+
+    assert not call.ended
+
+
+def test_30_s_without_a_report_end_a_call_that_has_reported(
+    opentabs: SyncOpenTabs, start: Start, page: Page
+) -> None:
+    call = start()
+    opentabs.clock.advance(20)
+    report(page, call)
+
+    opentabs.clock.advance(29.9)
+    assert not call.ended
+    opentabs.clock.advance(0.1)
+
+    expect(call).to_time_out("idle")
+    page.wait_for_function("'key' in probe.aborted")
+
+
+def test_5_minutes_end_a_call_that_still_reports(
+    opentabs: SyncOpenTabs, start: Start, page: Page
+) -> None:
+    call = start()
+    for _ in range(14):
+        opentabs.clock.advance("20s")
+        report(page, call)
+
+    opentabs.clock.advance(19.9)
+    assert not call.ended
+    opentabs.clock.advance(0.1)
+
+    expect(call).to_time_out("ceiling", within=0)
+
+
+@pytest.mark.parametrize("wants_progress", [True, False])
+def test_the_rules_hold_whether_or_not_a_client_asks_for_progress(
+    opentabs: SyncOpenTabs, mcp: SyncMcpClient, page: Page, wants_progress: bool
+) -> None:
+    open_page(page)
+    steps = [HANG]
+    call = mcp.start_tool("probe_run", {"key": "key", "steps": steps}, progress=wants_progress)
+    page.wait_for_function("'key' in probe.runs")
+
+    for _ in range(2):
+        opentabs.clock.advance(29)
+        page.evaluate("probe.report()")
+        # What overtakes nothing on its way is proof that the server has the report.
+        opentabs.call("probe_echo", value=1)
+    assert not call.ended
+    opentabs.clock.advance(30)
+
+    expect(call).to_time_out("idle")

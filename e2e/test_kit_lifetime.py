@@ -1,0 +1,109 @@
+"""However a run of tests ends, it leaves no process and no port, and in the end no directory."""
+
+import getpass
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from e2e.kit.runs import command, environment, prepare, run_kit
+from e2e.processes import descendants, is_alive
+
+PATIENT = 20.0  # s; the bound of every wait here, far above what any takes
+
+
+@dataclass
+class Hanging:
+    """A run in the middle of a test."""
+
+    process: "subprocess.Popen[str]"
+    children: set[int]
+    port: int
+    temporary: Path
+
+    def wait_until_gone(self) -> None:
+        deadline = time.monotonic() + PATIENT
+        while any(is_alive(pid) for pid in self.children) and time.monotonic() < deadline:
+            os.sched_yield()
+        assert [pid for pid in self.children if is_alive(pid)] == []
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", self.port), timeout=PATIENT)
+
+
+@contextmanager
+def hanging(directory: Path, *options: str) -> Generator[Hanging]:
+    prepare(directory, "lifetime")
+    temporary = directory / "tmp"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        command(*options),
+        cwd=directory,
+        env=environment(TMPDIR=str(temporary)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # as a terminal's: a Ctrl-C reaches all that it started
+    )
+    with process:
+        try:
+            mark = directory / "hangs"
+            deadline = time.monotonic() + PATIENT
+            while not (mark.exists() and mark.read_text()) and process.poll() is None:
+                assert time.monotonic() < deadline, "the test did not begin"
+                os.sched_yield()
+            assert process.poll() is None, process.stdout and process.stdout.read()
+            port = int(mark.read_text().split(":")[2].split("/")[0])
+            children = descendants(process.pid)
+            assert len(children) > 3, "a Chromium has more processes than that"
+            assert list(temporary.glob("opentabs-*"))
+            yield Hanging(process, children, port, temporary)
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory whose name is short enough for Chromium to put a socket into it."""
+    return tmp_path_factory.mktemp("x")
+
+
+def test_ctrl_c_leaves_nothing(short: Path) -> None:
+    with hanging(short) as ran:
+        os.killpg(ran.process.pid, signal.SIGINT)
+        output, _ = ran.process.communicate(timeout=PATIENT)
+
+    assert ran.process.returncode == pytest.ExitCode.INTERRUPTED, output
+    assert "KeyboardInterrupt" in output
+    ran.wait_until_gone()
+    assert list(ran.temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["alone", "a worker of xdist"])
+def test_a_killed_run_leaves_no_process_and_the_next_run_its_directories(
+    short: Path, options: tuple[str, ...]
+) -> None:
+    with hanging(short, *options) as ran:
+        for pid in [ran.process.pid] if not options else pytests(ran.children):
+            os.kill(pid, signal.SIGKILL)
+        ran.process.kill()
+        ran.wait_until_gone()
+    assert list(ran.temporary.iterdir()) != []
+
+    one = "test_plain.py::test_a_page_of_a_marked_test_has_it_too"
+    done = run_kit(short, "plain", one, TMPDIR=str(ran.temporary))
+
+    assert set(done.outcomes.values()) == {"passed"}, done.output
+    left = {each.name for each in ran.temporary.iterdir()}
+    assert left - {f"pytest-of-{getpass.getuser()}"} == set()  # that is pytest's, and stays
+
+
+def pytests(pids: set[int]) -> list[int]:
+    """Give those that run Python, and so pytest."""
+    return [pid for pid in pids if b"python" in Path(f"/proc/{pid}/cmdline").read_bytes()[:200]]

@@ -1,0 +1,94 @@
+"""What is told of a test that failed, and what is kept of it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from e2e.kit.runs import KitRun, run_kit
+from opentabs_py.tracing.file import read_trace
+
+OPTIONS = [
+    "--tracing=retain-on-failure",
+    "--screenshot=only-on-failure",
+    "--opentabs-trace=retain-on-failure",
+    "--output=kept",
+]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> KitRun:
+    directory = tmp_path_factory.mktemp("reports")
+    return run_kit(directory, "reports", *OPTIONS, GITHUB_ACTIONS="true")
+
+
+def test_the_terminal_shows_every_call_of_the_test_hop_by_hop(ran: KitRun) -> None:
+    _, _, failure = ran.output.partition("= FAILURES =")
+    _, _, section = failure.partition("OpenTabs: the calls of this test")
+    section = section.partition("____")[0]
+
+    assert ran.outcomes["test_fails"] == "failed", ran.output
+    for line in (
+        r"✓ demo_list_channels .* succeeded",
+        r"✓ probe_run .* succeeded",
+        r"  server → service worker +[\d.]+ ms",
+        r"  tool +[\d.]+ ms",
+        r"… probe_run  still running, 1 progress report",
+        r"console errors of the pages:\n  the page is not well",
+        r"logs of the plugins:\n  probe warning: read page 7",
+    ):
+        assert re.search(line, section), f"{line}\n{section}"
+
+
+def test_a_broken_fixture_shows_them_too(ran: KitRun) -> None:
+    assert ran["test_is_never_begun"].outcome == "error"
+    assert "demo_list_channels" in ran["test_is_never_begun"].properties["opentabs_report"]
+
+
+def test_junit_has_the_same_report(ran: KitRun) -> None:
+    report = ran["test_fails"].properties["opentabs_report"]
+
+    assert "server → service worker" in report
+    assert "the page is not well" in report
+    assert ran["test_passes"].properties == {}
+
+
+def test_github_is_told_the_line(ran: KitRun) -> None:
+    lines = (ran.directory / "test_reports.py").read_text().splitlines()
+    number = next(i for i, line in enumerate(lines, 1) if "100% of: what hurts" in line)
+
+    told = [line for line in ran.output.splitlines() if line.startswith("::error ")]
+
+    assert len(told) == 2
+    assert told[0].startswith(
+        f"::error file=test_reports.py,line={number},title=test_reports.py%3A%3Atest_fails[chrom"
+    )
+    assert "another, with 100%25 of: what hurts" in told[0]
+
+
+def test_what_is_kept_of_a_test_is_in_its_folder(ran: KitRun) -> None:
+    kept = ran.directory / "kept"
+    folder = kept / "test-reports-py-test-fails-chromium"
+
+    assert {each.name for each in folder.iterdir()} == {
+        "trace.zip",
+        "test-failed-1.png",
+        "opentabs.trace",
+    }
+    assert {each.name for each in kept.iterdir()} == {
+        folder.name,
+        "test-reports-py-test-is-never-begun-chromium",
+    }
+
+
+def test_the_kept_trace_has_the_calls_of_the_test(ran: KitRun) -> None:
+    file = ran.directory / "kept" / "test-reports-py-test-fails-chromium" / "opentabs.trace"
+
+    records = read_trace(file).records
+
+    assert [(each.name, each.outcome) for each in records] == [
+        ("demo_list_channels", "succeeded"),
+        ("probe_run", "succeeded"),
+        ("probe_run", "cancelled"),
+    ]
+    assert ran["test_fails"].properties["opentabs_trace"] == str(Path(file))

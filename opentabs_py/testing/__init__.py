@@ -1,0 +1,41 @@
+"""The test kit: plugins tested end to end, from pytest or from any program.
+
+    from opentabs_py.testing import expect
+
+    def test_export_reports_each_page(opentabs, page):
+        page.goto("http://localhost:8000/")
+        call = opentabs.call("demo_export_messages", channelId="general")
+        expect(call).to_succeed(within=5)
+
+`docs/testing.md` is its guide.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opentabs_py.session import OpenTabs
+    from opentabs_py.testing.call import Call
+    from opentabs_py.testing.client import SyncMcpClient
+    from opentabs_py.testing.clock import Clock
+    from opentabs_py.testing.expectations import expect
+    from opentabs_py.testing.tabs import SyncOpenTabs
+
+__all__ = ["Call", "Clock", "OpenTabs", "SyncMcpClient", "SyncOpenTabs", "expect"]
+
+# Every run of pytest imports this package, also where nobody uses it: what is heavy comes when
+# it is asked for.
+_HOMES = {
+    "Call": "opentabs_py.testing.call",
+    "Clock": "opentabs_py.testing.clock",
+    "OpenTabs": "opentabs_py.session",
+    "SyncMcpClient": "opentabs_py.testing.client",
+    "SyncOpenTabs": "opentabs_py.testing.tabs",
+    "expect": "opentabs_py.testing.expectations",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,40 @@
+"""What a tool did against its contract, though nobody asked: a plain function of what is known."""
+
+from collections.abc import Sequence
+
+from opentabs_py.testing.verdicts import Seen, not_increasing, schema_faults
+
+LATE_REPORT = "OpenTabs: reported progress after its end:"  # the runtime writes it, once per call
+SHOWN = 3  # faults of one value; the others are most likely alike
+
+
+def find_breaches(calls: Sequence[Seen], page_warnings: Sequence[str]) -> list[str]:
+    """Say what the calls of a test did against their tools' contracts.
+
+    A value must be what the output schema promises; a progress value above the one before it,
+    or agents see bars that go back; nothing is reported after the end.
+    """
+    breaches: list[str] = []
+    for seen in calls:
+        if seen.outcome == "succeeded" and seen.output_schema is not None:
+            breaches += [
+                f"{seen.name} gave what its output schema does not promise: {fault}"
+                for fault in schema_faults(seen.output_schema, seen.value)[:SHOWN]
+            ]
+        if (step := not_increasing(seen.reports)) is not None:
+            breaches.append(f"{seen.name} did not go forward in its progress: {step}")
+    breaches += [
+        f"{text.removeprefix(LATE_REPORT).strip().replace(' ', '_')} reported after its end"
+        for text in page_warnings
+        if text.startswith(LATE_REPORT)
+    ]
+    return breaches
+
+
+def breach_text(breaches: Sequence[str]) -> str:
+    """Write breaches as the error of a test."""
+    lines = "\n".join(f"  {breach}" for breach in breaches)
+    return (
+        f"The test passed, but tools broke their contracts:\n{lines}\n"
+        "Mend the tool, or mark the test: @pytest.mark.opentabs(allow_breaches=True)."
+    )

@@ -1,0 +1,54 @@
+"""The plugin that is tested: where it is, and that its build is not older than its source."""
+
+import fcntl
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from opentabs_py.config import data_dir
+from opentabs_py.core.authoring import SourceFault
+from opentabs_py.errors import PluginError
+from opentabs_py.plugins.build import start_builder
+from opentabs_py.plugins.inspect import is_stale
+from opentabs_py.plugins.load import is_plugin
+from opentabs_py.plugins.toolchain import find_toolchain
+
+BUILD_WITHIN = 330.0  # s; the first time, npm may have to install the builder
+
+
+def find_plugin(start: Path) -> Path | None:
+    """Give the plugin that a directory is in, if it is in one."""
+    return next((each for each in (start, *start.parents) if is_plugin(each)), None)
+
+
+async def build_if_stale(directory: Path) -> None:
+    """Build a plugin whose source is newer than its `dist/`.
+
+    Raises:
+        BuildError: Nothing can be built here.
+        PluginError: It has faults; the text has them all.
+    """
+    if not is_stale(directory):
+        return
+    with _alone(directory):
+        if not is_stale(directory):
+            return  # another worker has built it meanwhile
+        async with start_builder(find_toolchain(data_dir=data_dir())) as builder:
+            built = await builder.build(directory)
+    if built.faults:
+        lines = "\n".join(map(_text, built.faults))
+        raise PluginError(f"{directory} was not built.\n{lines}")
+
+
+@contextmanager
+def _alone(directory: Path) -> Generator[None]:
+    """Of several workers of a run, one at a time."""
+    with (directory / "package.json").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _text(fault: SourceFault) -> str:
+    place = fault.file if fault.line is None else f"{fault.file}:{fault.line}"
+    about = " ".join(part for part in (place, fault.tool, fault.path) if part)
+    return f"{about}\n    {fault.why}"

@@ -1,0 +1,168 @@
+"""One running chain: its server in a thread, its Chromium in the hands of the test's thread."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+from playwright.sync_api import BrowserContext, BrowserType, Error
+
+from opentabs_py.browser.launch import LaunchPlan
+from opentabs_py.config import Settings
+from opentabs_py.errors import BrowserError
+from opentabs_py.session import CONNECT_WITHIN, OpenTabs
+from opentabs_py.testing.clock import StoppableClock
+from opentabs_py.testing.faults import FaultInjector, relay_faults
+from opentabs_py.testing.isolation import Isolation
+from opentabs_py.testing.thread import ServerThread
+
+START_WITHIN = CONNECT_WITHIN + 10  # s; reading plugins and loading the MCP SDK take one
+STOP_WITHIN = 10.0  # s; usual is a tenth of one
+
+
+class Chain:
+    """A session and its browser. It starts as soon as it is made; `open` waits for it.
+
+    Attributes:
+        session: The server's side; it lives in the thread.
+        context: The browser.
+        isolation: Keeps what one test did from the next.
+        clock: Of the timers of its calls.
+    """
+
+    session: OpenTabs
+    context: BrowserContext
+    isolation: Isolation
+
+    def __init__(
+        self, thread: ServerThread, *, plugins: Sequence[Path], settings: Settings
+    ) -> None:
+        self.clock = StoppableClock()
+        self._thread = thread
+        self._plugins = plugins
+        self._settings = settings
+        self.faults = FaultInjector(thread)
+        self._plan: Future[LaunchPlan] = Future()
+        self._started: Future[OpenTabs] = Future()
+        self._launched, self._stop = thread.do(lambda: (anyio.Event(), anyio.Event()))
+        self._failure: BrowserError | None = None
+        self._opened = False
+        self._ended = thread.start(self._run)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether another test can have it: nobody closed the browser, and it did not die."""
+        return self._opened and not self.context.is_closed() and not self.isolation.is_spoilt
+
+    def open(
+        self,
+        browser_type: BrowserType,
+        *,
+        launch_args: Mapping[str, Any],
+        context_args: Mapping[str, Any],
+    ) -> None:
+        """Launch the browser, and wait until its extension is connected.
+
+        Args:
+            browser_type: Playwright's Chromium.
+            launch_args: What `browser_type.launch` would be given.
+            context_args: What `browser.new_context` would be given.
+
+        Raises:
+            OpenTabsError: No Chromium, a wrong setting, no connection.
+        """
+        try:
+            plan = self._result(self._plan)
+            options = launch_options(plan, launch_args, context_args)
+            try:
+                plan.prepare()
+                self.context = browser_type.launch_persistent_context(plan.profile, **options)
+            except Error as error:
+                self._failure = plan.not_started(error.message)
+            except BrowserError as error:
+                self._failure = error
+            self._thread.do(self._launched.set)
+            self.session = self._result(self._started)
+        except BaseException:
+            self.close()
+            raise
+        self._opened = True
+        session = self.session
+        self.faults.attach(session, self.context)
+        self.context.on("close", lambda _: self._thread.do(session.take_browser_gone))
+        self.isolation = Isolation(
+            self.context,
+            permissions=context_args.get("permissions") or (),
+            keeps_storage=self._settings.profile is not None,
+        )
+
+    def close(self) -> None:
+        """Close the browser, then stop the server."""
+        with suppress(Error, AttributeError):  # died, or was never launched
+            self.context.close()
+        self._thread.do(self._stop.set)
+        self._thread.do(self._launched.set)
+        self._failure = self._failure or BrowserError("The browser was closed.")
+        self._thread.wait(self._ended, STOP_WITHIN)
+
+    def _result(self, future: "Future[Any]") -> Any:
+        if not self._thread.wait(future, START_WITHIN):
+            raise BrowserError(f"The server did not start within {START_WITHIN:g} s.")
+        return future.result()
+
+    async def _run(self) -> None:
+        try:
+            async with OpenTabs(
+                plugins=self._plugins,
+                settings=self._settings,
+                browser=self._launch,
+                clock=self.clock,
+                relay_script=relay_faults(),
+                wrap_socket=self.faults.wrap_socket,
+            ) as session:
+                self._started.set_result(session)
+                await self._stop.wait()
+        except Exception as error:  # noqa: BLE001
+            # Whoever waits is in another thread; one of the two futures always has it.
+            for future in (self._plan, self._started):
+                if not future.done():
+                    future.set_exception(error)
+
+    @asynccontextmanager
+    async def _launch(self, plan: LaunchPlan) -> AsyncGenerator[None]:
+        """A `Launcher` that has the test's thread do it."""
+        self._plan.set_result(plan)
+        await self._launched.wait()
+        if self._failure is not None:
+            raise self._failure
+        yield None
+
+
+def launch_options(
+    plan: LaunchPlan, launch_args: Mapping[str, Any], context_args: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Join what the extension needs with what pytest-playwright's options and fixtures ask for.
+
+    Raises:
+        BrowserError: They name a browser that refuses extensions.
+    """
+    options = plan.options
+    asked = {**launch_args, **context_args}
+    # A device names its browser too, and a saved session is put into the running browser.
+    for name in ("default_browser_type", "storage_state"):
+        asked.pop(name, None)
+    channel = asked.get("channel")
+    if channel is not None:
+        if not channel.startswith("chromium"):
+            raise BrowserError(
+                f"--browser-channel {channel} cannot be tested in: branded Chrome and Edge refuse "
+                "extensions. Leave it out, or take --browser-channel chromium."
+            )
+        del options["executable_path"]
+    if "viewport" in asked:
+        del options["no_viewport"]
+    options["args"] += asked.pop("args", None) or []
+    options["env"] |= asked.pop("env", None) or {}
+    return options | asked

@@ -1,0 +1,170 @@
+"""What the `mcp` fixture gives: a connected MCP client, for a test without `await`."""
+
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from mcp import types
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from opentabs_py.calls import RunningCall
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import LogEntry
+from opentabs_py.errors import (
+    CallError,
+    CallRefusedError,
+    CallTimeoutError,
+    ChainError,
+    ErrorDetail,
+    ToolFailedError,
+)
+from opentabs_py.server.mcp import ERROR_META_KEY, FAILED_META_KEY
+from opentabs_py.testing.call import Call
+from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
+from opentabs_py.testing.thread import ServerThread
+from opentabs_py.testing.transcript import Transcript
+
+_TIMERS = {"TIMEOUT_IDLE": "idle", "TIMEOUT_CEILING": "ceiling"}
+
+
+class SyncMcpClient:
+    """An MCP client over Streamable HTTP. Its calls are as those of `opentabs`, from outside.
+
+    `progress` and `logs` of a call are what the client was sent; `value` is its structured
+    content, or where there is none its text.
+    """
+
+    def __init__(
+        self, client: Client, thread: ServerThread, tabs: SyncOpenTabs, transcript: Transcript
+    ) -> None:
+        self._client = client
+        self._thread = thread
+        self._tabs = tabs
+        self._transcript = transcript
+        self._calls: list[Call] = []
+
+    def list_tools(self) -> list[types.Tool]:
+        """List the tools, as clients see them."""
+        return self._thread.run(self._client.list_tools, within=QUICK).tools
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, progress: bool = True
+    ) -> Call:
+        """Call a tool and wait until it has ended, well or not.
+
+        Args:
+            name: Its MCP name.
+            arguments: What it is called with.
+            progress: Ask to be sent progress.
+
+        Raises:
+            TimeoutError: The clock stands still, and the tool does not end by itself.
+        """
+        return self._tabs.finish(self.start_tool(name, arguments, progress=progress))
+
+    def start_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, progress: bool = True
+    ) -> Call:
+        """Start to call a tool, and give the call while it runs."""
+        running = RunningCall(name, arguments or {})
+        caller = _McpCaller(self._client, wants_progress=progress)
+        self._thread.start(running.run, caller, None)
+        call = Call(running, self._thread, output_schema=self._tabs.output_schema(name))
+        self._transcript.calls.append(call)
+        self._calls.append(call)
+        return call
+
+    def cancel_calls(self) -> None:
+        """Cancel what still runs."""
+        for call in self._calls:
+            if not call.ended:
+                call.cancel()
+
+
+@contextmanager
+def connect_client(
+    thread: ServerThread, tabs: SyncOpenTabs, transcript: Transcript
+) -> Generator[SyncMcpClient]:
+    """A client that is connected as long as the context is open."""
+
+    @asynccontextmanager
+    async def connected() -> AsyncGenerator[Client]:
+        # The client's own limit is 1 MiB a message; tools may return more.
+        transport = streamable_http_client(tabs.mcp_url, max_sse_event_size=None)
+        async with Client(tabs.faults.wrap_streams(transport)) as client:
+            yield client
+
+    with thread.open(connected()) as client:
+        sync = SyncMcpClient(client, thread, tabs, transcript)
+        try:
+            yield sync
+        finally:
+            sync.cancel_calls()
+
+
+class _McpCaller:
+    """Calls tools through a client, and raises what it was told as the errors they were."""
+
+    def __init__(self, client: Client, *, wants_progress: bool) -> None:
+        self._client = client
+        self._wants_progress = wants_progress
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        limits: Limits | None = None,  # noqa: ARG002 (the server's own hold)
+        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        on_log: Callable[[Sequence[LogEntry]], None] | None = None,  # noqa: ARG002
+        on_sent: Callable[[], None] | None = None,
+    ) -> Any:
+        count = 0
+
+        async def note(progress: float, total: float | None, message: str | None) -> None:
+            nonlocal count
+            if on_progress is not None:
+                on_progress([ProgressReport(count, progress, total, message)])
+            count += 1
+
+        if on_sent is not None:
+            on_sent()
+        result = await self._client.call_tool(
+            name, dict(arguments), progress_callback=note if self._wants_progress else None
+        )
+        if result.is_error:
+            raise error_of(result)
+        if result.structured_content is not None:
+            return result.structured_content
+        return "".join(
+            block.text for block in result.content if isinstance(block, types.TextContent)
+        )
+
+
+def error_of(result: types.CallToolResult) -> CallError:
+    """Give the error that a result tells of."""
+    meta = result.meta or {}
+    fields: dict[str, Any] | None = meta.get(ERROR_META_KEY)
+    if fields is None:
+        text = "".join(b.text for b in result.content if isinstance(b, types.TextContent))
+        return ToolFailedError(ErrorDetail("UNKNOWN", text))
+    detail = ErrorDetail(
+        code=fields["code"],
+        message=fields["message"],
+        category=fields["category"],
+        retryable=fields["retryable"],
+        retry_after_ms=fields["retryAfterMs"],
+    )
+    match meta.get(FAILED_META_KEY), _TIMERS.get(detail.code):
+        case "tool", _:
+            return ToolFailedError(detail)
+        case "caller", _:
+            return CallRefusedError(detail)
+        case _, "idle":
+            return CallTimeoutError(detail, which="idle")
+        case _, "ceiling":
+            return CallTimeoutError(detail, which="ceiling")
+        case _:
+            return ChainError(detail)

@@ -1,0 +1,223 @@
+/**
+ * Faults that a test plants on the two hops in the browser. The test kit puts this behind
+ * `content/channel.js` of its copy of the extension; no other copy has it.
+ *
+ * The rules come by `chrome.storage.local`, as `{seed, version, rules}`; what they mean is said in
+ * `opentabs_py/core/faults.py`. Once a document has them, its root element says so.
+ */
+(() => {
+  const KINDS = /** @type {Record<string, string>} */ ({
+    p: "tool.progress",
+    r: "tool.result",
+    e: "tool.error",
+    t: "tool.stamps",
+    s: "readiness",
+    d: "tool.dispatch",
+    c: "tool.cancel",
+    a: "adopt",
+    x: "drop",
+  });
+
+  /** @typedef {{text: any, after: number}} Piece */
+
+  /** @type {any[]} */
+  let rules = [];
+  /** @type {number[]} */
+  let counts = [];
+  let state = 0;
+
+  /** @param {number} bound */
+  function below(bound) {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = state;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) * bound) / 2 ** 32);
+  }
+
+  /** @param {any} message */
+  function corrupt(message) {
+    const isText = typeof message === "string";
+    const text = isText ? message : JSON.stringify(message);
+    const at = below(text.length);
+    const spoilt = `${text.slice(0, at)}${text[at] === "#" ? "*" : "#"}${text.slice(at + 1)}`;
+    if (isText) {
+      return spoilt;
+    }
+    try {
+      return JSON.parse(spoilt);
+    } catch {
+      return spoilt;
+    }
+  }
+
+  /**
+   * One direction of one hop: what goes on does so in order.
+   * @param {string} hop
+   * @param {string} direction
+   * @param {(message: any) => void} pass
+   */
+  function line(hop, direction, pass) {
+    /** @type {Piece[]} */
+    let held = [];
+    /** @type {Piece[]} */
+    const queue = [];
+    let busy = false;
+
+    function drain() {
+      for (;;) {
+        const piece = queue[0];
+        if (piece === undefined || busy) {
+          return;
+        }
+        if (piece.after > 0) {
+          busy = true;
+          const { after } = piece;
+          piece.after = 0;
+          setTimeout(() => {
+            busy = false;
+            drain();
+          }, after);
+          return;
+        }
+        queue.shift();
+        pass(piece.text);
+      }
+    }
+
+    /**
+     * @param {string} kind
+     * @param {any} text
+     */
+    return (kind, text) => {
+      const { action, ms } = actionOn(hop, direction, kind);
+      if (action === "reorder") {
+        held.push({ text, after: 0 });
+        return;
+      }
+      const later = held;
+      held = [];
+      if (action === "duplicate") {
+        queue.push({ text, after: 0 }, { text, after: 0 });
+      } else if (action === "corrupt") {
+        queue.push({ text: corrupt(text), after: 0 });
+      } else if (action !== "drop") {
+        queue.push({ text, after: ms });
+      }
+      queue.push(...later);
+      drain();
+    };
+  }
+
+  /**
+   * @param {string} hop
+   * @param {string} direction
+   * @param {string} kind
+   */
+  function actionOn(hop, direction, kind) {
+    for (const [index, rule] of rules.entries()) {
+      if (
+        rule.hop === hop &&
+        (rule.direction === null || rule.direction === direction) &&
+        (rule.kind === null || rule.kind === kind)
+      ) {
+        counts[index] = (counts[index] ?? 0) + 1;
+        if (rule.nth === null || rule.nth.includes(counts[index])) {
+          return { action: rule.action, ms: rule.action === "delay" ? rule.ms : 0 };
+        }
+      }
+    }
+    return { action: null, ms: 0 };
+  }
+
+  // --- the event hop: the channel's own class, with a line either way -----------------------
+
+  const Channel = PageChannel;
+  PageChannel = class extends Channel {
+    /** @type {(kind: string, text: string) => void} */
+    #down;
+
+    /** @param {(kind: string, text: string) => void} take */
+    constructor(take) {
+      const up = line("event", "up", ({ kind, text }) => take(kind, text));
+      super((kind, text) => up(KINDS[kind] ?? kind, { kind, text }));
+      this.#down = line("event", "down", (text) => super.tell(text));
+    }
+
+    /**
+     * @override
+     * @param {string} text
+     */
+    tell(text) {
+      if (rules.length === 0) {
+        return super.tell(text); // whose answer says whether the runtime is there
+      }
+      this.#down(KINDS[text[0] ?? ""] ?? "", text);
+      return true;
+    }
+  };
+
+  // --- the port hop -------------------------------------------------------------------------
+
+  const { connect } = chrome.runtime;
+  chrome.runtime.connect = /** @type {any} */ (
+    (/** @type {any[]} */ ...args) => {
+      const port = /** @type {any} */ (connect).apply(chrome.runtime, args);
+      const up = line("port", "up", (message) => {
+        try {
+          port.postMessage(message);
+        } catch {
+          // It closed while the message was held.
+        }
+      });
+      return {
+        postMessage: (/** @type {any} */ message) => up(kindOf(message), message),
+        disconnect: () => port.disconnect(),
+        onDisconnect: port.onDisconnect,
+        onMessage: {
+          addListener: (/** @type {(message: any) => void} */ listener) => {
+            const down = line("port", "down", listener);
+            port.onMessage.addListener((/** @type {any} */ message) =>
+              down(kindOf(message), message),
+            );
+          },
+        },
+      };
+    }
+  );
+
+  /**
+   * @param {any} message a frame, or an object that is for the other end alone
+   * @returns {string}
+   */
+  function kindOf(message) {
+    if (typeof message !== "string") {
+      return message.type === "traced" ? kindOf(message.frame) : String(message.type);
+    }
+    return /"method":"([a-z.]+)"/.exec(message.slice(0, 200))?.[1] ?? "chunk";
+  }
+
+  // --- the rules ----------------------------------------------------------------------------
+
+  /** @param {any} plan */
+  function adopt(plan) {
+    rules = plan?.rules ?? [];
+    counts = [];
+    state = (plan?.seed ?? 0) >>> 0;
+    const mark = () => {
+      document.documentElement.dataset.opentabsFaults = String(plan?.version ?? 0);
+    };
+    if (document.documentElement === null) {
+      document.addEventListener("DOMContentLoaded", mark, { once: true });
+    } else {
+      mark();
+    }
+  }
+
+  chrome.storage.onChanged.addListener(({ faults }) => {
+    if (faults !== undefined) {
+      adopt(faults.newValue);
+    }
+  });
+  chrome.storage.local.get("faults").then(({ faults }) => adopt(faults));
+})();

@@ -1,0 +1,325 @@
+"""Faults that a test plants on the way of a call, and those that happen to a browser.
+
+On the hops `port` and `event` they are planted in the page's relay, on `websocket` and `mcp` in
+this process. What happens to a browser is done to it: its service worker is stopped, its tab
+closed, its connection cut.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from importlib import resources
+from math import inf
+from time import monotonic
+from typing import Any, Literal
+
+import anyio
+from mcp import types
+from mcp.shared.message import SessionMessage
+from playwright.sync_api import BrowserContext, CDPSession, Error, Page, Worker
+from pydantic import ValidationError
+
+from opentabs_py.connection import Socket
+from opentabs_py.core import faults
+from opentabs_py.core.faults import Action, Direction, Hop, Rule
+from opentabs_py.session import OpenTabs
+from opentabs_py.testing.thread import ServerThread
+
+Streams = tuple[Any, Any]  # of the MCP SDK: to read from, to write to
+Transport = AbstractAsyncContextManager[Streams]
+
+WITHIN = 10.0  # s; the bound of what takes milliseconds
+HOPS: tuple[Hop, ...] = ("mcp", "websocket", "port", "event")
+_METHOD = re.compile(r'"method":\s*"([\w./]+)"')
+_IN_BROWSER = ("port", "event")
+_GOING_AWAY = 1012  # RFC 6455 and IANA: service restart
+
+
+class FaultInjector:
+    """What the `faults` of the `opentabs` fixture does.
+
+    Each of the five planted faults takes the messages it is for: those of a `kind`
+    (`tool.progress`, `tool.result`, `tool.dispatch`, ...; on `mcp`, `notifications/progress` and
+    the like), of them the `nth` ones from 1 on, or those for which `when(text)` is true. Faults
+    are tried in the order they were planted, and the first that fits is done. They end with the
+    test, or by `clear()`.
+
+    Attributes:
+        seed: Of what is random; the same seed spoils the same characters.
+        planted: What was planted in this test, in order.
+    """
+
+    _session: OpenTabs
+    _context: BrowserContext
+
+    def __init__(self, thread: ServerThread) -> None:
+        self.seed = 0
+        self.planted: list[Rule] = []
+        self._whens: list[Callable[[str], bool] | None] = []
+        self._thread = thread
+        self._version = 0
+        self._lines: dict[tuple[Hop, Direction], faults.Faults] = {}
+        self._frozen: dict[Page, CDPSession] = {}
+        self._renew()
+
+    def attach(self, session: OpenTabs, context: BrowserContext) -> None:
+        """Say what runs, as soon as it does."""
+        self._session = session
+        self._context = context
+
+    def begin(self, seed: int) -> None:
+        """A test begins: nothing is planted."""
+        self.seed = seed
+        self.clear()
+
+    # --- planted ---
+
+    def drop(self, hop: Hop, **which: Any) -> None:
+        """Lose messages; see the class for which."""
+        self._plant(hop, "drop", **which)
+
+    def delay(self, hop: Hop, seconds: float, **which: Any) -> None:
+        """Hold messages up, and what comes behind them on that hop."""
+        self._plant(hop, "delay", seconds=seconds, **which)
+
+    def duplicate(self, hop: Hop, **which: Any) -> None:
+        """Pass messages on twice."""
+        self._plant(hop, "duplicate", **which)
+
+    def reorder(self, hop: Hop, **which: Any) -> None:
+        """Pass messages on behind the one that follows them."""
+        self._plant(hop, "reorder", **which)
+
+    def corrupt(self, hop: Hop, **which: Any) -> None:
+        """Change a character in messages."""
+        self._plant(hop, "corrupt", **which)
+
+    def clear(self) -> None:
+        """Take all planted faults away, and thaw what is frozen."""
+        for cdp in self._frozen.values():
+            _thaw(cdp)
+        self._frozen.clear()
+        had_any_in_browser = any(rule.hop in _IN_BROWSER for rule in self.planted)
+        self.planted, self._whens = [], []
+        self._thread.do(self._renew)
+        if had_any_in_browser:
+            self._tell_browser()
+
+    # --- done to the browser ---
+
+    def kill_service_worker(self, how: Literal["stop", "close"] = "stop") -> None:
+        """Stop the extension's service worker, as Chrome does when it likes.
+
+        Args:
+            how: `stop` as Chrome's own developer tools do; `close` its target, which ends it
+                in the middle of what it does.
+        """
+        page = self._any_page()
+        cdp = self._context.new_cdp_session(page)
+        try:
+            if how == "stop":
+                _send(cdp, "ServiceWorker.enable")
+                _send(cdp, "ServiceWorker.stopAllWorkers")
+                return
+            for target in _send(cdp, "Target.getTargets")["targetInfos"]:
+                if target["type"] == "service_worker" and self._is_ours(target["url"]):
+                    _send(cdp, "Target.closeTarget", targetId=target["targetId"])
+        finally:
+            cdp.detach()
+
+    def disconnect_websocket(self) -> None:
+        """Cut the connection between server and extension; the extension makes it anew."""
+        self._thread.do(self._session.bridge.disconnect, _GOING_AWAY, "a test cut it")
+
+    def close_tab(self, page: Page) -> None:
+        """Close a tab, without asking the page."""
+        page.close(run_before_unload=False)
+
+    def navigate(self, page: Page, url: str) -> None:
+        """Leave the page for another."""
+        page.goto(url)
+
+    def freeze_tab(self, page: Page, *, frozen: bool = True) -> None:
+        """Let no script of a tab run, the relay's neither, or let them run again.
+
+        It is the debugger that stops them: Chrome itself freezes only tabs that it hides, and
+        what Playwright drives it never hides.
+        """
+        cdp = self._frozen.pop(page, None)
+        if frozen and cdp is None:
+            cdp = self._frozen[page] = self._context.new_cdp_session(page)
+            _send(cdp, "Debugger.enable")
+            _send(cdp, "Debugger.pause")
+        elif not frozen and cdp is not None:
+            _thaw(cdp)
+
+    def reload_extension(self) -> None:
+        """Reload the extension, as an update does, and wait until it is back."""
+        self._evaluate("() => void setTimeout(() => chrome.runtime.reload(), 0)")
+        self._thread.run(self._come_back, within=WITHIN)
+
+    # --- how ---
+
+    def _plant(
+        self,
+        hop: Hop,
+        action: Action,
+        *,
+        kind: str | None = None,
+        nth: int | Sequence[int] | None = None,
+        when: Callable[[str], bool] | None = None,
+        direction: Direction | None = None,
+        seconds: float = 0.0,
+    ) -> None:
+        if hop not in HOPS:
+            raise ValueError(f"{hop!r} is not a hop; take one of {', '.join(HOPS)}")
+        if when is not None and hop in _IN_BROWSER:
+            raise ValueError(
+                f"when= cannot be asked on the hop {hop!r}, which is in the browser; "
+                "use kind= and nth="
+            )
+        counted = (nth,) if isinstance(nth, int) else None if nth is None else tuple(nth)
+        self.planted.append(Rule(hop, action, direction, kind, counted, seconds))
+        self._whens.append(when)
+        self._thread.do(self._renew)
+        if hop in _IN_BROWSER:
+            self._tell_browser()
+
+    def _renew(self) -> None:
+        rules, whens = tuple(self.planted), tuple(self._whens)
+
+        def is_meant(index: int, text: str) -> bool:
+            when = whens[index]
+            return when is None or when(text)
+
+        directions: tuple[Direction, ...] = ("up", "down")
+        self._lines = {
+            (hop, direction): faults.Faults(rules, seed=self.seed, when=is_meant)
+            for hop in HOPS
+            for direction in directions
+        }
+
+    async def _come_back(self) -> None:
+        bridge = self._session.bridge
+        while bridge.connected:
+            await bridge.changed().wait()
+        await bridge.wait_connected()
+
+    def _take(self, hop: Hop, direction: Direction, text: str) -> list[faults.Piece]:
+        # In the server's thread.
+        found = _METHOD.search(text[:400])
+        kind = "response" if found is None else found[1]
+        return self._lines[hop, direction].take(hop, direction, kind, text)
+
+    def wrap_socket(self, socket: Socket) -> Socket:
+        """Give a socket on which the faults of the hop `websocket` happen."""
+        return _FaultySocket(socket, self._take)
+
+    @asynccontextmanager
+    async def wrap_streams(self, transport: Transport) -> AsyncGenerator[Streams]:
+        """Give an MCP client's streams on which the faults of the hop `mcp` happen."""
+        async with transport as (read, write), anyio.create_task_group() as tasks:
+            to_client, from_server = anyio.create_memory_object_stream[Any](inf)
+            from_client, to_server = anyio.create_memory_object_stream[Any](inf)
+            async with from_server, from_client, to_server, to_client:
+                tasks.start_soon(self._pump, "up", read, to_client)
+                tasks.start_soon(self._pump, "down", to_server, write)
+                yield from_server, from_client
+                tasks.cancel_scope.cancel()
+
+    async def _pump(self, direction: Direction, source: Any, target: Any) -> None:
+        async with target:
+            async for item in source:
+                if isinstance(item, Exception):
+                    await target.send(item)
+                    continue
+                text = item.message.model_dump_json(by_alias=True, exclude_none=True)
+                for piece in self._take("mcp", direction, text):
+                    await anyio.sleep(piece.after)
+                    await target.send(item if piece.text == text else _spoilt(item, piece.text))
+
+    def _tell_browser(self) -> None:
+        self._version += 1
+        rules = [rule.to_json() for rule in self.planted if rule.hop in _IN_BROWSER]
+        plan = {"seed": self.seed, "version": self._version, "rules": rules}
+        self._evaluate("faults => chrome.storage.local.set({ faults })", plan)
+        for page in self._context.pages:
+            # A page that no plugin is for has no relay, and never says so.
+            marked = "document.documentElement.dataset.opentabsFaults"
+            if page.evaluate(f"{marked} !== undefined"):
+                page.wait_for_function(
+                    f"version => {marked} === version", arg=str(self._version), timeout=WITHIN * 1e3
+                )
+
+    def _evaluate(self, script: str, argument: Any = None) -> None:
+        """Run a script in the service worker, which may just be dying or starting."""
+        until = monotonic() + WITHIN
+        while True:
+            try:
+                self._worker().evaluate(script, argument)
+            except Error:
+                if monotonic() > until:
+                    raise
+                self._thread.sleep(0.05)
+            else:
+                return
+
+    def _worker(self) -> Worker:
+        for worker in self._context.service_workers:
+            if self._is_ours(worker.url):
+                return worker
+        return self._context.wait_for_event("serviceworker", timeout=WITHIN * 1000)
+
+    def _is_ours(self, url: str) -> bool:
+        return url.startswith(self._session.bridge.origin)
+
+    def _any_page(self) -> Page:
+        return self._context.pages[0] if self._context.pages else self._context.new_page()
+
+
+class _FaultySocket:
+    def __init__(
+        self, socket: Socket, take: Callable[[Hop, Direction, str], list[faults.Piece]]
+    ) -> None:
+        self._socket = socket
+        self._take = take
+        self._arrived: list[faults.Piece] = []
+
+    async def receive_text(self) -> str:
+        while not self._arrived:
+            self._arrived = self._take("websocket", "up", await self._socket.receive_text())
+        piece = self._arrived.pop(0)
+        await anyio.sleep(piece.after)
+        return piece.text
+
+    async def send_text(self, data: str) -> None:
+        for piece in self._take("websocket", "down", data):
+            await anyio.sleep(piece.after)
+            await self._socket.send_text(piece.text)
+
+    async def close(self, code: int, reason: str) -> None:
+        await self._socket.close(code, reason)
+
+
+def _thaw(cdp: CDPSession) -> None:
+    with suppress(Error):  # its page is closed
+        _send(cdp, "Debugger.disable")
+        cdp.detach()
+
+
+def _send(cdp: CDPSession, method: str, **params: Any) -> Any:
+    return cdp.send(method, params)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def _spoilt(item: Any, text: str) -> Any:
+    """Give a message of a spoilt text; what is no message any more is what the SDK makes of it."""
+    try:
+        message = types.jsonrpc_message_adapter.validate_json(text)
+    except ValidationError as error:
+        return error
+    return SessionMessage(message=message, metadata=item.metadata)
+
+
+def relay_faults() -> bytes:
+    """Give the script that plants faults in the page's relay."""
+    return resources.files("opentabs_py.testing").joinpath("faults.js").read_bytes()

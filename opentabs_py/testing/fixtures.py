@@ -1,0 +1,186 @@
+"""The fixtures of the test kit. Each can be overridden, as any fixture."""
+
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from opentabs_py.testing.plugin import TURN, clock_of, marks_of, uses_opentabs
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
+
+    from opentabs_py.config import Settings
+    from opentabs_py.core.dispatch import Limits
+    from opentabs_py.testing.client import SyncMcpClient
+    from opentabs_py.testing.tabs import SyncOpenTabs
+    from opentabs_py.testing.turn import Turn
+    from opentabs_py.testing.worker import Worker
+
+
+@pytest.fixture(scope="module")
+def opentabs_plugins(
+    request: pytest.FixtureRequest, _opentabs_worker: "Worker"
+) -> Sequence[str | Path]:
+    """The directories of the plugins under test.
+
+    By default the plugin that the test's file lies in, or else `plugins` of `[tool.opentabs]`;
+    built, where the source is newer than the build.
+    """
+    from opentabs_py.config import load_settings  # noqa: PLC0415
+    from opentabs_py.errors import OpenTabsError  # noqa: PLC0415
+    from opentabs_py.testing.building import (  # noqa: PLC0415
+        BUILD_WITHIN,
+        build_if_stale,
+        find_plugin,
+    )
+
+    found = find_plugin(request.path.parent)
+    directories = [found] if found is not None else list(load_settings().plugins)
+    if not directories:
+        pytest.fail(
+            f"No plugin to test: {request.path} lies in none. Name them: plugins = "
+            '["..."] under [tool.opentabs] in pyproject.toml, or a fixture opentabs_plugins.',
+            pytrace=False,
+        )
+    try:
+        for directory in directories:
+            _opentabs_worker.thread.run(build_if_stale, directory, within=BUILD_WITHIN)
+    except OpenTabsError as error:
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
+    return directories
+
+
+@pytest.fixture(scope="session")
+def opentabs_settings() -> "Settings":
+    """The settings of the server: those of this project, on a free port, in a fresh profile."""
+    from opentabs_py.config import load_settings  # noqa: PLC0415
+
+    fresh = {"plugins": (), "host": "127.0.0.1", "port": 0, "profile": None}
+    return load_settings().model_copy(update=fresh)
+
+
+@pytest.fixture
+def opentabs_limits(request: pytest.FixtureRequest, opentabs_settings: "Settings") -> "Limits":
+    """The timers of a call: those of the settings, but for what the test is marked with."""
+    from opentabs_py.core.dispatch import Limits  # noqa: PLC0415
+
+    marks = marks_of(request.node)
+    limits = opentabs_settings.limits
+    return Limits(idle=marks.idle or limits.idle, ceiling=marks.ceiling or limits.ceiling)
+
+
+@pytest.fixture
+def opentabs(_opentabs_turn: "Turn") -> "SyncOpenTabs":
+    """The running chain: the server, Chromium with the extension, the plugins."""
+    return _opentabs_turn.tabs
+
+
+@pytest.fixture
+def context(request: pytest.FixtureRequest) -> "BrowserContext":
+    """The browser that carries the extension; in tests without opentabs, Playwright's own."""
+    if not uses_opentabs(request):
+        plain: BrowserContext = request.getfixturevalue("context")
+        return plain
+    turn: Turn = request.getfixturevalue("_opentabs_turn")
+    return turn.context
+
+
+@pytest.fixture
+def mcp(
+    opentabs: "SyncOpenTabs", _opentabs_turn: "Turn", _opentabs_worker: "Worker"
+) -> Generator["SyncMcpClient"]:
+    """A connected MCP client."""
+    from opentabs_py.testing.client import connect_client  # noqa: PLC0415
+
+    with connect_client(_opentabs_worker.thread, opentabs, _opentabs_turn.transcript) as client:
+        yield client
+
+
+@pytest.fixture
+def demo_site(_opentabs_worker: "Worker") -> Generator[str]:
+    """The address of a demo chat of the test's own."""
+    from opentabs_py.testing.sites import serve_demo_site  # noqa: PLC0415
+
+    with serve_demo_site(_opentabs_worker.thread) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def _opentabs_worker() -> Generator["Worker"]:
+    from opentabs_py.testing.worker import Worker  # noqa: PLC0415
+
+    worker = Worker()
+    yield worker
+    worker.close()
+
+
+@pytest.fixture(scope="session")
+def _opentabs_browsers(
+    _opentabs_worker: "Worker", playwright: Any, _pw_artifacts_folder: Any
+) -> Generator[None]:
+    """Closes the browsers before Playwright goes."""
+    from opentabs_py.browser.stage import own_directory  # noqa: PLC0415
+
+    own_directory(Path(_pw_artifacts_folder.name))
+    _opentabs_worker.thread.playwright = playwright
+    yield
+    _opentabs_worker.close_browsers()
+    _opentabs_worker.thread.playwright = None
+
+
+@pytest.fixture
+def _opentabs_turn(
+    request: pytest.FixtureRequest,
+    _opentabs_worker: "Worker",
+    opentabs_plugins: Sequence[str | Path],
+    opentabs_settings: "Settings",
+    opentabs_limits: "Limits",
+    browser_name: str,
+) -> Generator["Turn"]:
+    """One test's turn with a browser."""
+    from opentabs_py.errors import OpenTabsError  # noqa: PLC0415
+    from opentabs_py.testing.turn import Turn  # noqa: PLC0415
+
+    if browser_name != "chromium":
+        pytest.skip("only Chromium can load the extension")
+    marks = marks_of(request.node)
+    context_mark = request.node.get_closest_marker("browser_context_args")
+    launch_args = request.getfixturevalue("browser_type_launch_args")
+    is_headed = opentabs_settings.headed or launch_args.get("headless") is False
+    settings = opentabs_settings.model_copy(update={"headed": is_headed})
+    try:
+        # The server starts while Playwright does.
+        chain = _opentabs_worker.begin(
+            [Path(each) for each in opentabs_plugins],
+            settings,
+            own=marks.fresh_profile or context_mark is not None,
+        )
+        request.getfixturevalue("_opentabs_browsers")
+        context_args = dict(request.getfixturevalue("browser_context_args"))
+        if context_mark is not None:
+            context_args.update(context_mark.kwargs)
+        chain = _opentabs_worker.open(
+            chain,
+            request.getfixturevalue("browser_type"),
+            launch_args=launch_args,
+            context_args=context_args,
+        )
+    except OpenTabsError as error:
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
+    turn = Turn(
+        chain,
+        _opentabs_worker.thread,
+        limits=opentabs_limits,
+        recorder=request.getfixturevalue("_artifacts_recorder"),
+        output=Path(request.getfixturevalue("output_path")),
+        is_manual=clock_of(request.node) == "manual",
+        storage_state=context_args.get("storage_state"),
+    )
+    request.node.stash[TURN] = turn
+    try:
+        yield turn
+    finally:
+        turn.end()
+        _opentabs_worker.release(chain)

@@ -1,0 +1,136 @@
+"""What keeps one test from the next in a browser that both use.
+
+A persistent context is the only one that carries an extension, and there is one of it in a
+browser. So what a fresh context would give is given here: fresh pages, and nothing left of
+cookies, storage, permissions, routes and listeners. What cannot be undone spoils the browser:
+the next test gets another.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, CDPSession, Error, Frame, Page
+
+BLANK = "about:blank"
+# Of a context, and of its clock: what they do to all its pages nothing takes back.
+_SPOILING = (
+    "add_init_script",
+    "expose_binding",
+    "expose_function",
+    "route_web_socket",
+    "set_default_navigation_timeout",
+    "set_default_timeout",
+    "set_extra_http_headers",
+    "set_geolocation",
+    "set_offline",
+)
+_CLOCK = (
+    "fast_forward",
+    "install",
+    "pause_at",
+    "resume",
+    "run_for",
+    "set_fixed_time",
+    "set_system_time",
+)
+_Listener = Callable[..., Any]
+
+
+class Isolation:
+    """Undoes what a test did to a browser.
+
+    Args:
+        context: The browser.
+        permissions: Those that every test has.
+        keeps_storage: The profile is the user's own: what is in it stays.
+
+    Attributes:
+        is_spoilt: Something was done that cannot be undone.
+    """
+
+    def __init__(
+        self, context: BrowserContext, *, permissions: Sequence[str], keeps_storage: bool
+    ) -> None:
+        self.is_spoilt = False
+        self._context = context
+        self._permissions = list(permissions)
+        self._keeps_storage = keeps_storage
+        self._origins: set[str] = set()
+        self._listeners: list[tuple[str, _Listener]] = []
+        self._home: tuple[Page, CDPSession] | None = None
+        context.on("page", self._watch)
+        for page in context.pages:
+            self._watch(page)
+        self._note_listeners()
+        for target, names in ((context, _SPOILING), (context.clock, _CLOCK)):
+            for name in names:
+                self._note_spoiling(target, name)
+
+    def clean(self) -> None:
+        """Undo it all; to be called between tests."""
+        context = self._context
+        try:
+            _, cdp = self._home_page()
+            for page in context.pages:
+                if self._home is None or page != self._home[0]:
+                    page.close()
+            context.unroute_all(behavior="ignoreErrors")
+            self._remove_listeners()
+            context.clear_permissions()
+            if self._permissions:
+                context.grant_permissions(self._permissions)
+            if not self._keeps_storage:
+                context.clear_cookies()
+                for origin in self._origins:
+                    _clear_storage(cdp, origin)
+        except Error:
+            self.is_spoilt = True  # it is gone, or hangs
+        self._origins.clear()
+
+    def _home_page(self) -> tuple[Page, CDPSession]:
+        """The one page that is always there: without any, a browser with a window ends."""
+        if self._home is not None and not self._home[0].is_closed() and self._home[0].url == BLANK:
+            return self._home
+        blank = next((page for page in self._context.pages if page.url == BLANK), None)
+        page = blank or self._context.new_page()
+        self._home = page, self._context.new_cdp_session(page)
+        return self._home
+
+    def _watch(self, page: Page) -> None:
+        page.on("framenavigated", self._note_origin)
+
+    def _note_origin(self, frame: Frame) -> None:
+        parts = urlsplit(frame.url)
+        if parts.scheme in ("http", "https"):
+            self._origins.add(f"{parts.scheme}://{parts.netloc}")
+
+    def _note_listeners(self) -> None:
+        for name in ("on", "once"):
+            original = getattr(self._context, name)
+
+            def listen(event: str, f: _Listener, *, original: _Listener = original) -> None:
+                self._listeners.append((event, f))
+                original(event, f)
+
+            setattr(self._context, name, listen)
+
+    def _remove_listeners(self) -> None:
+        for event, listener in self._listeners:
+            with suppress(KeyError):  # the test did so itself
+                self._context.remove_listener(event, listener)
+        self._listeners.clear()
+
+    def _note_spoiling(self, target: object, name: str) -> None:
+        original = getattr(target, name)
+
+        def spoil(*args: Any, **kwargs: Any) -> Any:
+            self.is_spoilt = True
+            return original(*args, **kwargs)
+
+        setattr(target, name, spoil)
+
+
+def _clear_storage(cdp: Any, origin: str) -> None:
+    cdp.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})

@@ -1,0 +1,139 @@
+"""The pytest plugin; every run of pytest imports this, so it imports next to nothing."""
+
+import os
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from opentabs_py.testing.marks import Marks
+    from opentabs_py.testing.turn import Turn
+
+MARK = "opentabs"
+TURN: "pytest.StashKey[Turn]" = pytest.StashKey()
+_SECTION = "opentabs_report"  # a property of reports that have the section, and junit's
+_TRACE_FILE = "opentabs.trace"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the test kit; each can be set in the ini file too."""
+    group = parser.getgroup("opentabs", "OpenTabs")
+    clock = (
+        "What the timers of calls run on. real: time itself, whatever tests are marked with; "
+        "manual: clock.advance(), where a test is not marked. Default: as marked, or real."
+    )
+    trace = "Write the calls of each test to a trace file. Default: off."
+    group.addoption("--opentabs-clock", choices=["real", "manual"], help=clock)
+    group.addoption("--opentabs-trace", choices=["on", "off", "retain-on-failure"], help=trace)
+    parser.addini("opentabs_clock", clock, default="")
+    parser.addini("opentabs_trace", trace, default="off")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark, and the fixtures after those of pytest-playwright that they override."""
+    from opentabs_py.testing import fixtures, missing  # noqa: PLC0415
+
+    config.addinivalue_line(
+        "markers",
+        "opentabs(idle, ceiling, clock, fresh_profile, allow_breaches): what this test wants "
+        "otherwise of the running OpenTabs chain",
+    )
+    has_playwright = config.pluginmanager.has_plugin("playwright")
+    config.pluginmanager.register(fixtures if has_playwright else missing, "opentabs-fixtures")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse marks that say what no mark can say, before any test runs."""
+    for item in items:
+        if item.get_closest_marker(MARK) is not None:
+            marks_of(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Fail a test that passed while its tools broke their contracts."""
+    yield
+    turn = item.stash.get(TURN, None)
+    if turn is not None and not marks_of(item).allow_breaches:
+        breaches = turn.find_breaches()
+        if breaches:
+            from opentabs_py.testing.breaches import breach_text  # noqa: PLC0415
+
+            pytest.fail(breach_text(breaches), pytrace=False)  # no line of the test is to blame
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the calls of a test that failed, and keep its trace."""
+    report = yield
+    turn = item.stash.get(TURN, None)
+    if turn is None:
+        return report
+    if report.failed and not any(name == _SECTION for name, _ in item.user_properties):
+        from opentabs_py.testing.report import TITLE  # noqa: PLC0415
+
+        text = turn.failure_report(told=str(report.longrepr))
+        report.sections.append((TITLE, text))
+        for properties in (item.user_properties, report.user_properties):
+            properties.append((_SECTION, text))
+    if report.when == "teardown":
+        del item.stash[TURN]
+        has_failed = any(name == _SECTION for name, _ in item.user_properties)
+        when = _option(item.config, "trace")
+        if when == "on" or (when == "retain-on-failure" and has_failed):
+            path = turn.write_trace(_TRACE_FILE)
+            report.user_properties.append(("opentabs_trace", str(path)))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Mark the lines that failed, for GitHub."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    from opentabs_py.testing.report import annotation  # noqa: PLC0415
+
+    for outcome in ("failed", "error"):
+        for report in terminalreporter.getreports(outcome):
+            if any(name == _SECTION for name, _ in report.user_properties):
+                path, line, _ = report.location
+                crash = getattr(report.longrepr, "reprcrash", None)
+                if crash is not None and crash.path.endswith(path):
+                    line = crash.lineno - 1
+                message = str(report.longrepr) if crash is None else crash.message
+                text = annotation(path, (line or 0) + 1, report.nodeid, message)
+                terminalreporter.write_line(text)
+
+
+def marks_of(item: pytest.Item) -> "Marks":
+    """Read the marks of a test.
+
+    Raises:
+        pytest.UsageError: One says what no mark can say.
+    """
+    from opentabs_py.testing.marks import read_marks  # noqa: PLC0415
+
+    try:
+        return read_marks((mark.args, mark.kwargs) for mark in item.iter_markers(MARK))
+    except ValueError as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+
+
+def clock_of(item: pytest.Item) -> str:
+    """Tell what the timers of a test's calls run on."""
+    option = _option(item.config, "clock")
+    return "real" if option == "real" else marks_of(item).clock or option or "real"
+
+
+def uses_opentabs(request: pytest.FixtureRequest) -> bool:
+    """Tell whether a test is one of ours: a fixture of it is `opentabs`, or it is marked."""
+    return "opentabs" in request.fixturenames or request.node.get_closest_marker(MARK) is not None
+
+
+def _option(config: pytest.Config, name: str) -> str:
+    given: str | None = config.getoption(f"opentabs_{name}")
+    ini: str = config.getini(f"opentabs_{name}")
+    return given or ini

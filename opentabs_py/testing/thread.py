@@ -1,0 +1,100 @@
+"""The server's event loop in a thread of its own, and how the test's thread waits for it.
+
+Playwright's sync API hands its events out, `page.route` handlers among them, only while the
+test's thread is inside one of its calls. So whatever waits for something that a page may have
+to do first waits inside Playwright.
+"""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import wait as wait_futures
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack
+from typing import Any, TypeVar
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from playwright.sync_api import Error, Playwright
+
+T = TypeVar("T")
+
+
+class ServerThread:
+    """A running event loop; `close` ends it.
+
+    Attributes:
+        playwright: Playwright's sync API of the test's thread, once that runs.
+    """
+
+    def __init__(self) -> None:
+        self.playwright: Playwright | None = None
+        self._stack = ExitStack()
+        options = {"use_uvloop": sys.platform != "win32"}
+        self._portal: BlockingPortal = self._stack.enter_context(
+            start_blocking_portal("asyncio", options)
+        )
+
+    def close(self) -> None:
+        """End the loop; what still runs in it is cancelled."""
+        self._portal.call(self._portal.stop, True)
+        self._stack.close()
+
+    def start(self, function: Callable[..., Awaitable[T]], *args: Any) -> "Future[T]":
+        """Start a coroutine function in the loop."""
+        return self._portal.start_task_soon(function, *args)
+
+    def do(self, function: Callable[..., T], *args: Any) -> T:
+        """Call a function in the loop that does not wait, and give its value."""
+        return self._portal.call(function, *args)
+
+    def run(self, function: Callable[..., Awaitable[T]], *args: Any, within: float) -> T:
+        """Run a coroutine function in the loop, and give its value.
+
+        Raises:
+            TimeoutError: It took longer; it was cancelled.
+        """
+        future = self.start(function, *args)
+        try:
+            self.wait(future, within)
+        finally:
+            if not future.done():
+                future.cancel()
+        try:
+            return future.result()
+        except CancelledError:
+            raise TimeoutError(f"no answer within {within:g} s") from None
+
+    def open(self, manager: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
+        """Enter an async context manager in the loop, and leave it there."""
+        return self._portal.wrap_async_context_manager(manager)
+
+    def wait(self, future: "Future[Any]", within: float) -> bool:
+        """Wait until a future is done, while Playwright's events go on; tell whether it is."""
+        if not future.done():
+            try:
+                self._inside(lambda: _settle(future, within))
+            except Error:  # the driver is gone, and with it all its events
+                wait_futures([future], within)
+        return future.done()
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass, while Playwright's events go on."""
+        self._inside(lambda: asyncio.sleep(seconds))
+
+    def _inside(self, make: Callable[[], Awaitable[Any]]) -> None:
+        if self.playwright is None:
+            asyncio.run(_as_coroutine(make))
+        else:
+            # What each of Playwright's own calls does: its loop runs until the coroutine ends.
+            self.playwright._sync(make())  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
+
+
+async def _settle(future: "Future[Any]", within: float) -> None:
+    # Neither the time nor a signal that ends this wait cancels what is waited for.
+    here = asyncio.wrap_future(future)
+    here.add_done_callback(lambda done: done.cancelled() or done.exception())  # it is looked at
+    await asyncio.wait([here], timeout=within)
+
+
+async def _as_coroutine(make: Callable[[], Awaitable[Any]]) -> None:
+    await make()

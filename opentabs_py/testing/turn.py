@@ -1,0 +1,197 @@
+"""One test's turn with a chain: what it is given, what is noted of it, what is undone after it."""
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Error, WebError
+
+from opentabs_py import __version__
+from opentabs_py.calls import current_call
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.protocol import LogParams
+from opentabs_py.core.records import CallRecord
+from opentabs_py.testing.breaches import find_breaches
+from opentabs_py.testing.chain import Chain
+from opentabs_py.testing.clock import Clock
+from opentabs_py.testing.expectations import seen
+from opentabs_py.testing.report import failure_report
+from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
+from opentabs_py.testing.thread import ServerThread
+from opentabs_py.testing.transcript import PluginLog, Transcript
+from opentabs_py.tracing.file import TraceWriter
+
+logger = logging.getLogger(__name__)
+
+SLACK = 5.0  # s; how much later than its ceiling a call may end on a loaded machine
+PAGES_GONE_WITHIN = 2.0  # s; the server hears of a closed page in tens of ms
+
+
+class Recorder(Protocol):
+    """What pytest-playwright records a test's traces, videos and screenshots with."""
+
+    def on_did_create_browser_context(self, context: Any) -> None:
+        """A context is there: start."""
+        ...
+
+    def on_will_close_browser_context(self, context: Any) -> None:
+        """It is to be closed: stop."""
+        ...
+
+
+class Turn:
+    """One test's turn; `end` ends it.
+
+    Attributes:
+        tabs: What the `opentabs` fixture gives.
+        context: What the `context` fixture gives.
+        transcript: What happened.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        thread: ServerThread,
+        *,
+        limits: Limits,
+        recorder: Recorder,
+        output: Path,
+        is_manual: bool = False,
+        seed: int = 0,
+        storage_state: Any = None,
+    ) -> None:
+        self.transcript = Transcript()
+        self.context = chain.context
+        self._chain = chain
+        self._thread = thread
+        self._recorder = recorder
+        self._output = output
+        self._recorded = _Recorded(chain.context)
+        self._endings: list[Callable[[], object]] = []
+        self.tabs = SyncOpenTabs(
+            chain.session,
+            chain.context,
+            thread,
+            self.transcript,
+            clock=Clock(chain.clock, chain.session.bridge, thread, is_manual=is_manual),
+            faults=chain.faults,
+            patience=QUICK if is_manual else limits.ceiling + SLACK,
+        )
+        thread.do(chain.clock.stop if is_manual else chain.clock.go)
+        thread.do(self._attend, limits)
+        chain.faults.begin(seed)
+        self._endings.append(chain.faults.clear)
+        self._listen()
+        recorder.on_did_create_browser_context(self._recorded)
+        if storage_state is not None:
+            chain.context.set_storage_state(storage_state)
+
+    def find_breaches(self) -> list[str]:
+        """Say what tools did against their contracts, asked for or not."""
+        with suppress(Error):
+            self._thread.sleep(0)  # what pages have written is handed out
+        calls = [seen(call) for call in self.transcript.calls]
+        return find_breaches(calls, self.transcript.page_warnings)
+
+    def failure_report(self, *, told: str) -> str:
+        """Write what happened; see `report.failure_report`."""
+        with suppress(Error):
+            self._thread.sleep(0)
+        running = [seen(call) for call in self.transcript.calls if not call.ended]
+        return failure_report(self.transcript, running, told=told)
+
+    def write_trace(self, name: str) -> Path:
+        """Write the calls to a file among the test's artifacts; give its path."""
+        self._output.mkdir(parents=True, exist_ok=True)
+        path = self._output / name
+        with TraceWriter(path, version=__version__) as file:
+            for record in self.transcript.records:
+                file.write(record)
+        return path
+
+    def end(self) -> None:
+        """Stop what still runs, keep what is to be kept of the browser, and undo the rest."""
+        for call in self.transcript.calls:
+            if not call.ended:
+                with suppress(TimeoutError):
+                    call.cancel()
+        for end in self._endings:
+            end()
+        with suppress(Error):  # the browser died, or the test closed it
+            self._recorder.on_will_close_browser_context(self._recorded)
+        self._recorded.close()
+        self._chain.isolation.clean()
+        if not self._chain.isolation.is_spoilt:
+            with suppress(TimeoutError):
+                self._thread.run(self._pages_gone, within=PAGES_GONE_WITHIN)
+
+    def _attend(self, limits: Limits) -> None:
+        """Set the server for this test, and note what it does; in the server's thread."""
+        session = self._chain.session
+        session.toolbox.limits = limits
+        end_observing = session.toolbox.observe(self._note_record)
+        before = session.bridge.on_log
+
+        def note_log(params: LogParams) -> None:
+            self.transcript.logs.extend(
+                PluginLog(params.plugin, entry.level, entry.message) for entry in params.entries
+            )
+            before(params)
+
+        def end() -> None:
+            end_observing()
+            session.bridge.on_log = before
+
+        session.bridge.on_log = note_log
+        self._endings.append(lambda: self._thread.do(end))
+
+    def _note_record(self, record: CallRecord) -> None:
+        self.transcript.records.append(record)
+        if (call := current_call.get(None)) is not None:
+            call.record = record
+
+    def _listen(self) -> None:
+        def note_console(message: ConsoleMessage) -> None:
+            if message.type == "error":
+                self.transcript.page_errors.append(message.text)
+            elif message.type == "warning":
+                self.transcript.page_warnings.append(message.text)
+
+        def note_error(error: WebError) -> None:
+            self.transcript.page_errors.append(str(error.error))
+
+        # They are taken away with the test's own.
+        self.context.on("console", note_console)
+        self.context.on("weberror", note_error)
+
+    async def _pages_gone(self) -> None:
+        bridge = self._chain.session.bridge
+        while bridge.connected and bridge.tabs.documents:
+            await bridge.changed().wait()
+
+
+class _Recorded:
+    """The browser as pytest-playwright's recorder takes it: one that is there for one test."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self._context = context
+        self._listeners: list[tuple[str, Callable[..., Any]]] = []
+
+    @property
+    def tracing(self) -> Any:
+        return self._context.tracing
+
+    @property
+    def pages(self) -> Iterable[Any]:
+        return self._context.pages[1:]  # the first is not the test's
+
+    def on(self, event: str, listener: Callable[..., Any]) -> None:
+        self._listeners.append((event, listener))
+        self._context.on(event, listener)  # type: ignore[call-overload]
+
+    def close(self) -> None:
+        for event, listener in self._listeners:
+            with suppress(KeyError):
+                self._context.remove_listener(event, listener)

@@ -1,0 +1,268 @@
+"""What is expected of a call, and whether it came: plain functions of what is known of it.
+
+Each gives a `Verdict`. A call that has ended changes no more, so what is said of it then is
+final; while it runs much is undecided, and is asked again.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, cast
+
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.schemas import validator_of
+from opentabs_py.core.text import path_text
+from opentabs_py.errors import CallError, CallRefusedError, CallTimeoutError, ChainError
+
+SHOWN = 500  # characters of a value that an error shows in a line
+Outcome = Literal["running", "succeeded", "failed", "refused", "timed out", "cancelled", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of a call at one moment.
+
+    Attributes:
+        error: Why it gave no value.
+        output_schema: What the tool promises of its value.
+    """
+
+    name: str
+    ended: bool
+    cancelled: bool = False
+    value: Any = None
+    error: Exception | None = None
+    reports: Sequence[ProgressReport] = ()
+    logs: Sequence[LogEntry] = ()
+    output_schema: Mapping[str, Any] | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended."""
+        if not self.ended:
+            return "running"
+        match self.error:
+            case None:
+                return "cancelled" if self.cancelled else "succeeded"
+            case CallTimeoutError():
+                return "timed out"
+            case CallRefusedError():
+                return "refused"
+            case ChainError() if self.error.detail.category == "lost":
+                return "lost"
+            case _:
+                return "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether something holds.
+
+    Attributes:
+        holds: None while that is undecided.
+        got: What there is instead, or what there is.
+    """
+
+    holds: bool | None
+    got: str
+
+
+def succeeded(seen: Seen) -> Verdict:
+    """It gave a value."""
+    return Verdict(seen.outcome == "succeeded" if seen.ended else None, ending(seen))
+
+
+def failed(
+    seen: Seen,
+    *,
+    code: str | None,
+    category: str | None,
+    retryable: bool | None,
+    message: str | re.Pattern[str] | None,
+) -> Verdict:
+    """It gave none, with an error of these fields."""
+    if not seen.ended:
+        return Verdict(None, ending(seen))
+    if not isinstance(seen.error, CallError):
+        return Verdict(holds=False, got=ending(seen))
+    detail = seen.error.detail
+    holds = (
+        (code is None or detail.code == code)
+        and (category is None or detail.category == category)
+        and (retryable is None or detail.retryable == retryable)
+        and (message is None or re.search(message, detail.message) is not None)
+    )
+    return Verdict(holds, ending(seen))
+
+
+def timed_out(seen: Seen, which: Literal["idle", "ceiling"] | None) -> Verdict:
+    """A timer ended it."""
+    if not seen.ended:
+        return Verdict(None, ending(seen))
+    error = seen.error
+    holds = isinstance(error, CallTimeoutError) and which in (None, error.which)
+    return Verdict(holds, ending(seen))
+
+
+def cancelled(seen: Seen) -> Verdict:
+    """Its caller cancelled it."""
+    return Verdict(seen.outcome == "cancelled" if seen.ended else None, ending(seen))
+
+
+def progressed(
+    seen: Seen,
+    reports: Sequence[Mapping[str, Any]] | None,
+    *,
+    least: int | None,
+    monotonic: bool,
+) -> Verdict:
+    """It reported, and so."""
+    have = len(seen.reports)
+    got = "no progress report" if not have else f"{have} progress reports"
+    if monotonic and (fault := not_increasing(seen.reports)) is not None:
+        return Verdict(holds=False, got=fault)
+    if reports is not None:
+        members = [set(each) for each in reports]
+        shown = [
+            {
+                name: value
+                for name, value in report_json(each).items()
+                if index >= len(members) or name in members[index]
+            }
+            for index, each in enumerate(seen.reports)
+        ]
+        if shown == [dict(each) for each in reports]:
+            return Verdict(holds=True, got=got)
+        may_come = not seen.ended and shown == [dict(each) for each in reports[:have]]
+        return Verdict(None if may_come else False, f"{got}\n{diff(list(reports), shown)}")
+    wanted = 1 if least is None else least
+    if have < wanted:
+        return Verdict(False if seen.ended else None, got)
+    # What comes later may still break the rule.
+    return Verdict(None if monotonic and not seen.ended else True, got)
+
+
+def not_increasing(reports: Sequence[ProgressReport]) -> str | None:
+    """Say which report is not above the one before it, if any; those without a value pass."""
+    values = [(each.seq, each.progress) for each in reports if each.progress is not None]
+    for (_, before), (seq, after) in pairwise(values):
+        if after <= before:
+            return f"report {seq + 1} says {after:g}, after {before:g}"
+    return None
+
+
+def matches_schema(seen: Seen) -> Verdict:
+    """Its value is what the tool's output schema promises."""
+    if seen.outcome != "succeeded":
+        return Verdict(False if seen.ended else None, ending(seen))
+    if seen.output_schema is None:
+        return Verdict(holds=False, got="the tool has no output schema")
+    faults = schema_faults(seen.output_schema, seen.value)
+    return Verdict(not faults, "\n".join(faults) or "a value that matches")
+
+
+def schema_faults(schema: Mapping[str, Any], value: Any) -> list[str]:
+    """Say where a value breaks a schema."""
+    validator = validator_of(dict(schema))(dict(schema))
+    return [
+        f"{path_text(error.absolute_path) or 'the value'}: {error.message}"
+        for error in validator.iter_errors(value)
+    ]
+
+
+def returned(seen: Seen, expected: Any) -> Verdict:
+    """Its value has at least these members."""
+    if seen.outcome != "succeeded":
+        return Verdict(False if seen.ended else None, ending(seen))
+    if is_within(expected, seen.value):
+        return Verdict(holds=True, got=shortened(seen.value))
+    return Verdict(
+        holds=False, got="another value\n" + diff(expected, trimmed(expected, seen.value))
+    )
+
+
+def is_within(expected: Any, value: Any) -> bool:
+    """Tell whether a value has at least the members that are expected.
+
+    Objects may have more; lists have as many items, each with at least what is expected of it.
+    """
+    if isinstance(expected, Mapping) and isinstance(value, Mapping):
+        wanted, have = cast(Mapping[str, Any], expected), cast(Mapping[str, Any], value)
+        return all(name in have and is_within(wanted[name], have[name]) for name in wanted)
+    if isinstance(expected, list | tuple) and isinstance(value, list):
+        items, there = cast(Sequence[Any], expected), cast(Sequence[Any], value)
+        return len(items) == len(there) and all(map(is_within, items, there))
+    # True is 1 in Python, and is not in JSON.
+    return isinstance(expected, bool) == isinstance(value, bool) and bool(expected == value)
+
+
+def trimmed(expected: Any, value: Any) -> Any:
+    """Leave out of a value the members that nothing is expected of."""
+    if isinstance(expected, Mapping) and isinstance(value, Mapping):
+        wanted, have = cast(Mapping[str, Any], expected), cast(Mapping[str, Any], value)
+        return {name: trimmed(wanted[name], have[name]) for name in wanted if name in have}
+    if isinstance(expected, list | tuple) and isinstance(value, list):
+        items, there = cast(Sequence[Any], expected), cast(Sequence[Any], value)
+        return [*map(trimmed, items, there), *there[len(items) :]]
+    return value
+
+
+def logged(seen: Seen, level: str | None, text: str | re.Pattern[str] | None) -> Verdict:
+    """Its plugin logged this while it ran."""
+    for entry in seen.logs:
+        of_level = level is None or entry.level == level
+        if of_level and (text is None or has_text(entry.message, text)):
+            return Verdict(holds=True, got=f"{entry.level}: {entry.message}")
+    lines = [f"{entry.level}: {entry.message}" for entry in seen.logs]
+    return Verdict(False if seen.ended else None, "\n".join(lines) or "no logs")
+
+
+def has_text(message: str, text: str | re.Pattern[str]) -> bool:
+    """Tell whether a message holds a text, or a pattern finds something in it."""
+    return text in message if isinstance(text, str) else text.search(message) is not None
+
+
+def ending(seen: Seen) -> str:
+    """Say how a call stands, in a line."""
+    count = len(seen.reports)
+    reports = f"{count} progress report{'' if count == 1 else 's'}"
+    match seen.outcome:
+        case "running":
+            return f"still running, {reports}"
+        case "succeeded":
+            return f"succeeded, {reports}: {shortened(seen.value)}"
+        case "cancelled":
+            return f"cancelled, {reports}"
+        case outcome:
+            which = f" ({seen.error.which})" if isinstance(seen.error, CallTimeoutError) else ""
+            code = f"{seen.error.detail.code}: " if isinstance(seen.error, CallError) else ""
+            return f"{outcome}{which}, {reports}: {code}{seen.error}"
+
+
+def report_json(report: ProgressReport) -> dict[str, Any]:
+    """Give what a report says, without what it leaves out."""
+    members = {"progress": report.progress, "total": report.total, "message": report.message}
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def diff(expected: Any, got: Any) -> str:
+    """Show how two JSON values differ, line by line."""
+    lines = difflib.unified_diff(_lines(expected), _lines(got), "expected", "got", lineterm="", n=2)
+    return "\n".join(line for line in lines if not line.startswith("@@"))
+
+
+def shortened(value: Any) -> str:
+    """Write a value as JSON, cut to what fits an error."""
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text):,} characters)"
+
+
+def _lines(value: Any) -> list[str]:
+    if isinstance(value, list):
+        items = cast(Sequence[Any], value)
+        return [json.dumps(item, ensure_ascii=False, default=repr) for item in items]
+    return json.dumps(value, ensure_ascii=False, default=repr, indent=2).splitlines()

@@ -1,0 +1,106 @@
+"""The browsers of one process of a test run: the one that tests share, and any test's own."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from opentabs_py.config import Settings
+from opentabs_py.testing.chain import Chain
+from opentabs_py.testing.thread import ServerThread
+
+_Key = tuple[tuple[Path, ...], Settings]
+
+
+class Worker:
+    """Starts chains when they are wanted, and keeps the one that tests share."""
+
+    def __init__(self) -> None:
+        self._shared: Chain | None = None
+        self._key: _Key | None = None
+        self._launched_with: object = None
+        self._own: Chain | None = None
+        self._open: list[AbstractContextManager[Any]] = []
+
+    @cached_property
+    def thread(self) -> ServerThread:
+        """The thread that servers run in."""
+        return ServerThread()
+
+    def begin(self, plugins: Sequence[Path], settings: Settings, *, own: bool) -> Chain:
+        """Give a chain, which may just be starting.
+
+        Args:
+            plugins: Directories of built plugins.
+            settings: Of the server.
+            own: Nobody else had it, and nobody else will.
+        """
+        if own:
+            self._own = Chain(self.thread, plugins=plugins, settings=settings)
+            return self._own
+        key = (tuple(plugins), settings)
+        if self._shared is None or self._key != key or not self._shared.is_usable:
+            self._close_shared()
+            self._shared = Chain(self.thread, plugins=plugins, settings=settings)
+            self._key, self._launched_with = key, None
+        return self._shared
+
+    def open(
+        self,
+        chain: Chain,
+        browser_type: Any,
+        *,
+        launch_args: Mapping[str, Any],
+        context_args: Mapping[str, Any],
+    ) -> Chain:
+        """Launch the chain's browser, if it is not there; see `Chain.open`.
+
+        Returns:
+            The chain; another when its browser was launched otherwise.
+        """
+        launched_with = (launch_args, context_args)
+        if chain is self._shared:
+            if self._launched_with is not None and self._launched_with != launched_with:
+                assert self._key is not None
+                plugins, settings = self._key
+                self._close_shared()
+                chain = self.begin(plugins, settings, own=False)
+            elif self._launched_with is not None:
+                return chain
+            self._launched_with = launched_with
+        try:
+            chain.open(browser_type, launch_args=launch_args, context_args=context_args)
+        except BaseException:
+            self.forget(chain)
+            raise
+        return chain
+
+    def release(self, chain: Chain) -> None:
+        """A test is over: its own browser goes, the one that is shared stays."""
+        if chain is self._own:
+            chain.close()
+            self.forget(chain)
+
+    def forget(self, chain: Chain) -> None:
+        """Never give this chain again; it is closed."""
+        if chain is self._shared:
+            self._shared = self._key = self._launched_with = None
+        if chain is self._own:
+            self._own = None
+
+    def close_browsers(self) -> None:
+        """Close all browsers and their servers."""
+        self._close_shared()
+        if self._own is not None:
+            self.release(self._own)
+
+    def close(self) -> None:
+        """End the thread, and all that still runs in it."""
+        if "thread" in self.__dict__:
+            self.thread.close()
+
+    def _close_shared(self) -> None:
+        if self._shared is not None:
+            self._shared.close()
+            self.forget(self._shared)

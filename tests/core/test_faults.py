@@ -1,0 +1,122 @@
+"""What becomes of messages that pass a hop on which faults were planted."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opentabs_py.core.faults import Action, Faults, Piece, Random, Rule, corrupt
+
+
+def passed(*rules: Rule, texts: str = "abcd", **options: Any) -> str:
+    """What comes out of one line, in order, of messages of one letter each."""
+    faults = Faults(rules, seed=1, **options)
+    pieces = [faults.take("websocket", "up", "tool.progress", text) for text in texts]
+    return "".join(piece.text for taken in pieces for piece in taken)
+
+
+@pytest.mark.parametrize(
+    ("action", "nth", "wanted"),
+    [
+        ("drop", None, ""),
+        ("drop", (2,), "acd"),
+        ("drop", (1, 4), "bc"),
+        ("duplicate", (3,), "abccd"),
+        ("reorder", (1,), "bacd"),
+        ("reorder", (1, 2), "cabd"),
+        ("reorder", (4,), "abc"),
+        ("delay", None, "abcd"),
+    ],
+)
+def test_a_rule_is_carried_out_on_the_messages_it_counts(
+    action: Action, nth: tuple[int, ...] | None, wanted: str
+) -> None:
+    assert passed(Rule("websocket", action, nth=nth)) == wanted
+
+
+def test_a_delay_is_told_with_the_message_that_waits() -> None:
+    faults = Faults([Rule("websocket", "delay", nth=(2,), seconds=1.5)], seed=1)
+
+    taken = [faults.take("websocket", "up", "tool.progress", text) for text in "ab"]
+
+    assert taken == [[Piece("a")], [Piece("b", 1.5)]]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule("port", "drop"),
+        Rule("websocket", "drop", direction="down"),
+        Rule("websocket", "drop", kind="tool.result"),
+    ],
+)
+def test_messages_of_another_hop_direction_or_kind_pass(rule: Rule) -> None:
+    assert passed(rule) == "abcd"
+
+
+def test_messages_are_counted_by_what_the_rule_is_for() -> None:
+    faults = Faults([Rule("websocket", "drop", kind="tool.result", nth=(1,))], seed=1)
+
+    progress = faults.take("websocket", "up", "tool.progress", "a")
+    result = faults.take("websocket", "up", "tool.result", "b")
+
+    assert (progress, result, faults.done) == ([Piece("a")], [], 1)
+
+
+def test_a_condition_is_asked_before_a_message_is_counted() -> None:
+    rule = Rule("websocket", "drop", nth=(1,))
+
+    assert passed(rule, when=lambda index, text: index == 0 and text in "cd") == "abd"
+
+
+def test_the_first_rule_that_matches_is_carried_out_alone() -> None:
+    rules = (Rule("websocket", "duplicate", nth=(2,)), Rule("websocket", "drop", nth=(2,)))
+
+    # Of the second rule's, "b" was not one: the first took it.
+    assert passed(*rules) == "abbd"
+
+
+def test_a_held_message_comes_behind_what_was_spoilt_too() -> None:
+    rules = (Rule("websocket", "reorder", nth=(1,)), Rule("websocket", "drop", nth=(1,)))
+
+    assert passed(*rules) == "acd"
+
+
+@given(st.text(min_size=1), st.integers(0, 2**32 - 1))
+def test_a_spoilt_text_differs_in_one_character(text: str, seed: int) -> None:
+    spoilt = corrupt(text, Random(seed))
+
+    assert len(spoilt) == len(text)
+    assert sum(old != new for old, new in zip(text, spoilt, strict=True)) == 1
+
+
+def test_an_empty_text_cannot_be_spoilt() -> None:
+    assert corrupt("", Random(1)) == ""
+
+
+def test_the_same_seed_spoils_the_same_characters() -> None:
+    rule = Rule("websocket", "corrupt")
+
+    assert passed(rule, texts="abcdefgh") == passed(rule, texts="abcdefgh") == "########"
+
+
+# The same numbers stand in adapter_js/test/faults.test.js: a seed means the same on both sides.
+NUMBERS = [601, 448, 852, 669, 174]
+
+
+def test_the_random_numbers_are_those_of_the_pages_side() -> None:
+    random = Random(42)
+
+    assert [random.below(1000) for _ in range(5)] == NUMBERS
+
+
+def test_a_rule_is_written_with_its_time_in_milliseconds() -> None:
+    assert Rule("port", "delay", "up", "tool.progress", (1,), 0.25).to_json() == {
+        "hop": "port",
+        "action": "delay",
+        "direction": "up",
+        "kind": "tool.progress",
+        "nth": (1,),
+        "ms": 250.0,
+    }

@@ -1,0 +1,72 @@
+"""What is shown of a test that failed, and what tools did against their contracts."""
+
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.records import CallRecord
+from opentabs_py.testing.breaches import LATE_REPORT, breach_text, find_breaches
+from opentabs_py.testing.report import annotation, failure_report
+from opentabs_py.testing.transcript import PluginLog, Transcript
+from opentabs_py.testing.verdicts import Seen
+
+PROMISE = {"type": "object", "required": ["n"]}
+
+
+def a_record(call_id: str = "0123456789abcdef") -> CallRecord:
+    stamps = {"server.accepted": 0.0, "server.sent": 1.0, "worker.down": 2.0}
+    return CallRecord(call_id, "chat_read", 0.0, 0.5, "lost", Limits(), stamps=stamps)
+
+
+def test_a_call_that_the_failure_shows_is_not_shown_again() -> None:
+    transcript = Transcript(records=[a_record()])
+
+    shown = failure_report(transcript, [], told="")
+    again = failure_report(transcript, [], told="... chat_read 01234567 ...")
+
+    assert "server → service worker" in shown
+    assert "server → service worker" not in again
+    assert again.endswith("above")
+
+
+def test_only_the_last_calls_and_lines_are_shown_and_the_others_counted() -> None:
+    transcript = Transcript(
+        records=[a_record(f"{n:032}") for n in range(12)],
+        page_errors=[f"error {n}" for n in range(25)],
+        logs=[PluginLog("chat", "info", "hello")],
+    )
+
+    text = failure_report(transcript, [], told="")
+
+    assert text.startswith("(2 calls before these)")
+    assert "(5 before these)\n  error 5\n" in text
+    assert text.endswith("logs of the plugins:\n  chat info: hello")
+
+
+def test_a_call_that_runs_is_told_and_so_is_that_there_was_none() -> None:
+    running = Seen("chat_read", ended=False, reports=[ProgressReport(0, 1)])
+
+    assert failure_report(Transcript(), [running], told="") == (
+        "… chat_read  still running, 1 progress report"
+    )
+    assert failure_report(Transcript(), [], told="") == "no call was made"
+
+
+def test_an_annotation_is_one_line_whatever_is_in_it() -> None:
+    assert annotation("a,b.py", 7, "x::y", "100%\nof: it") == (
+        "::error file=a%2Cb.py,line=7,title=x%3A%3Ay::100%25%0Aof: it"
+    )
+
+
+def test_contracts_are_the_schema_of_the_value_and_progress_that_goes_forward() -> None:
+    good = Seen("a", ended=True, value={"n": 1}, output_schema=PROMISE)
+    worse = Seen("b", ended=True, value={}, output_schema=PROMISE)
+    back = Seen("c", ended=False, reports=[ProgressReport(0, 2), ProgressReport(1, 2)])
+    failed = Seen("d", ended=True, error=RuntimeError(), output_schema=PROMISE)
+
+    found = find_breaches([good, worse, back, failed], ["other", f"{LATE_REPORT} chat read_all"])
+
+    assert found == [
+        "b gave what its output schema does not promise: the value: 'n' is a required property",
+        "c did not go forward in its progress: report 2 says 2, after 2",
+        "chat_read_all reported after its end",
+    ]
+    assert "  chat_read_all reported after its end\n" in breach_text(found)
