@@ -245,7 +245,11 @@ def ending(seen: Seen) -> str:
 
 def report_json(report: ProgressReport) -> dict[str, Any]:
     """Give what a report says, without what it leaves out."""
-    members = {"progress": report.progress, "total": report.total, "message": report.message}
+    members = {
+        "progress": _number(report.progress),
+        "total": _number(report.total),
+        "message": report.message,
+    }
     return {name: value for name, value in members.items() if value is not None}
 
 
@@ -259,6 +263,11 @@ def shortened(value: Any) -> str:
     """Write a value as JSON, cut to what fits an error."""
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text):,} characters)"
+
+
+def _number(value: float | None) -> float | None:
+    """Give a number as a test writes it: the wire's 1.0 as 1."""
+    return int(value) if value is not None and float(value).is_integer() else value
 
 
 def _lines(value: Any) -> list[str]:
