@@ -40,6 +40,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
+from e2e.kit.runs import run_kit
 from opentabs_py.config import load_settings
 from opentabs_py.connection import Socket
 from opentabs_py.core.progress import ProgressReport
@@ -111,6 +112,8 @@ WORKS = {
     "big": Work(f"{BIG >> 20} MiB result", "MiB/s", "~28", at_least=20),
     "build": Work("`opentabs build` of a new plugin, from command to end", "s"),
     "rebuild": Work("build --watch, from saved to built", "ms", at_most=300),
+    "kit_first": Work("test kit, from `pytest` to the first result", "s", at_most=3),
+    "kit_further": Work("test kit, what each further test costs", "ms", at_most=100),
 }
 COLD = ("first_result", "command")
 
@@ -469,7 +472,19 @@ async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[fl
                 await do("big results", bench.big)
         for _ in range(rounds):
             await do("builds", builds)
+            await do("test kit", kit_runs)
     return numbers
+
+
+async def kit_runs() -> dict[str, float]:
+    """Run a suite of tests that do next to nothing."""
+    with tempfile.TemporaryDirectory() as directory:
+        began = time.time()
+        ran = await anyio.to_thread.run_sync(run_kit, Path(directory), "bench")
+        assert ran.code == 0, ran.output
+        first = float((Path(directory) / "first").read_text()) - began
+    further = [case.seconds for name, case in ran.cases.items() if "further" in name]
+    return {"kit_first": first, "kit_further": 1000 * median(further)}
 
 
 async def builds() -> dict[str, float]:
@@ -498,7 +513,7 @@ async def builds() -> dict[str, float]:
     return {"build": build, "rebuild": median(took)}
 
 
-STEPS = 8  # of a round, in `measure`
+STEPS = 9  # of a round, in `measure`
 
 # --- showing -------------------------------------------------------------------------------
 

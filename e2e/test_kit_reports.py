@@ -19,7 +19,13 @@ OPTIONS = [
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> KitRun:
     directory = tmp_path_factory.mktemp("reports")
-    return run_kit(directory, "reports", *OPTIONS, GITHUB_ACTIONS="true")
+    return run_kit(
+        directory,
+        "reports",
+        *OPTIONS,
+        GITHUB_ACTIONS="true",
+        GITHUB_WORKSPACE=str(directory.parent),
+    )
 
 
 def test_the_terminal_shows_every_call_of_the_test_hop_by_hop(ran: KitRun) -> None:
@@ -61,7 +67,8 @@ def test_github_is_told_the_line(ran: KitRun) -> None:
 
     assert len(told) == 2
     assert told[0].startswith(
-        f"::error file=test_reports.py,line={number},title=test_reports.py%3A%3Atest_fails[chrom"
+        f"::error file={ran.directory.name}/test_reports.py,line={number},"
+        "title=test_reports.py%3A%3Atest_fails[chromium]::AssertionError"
     )
     assert "another, with 100%25 of: what hurts" in told[0]
 

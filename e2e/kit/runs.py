@@ -47,7 +47,7 @@ def prepare(directory: Path, suite: str) -> Path:
     """Put a suite into a directory, as the one test file there."""
     shutil.copyfile(HERE / "suite_conftest.py", directory / "conftest.py")
     shutil.copyfile(HERE / f"suite_{suite}.py", directory / f"test_{suite}.py")
-    (directory / "pytest.ini").write_text("[pytest]\ntimeout = 50\n")
+    (directory / "pytest.ini").write_text("[pytest]\ntimeout = 50\njunit_family = xunit1\n")
     return directory
 
 
@@ -63,13 +63,15 @@ def environment(**more: str) -> dict[str, str]:
     return {**inherited, "PYTHONPATH": str(ROOT), "COLUMNS": "100", **more}
 
 
-def run_kit(directory: Path, suite: str, *options: str, **more: str) -> KitRun:
+def run_kit(
+    directory: Path, suite: str, *options: str, within: float = RUN_WITHIN, **more: str
+) -> KitRun:
     """Run a suite to its end."""
     prepare(directory, suite)
-    return run(directory, *options, **more)
+    return run(directory, *options, within=within, **more)
 
 
-def run(directory: Path, *options: str, **more: str) -> KitRun:
+def run(directory: Path, *options: str, within: float = RUN_WITHIN, **more: str) -> KitRun:
     """Run the tests of a directory to their end."""
     done = subprocess.run(
         command("--junitxml=junit.xml", *options),
@@ -78,7 +80,7 @@ def run(directory: Path, *options: str, **more: str) -> KitRun:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=RUN_WITHIN,
+        timeout=within,
         check=False,
     )
     return KitRun(directory, done.returncode, done.stdout, read_junit(directory / "junit.xml"))

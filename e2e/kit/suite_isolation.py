@@ -54,6 +54,8 @@ def test_first_much_is_left_behind(
 
     context.route("**/left", lambda route: route.fulfill(body="left"))
     context.grant_permissions(["geolocation"])
+    elsewhere = {"name": "left", "value": "1", "domain": "example.org", "path": "/"}
+    context.add_cookies([elsewhere])  # type: ignore[list-item]
     context.on("console", hear)
     open_site(page)
     page.evaluate(LEAVE)
@@ -73,6 +75,7 @@ def test_then_nothing_of_it_is_there(
 
     assert opentabs.mcp_url == seen["url"], "the browser was not shared"
     assert page.evaluate(FIND) == NOTHING
+    assert context.cookies() == []
     assert page.evaluate("fetch('/left').then(() => 'there', () => 'gone')") == "gone"
     assert [each.url for each in context.pages] == ["about:blank", f"{SITE}/"]
     assert seen["call"].cancelled

@@ -19,6 +19,7 @@ from opentabs_py.testing.isolation import Isolation
 from opentabs_py.testing.thread import ServerThread
 
 START_WITHIN = CONNECT_WITHIN + 10  # s; reading plugins and loading the MCP SDK take one
+BACK_WITHIN = 3.0  # s; a dead service worker takes 0.2, and 1.7 at worst
 STOP_WITHIN = 10.0  # s; usual is a tenth of one
 
 
@@ -54,7 +55,7 @@ class Chain:
     @property
     def is_usable(self) -> bool:
         """Whether another test can have it: nobody closed the browser, and it did not die."""
-        return self._opened and not self.context.is_closed() and not self.isolation.is_spoilt
+        return self._opened and not self.isolation.is_spoilt and self._is_connected()
 
     def open(
         self,
@@ -102,10 +103,18 @@ class Chain:
         """Close the browser, then stop the server."""
         with suppress(Error, AttributeError):  # died, or was never launched
             self.context.close()
+        self._failure = self._failure or BrowserError("The browser was closed.")
         self._thread.do(self._stop.set)
         self._thread.do(self._launched.set)
-        self._failure = self._failure or BrowserError("The browser was closed.")
         self._thread.wait(self._ended, STOP_WITHIN)
+
+    def _is_connected(self) -> bool:
+        # A test may have killed the service worker with its last breath.
+        try:
+            self._thread.run(self.session.bridge.wait_connected, within=BACK_WITHIN)
+        except TimeoutError:
+            return False
+        return True
 
     def _result(self, future: "Future[Any]") -> Any:
         if not self._thread.wait(future, START_WITHIN):

@@ -57,7 +57,7 @@ def opentabs_settings() -> "Settings":
     """The settings of the server: those of this project, on a free port, in a fresh profile."""
     from opentabs_py.config import load_settings  # noqa: PLC0415
 
-    fresh = {"plugins": (), "host": "127.0.0.1", "port": 0, "profile": None}
+    fresh = {"plugins": (), "host": "127.0.0.1", "port": 0, "profile": None, "token": None}
     return load_settings().model_copy(update=fresh)
 
 
@@ -176,10 +176,10 @@ def _opentabs_turn(
         recorder=request.getfixturevalue("_artifacts_recorder"),
         output=Path(request.getfixturevalue("output_path")),
         is_manual=clock_of(request.node) == "manual",
-        storage_state=context_args.get("storage_state"),
     )
     request.node.stash[TURN] = turn
     try:
+        turn.begin(context_args.get("storage_state"))
         yield turn
     finally:
         turn.end()

@@ -70,6 +70,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show the calls of a test that failed, and keep its trace."""
     report = yield
+    if report.when == "setup":  # a test that is run again begins anew
+        item.user_properties[:] = [each for each in item.user_properties if each[0] != _SECTION]
     turn = item.stash.get(TURN, None)
     if turn is None:
         return report
@@ -99,11 +101,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for outcome in ("failed", "error"):
         for report in terminalreporter.getreports(outcome):
             if any(name == _SECTION for name, _ in report.user_properties):
-                path, line, _ = report.location
+                file, line, _ = report.location
                 crash = getattr(report.longrepr, "reprcrash", None)
-                if crash is not None and crash.path.endswith(path):
+                if crash is not None and crash.path.endswith(file):
                     line = crash.lineno - 1
                 message = str(report.longrepr) if crash is None else crash.message
+                # From the root of the repository, which need not be that of the tests.
+                workspace = os.environ.get("GITHUB_WORKSPACE") or os.curdir
+                path = os.path.relpath(terminalreporter.config.rootpath / file, workspace)
                 text = annotation(path, (line or 0) + 1, report.nodeid, message)
                 terminalreporter.write_line(text)
 

@@ -6,6 +6,7 @@ from typing import Any
 from playwright.sync_api import BrowserContext, Page
 
 from opentabs_py.core.plugins import PluginManifest
+from opentabs_py.core.records import CallRecord
 from opentabs_py.core.tabs import Readiness
 from opentabs_py.errors import BrowserError
 from opentabs_py.server.toolbox import PageTool
@@ -126,6 +127,11 @@ class SyncOpenTabs:
     def logs(self) -> Sequence[PluginLog]:
         """What plugins logged in this test, during calls and between them."""
         return tuple(self._transcript.logs)
+
+    @property
+    def trace(self) -> Sequence[CallRecord]:
+        """The calls of this test that have ended, an MCP client's too: hops, timers, progress."""
+        return tuple(self._transcript.records)
 
     @property
     def mcp_url(self) -> str:

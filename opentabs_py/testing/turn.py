@@ -42,7 +42,7 @@ class Recorder(Protocol):
 
 
 class Turn:
-    """One test's turn; `end` ends it.
+    """One test's turn, from `begin` to `end`.
 
     Attributes:
         tabs: What the `opentabs` fixture gives.
@@ -60,7 +60,6 @@ class Turn:
         output: Path,
         is_manual: bool = False,
         seed: int = 0,
-        storage_state: Any = None,
     ) -> None:
         self.transcript = Transcript()
         self.context = chain.context
@@ -79,12 +78,22 @@ class Turn:
             faults=chain.faults,
             patience=QUICK if is_manual else limits.ceiling + SLACK,
         )
-        thread.do(chain.clock.stop if is_manual else chain.clock.go)
-        thread.do(self._attend, limits)
-        chain.faults.begin(seed)
+        self._limits = limits
+        self._seed = seed
+
+    def begin(self, storage_state: Any = None) -> None:
+        """Set the server and the browser for this test, and note what they do from now on.
+
+        Args:
+            storage_state: A saved session, as Playwright has it, to be put into the browser.
+        """
+        chain = self._chain
+        self._thread.do(chain.clock.stop if self.tabs.clock.is_manual else chain.clock.go)
+        self._thread.do(self._attend)
+        chain.faults.begin(self._seed)
         self._endings.append(chain.faults.clear)
         self._listen()
-        recorder.on_did_create_browser_context(self._recorded)
+        self._recorder.on_did_create_browser_context(self._recorded)
         if storage_state is not None:
             chain.context.set_storage_state(storage_state)
 
@@ -127,10 +136,10 @@ class Turn:
             with suppress(TimeoutError):
                 self._thread.run(self._pages_gone, within=PAGES_GONE_WITHIN)
 
-    def _attend(self, limits: Limits) -> None:
+    def _attend(self) -> None:
         """Set the server for this test, and note what it does; in the server's thread."""
         session = self._chain.session
-        session.toolbox.limits = limits
+        session.toolbox.limits = self._limits
         end_observing = session.toolbox.observe(self._note_record)
         before = session.bridge.on_log
 

@@ -1,0 +1,103 @@
+"""Everything that docs/testing.md shows works as it is shown, in the order it is shown in."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from e2e.documents import ROOT, Block, read_blocks, run
+
+BLOCKS = read_blocks((ROOT / "docs" / "testing.md").read_text())
+MARKS = {"install", "shown", "console", "file", "tool", "fails", "failure", "program"}
+
+
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    workspace = tmp_path_factory.mktemp("docs")
+    made = run(["opentabs", "new", "chat"], workspace)
+    assert made.returncode == 0, made.stderr
+    return workspace / "chat"
+
+
+@pytest.fixture(scope="module")
+def told(chat: Path) -> list[tuple[Block, int, str]]:
+    """What came of each command, after the files before it were written."""
+    came: list[tuple[Block, int, str]] = []
+    for block in BLOCKS:
+        if block.mark in ("file", "program"):
+            file = chat.parent / block.argument
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text)
+        elif block.mark == "tool":
+            add_tool(chat / "src" / "index.ts", *block.argument.split(), line=block.text)
+        elif block.mark == "console":
+            command, _ = block.session
+            done = run(["bash", "-c", command], chat)
+            came.append((block, done.returncode, done.stdout + done.stderr))
+    return came
+
+
+def add_tool(index: Path, name: str, module: str, *, line: str) -> None:
+    text = re.sub(
+        r"^.*readonly tools = .*\n", lambda _: line, index.read_text(), flags=re.MULTILINE
+    )
+    index.write_text(f'import {{ {name} }} from "{module}";\n{text}')
+
+
+def test_every_block_says_how_it_is_run() -> None:
+    assert len(BLOCKS) > 12
+    assert [block for block in BLOCKS if block.mark not in MARKS] == []
+
+
+def test_the_first_test_is_the_one_that_a_new_plugin_has(chat: Path) -> None:
+    [shown] = [block for block in BLOCKS if block.mark == "shown"]
+
+    assert (chat.parent / shown.argument).read_text() == shown.text
+
+
+def test_every_command_gives_what_it_is_said_to_give(told: list[tuple[Block, int, str]]) -> None:
+    assert len(told) == 2
+    for block, code, output in told:
+        command, shown = block.session
+        assert code == 0, output
+        for line in shown.splitlines():
+            assert line in output, f"{command}: {line}\n{output}"
+
+
+def test_every_example_passes(chat: Path, told: list[tuple[Block, int, str]]) -> None:
+    examples = [block for block in BLOCKS if block.mark == "file" and "/test_" in block.argument]
+
+    done = run(["pytest", "-q", "-rA"], chat)
+
+    assert told
+    assert done.returncode == 0, done.stdout
+    for block in examples:
+        for name in re.findall(r"def (test_\w+)", block.text):
+            assert f"PASSED tests/{Path(block.argument).name}::{name}" in done.stdout
+
+
+def test_the_failing_example_says_what_it_is_said_to_say(
+    chat: Path, told: list[tuple[Block, int, str]]
+) -> None:
+    [example] = [block for block in BLOCKS if block.mark == "fails"]
+    [failure] = [block for block in BLOCKS if block.mark == "failure"]
+    file = chat.parent / example.argument
+    file.write_text(example.text)
+
+    done = run(["pytest", "-q", str(file)], chat)
+    file.unlink()
+
+    assert told
+    assert done.returncode == 1
+    said = [" ".join(line.removeprefix("E").split()) for line in done.stdout.splitlines()]
+    at = 0
+    for line in failure.text.splitlines():
+        words = line.split()
+        found = [i for i in range(at, len(said)) if is_within(words, said[i])]
+        assert found, f"{line}\n{done.stdout}"
+        at = found[0]
+
+
+def is_within(words: list[str], line: str) -> bool:
+    """Tell whether words are in a line in their order, whatever times and bars are between them."""
+    return re.search(".*".join(map(re.escape, words)), line) is not None
