@@ -31,7 +31,7 @@ class Hanging:
     def wait_until_gone(self) -> None:
         deadline = time.monotonic() + PATIENT
         while any(is_alive(pid) for pid in self.children) and time.monotonic() < deadline:
-            os.sched_yield()
+            time.sleep(0.01)
         assert [pid for pid in self.children if is_alive(pid)] == []
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", self.port), timeout=PATIENT)
@@ -57,7 +57,7 @@ def hanging(directory: Path, *options: str) -> Generator[Hanging]:
             deadline = time.monotonic() + PATIENT
             while not (mark.exists() and mark.read_text()) and process.poll() is None:
                 assert time.monotonic() < deadline, "the test did not begin"
-                os.sched_yield()
+                time.sleep(0.01)
             assert process.poll() is None, process.stdout and process.stdout.read()
             port = int(mark.read_text().split(":")[2].split("/")[0])
             children = descendants(process.pid)

@@ -337,6 +337,17 @@ test("of a partly wrong report the right part arrives, and the fault is logged o
   assert.equal(page.warnings.length, 1);
 });
 
+test("a report after the end is logged once, with the tool's name", async () => {
+  const { page, call } = await startPlugin(`{ work: (_, { reportProgress }) => {
+    globalThis.late = () => reportProgress({ progress: 1 });
+  } }`);
+  await call("work");
+
+  page.run("late(); late();");
+
+  assert.deepEqual(page.warnings, [["OpenTabs: reported progress after its end:", "demo work"]]);
+});
+
 // --- the channel ----------------------------------------------------------------------------
 
 test("every name is used once", async () => {

@@ -4,9 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 HERE = Path(__file__).parent
@@ -106,3 +108,11 @@ def _case(element: ET.Element) -> Case:
 def all_pass(outcomes: Sequence[str]) -> bool:
     """Tell whether there are tests and none of them failed."""
     return bool(outcomes) and set(outcomes) == {"passed"}
+
+
+def wait_until(page: Any, expression: str) -> None:
+    """Wait until an expression is true in a page, whatever its CSP: Playwright's wait evaluates."""
+    deadline = time.monotonic() + RUN_WITHIN
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, expression
+        page.wait_for_timeout(10)

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Page
 
+from e2e.kit.runs import wait_until
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
 
 THREE = [{"progress": 1, "total": 3}, {"progress": 2, "total": 3}, {"progress": 3, "total": 3}]
@@ -59,14 +60,14 @@ def test_a_plugin_gets_ready_and_unready(opentabs: SyncOpenTabs, page: Page) -> 
 
 def test_a_cancelled_call_is_not_one_that_failed(opentabs: SyncOpenTabs, page: Page) -> None:
     call = opentabs.start("probe_run", key="k", steps=[{"wait": 60_000}])
-    page.wait_for_function("'k' in probe.runs")
+    wait_until(page, "'k' in probe.runs")
 
     call.cancel()
 
     expect(call).to_be_cancelled()
     expect(call).not_to_succeed()
     expect(call).not_to_fail()
-    page.wait_for_function("'k' in probe.aborted")
+    wait_until(page, "'k' in probe.aborted")
 
 
 @pytest.mark.opentabs(idle=2, ceiling=5, clock="manual")
@@ -78,7 +79,7 @@ def test_the_mark_sets_the_timers(opentabs: SyncOpenTabs, page: Page) -> None:
     expect(silent).not_to_time_out("ceiling")
 
     busy = opentabs.start("probe_run", key="b", steps=[hang])
-    page.wait_for_function("'b' in probe.runs")
+    wait_until(page, "'b' in probe.runs")
     for reports in (1, 2, 3):
         opentabs.clock.advance("1.5s")
         page.evaluate("probe.report()")

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page
 
+from e2e.kit.runs import wait_until
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
 
 
@@ -20,7 +21,7 @@ def test_fails(opentabs: SyncOpenTabs, mcp: SyncMcpClient, page: Page) -> None:
     page.evaluate("console.error('the page is not well')")
     opentabs.call("probe_run", key="a", steps=[{"log": "read page 7"}, {"wait": 200}])
     opentabs.start("probe_run", key="b", steps=[{"report": {"progress": 4}}, {"wait": 60_000}])
-    page.wait_for_function("'b' in probe.runs")
+    wait_until(page, "'b' in probe.runs")
 
     assert page.title() == "another, with 100% of: what hurts"
 

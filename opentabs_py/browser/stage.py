@@ -154,4 +154,9 @@ def _is_alive(pid: int) -> bool:
         return False
     except OSError:
         return True  # another user's
-    return True
+    # A killed process stays as a zombie where nobody collects it, as in many a container.
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except OSError:
+        return True  # no /proc here, or it has just gone
+    return state != b"Z"
