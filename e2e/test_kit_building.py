@@ -20,12 +20,20 @@ def chat(tmp_path: Path) -> Path:
 def test_a_new_plugin_is_built_and_passes_its_test_and_is_built_anew_when_it_changes(
     chat: Path,
 ) -> None:
-    first = run(chat.parent.parent)
+    project = chat.parent.parent
+    (project / "pyproject.toml").write_text('[tool.opentabs]\nplugins = ["plugins/chat"]\n')
+    (project / "test_it.py").write_text(
+        "def test_named(opentabs):\n    assert [t.name for t in opentabs.tools] == ['chat_hello']\n"
+    )
+    first = run(project)
     tool = chat / "src" / "tools" / "hello.js"
     tool.write_text(tool.read_text().replace("Hello, ", "Good morning, "))
-    second = run(chat.parent.parent)
+    second = run(chat)
 
-    assert set(first.outcomes.values()) == {"passed"}, first.output
+    assert first.outcomes == {
+        "test_hello_reads_every_heading_and_reports_each": "passed",  # found beside its tests
+        "test_named": "passed",  # found in the project's settings
+    }, first.output
     assert set(second.outcomes.values()) == {"failed"}, second.output
     assert '+  "greeting": "Good morning, Ada!"' in second.output
 
@@ -52,15 +60,3 @@ def test_tests_that_belong_to_no_plugin_say_how_to_name_one(tmp_path: Path) -> N
 
     assert "No plugin to test" in done["test_it"].text
     assert "[tool.opentabs]" in done["test_it"].text
-
-
-def test_a_project_names_its_plugins_in_its_settings(tmp_path: Path, chat: Path) -> None:
-    plugins = json.dumps([str(chat)])
-    (tmp_path / "pyproject.toml").write_text(f"[tool.opentabs]\nplugins = {plugins}\n")
-    (tmp_path / "test_it.py").write_text(
-        "def test_it(opentabs):\n    assert [t.name for t in opentabs.tools] == ['chat_hello']\n"
-    )
-
-    done = run(tmp_path, "test_it.py")
-
-    assert done.outcomes == {"test_it": "passed"}, done.output

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from e2e.kit.runs import command, environment, prepare, run_kit
+from e2e.kit.runs import command, environment, prepare
 from e2e.processes import descendants, is_alive
+from opentabs_py.browser.stage import temporary_dir
 
 PATIENT = 20.0  # s; the bound of every wait here, far above what any takes
 
@@ -41,7 +43,8 @@ class Hanging:
 def hanging(directory: Path, *options: str) -> Generator[Hanging]:
     prepare(directory, "lifetime")
     temporary = directory / "tmp"
-    temporary.mkdir()
+    temporary.mkdir(exist_ok=True)
+    (directory / "hangs").unlink(missing_ok=True)
     process = subprocess.Popen(
         command(*options),
         cwd=directory,
@@ -85,23 +88,29 @@ def test_ctrl_c_leaves_nothing(short: Path) -> None:
     assert list(ran.temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["alone", "a worker of xdist"])
-def test_a_killed_run_leaves_no_process_and_the_next_run_its_directories(
-    short: Path, options: tuple[str, ...]
+def test_killed_runs_leave_no_process_and_the_next_one_removes_their_directories(
+    short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with hanging(short, *options) as ran:
-        for pid in [ran.process.pid] if not options else pytests(ran.children):
+    with hanging(short) as alone:
+        alone.process.kill()
+        alone.wait_until_gone()
+    of_the_first = {*alone.temporary.iterdir()}
+    assert len(of_the_first) == 2  # ours and pytest-playwright's
+    with hanging(short, "-n", "1") as ran:
+        for pid in pytests(ran.children):
             os.kill(pid, signal.SIGKILL)
         ran.process.kill()
         ran.wait_until_gone()
-    assert list(ran.temporary.iterdir()) != []
+    temporary = ran.temporary
+    assert of_the_first & {*temporary.iterdir()} == set()
+    assert list(temporary.glob("opentabs-*"))
 
-    one = "test_plain.py::test_a_page_of_a_marked_test_has_it_too"
-    done = run_kit(short, "plain", one, TMPDIR=str(ran.temporary))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    with temporary_dir():  # what every run begins with
+        pass
 
-    assert set(done.outcomes.values()) == {"passed"}, done.output
-    left = {each.name for each in ran.temporary.iterdir()}
-    assert left - {f"pytest-of-{getpass.getuser()}"} == set()  # that is pytest's, and stays
+    left = {each.name for each in temporary.iterdir()}
+    assert left == {f"pytest-of-{getpass.getuser()}"}  # that is pytest's, and stays
 
 
 def pytests(pids: set[int]) -> list[int]:

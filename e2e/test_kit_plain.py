@@ -18,7 +18,8 @@ def test_it(): assert (heavy, ours) == ([], [])
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> KitRun:
-    return run_kit(tmp_path_factory.mktemp("plain"), "plain", "-n", "2")
+    options = ["-n", "2", "--opentabs-clock=real"]
+    return run_kit(tmp_path_factory.mktemp("plain"), "plain", *options)
 
 
 def test_other_tests_keep_their_pages_and_contexts(ran: KitRun) -> None:
@@ -31,7 +32,11 @@ def test_other_tests_keep_their_pages_and_contexts(ran: KitRun) -> None:
 
 def test_two_workers_have_browsers_and_ports_of_their_own(ran: KitRun) -> None:
     assert "2 workers" in ran.output
-    assert len(ran.cases) == 5
+    assert len(ran.cases) == 6
+
+
+def test_with_the_option_advancing_a_clock_waits(ran: KitRun) -> None:
+    assert ran["test_a_mark_gives_way_to_the_option"].outcome == "passed", ran.output
 
 
 def test_a_run_without_our_tests_loads_next_to_nothing_of_us(tmp_path: Path) -> None:

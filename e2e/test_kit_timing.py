@@ -42,9 +42,3 @@ def test_the_same_tests_pass_when_the_clock_is_time_itself(tmp_path: Path) -> No
 
     assert set(ran.outcomes.values()) == {"passed"}, ran.output
     assert ran["test_5_minutes_end_a_call_that_still_reports"].seconds > 300
-
-
-def test_the_option_has_it_that_advancing_the_clock_waits(tmp_path: Path) -> None:
-    ran = run_kit(tmp_path, "waiting", "--opentabs-clock=real")
-
-    assert ran.outcomes == {"test_a_mark_gives_way_to_the_option": "passed"}, ran.output

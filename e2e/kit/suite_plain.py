@@ -1,12 +1,13 @@
 """Tests without opentabs beside tests with it; run by test_kit_plain.py."""
 
 from collections.abc import Callable
+from time import monotonic
 
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from opentabs_py.browser.chromium import find_chromium
-from opentabs_py.testing import SyncOpenTabs
+from opentabs_py.testing import SyncOpenTabs, expect
 
 
 @pytest.fixture(scope="session")
@@ -50,3 +51,15 @@ def test_a_page_beside_a_fixture_that_uses_opentabs_has_it_too(page: Page) -> No
 @pytest.mark.opentabs
 def test_a_page_of_a_marked_test_has_it_too(page: Page) -> None:
     assert len(page.context.service_workers) == 1
+
+
+@pytest.mark.opentabs(clock="manual", idle=0.5)
+def test_a_mark_gives_way_to_the_option(opentabs: SyncOpenTabs, page: Page, demo_site: str) -> None:
+    page.goto(demo_site)
+    call = opentabs.start("probe_run", key="key", steps=[{"wait": 60_000}])
+    began = monotonic()
+
+    opentabs.clock.advance("500ms")
+
+    assert monotonic() - began >= 0.5
+    expect(call).to_time_out("idle")

@@ -48,12 +48,14 @@ class Caller:
     """A call in the background: how it ended is there as soon as it has."""
 
     ended: str | None = None
+    ended_at = 0.0
 
     async def __call__(self, bridge: Bridge) -> None:
         try:
             await bridge.call(CALL)
         except CallTimeoutError as error:
             self.ended = error.which
+            self.ended_at = bridge.clock.now()
 
 
 @pytest.mark.anyio
@@ -72,6 +74,25 @@ async def test_a_call_has_ended_when_the_clock_has_been_advanced_past_its_timer(
             await clock.advance(0.1, bridge.settle)
 
         assert caller.ended == "idle"
+
+
+@pytest.mark.anyio
+async def test_a_jump_over_a_timer_ends_its_call_when_its_time_was_up_and_not_later() -> None:
+    bridge, clock = a_stopped_bridge()
+    caller = Caller()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document())
+        clock.stop()
+        began = clock.now()
+        tasks.start_soon(caller, bridge)
+        await socket.hear("tool.dispatch")
+
+        with anyio.fail_after(5):
+            await clock.advance(3600, bridge.settle)
+
+    assert caller.ended == "idle"
+    assert caller.ended_at == pytest.approx(began + 30)
+    assert clock.now() == pytest.approx(began + 3600)
 
 
 @pytest.mark.anyio
