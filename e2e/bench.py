@@ -429,7 +429,9 @@ async def warm_bench(url: str) -> AsyncGenerator[Bench]:
         assert tab != other_tab
 
         listener = bind("127.0.0.1", 0)
-        app = create_app(create_bare_server(), tabs.bridge, request_limit=settings.message_limit)
+        app = create_app(
+            {"/mcp": create_bare_server()}, tabs.bridge, request_limit=settings.message_limit
+        )
         await stack.enter_async_context(serve_http(app, listener))
         bare_url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
         clients = {}

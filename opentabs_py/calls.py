@@ -35,6 +35,7 @@ class RunningCall:
     Attributes:
         name: The tool's MCP name.
         arguments: What it was called with.
+        output_schema: What the tool promises of its value, as JSON Schema.
         reports: Every progress report so far, in order.
         logs: What its plugin logged in its page meanwhile.
         error: Why it gave no value.
@@ -44,9 +45,16 @@ class RunningCall:
 
     record: CallRecord | None = None
 
-    def __init__(self, name: str, arguments: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        output_schema: Mapping[str, Any] | None = None,
+    ) -> None:
         self.name = name
         self.arguments = arguments
+        self.output_schema = output_schema
         self.reports: list[ProgressReport] = []
         self.logs: list[LogEntry] = []
         self.error: Exception | None = None
@@ -120,3 +128,9 @@ class RunningCall:
 
 current_call: ContextVar[RunningCall] = ContextVar("current_call")
 """The call that a task makes, for who observes calls from inside it."""
+
+
+def keep_record(record: CallRecord) -> None:
+    """Put a record into the call that it is of; to observe calls with."""
+    if (call := current_call.get(None)) is not None:
+        call.record = record

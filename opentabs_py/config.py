@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import Pace
 from opentabs_py.errors import ConfigError
 
 DEFAULT_PORT = 8377
@@ -69,6 +70,11 @@ class Settings(BaseSettings):
         port: The same; 0 takes a free one.
         token: What MCP clients must present over HTTP; every program of this machine may connect
             when not given.
+        gateway: Serve two tools in place of all: one that finds them, one that calls them.
+        strict_output: Fail calls whose value breaks the tool's output schema; else it is logged.
+        progress_burst: Progress notifications of a call that a client is sent at once, at most.
+        progress_rate: How many more it is sent per second.
+        keepalive: Seconds of silence after which a client is sent the last progress again.
         message_limit: The longest input or result, in characters of JSON.
         chromium: The Chromium to launch; found when not given.
         profile: The browser's user data directory; a fresh one when not given.
@@ -89,6 +95,11 @@ class Settings(BaseSettings):
     host: Annotated[str, AfterValidator(_loopback)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 0
     token: Annotated[SecretStr, AfterValidator(_token)] | None = None
+    gateway: bool = False
+    strict_output: bool = False
+    progress_burst: Annotated[int, Field(ge=1)] = 20
+    progress_rate: Seconds = 10.0
+    keepalive: Seconds | None = None
     message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = 64 * 1024 * 1024
     chromium: Path | None = None
     profile: Path | None = None
@@ -100,6 +111,11 @@ class Settings(BaseSettings):
     def limits(self) -> Limits:
         """The two timers of a call."""
         return Limits(idle=self.idle_timeout, ceiling=self.ceiling)
+
+    @property
+    def pace(self) -> Pace:
+        """How often a client is sent progress."""
+        return Pace(self.progress_burst, self.progress_rate, self.keepalive)
 
     @classmethod
     def settings_customise_sources(

@@ -18,7 +18,7 @@ the MCP client is sent.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -109,6 +109,18 @@ class CallError(OpenTabsError):
 
 class ToolFailedError(CallError):
     """The tool ran and threw, or returned what JSON cannot say."""
+
+
+class BrokenResultError(ToolFailedError):
+    """The tool ran, and gave a value that breaks its own output schema.
+
+    Attributes:
+        value: What it gave, a JSON value.
+    """
+
+    def __init__(self, detail: ErrorDetail, *, value: Any) -> None:
+        super().__init__(detail)
+        self.value: Any = value
 
 
 class CallRefusedError(CallError):

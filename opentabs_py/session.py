@@ -25,14 +25,16 @@ from opentabs_py.browser.stage import (
     temporary_dir,
     url_host,
 )
-from opentabs_py.calls import RunningCall
+from opentabs_py.calls import RunningCall, keep_record
 from opentabs_py.clock import Clock
 from opentabs_py.config import Settings, data_dir, load_settings
 from opentabs_py.connection import Socket
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.match import parse as parse_match_pattern
+from opentabs_py.core.plugins import PluginManifest
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PluginSpec
+from opentabs_py.core.tabs import Readiness
 from opentabs_py.errors import BrowserError
 from opentabs_py.plugins.load import (
     Plugin,
@@ -54,6 +56,31 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CONNECT_WITHIN = 20.0  # s; half a second is usual, a loaded machine takes several
+
+
+class PluginView:
+    """A plugin as it stands in the open pages.
+
+    Attributes:
+        manifest: What the plugin says about itself.
+    """
+
+    def __init__(self, manifest: PluginManifest, bridge: Bridge) -> None:
+        self.manifest = manifest
+        self._bridge = bridge
+
+    def __repr__(self) -> str:
+        return f"<PluginView {self.name} {self.readiness}>"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.manifest.name
+
+    @property
+    def readiness(self) -> Readiness:
+        """`ready` in a page, `unavailable` in those that are open, or `closed`: none is."""
+        return self._bridge.tabs.readiness(self.name)
 
 
 class OpenTabs:
@@ -118,6 +145,7 @@ class OpenTabs:
         self._context: BrowserContext | None = None
         self._browser_gone = anyio.Event()
         self._playgrounds: dict[Path, str] = {}
+        self._keeps_records = False
         self._tasks: TaskGroup
 
     async def __aenter__(self) -> Self:
@@ -159,6 +187,25 @@ class OpenTabs:
     def tools(self) -> Sequence[PageTool]:
         """The tools that are served."""
         return self.toolbox.tools
+
+    def output_schema(self, name: str) -> Mapping[str, Any] | None:
+        """Give what a tool promises of its value; None when there is no such tool, or promise."""
+        tool = next((tool for tool in self.tools if tool.name == name), None)
+        return None if tool is None else tool.tool.output_schema
+
+    def plugin(self, name: str | None = None) -> PluginView:
+        """Give a plugin by its name; without one, the only one there is.
+
+        Raises:
+            LookupError: There is none of that name, or not one alone.
+        """
+        manifests = {each.manifest.name: each.manifest for each in self.plugins}
+        if name is None and len(manifests) == 1:
+            [name] = manifests
+        if name is None or name not in manifests:
+            wanted = "Name one of them" if name is None else f"There is no plugin {name!r}"
+            raise LookupError(f"{wanted}: {', '.join(manifests) or 'none is loaded'}.")
+        return PluginView(manifests[name], self.bridge)
 
     @property
     def browser_is_gone(self) -> bool:
@@ -252,9 +299,13 @@ class OpenTabs:
     ) -> RunningCall:
         """Start a call, and give it once it was sent to its page or has ended before.
 
-        Whatever it ends with is in the call; leaving the session cancels it.
+        Whatever it ends with is in the call, its `record` too: from the first call that is
+        started, this session's calls are traced. Leaving the session cancels it.
         """
-        call = RunningCall(name, arguments or {})
+        if not self._keeps_records:
+            self._keeps_records = True
+            self.toolbox.observe(keep_record)
+        call = RunningCall(name, arguments or {}, output_schema=self.output_schema(name))
         self._tasks.start_soon(call.run, self.toolbox, limits)
         await call.wait_sent()
         return call
@@ -317,7 +368,10 @@ class OpenTabs:
             wrap_socket=self._wrap_socket,
         )
         self.toolbox = Toolbox(
-            self.bridge, limits=settings.limits, input_limit=settings.message_limit
+            self.bridge,
+            limits=settings.limits,
+            input_limit=settings.message_limit,
+            strict_output=settings.strict_output,
         )
         if self._trace is not None:
             writer = stack.enter_context(TraceWriter(self._trace, version=__version__))
@@ -357,9 +411,12 @@ class OpenTabs:
         from opentabs_py.server.http import create_app, serve_http  # noqa: PLC0415
         from opentabs_py.server.mcp import create_mcp_server  # noqa: PLC0415
 
-        self.mcp_server = create_mcp_server(self.toolbox, version=__version__)
+        serve = partial(
+            create_mcp_server, self.toolbox, version=__version__, pace=self.settings.pace
+        )
+        self.mcp_server = serve(as_gateway=self.settings.gateway)
         app = create_app(
-            self.mcp_server,
+            {"/mcp": self.mcp_server, "/mcp/gateway": serve(as_gateway=True)},
             self.bridge,
             # A character may be written as six bytes. What is over the limit the toolbox refuses.
             request_limit=6 * self.settings.message_limit + 1024 * 1024,

@@ -196,12 +196,14 @@ class FakeBridge(Bridge):
     ) -> None:
         super().__init__(secret="s" * 64, origin="chrome-extension://x", version="1.2.3")
         self.calls: list[TabCall] = []
+        self.called = anyio.Event()
         self.cancelled = anyio.Event()
         self.hangs = False
         self._value, self._error, self._reports = value, error, reports
 
     async def call(self, call: TabCall) -> object:
         self.calls.append(call)
+        self.called.set()
         if call.on_sent is not None:
             call.on_sent()
         if call.on_progress is not None:

@@ -88,6 +88,10 @@ def config(
     token: Annotated[
         bool, typer.Option("--token", help="It wants a token: take OPENTABS_TOKEN's.")
     ] = False,
+    gateway: Annotated[
+        bool,
+        typer.Option("--gateway", help="Two tools in place of all, for a small context."),
+    ] = False,
     plugin: PluginDirs = None,
     open_: OpenUrls = None,
     headed: Headed = None,
@@ -105,13 +109,13 @@ def config(
             raise ConfigError("--plugin, --open, --profile and --headed go to `opentabs serve`.")
         if known.http is None:
             raise ConfigError(f"{client.value} takes no URL in its settings: leave --http out.")
-        entry = known.http(http)
+        entry = known.http(http.removesuffix("/gateway") + "/gateway" if gateway else http)
         if token:
             entry["headers"] = {"Authorization": f"Bearer {known.variable}"}
     else:
         if token:
             raise ConfigError("--token goes with --http; a server on stdio needs none.")
-        arguments = ["serve", "--stdio"]
+        arguments = ["serve", "--stdio", *(["--gateway"] if gateway else [])]
         for directory in plugin or []:
             arguments += ["--plugin", str(_existing(directory))]
         for url in open_ or []:

@@ -67,6 +67,29 @@ def serve(
             help="Write down where each call's time goes; `opentabs trace show FILE` shows it.",
         ),
     ] = None,
+    gateway: Annotated[
+        bool | None,
+        typer.Option(
+            "--gateway",
+            help="Serve two tools in place of all, one that finds and one that calls them, for "
+            "agents with a small context. Without it they are at /mcp/gateway.",
+        ),
+    ] = None,
+    strict_output: Annotated[
+        bool | None,
+        typer.Option(
+            "--strict-output",
+            help="Fail a call whose value breaks the tool's output schema, instead of logging it.",
+        ),
+    ] = None,
+    keepalive: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Repeat a call's last progress after S silent seconds, for clients that give "
+            "up sooner than this server.  \\[default: never]",
+        ),
+    ] = None,
     idle_timeout: IdleTimeout = None,
     ceiling: Ceiling = None,
 ) -> None:
@@ -94,6 +117,9 @@ def serve(
         token=token,
         headed=headed,
         profile=profile,
+        gateway=gateway,
+        strict_output=strict_output,
+        keepalive=keepalive,
         idle_timeout=idle_timeout,
         ceiling=ceiling,
     )

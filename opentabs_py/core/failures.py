@@ -6,8 +6,11 @@ The codes are part of the public interface; `docs/architecture.md` lists them.
 from collections.abc import Sequence
 from typing import Literal
 
+from pydantic import JsonValue
+
 from opentabs_py.core.protocol import WireError
 from opentabs_py.errors import (
+    BrokenResultError,
     CallError,
     CallRefusedError,
     CallTimeoutError,
@@ -146,13 +149,20 @@ def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:
     return CallRefusedError(ErrorDetail("UNKNOWN_TOOL", f"There is no tool {name!r}. {hint}"))
 
 
+def only_by_gateway(name: str, gateway: str) -> CallRefusedError:
+    """A tool was called by its name where the gateway serves it."""
+    return CallRefusedError(
+        ErrorDetail("UNKNOWN_TOOL", f"Call {name!r} with {gateway}: give its name and arguments.")
+    )
+
+
 def invalid_arguments(tool: str, faults: Sequence[tuple[str, str]]) -> CallRefusedError:
     """Arguments that break the tool's input schema; a fault is (path, rule)."""
-    lines = "; ".join(f"at {path or 'the top'}: {rule}" for path, rule in faults)
     return CallRefusedError(
         ErrorDetail(
             "INVALID_ARGUMENTS",
-            f"The arguments of {tool} break its schema: {lines}. Correct them and call again.",
+            f"The arguments of {tool} break its schema: {_lines(faults)}. "
+            "Correct them and call again.",
             category="validation",
         )
     )
@@ -170,8 +180,25 @@ def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
     )
 
 
+def result_breaks_schema(
+    tool: str, faults: Sequence[tuple[str, str]], value: JsonValue
+) -> BrokenResultError:
+    """A tool's value is not what its output schema says; a fault is (path, rule)."""
+    detail = ErrorDetail(
+        "RESULT_BREAKS_SCHEMA",
+        f"{tool} ran, and what it gave breaks its output schema: {_lines(faults)}. "
+        "The value follows; the plugin is to be mended.",
+        category="validation",
+    )
+    return BrokenResultError(detail, value=value)
+
+
 def internal(tool: str) -> CallError:
     """A fault of ours; its text stays in our log."""
     return CallError(
         ErrorDetail("INTERNAL_ERROR", f"{tool} failed inside the server; its log says why.")
     )
+
+
+def _lines(faults: Sequence[tuple[str, str]]) -> str:
+    return "; ".join(f"at {path or 'the top'}: {rule}" for path, rule in faults)

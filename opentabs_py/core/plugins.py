@@ -50,7 +50,7 @@ class PluginTool:
         group: The heading it is listed under.
         input_schema: JSON Schema of its arguments; `type` at the root is `object`.
         output_schema: JSON Schema of its value, of any type.
-        annotations: MCP's hints (`readOnlyHint`, ...), unchecked.
+        annotations: MCP's hints, as in `{"readOnlyHint": true}`; those it knows.
     """
 
     name: str
@@ -326,6 +326,20 @@ class _PackageFile(_File):
     opentabs: _About
 
 
+class _Annotations(_File):
+    """What MCP 2025-11-25 and 2026-07-28 know; the rest is left out."""
+
+    title: str | None = None
+    read_only_hint: bool | None = None
+    destructive_hint: bool | None = None
+    idempotent_hint: bool | None = None
+    open_world_hint: bool | None = None
+
+    def hints(self) -> JsonObject:
+        """Give those that the tool has."""
+        return self.model_dump(by_alias=True, exclude_none=True)
+
+
 class _Tool(_File):
     name: Annotated[str, AfterValidator(_tool_name)]
     display_name: _Text
@@ -337,7 +351,7 @@ class _Tool(_File):
     output_schema: Annotated[
         _Object | None, AfterValidator(_optional_schema), Field(alias="output_schema")
     ] = None
-    annotations: _Object | None = None
+    annotations: _Annotations | None = None
 
 
 class _ToolsFile(_File):
@@ -356,7 +370,7 @@ def _tool(tool: _Tool) -> PluginTool:
         group=tool.group,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
-        annotations=tool.annotations,
+        annotations=None if tool.annotations is None else tool.annotations.hints(),
     )
 
 
@@ -384,7 +398,12 @@ _WHAT_TO_WRITE: Final[Mapping[str, str]] = {
     "tools[].description": "write what the tool does, for the agent that chooses it",
     "tools[].input_schema": 'write a JSON Schema such as {"type": "object", "properties": {}}',
     "tools[].output_schema": "write a JSON Schema, or leave it out",
+    "tools[].annotations.title": "write a name for people, or leave it out",
     "tools[].annotations": 'write an object such as {"readOnlyHint": true}, or leave it out',
+    **{
+        f"tools[].annotations.{hint}": "write true or false, or leave it out"
+        for hint in ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+    },
     "preScriptFile": 'write the name of a file in dist, as in "pre-script.iife.js"',
 }
 _EXPECTED: Final[Mapping[str, str]] = {

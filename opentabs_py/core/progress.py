@@ -7,7 +7,7 @@ their rate. `ProgressFilter` stands between the two, one for each call.
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -43,6 +43,35 @@ class ProgressNotification:
     message: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a client is sent progress of one call.
+
+    Attributes:
+        burst: How many notifications may be sent at once.
+        rate: How many more may be sent per second.
+        keepalive: Seconds of silence after which the last notification is repeated, for clients
+            that end a silent call sooner than this server does; None never repeats.
+    """
+
+    burst: int = 20
+    rate: float = 10.0
+    keepalive: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what would send nothing, or everything."""
+        if self.burst < 1:
+            raise ValueError(
+                f"burst is {self.burst}; give at least 1, so that anything can be sent"
+            )
+        if not (self.rate > 0 and math.isfinite(self.rate)):
+            raise ValueError(
+                f"rate is {self.rate}; give a finite number of notifications per second"
+            )
+        if self.keepalive is not None and not self.keepalive > 0:
+            raise ValueError(f"keepalive is {self.keepalive}; give seconds, more than 0")
+
+
 class ProgressFilter:
     """Turns one call's reports into the notifications its client may be sent.
 
@@ -54,30 +83,28 @@ class ProgressFilter:
     Times are seconds of any one clock that does not go back.
 
     Args:
-        burst: How many notifications may be sent at once.
-        rate: How many more may be sent per second.
+        pace: How many notifications may be sent, and how often at least.
+        started: When the call began; with a keep-alive, the first silence begins there.
     """
 
     __slots__ = (
-        "_burst",
         "_finished",
+        "_last",
         "_measured",
-        "_rate",
+        "_pace",
         "_sent",
+        "_sent_at",
         "_tokens",
         "_updated",
         "_waiting",
     )
 
-    def __init__(self, *, burst: int = 20, rate: float = 10.0) -> None:
-        if burst < 1:
-            raise ValueError(f"burst is {burst}; give at least 1, so that anything can be sent")
-        if not (rate > 0 and math.isfinite(rate)):
-            raise ValueError(f"rate is {rate}; give a finite number of notifications per second")
-        self._burst = burst
-        self._rate = rate
-        self._tokens = float(burst)
+    def __init__(self, pace: Pace | None = None, *, started: float = 0.0) -> None:
+        self._pace = pace = pace or Pace()
+        self._tokens = float(pace.burst)
         self._updated = -math.inf
+        self._sent_at = started
+        self._last = ProgressNotification(0.0, None, None)
         # All but the last have a token waiting for them; the last may have to wait for one.
         self._waiting: deque[ProgressReport] = deque()
         self._sent: float | None = None
@@ -97,12 +124,22 @@ class ProgressFilter:
         """Give what may be sent now, in order; it counts as sent."""
         self._refill(now)
         ready = min(len(self._waiting), int(self._tokens))
-        self._tokens -= ready
-        return [self._notification(self._waiting.popleft()) for _ in range(ready)]
+        if ready:
+            self._sent_at = now
+            self._tokens -= ready
+            return [self._notification(self._waiting.popleft()) for _ in range(ready)]
+        if self._waiting or self._repeat_time() > now or self._tokens < 1:
+            return []
+        self._sent_at = now
+        self._tokens -= 1
+        return [self._repetition()]
 
     def next_time(self) -> float | None:
         """Give the time at which `take` will have something; None when nothing waits."""
-        return self._token_time() if self._waiting else None
+        if self._waiting:
+            return self._token_time()
+        repeat = self._repeat_time()
+        return None if repeat == math.inf else max(repeat, self._token_time())
 
     def finish(self, now: float) -> list[ProgressNotification]:
         """Give what is still to be sent before the call's response; after it, nothing ever is.
@@ -116,14 +153,18 @@ class ProgressFilter:
         return last
 
     def _token_time(self) -> float:
-        return self._updated + max(0.0, 1.0 - self._tokens) / self._rate
+        return self._updated + max(0.0, 1.0 - self._tokens) / self._pace.rate
+
+    def _repeat_time(self) -> float:
+        keepalive = self._pace.keepalive
+        return math.inf if keepalive is None or self._finished else self._sent_at + keepalive
 
     def _refill(self, now: float) -> None:
         if now < self._updated:
             return
         promised = self._token_time()
-        gained = (now - self._updated) * self._rate
-        self._tokens = min(float(self._burst), self._tokens + gained)
+        gained = (now - self._updated) * self._pace.rate
+        self._tokens = min(float(self._pace.burst), self._tokens + gained)
         if now >= promised:  # rounding must not break what `next_time` said: a shell would spin
             self._tokens = max(1.0, self._tokens)
         self._updated = now
@@ -138,8 +179,16 @@ class ProgressFilter:
         elif self._measured:
             value = -math.inf  # a count would be taken for the tool's own measure
         else:
-            value = 1.0 if self._sent is None else self._sent + 1.0
+            value = 1.0 if self._sent is None else math.floor(self._sent) + 1.0
         if self._sent is not None and value <= self._sent:
             value = math.nextafter(self._sent, math.inf)
         self._sent = value
-        return ProgressNotification(value, total, report.message)
+        self._last = ProgressNotification(value, total, report.message)
+        return self._last
+
+    def _repetition(self) -> ProgressNotification:
+        """Say the last again, or 0 before the first, by the smallest increase."""
+        value = 0.0 if self._sent is None else math.nextafter(self._sent, math.inf)
+        self._sent = value
+        self._last = replace(self._last, progress=value)
+        return self._last

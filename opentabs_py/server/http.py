@@ -1,10 +1,11 @@
 """The HTTP side: `/mcp` for clients, `/ws` for the extension, on one port of 127.0.0.1."""
 
+import asyncio
 import hmac
 import logging
 import socket
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import anyio
 import uvicorn
 from anyio.abc import TaskStatus
 from mcp.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -23,6 +25,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opentabs_py.bridge import SUBPROTOCOL, Bridge
 from opentabs_py.connection import SocketClosedError
@@ -31,6 +34,10 @@ logger = logging.getLogger(__name__)
 
 CLOSE_WRONG_SECRET = 4004
 STOP_WITHIN = 0.5  # s; open streams are cut after it
+# What a client leaves unread is kept up to here, so that a stream of a session that it does not
+# read holds up no other of that session; one that then reads nothing for a minute is cut off.
+UNREAD_LIMIT = 8 * 1024 * 1024  # bytes, of one connection
+READ_WITHIN = 60.0  # s
 
 
 class _BridgeSocket:
@@ -81,7 +88,7 @@ class _RequireToken:
 
 
 def create_app(
-    mcp_server: Server[Any],
+    mcp_servers: Mapping[str, Server[Any]],
     bridge: Bridge,
     *,
     request_limit: int,
@@ -91,7 +98,7 @@ def create_app(
     """Build the ASGI application.
 
     Args:
-        mcp_server: Serves `/mcp`.
+        mcp_servers: The MCP server of each path, as in `/mcp`.
         bridge: Serves `/ws`.
         request_limit: The longest body of a request, in bytes.
         host: The address it is reached at, besides the usual names of this machine.
@@ -123,20 +130,66 @@ def create_app(
         status = {"extension": bridge.connected, "plugins": plugins, "faults": faults}
         return JSONResponse(status)
 
-    app = mcp_server.streamable_http_app(
-        max_request_body_size=request_limit,
-        transport_security=TransportSecuritySettings(
-            allowed_hosts=[f"{host}:*" for host in hosts],
-            allowed_origins=[f"http://{host}:*" for host in hosts],
-        ),
-        custom_starlette_routes=[
-            WebSocketRoute("/ws", serve_extension),  # type: ignore[list-item]
+    security = TransportSecuritySettings(
+        allowed_hosts=[f"{host}:*" for host in hosts],
+        allowed_origins=[f"http://{host}:*" for host in hosts],
+    )
+    managers = {
+        path: StreamableHTTPSessionManager(
+            server, security_settings=security, max_request_body_size=request_limit
+        )
+        for path, server in mcp_servers.items()
+    }
+
+    @asynccontextmanager
+    async def run_managers(_app: Starlette) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            for manager in managers.values():
+                await stack.enter_async_context(manager.run())
+            yield
+
+    app = Starlette(
+        lifespan=run_managers,
+        routes=[
+            *(Route(path, StreamableHTTPASGIApp(manager)) for path, manager in managers.items()),
+            WebSocketRoute("/ws", serve_extension),
             Route("/status", tell_status, middleware=[local_names]),
         ],
     )
     if token is not None:
         app.add_middleware(_RequireToken, token=token)
     return app
+
+
+class _HttpProtocol(H11Protocol):
+    """Keeps what a client has not read yet, within a bound, and cuts off one that stopped."""
+
+    _cut: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=UNREAD_LIMIT)
+
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        self.transport.set_write_buffer_limits()  # the extension's frames wait for one another
+        super().handle_websocket_upgrade(event)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._cut = asyncio.get_running_loop().call_later(READ_WITHIN, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._wait_no_longer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._wait_no_longer()
+
+    def _wait_no_longer(self) -> None:
+        if self._cut is not None:
+            self._cut.cancel()
+            self._cut = None
 
 
 class _Uvicorn(uvicorn.Server):
@@ -159,7 +212,7 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[No
     """Serve an application on a bound socket while the context is open."""
     config = uvicorn.Config(
         app,
-        http="h11",  # httptools fails a header conformance check
+        http=_HttpProtocol,  # by h11: httptools fails a header conformance check
         ws="websockets-sansio",
         ws_max_size=4 * 1024 * 1024,  # frames are of 1 MiB of characters at most
         ws_ping_interval=None,  # ping frames do not keep a service worker alive; ours do

@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -16,9 +15,13 @@ from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChange
 from pydantic_core import to_json
 
 from opentabs_py.core import failures
-from opentabs_py.errors import CallError, CallRefusedError, ErrorDetail, ToolFailedError
+from opentabs_py.core.progress import Pace
+from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
+from opentabs_py.server import gateway
+from opentabs_py.server.connections import Connections, connections
+from opentabs_py.server.listing import Listing
 from opentabs_py.server.reporter import CallReporter
-from opentabs_py.server.toolbox import PageTool, Toolbox
+from opentabs_py.server.toolbox import Toolbox
 
 logger = logging.getLogger(__name__)
 
@@ -30,53 +33,72 @@ tab of its site to be open and signed in; an error says so when there is none. E
 takes an optional tabId to choose between several tabs."""
 
 
-def create_mcp_server(toolbox: Toolbox, *, version: str) -> Server[Any]:
-    """Build the MCP server that serves a toolbox, for any transport."""
+def create_mcp_server(
+    toolbox: Toolbox, *, version: str, as_gateway: bool = False, pace: Pace | None = None
+) -> Server[Connections]:
+    """Build the MCP server that serves a toolbox, for any transport.
+
+    Args:
+        toolbox: What is served.
+        version: The server's own.
+        as_gateway: Serve two tools, one that finds the toolbox's and one that calls them.
+        pace: How often clients are sent progress.
+    """
+    listing = Listing(toolbox)
+    pace = pace or Pace()
+    subscribe = _never if as_gateway else toolbox.subscribe
 
     async def list_tools(
-        _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
+        _ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_describe(tool) for tool in toolbox.tools])
+        if as_gateway:
+            return types.ListToolsResult(tools=gateway.TOOLS)
+        return listing.page(params.cursor if params is not None else None)
 
     async def call_tool(
-        ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+        ctx: ServerRequestContext[Connections], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        client = clients.get(id(ctx.session.client_params), NOBODY)
-        plugin = toolbox.plugin_of(params.name)
-        reporter = CallReporter(ctx, logger=plugin, least=client.least)
-        return await _call_tool(toolbox, params, reporter)
+        name, arguments = params.name, params.arguments or {}
+        if as_gateway:
+            try:
+                asked = gateway.resolve(toolbox, name, arguments)
+            except CallError as error:
+                return to_error_result(error)
+            if isinstance(asked, gateway.Found):
+                return to_result(asked.value)
+            name, arguments = asked.name, asked.arguments
+        connection = ctx.lifespan_context.of(ctx)
+        with connection.hold_token((ctx.meta or {}).get("progress_token")):
+            reporter = CallReporter(
+                ctx, logger=toolbox.plugin_of(name), least=connection.least, pace=pace
+            )
+            return await _call_tool(toolbox, name, arguments, reporter)
+
+    async def keep_client(
+        ctx: ServerRequestContext[Connections], _params: types.NotificationParams
+    ) -> None:
+        # The connection cancels this when it ends. Each has its own, so a slow client waits alone.
+        connection = ctx.lifespan_context.of(ctx)
+        if not connection.is_kept:
+            connection.is_kept = True
+            await _tell_changes(subscribe, ctx.session)
+
+    async def set_level(
+        ctx: ServerRequestContext[Connections], params: types.SetLevelRequestParams
+    ) -> types.EmptyResult:
+        ctx.lifespan_context.of(ctx).least = params.level
+        return types.EmptyResult()
 
     server = _Server(
         "opentabs",
         version=version,
         title="OpenTabs",
-        instructions=INSTRUCTIONS,
+        instructions=gateway.INSTRUCTIONS if as_gateway else INSTRUCTIONS,
+        lifespan=connections,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_subscriptions_listen=ListenHandler(_ListChanges(toolbox)),
+        on_subscriptions_listen=ListenHandler(_ListChanges(subscribe)),
     )
-    clients: dict[int, _Client] = {}
-
-    async def keep_client(
-        ctx: ServerRequestContext[Any], _params: types.NotificationParams
-    ) -> None:
-        # The connection cancels this when it ends. Each has its own, so a slow client waits alone.
-        connection = ctx.session.client_params  # one object as long as the connection lasts
-        if id(connection) not in clients:
-            clients[id(connection)] = _Client(connection)
-            try:
-                await _tell_changes(toolbox, ctx.session)
-            finally:
-                del clients[id(connection)]
-
-    async def set_level(
-        ctx: ServerRequestContext[Any], params: types.SetLevelRequestParams
-    ) -> types.EmptyResult:
-        client = clients.get(id(ctx.session.client_params))
-        if client is not None:
-            client.least = params.level
-        return types.EmptyResult()
-
     server.add_notification_handler(
         "notifications/initialized", types.NotificationParams, keep_client
     )
@@ -84,23 +106,7 @@ def create_mcp_server(toolbox: Toolbox, *, version: str) -> Server[Any]:
     return server
 
 
-@dataclass(slots=True)
-class _Client:
-    """A connected client of the initialize era.
-
-    Attributes:
-        connection: Keeps what identifies it from being another's.
-        least: The least level of logs that it wants.
-    """
-
-    connection: object
-    least: types.LoggingLevel = "info"
-
-
-NOBODY = _Client(None)
-
-
-class _Server(Server[Any]):
+class _Server(Server[Connections]):
     """A server that says at `initialize`, over HTTP too, that its list of tools can change."""
 
     def create_initialization_options(
@@ -113,20 +119,29 @@ class _Server(Server[Any]):
         return super().create_initialization_options(changes, experimental_capabilities, extensions)
 
 
-class _ListChanges:
-    """The changes of a toolbox, as `subscriptions/listen` (MCP 2026-07-28) takes them."""
+Subscribe = Callable[[Callable[[], None]], Callable[[], None]]
+"""Has a function called whenever the list of tools changes; gives what ends that."""
 
-    def __init__(self, toolbox: Toolbox) -> None:
-        self._toolbox = toolbox
+
+def _never(_listener: Callable[[], None]) -> Callable[[], None]:
+    """The gateway's two tools stay as they are."""
+    return lambda: None
+
+
+class _ListChanges:
+    """The changes of the list, as `subscriptions/listen` (MCP 2026-07-28) takes them."""
+
+    def __init__(self, subscribe: Subscribe) -> None:
+        self._subscribe = subscribe
 
     async def publish(self, event: ServerEvent) -> None:
         raise NotImplementedError("the toolbox alone says when it changes")
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        return self._toolbox.subscribe(lambda: listener(ToolsListChanged()))
+        return self._subscribe(lambda: listener(ToolsListChanged()))
 
 
-async def _tell_changes(toolbox: Toolbox, session: ServerSession) -> None:
+async def _tell_changes(subscribe: Subscribe, session: ServerSession) -> None:
     """Tell a client of the initialize era of each change, until cancelled.
 
     Changes that come while one is being told are told together.
@@ -136,7 +151,7 @@ async def _tell_changes(toolbox: Toolbox, session: ServerSession) -> None:
     def note() -> None:
         changed.set()
 
-    unsubscribe = toolbox.subscribe(note)
+    unsubscribe = subscribe(note)
     try:
         while True:
             await changed.wait()
@@ -146,26 +161,13 @@ async def _tell_changes(toolbox: Toolbox, session: ServerSession) -> None:
         unsubscribe()
 
 
-def _describe(tool: PageTool) -> types.Tool:
-    input_schema, output_schema = tool.listed_schemas
-    return types.Tool(
-        name=tool.name,
-        title=tool.tool.display_name,
-        description=tool.tool.description,
-        input_schema=input_schema,
-        output_schema=output_schema,
-    )
-
-
 async def _call_tool(
-    toolbox: Toolbox,
-    params: types.CallToolRequestParams,
-    reporter: CallReporter,
+    toolbox: Toolbox, name: str, arguments: dict[str, Any], reporter: CallReporter
 ) -> types.CallToolResult:
     result: types.CallToolResult | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(reporter.run)
-        result = await _run_tool(toolbox, params, reporter)
+        result = await _run_tool(toolbox, name, arguments, reporter)
         await reporter.finish()
         tasks.cancel_scope.cancel()
     assert result is not None  # what ends the block early ends this call too
@@ -173,24 +175,31 @@ async def _call_tool(
 
 
 async def _run_tool(
-    toolbox: Toolbox, params: types.CallToolRequestParams, reporter: CallReporter
+    toolbox: Toolbox, name: str, arguments: dict[str, Any], reporter: CallReporter
 ) -> types.CallToolResult:
     try:
         value = await toolbox.call(
-            params.name,
-            params.arguments or {},
-            on_progress=reporter.feed,
-            on_log=reporter.feed_logs,
+            name, arguments, on_progress=reporter.feed, on_log=reporter.feed_logs
         )
-        if toolbox.promises_object(params.name) and not isinstance(value, dict):
-            return _to_broken_promise(params.name, value)
+        _refuse_no_object(toolbox, name, value)
         return to_result(value)
+    except BrokenResultError as error:
+        result = to_error_result(error)
+        result.content += to_result(error.value).content
+        return result
     except CallError as error:
         return to_error_result(error)
     except Exception:
         # The boundary to the client: what is not ours to tell stays in our log.
-        logger.exception("The call of %s failed inside the server", params.name)
-        return to_error_result(failures.internal(params.name))
+        logger.exception("The call of %s failed inside the server", name)
+        return to_error_result(failures.internal(name))
+
+
+def _refuse_no_object(toolbox: Toolbox, name: str, value: Any) -> None:
+    """Refuse a value that clients would refuse: none of structure where the schema promises one."""
+    if toolbox.promises_object(name) and not isinstance(value, dict):
+        what = f"it is {type(value).__name__}, not an object"
+        raise failures.result_breaks_schema(name, [("", what)], value)
 
 
 def to_result(value: Any) -> types.CallToolResult:
@@ -200,17 +209,6 @@ def to_result(value: Any) -> types.CallToolResult:
         content=[types.TextContent(text=text)],
         structured_content=value if isinstance(value, dict) else None,
     )
-
-
-def _to_broken_promise(name: str, value: Any) -> types.CallToolResult:
-    """A value that is no object although the schema says so: clients refuse such a result."""
-    text = (
-        f"{name} ran, and gave {type(value).__name__} where its output schema promises an object. "
-        "The value follows; the plugin is to be mended."
-    )
-    result = to_error_result(ToolFailedError(ErrorDetail("RESULT_BREAKS_SCHEMA", text)))
-    result.content += to_result(value).content
-    return result
 
 
 def to_error_result(error: CallError) -> types.CallToolResult:

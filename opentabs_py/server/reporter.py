@@ -12,7 +12,12 @@ from mcp.server.connection import allowed_log_levels
 from mcp.server.context import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from opentabs_py.core.progress import ProgressFilter, ProgressNotification, ProgressReport
+from opentabs_py.core.progress import (
+    Pace,
+    ProgressFilter,
+    ProgressNotification,
+    ProgressReport,
+)
 from opentabs_py.core.protocol import LogEntry
 
 logger = logging.getLogger(__name__)
@@ -31,10 +36,16 @@ class CallReporter:
         logger: The name that its logs bear.
         least: The least level of logs that the client has set (`logging/setLevel`); from
             2026-07-28 on each request says it for itself.
+        pace: How often progress is sent.
     """
 
     def __init__(
-        self, ctx: ServerRequestContext[Any], *, logger: str | None, least: types.LoggingLevel
+        self,
+        ctx: ServerRequestContext[Any],
+        *,
+        logger: str | None,
+        least: types.LoggingLevel,
+        pace: Pace,
     ) -> None:
         self._logger = logger
         self._session = ctx.session
@@ -42,7 +53,7 @@ class CallReporter:
         allowed = allowed_log_levels(ctx.protocol_version, ctx.meta)
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         self._levels = allowed if modern else frozenset(LEVELS[LEVELS.index(least) :])
-        self._filter = ProgressFilter()
+        self._filter = ProgressFilter(pace, started=anyio.current_time())
         self._logs: deque[LogEntry] = deque(maxlen=WAITING_LOGS)
         self._fed = anyio.Event()
         self._sending = anyio.Lock()

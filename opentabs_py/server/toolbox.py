@@ -5,11 +5,9 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
-from jsonschema.protocols import Validator
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from opentabs_py.bridge import Bridge, TabCall
 from opentabs_py.core import failures
@@ -25,8 +23,8 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.recording import CallRecording, Instant
 from opentabs_py.core.records import CallRecord
-from opentabs_py.core.schemas import validator_of
-from opentabs_py.core.text import path_text
+from opentabs_py.core.schemas import Checker
+from opentabs_py.core.text import shorten
 
 logger = logging.getLogger(__name__)
 
@@ -40,14 +38,16 @@ class PageTool:
     Attributes:
         name: Its MCP name.
         input_schema: What clients see: the tool's own with `tabId` added.
-        validator: Checks arguments, `tabId` taken out.
+        arguments: Checks arguments, `tabId` taken out.
+        output: Checks what the tool gives, where its schema says anything of it.
     """
 
     name: str
     plugin: PluginManifest
     tool: PluginTool
     input_schema: dict[str, Any]
-    validator: Validator
+    arguments: Checker
+    output: Checker | None
 
     @property
     def promises_object(self) -> bool:
@@ -64,7 +64,14 @@ class PageTool:
     @property
     def listing(self) -> tuple[object, ...]:
         """All of it that clients see."""
-        return self.name, self.tool.display_name, self.tool.description, *self.listed_schemas
+        tool = self.tool
+        return (
+            self.name,
+            tool.display_name,
+            tool.description,
+            tool.annotations,
+            *self.listed_schemas,
+        )
 
 
 class Toolbox:
@@ -73,14 +80,21 @@ class Toolbox:
     Attributes:
         limits: The timers of calls that bring none of their own.
         record_values: Keep arguments and results in the records of calls, cut to a bound.
+        strict_output: Fail a call whose value breaks the tool's output schema; otherwise that is
+            logged, once for each tool.
     """
 
-    def __init__(self, bridge: Bridge, *, limits: Limits, input_limit: int) -> None:
+    def __init__(
+        self, bridge: Bridge, *, limits: Limits, input_limit: int, strict_output: bool = False
+    ) -> None:
         self.limits = limits
         self.record_values = False
+        self.strict_output = strict_output
         self._bridge = bridge
         self._input_limit = input_limit
         self._tools: dict[str, PageTool] = {}
+        self._listed: tuple[PageTool, ...] = ()
+        self._warned: set[str] = set()
         self._listeners: dict[object, Callable[[], None]] = {}
         self._observers: dict[object, Callable[[CallRecord], None]] = {}
 
@@ -89,6 +103,8 @@ class Toolbox:
         before = [tool.listing for tool in self.tools]
         tools = (_page_tool(manifest, tool) for manifest in manifests for tool in manifest.tools)
         self._tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        self._listed = tuple(self._tools.values())
+        self._warned.clear()
         if [tool.listing for tool in self.tools] != before:
             for listener in list(self._listeners.values()):
                 listener()
@@ -126,8 +142,19 @@ class Toolbox:
 
     @property
     def tools(self) -> Sequence[PageTool]:
-        """All tools, by name."""
-        return tuple(self._tools.values())
+        """All tools, by name; the same object until they change."""
+        return self._listed
+
+    def find(self, name: str) -> PageTool:
+        """Give a tool by its MCP name.
+
+        Raises:
+            CallRefusedError: There is none; the text says which names are near.
+        """
+        tool = self._tools.get(name)
+        if tool is None:
+            raise failures.unknown_tool(name, difflib.get_close_matches(name, self._tools, n=2))
+        return tool
 
     def plugin_of(self, name: str) -> str | None:
         """Give the name of the plugin that a tool is of; None when there is no such tool."""
@@ -162,11 +189,14 @@ class Toolbox:
             CallTimeoutError: A timer ended it.
             ChainError: No extension, no tab, or the page went away.
             ToolFailedError: The tool threw.
+            BrokenResultError: With `strict_output`, its value breaks its output schema.
         """
         limits = limits or self.limits
         if not self._observers:
-            call = self._check(name, arguments, limits, on_progress, on_log)
-            return await self._bridge.call(replace(call, on_sent=on_sent))
+            tool, call = self._check(name, arguments, limits, on_progress, on_log)
+            value = await self._bridge.call(replace(call, on_sent=on_sent))
+            self._check_output(tool, value)
+            return value
         recording = CallRecording(
             call_id=secrets.token_hex(16),
             name=name,
@@ -178,9 +208,10 @@ class Toolbox:
             page_tool = self._tools.get(name)
             if page_tool is not None:
                 recording.resolve(page_tool.plugin.name, page_tool.tool.name)
-            call = self._check(name, arguments, limits, on_progress, on_log)
+            tool, call = self._check(name, arguments, limits, on_progress, on_log)
             call = replace(_recorded(call, recording, self._bridge.instant), on_sent=on_sent)
             value = await self._bridge.call(call)
+            self._check_output(tool, value)
         except BaseException as error:
             self._tell(recording.fail(error, self._bridge.instant()))
             raise
@@ -202,21 +233,22 @@ class Toolbox:
         limits: Limits,
         on_progress: Callable[[Sequence[ProgressReport]], None] | None,
         on_log: Callable[[Sequence[LogEntry]], None] | None,
-    ) -> TabCall:
-        page_tool = self._tools.get(name)
-        if page_tool is None:
-            raise failures.unknown_tool(name, difflib.get_close_matches(name, self._tools, n=2))
+    ) -> tuple[PageTool, TabCall]:
+        page_tool = self.find(name)
         try:
             tab_id, checked = split_tab_id(arguments)
         except ValueError as error:
             raise failures.invalid_arguments(name, [("tabId", str(error))]) from None
-        faults = _faults(page_tool.validator, checked)
-        if faults:
-            raise failures.invalid_arguments(name, faults)
-        size = len(to_json(checked))
+        try:
+            size = len(to_json(checked))  # before the check, which would not bear any depth
+        except PydanticSerializationError as error:
+            raise failures.invalid_arguments(name, [("", f"they are no JSON: {error}")]) from None
         if size > self._input_limit:
             raise failures.input_too_large(name, size, self._input_limit)
-        return TabCall(
+        faults = page_tool.arguments.faults(checked, most=MAX_FAULTS)
+        if faults:
+            raise failures.invalid_arguments(name, faults)
+        return page_tool, TabCall(
             plugin=page_tool.plugin.name,
             tool=page_tool.tool.name,
             arguments=checked,
@@ -226,6 +258,18 @@ class Toolbox:
             on_progress=on_progress,
             on_log=on_log,
         )
+
+    def _check_output(self, tool: PageTool, value: Any) -> None:
+        if tool.output is None or not (self.strict_output or tool.name not in self._warned):
+            return
+        faults = tool.output.faults(value, most=MAX_FAULTS)
+        if not faults:
+            return
+        error = failures.result_breaks_schema(tool.name, faults, value)
+        if self.strict_output:
+            raise error
+        self._warned.add(tool.name)
+        logger.warning("%s", shorten(str(error), 500))
 
 
 def _recorded(call: TabCall, recording: CallRecording, instant: Callable[[], Instant]) -> TabCall:
@@ -243,19 +287,11 @@ def _recorded(call: TabCall, recording: CallRecording, instant: Callable[[], Ins
 
 
 def _page_tool(manifest: PluginManifest, tool: PluginTool) -> PageTool:
-    schema = tool.input_schema
     return PageTool(
         name=mcp_name(manifest.name, tool.name),
         plugin=manifest,
         tool=tool,
         input_schema=input_schema_with_tab(tool),
-        validator=validator_of(schema)(schema),
+        arguments=Checker(tool.input_schema),
+        output=Checker(tool.output_schema) if tool.output_schema else None,
     )
-
-
-def _faults(validator: Validator, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
-    try:
-        errors = islice(validator.iter_errors(arguments), MAX_FAULTS)
-        return [(path_text(error.absolute_path), error.message) for error in errors]
-    except RecursionError:
-        return [("", "they are nested too deeply to be checked")]

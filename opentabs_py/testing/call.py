@@ -14,43 +14,40 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """A call that a test made; `expect(call)` says what must come of it."""
+    """A call that a test made; `expect(call)` says what must come of it.
 
-    def __init__(
-        self,
-        running: RunningCall,
-        thread: ServerThread,
-        *,
-        output_schema: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._running = running
+    Attributes:
+        running: The same call, as the server's thread has it.
+    """
+
+    def __init__(self, running: RunningCall, thread: ServerThread) -> None:
+        self.running = running
         self._thread = thread
-        self._output_schema = output_schema
         self._end: Future[None] = thread.start(running.wait_end)
 
     def __repr__(self) -> str:
         state = "ended" if self.ended else "running"
-        return f"<Call {self.name} {state}, {len(self._running.reports)} reports>"
+        return f"<Call {self.name} {state}, {len(self.running.reports)} reports>"
 
     @property
     def name(self) -> str:
         """The tool's MCP name."""
-        return self._running.name
+        return self.running.name
 
     @property
     def arguments(self) -> Mapping[str, Any]:
         """What the tool was called with."""
-        return self._running.arguments
+        return self.running.arguments
 
     @property
     def ended(self) -> bool:
         """Whether it has ended, in whatever way."""
-        return self._running.ended
+        return self.running.ended
 
     @property
     def cancelled(self) -> bool:
         """Whether it was cancelled."""
-        return self._running.cancelled
+        return self.running.cancelled
 
     @property
     def value(self) -> Any:
@@ -60,32 +57,32 @@ class Call:
             CallError: It gave none; `error.detail` says why.
             RuntimeError: It has not ended, or was cancelled.
         """
-        return self._running.value
+        return self.running.value
 
     @property
     def error(self) -> Exception | None:
         """Why it gave no value: a `CallError`; None while it runs, and when it succeeded."""
-        return self._running.error
+        return self.running.error
 
     @property
     def progress(self) -> Sequence[ProgressReport]:
         """Every progress report so far, in order."""
-        return tuple(self._running.reports)
+        return tuple(self.running.reports)
 
     @property
     def logs(self) -> Sequence[LogEntry]:
         """What its plugin logged in its page while it ran."""
-        return tuple(self._running.logs)
+        return tuple(self.running.logs)
 
     @property
     def record(self) -> CallRecord | None:
         """Its hops, timers and logs, once it has ended."""
-        return self._running.record
+        return self.running.record
 
     @property
     def output_schema(self) -> Mapping[str, Any] | None:
         """What the tool promises of its value, as JSON Schema."""
-        return self._output_schema
+        return self.running.output_schema
 
     def wait(self, within: float = 30.0) -> "Call":
         """Wait for the end, whatever it is, while the page's routes and events go on.
@@ -99,7 +96,7 @@ class Call:
 
     def cancel(self) -> None:
         """Stop it, and wait until it has ended: the tool's signal fires in the page."""
-        self._thread.do(self._running.cancel)
+        self._thread.do(self.running.cancel)
         self.wait()
 
     def let_time_pass(self, seconds: float) -> None:

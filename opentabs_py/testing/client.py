@@ -68,10 +68,11 @@ class SyncMcpClient:
         self, name: str, arguments: Mapping[str, Any] | None = None, *, progress: bool = True
     ) -> Call:
         """Start to call a tool, and give the call while it runs."""
-        running = RunningCall(name, arguments or {})
+        promise = self._tabs.output_schema(name)
+        running = RunningCall(name, arguments or {}, output_schema=promise)
         caller = _McpCaller(self._client, wants_progress=progress)
         self._thread.start(running.run, caller, None)
-        call = Call(running, self._thread, output_schema=self._tabs.output_schema(name))
+        call = Call(running, self._thread)
         self._transcript.calls.append(call)
         self._calls.append(call)
         return call

@@ -1,51 +1,121 @@
-"""`expect(call)`: says what must come of a call, and waits until it has, or cannot any more."""
+"""`expect(call)`: says what must come of a call, and waits until it has, or cannot any more.
+
+What is judged is in `verdicts`. Each expectation is a generator that says how long to wait until
+it looks again: the thread of a test goes through it, or an async test awaits it. So each is
+written once; what it gives, `R`, is None, or what is awaited.
+"""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial, wraps
 from time import monotonic as clock
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeVar,
+    overload,
+)
 
-from playwright.sync_api import APIResponse, Locator, Page
-from playwright.sync_api import expect as expect_of_playwright
+import anyio
+from playwright import async_api, sync_api
+from playwright._impl._async_base import AsyncBase
 
+from opentabs_py.calls import RunningCall
+from opentabs_py.session import PluginView
 from opentabs_py.testing import verdicts
 from opentabs_py.testing.call import Call
-from opentabs_py.testing.tabs import PluginView
+from opentabs_py.testing.tabs import SyncPluginView
 from opentabs_py.testing.verdicts import Seen, Verdict
 from opentabs_py.tracing.waterfall import report
 
 if TYPE_CHECKING:
-    from playwright.sync_api._generated import (
-        APIResponseAssertions,
-        LocatorAssertions,
-        PageAssertions,
-    )
+    from playwright.async_api import _generated as of_async
+    from playwright.sync_api import _generated as of_sync
+
+__tracebackhide__ = True  # pytest then shows the line of the test, and none of these
 
 WITHIN = 5.0  # s; Playwright's own default
 _LOOK_EVERY = 0.02  # s; the end of a call is seen at once
 
 Level = Literal["debug", "info", "warning", "error"]
+Awaited = Coroutine[Any, Any, None]
+Watch = Generator[float, None, None]
+P = ParamSpec("P")
+R = TypeVar("R")
+E = TypeVar("E", bound="_Expectations[Any]")
 
 
-class _Changing(Protocol):
-    def let_time_pass(self, seconds: float) -> None:
-        """Wait for a change, or for this long."""
-        ...
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How something is expected.
+
+    Attributes:
+        message: What the test says of it.
+        is_soft: The test goes on if it is not so.
+        within: Seconds to wait, where nothing is given.
+        negated: It must not be so.
+    """
+
+    message: str | None
+    is_soft: bool
+    within: float
+    negated: bool = False
 
 
-class _Expectations:
+def _opposite(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
+    """Make `not_to_...` of `to_...`."""
+
+    @wraps(method)
+    def negated(self: E, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return method(self.negated(), *args, **kwargs)
+
+    negated.__doc__ = f"It is not so; else as `{getattr(method, '__name__', '')}`."
+    return negated
+
+
+class _Expectations(Generic[R]):
     """What the expectations of all subjects share."""
 
-    def __init__(self, *, message: str | None, is_soft: bool, within: float) -> None:
-        self._message = message
-        self._is_soft = is_soft
-        self._within = within
+    _is_steady = True  # what holds of the subject, or does not, stays so
 
-    def _fail(self, text: str) -> None:
-        __tracebackhide__ = True
-        error = AssertionError(text if self._message is None else f"{self._message}\n{text}")
-        if not self._is_soft:
+    def __init__(self, name: str, asked: _Asked, go: Callable[[Watch], R]) -> None:
+        self._name = name
+        self._asked = asked
+        self._go = go
+
+    def negated(self) -> Self:
+        """Give the same, expected not to be so."""
+        opposite = copy(self)
+        opposite._asked = replace(self._asked, negated=True)  # noqa: SLF001 (of this class)
+        return opposite
+
+    def _watch(self, what: str, look: Callable[[], Verdict], within: float | None) -> Watch:
+        """Look again and again until it is so, cannot become so, or the time is over."""
+        wanted = not self._asked.negated
+        allowed = self._asked.within if within is None else within
+        end = clock() + allowed
+        while (verdict := look()).holds is not wanted:
+            left = end - clock()
+            if left <= 0 or (self._is_steady and verdict.holds is not None):
+                expected = f"expected {'' if wanted else 'not '}{what}, within {allowed:g} s"
+                self._fail([f"{self._name}: {expected}", *self._shown(verdict.got)])
+                return
+            yield min(left, _LOOK_EVERY)
+
+    def _shown(self, got: str) -> list[str]:
+        return [f"got: {got}"]
+
+    def _fail(self, lines: Sequence[str]) -> None:
+        message = [] if self._asked.message is None else [self._asked.message]
+        error = AssertionError("\n".join([*message, *lines]))
+        if not self._asked.is_soft:
             raise error
         # pytest-playwright collects them for each test, and fails it at its end.
         from playwright._impl._assertions import (  # noqa: PLC0415
@@ -54,46 +124,21 @@ class _Expectations:
 
         _record_soft_or_raise(error, True)
 
-    def _wait(
-        self, subject: _Changing, look: Callable[[], Verdict], *, wanted: bool, within: float | None
-    ) -> tuple[Verdict, float]:
-        """Look again and again until it is so, cannot become so, or the time is over."""
-        allowed = self._within if within is None else within
-        end = clock() + allowed
-        while True:
-            verdict = look()
-            left = end - clock()
-            if (
-                verdict.holds is wanted
-                or left <= 0
-                or (self._is_steady and verdict.holds is not None)
-            ):
-                return verdict, allowed
-            subject.let_time_pass(min(left, _LOOK_EVERY))
 
-    _is_steady = True  # what holds of the subject, or does not, stays so
-
-
-class CallExpectations(_Expectations):
+class CallExpectations(_Expectations[R]):
     """What must come of a call. Each waits `within` seconds at most, 5 by default.
 
     Each has its opposite, `not_to_...`, which waits until the call has ended wherever what it
     denies may still come.
     """
 
-    def __init__(self, call: Call, *, message: str | None, is_soft: bool, within: float) -> None:
-        super().__init__(message=message, is_soft=is_soft, within=within)
+    def __init__(self, call: RunningCall, asked: _Asked, go: Callable[[Watch], R]) -> None:
+        super().__init__(call.name, asked, go)
         self._call = call
 
-    def to_succeed(self, *, within: float | None = None) -> None:
+    def to_succeed(self, *, within: float | None = None) -> R:
         """It gives a value."""
-        __tracebackhide__ = True
-        self._expect("to succeed", verdicts.succeeded, within)
-
-    def not_to_succeed(self, *, within: float | None = None) -> None:
-        """It ends, and gives none."""
-        __tracebackhide__ = True
-        self._expect("to succeed", verdicts.succeeded, within, wanted=False)
+        return self._expect("to succeed", verdicts.succeeded, within)
 
     def to_fail(
         self,
@@ -103,7 +148,7 @@ class CallExpectations(_Expectations):
         retryable: bool | None = None,
         message: str | re.Pattern[str] | None = None,
         within: float | None = None,
-    ) -> None:
+    ) -> R:
         """It ends with an error, and what is given here is so of it.
 
         Args:
@@ -113,56 +158,22 @@ class CallExpectations(_Expectations):
             message: A regular expression that finds something in the error's text.
             within: Seconds to wait.
         """
-        __tracebackhide__ = True
-        fields = {
-            "code": code, "category": category, "retryable": retryable, "message": message
-        }  # fmt: skip
-        what = " ".join(["to fail", *_given(fields)])
-        self._expect(what, partial(verdicts.failed, **fields), within)  # type: ignore[arg-type]
-
-    def not_to_fail(
-        self,
-        *,
-        code: str | None = None,
-        category: str | None = None,
-        retryable: bool | None = None,
-        message: str | re.Pattern[str] | None = None,
-        within: float | None = None,
-    ) -> None:
-        """It ends, and not with an error of which all that is given here is so."""
-        __tracebackhide__ = True
-        fields = {
-            "code": code, "category": category, "retryable": retryable, "message": message
-        }  # fmt: skip
-        what = " ".join(["to fail", *_given(fields)])
-        judge = partial(verdicts.failed, **fields)  # type: ignore[arg-type]
-        self._expect(what, judge, within, wanted=False)
+        judge = partial(
+            verdicts.failed, code=code, category=category, retryable=retryable, message=message
+        )
+        given = _given(code=code, category=category, retryable=retryable, message=message)
+        return self._expect(f"to fail{given}", judge, within)
 
     def to_time_out(
         self, which: Literal["idle", "ceiling"] | None = None, *, within: float | None = None
-    ) -> None:
+    ) -> R:
         """A timer ends it: that of its silence, that of its whole time, or either."""
-        __tracebackhide__ = True
         what = "to time out" if which is None else f"to time out ({which})"
-        self._expect(what, partial(verdicts.timed_out, which=which), within)
+        return self._expect(what, partial(verdicts.timed_out, which=which), within)
 
-    def not_to_time_out(
-        self, which: Literal["idle", "ceiling"] | None = None, *, within: float | None = None
-    ) -> None:
-        """It ends, and not by that timer."""
-        __tracebackhide__ = True
-        what = "to time out" if which is None else f"to time out ({which})"
-        self._expect(what, partial(verdicts.timed_out, which=which), within, wanted=False)
-
-    def to_be_cancelled(self, *, within: float | None = None) -> None:
+    def to_be_cancelled(self, *, within: float | None = None) -> R:
         """Its caller cancels it."""
-        __tracebackhide__ = True
-        self._expect("to be cancelled", verdicts.cancelled, within)
-
-    def not_to_be_cancelled(self, *, within: float | None = None) -> None:
-        """It ends by itself."""
-        __tracebackhide__ = True
-        self._expect("to be cancelled", verdicts.cancelled, within, wanted=False)
+        return self._expect("to be cancelled", verdicts.cancelled, within)
 
     def to_progress(
         self,
@@ -171,7 +182,7 @@ class CallExpectations(_Expectations):
         min: int | None = None,  # noqa: A002
         monotonic: bool = False,
         within: float | None = None,
-    ) -> None:
+    ) -> R:
         """It reports progress.
 
         Args:
@@ -180,45 +191,17 @@ class CallExpectations(_Expectations):
             monotonic: Each with a higher value than the one before; waits for the call's end.
             within: Seconds to wait.
         """
-        __tracebackhide__ = True
         judge = partial(verdicts.progressed, reports=reports, least=min, monotonic=monotonic)
-        self._expect(_progress_text(reports, min, monotonic=monotonic), judge, within)
+        return self._expect(_progress_text(reports, min, monotonic=monotonic), judge, within)
 
-    def not_to_progress(
-        self,
-        reports: Sequence[Mapping[str, Any]] | None = None,
-        *,
-        min: int | None = None,  # noqa: A002
-        monotonic: bool = False,
-        within: float | None = None,
-    ) -> None:
-        """It ends, and has not reported so; without arguments, not at all."""
-        __tracebackhide__ = True
-        judge = partial(verdicts.progressed, reports=reports, least=min, monotonic=monotonic)
-        what = _progress_text(reports, min, monotonic=monotonic)
-        self._expect(what, judge, within, wanted=False)
-
-    def to_match_output_schema(self, *, within: float | None = None) -> None:
+    def to_match_output_schema(self, *, within: float | None = None) -> R:
         """Its value is what the tool's output schema promises."""
-        __tracebackhide__ = True
-        self._expect("to match its output schema", verdicts.matches_schema, within)
+        return self._expect("to match its output schema", verdicts.matches_schema, within)
 
-    def not_to_match_output_schema(self, *, within: float | None = None) -> None:
-        """It ends, and its value is not what the tool's output schema promises."""
-        __tracebackhide__ = True
-        self._expect("to match its output schema", verdicts.matches_schema, within, wanted=False)
-
-    def to_return(self, subset: Any, *, within: float | None = None) -> None:
+    def to_return(self, subset: Any, *, within: float | None = None) -> R:
         """Its value has these members, and maybe more; of lists every item is given."""
-        __tracebackhide__ = True
         what = f"to return {verdicts.shortened(subset)}"
-        self._expect(what, partial(verdicts.returned, expected=subset), within)
-
-    def not_to_return(self, subset: Any, *, within: float | None = None) -> None:
-        """It ends, and its value has not all of these members."""
-        __tracebackhide__ = True
-        what = f"to return {verdicts.shortened(subset)}"
-        self._expect(what, partial(verdicts.returned, expected=subset), within, wanted=False)
+        return self._expect(what, partial(verdicts.returned, expected=subset), within)
 
     def to_log(
         self,
@@ -226,153 +209,147 @@ class CallExpectations(_Expectations):
         text: str | re.Pattern[str] | None = None,
         *,
         within: float | None = None,
-    ) -> None:
+    ) -> R:
         """Its plugin logs, in its page while it runs: at this level, with this text in it."""
-        __tracebackhide__ = True
-        what = " ".join(["to log", *_given({"level": level, "text": text})])
-        self._expect(what, partial(verdicts.logged, level=level, text=text), within)
-
-    def not_to_log(
-        self,
-        level: Level | None = None,
-        text: str | re.Pattern[str] | None = None,
-        *,
-        within: float | None = None,
-    ) -> None:
-        """It ends, and its plugin has logged no such thing."""
-        __tracebackhide__ = True
-        what = " ".join(["to log", *_given({"level": level, "text": text})])
         judge = partial(verdicts.logged, level=level, text=text)
-        self._expect(what, judge, within, wanted=False)
+        return self._expect(f"to log{_given(level=level, text=text)}", judge, within)
 
-    def _expect(
-        self,
-        what: str,
-        judge: Callable[[Seen], Verdict],
-        within: float | None,
-        *,
-        wanted: bool = True,
-    ) -> None:
-        __tracebackhide__ = True
-        verdict, allowed = self._wait(
-            self._call, lambda: judge(seen(self._call)), wanted=wanted, within=within
-        )
-        if verdict.holds is wanted:
-            return
+    not_to_succeed = _opposite(to_succeed)
+    not_to_fail = _opposite(to_fail)
+    not_to_time_out = _opposite(to_time_out)
+    not_to_be_cancelled = _opposite(to_be_cancelled)
+    not_to_progress = _opposite(to_progress)
+    not_to_match_output_schema = _opposite(to_match_output_schema)
+    not_to_return = _opposite(to_return)
+    not_to_log = _opposite(to_log)
+
+    def _expect(self, what: str, judge: Callable[[Seen], Verdict], within: float | None) -> R:
+        return self._go(self._watch(what, lambda: judge(seen(self._call)), within))
+
+    def _shown(self, got: str) -> list[str]:
         now = verdicts.ending(seen(self._call))
-        lines = [
-            f"{self._call.name}: expected {'' if wanted else 'not '}{what}, within {allowed:g} s",
-            f"got: {verdict.got}",
-            *([] if now in verdict.got else [f"the call: {now}"]),
-        ]
-        if self._call.record is not None:
-            lines += ["", report(self._call.record)]
-        self._fail("\n".join(lines))
+        lines = [f"got: {got}", *([] if now in got else [f"the call: {now}"])]
+        record = self._call.record
+        return lines if record is None else [*lines, "", report(record)]
 
 
-class PluginExpectations(_Expectations):
-    """How a plugin must stand in the open pages."""
-
-    def __init__(
-        self, plugin: PluginView, *, message: str | None, is_soft: bool, within: float
-    ) -> None:
-        super().__init__(message=message, is_soft=is_soft, within=within)
-        self._plugin = plugin
-
-    def to_be_ready(self, *, within: float | None = None) -> None:
-        """Its tools can be called: it is ready in a page."""
-        __tracebackhide__ = True
-        self._expect("ready", within, wanted=True)
-
-    def not_to_be_ready(self, *, within: float | None = None) -> None:
-        """It is ready in no page."""
-        __tracebackhide__ = True
-        self._expect("ready", within, wanted=False)
-
-    def to_be_unavailable(self, *, within: float | None = None) -> None:
-        """A page of it is open, and it is not ready in any: signed out, say."""
-        __tracebackhide__ = True
-        self._expect("unavailable", within, wanted=True)
-
-    def not_to_be_unavailable(self, *, within: float | None = None) -> None:
-        """It is ready in a page, or none of its pages is open."""
-        __tracebackhide__ = True
-        self._expect("unavailable", within, wanted=False)
+class PluginExpectations(_Expectations[R]):
+    """How a plugin must stand in the open pages; each has its opposite, `not_to_...`."""
 
     _is_steady = False  # pages come and go, and people sign in
 
-    def _expect(self, state: str, within: float | None, *, wanted: bool) -> None:
-        __tracebackhide__ = True
+    def __init__(
+        self, plugin: PluginView | SyncPluginView, asked: _Asked, go: Callable[[Watch], R]
+    ) -> None:
+        super().__init__(f"plugin {plugin.name}", asked, go)
+        self._plugin = plugin
 
+    def to_be_ready(self, *, within: float | None = None) -> R:
+        """Its tools can be called: it is ready in a page."""
+        return self._expect("ready", within)
+
+    def to_be_unavailable(self, *, within: float | None = None) -> R:
+        """A page of it is open, and it is not ready in any: signed out, say."""
+        return self._expect("unavailable", within)
+
+    not_to_be_ready = _opposite(to_be_ready)
+    not_to_be_unavailable = _opposite(to_be_unavailable)
+
+    def _expect(self, state: str, within: float | None) -> R:
         def look() -> Verdict:
             readiness = self._plugin.readiness
             return Verdict(readiness == state, readiness)
 
-        verdict, allowed = self._wait(self._plugin, look, wanted=wanted, within=within)
-        if verdict.holds is not wanted:
-            negated = "" if wanted else "not "
-            self._fail(
-                f"plugin {self._plugin.name}: expected {negated}to be {state}, within "
-                f"{allowed:g} s\ngot: {verdict.got}"
-            )
+        return self._go(self._watch(f"to be {state}", look, within))
 
 
-class Expect:
-    """Says what must be so of a call, a plugin, or one of Playwright's objects, and waits for it.
+class _Expect:
+    """Says what must be so of something, and waits for it.
 
-    What it says of a page, a locator or a response is Playwright's own `expect`.
+    In async tests, of calls and plugins of the async `OpenTabs`, it is awaited. What it says of a
+    page, a locator or a response is Playwright's own `expect`.
+    """
+
+    def __init__(self, *, is_soft: bool) -> None:
+        self._is_soft = is_soft
+        self._within = WITHIN
+
+    @overload
+    def __call__(self, actual: Call, message: str | None = None) -> CallExpectations[None]: ...
+    @overload
+    def __call__(
+        self, actual: SyncPluginView, message: str | None = None
+    ) -> PluginExpectations[None]: ...
+    @overload
+    def __call__(
+        self, actual: RunningCall, message: str | None = None
+    ) -> CallExpectations[Awaited]: ...
+    @overload
+    def __call__(
+        self, actual: PluginView, message: str | None = None
+    ) -> PluginExpectations[Awaited]: ...
+    @overload
+    def __call__(
+        self, actual: sync_api.Page, message: str | None = None
+    ) -> "of_sync.PageAssertions": ...
+    @overload
+    def __call__(
+        self, actual: sync_api.Locator, message: str | None = None
+    ) -> "of_sync.LocatorAssertions": ...
+    @overload
+    def __call__(
+        self, actual: sync_api.APIResponse, message: str | None = None
+    ) -> "of_sync.APIResponseAssertions": ...
+    @overload
+    def __call__(
+        self, actual: async_api.Page, message: str | None = None
+    ) -> "of_async.PageAssertions": ...
+    @overload
+    def __call__(
+        self, actual: async_api.Locator, message: str | None = None
+    ) -> "of_async.LocatorAssertions": ...
+    @overload
+    def __call__(
+        self, actual: async_api.APIResponse, message: str | None = None
+    ) -> "of_async.APIResponseAssertions": ...
+    def __call__(self, actual: Any, message: str | None = None) -> Any:
+        """Give the expectations of something."""
+        asked = _Asked(message, self._is_soft, self._within)
+        match actual:
+            case Call():
+                return CallExpectations(actual.running, asked, _in_thread(actual.let_time_pass))
+            case SyncPluginView():
+                return PluginExpectations(actual, asked, _in_thread(actual.let_time_pass))
+            case RunningCall():
+                return CallExpectations(actual, asked, _in_task(partial(_end_of, actual)))
+            case PluginView():
+                return PluginExpectations(actual, asked, _in_task(anyio.sleep))
+            case _:
+                api = async_api if isinstance(actual, AsyncBase) else sync_api
+                of_playwright: Any = api.expect.soft if self._is_soft else api.expect
+                return of_playwright(actual, message)
+
+
+class Expect(_Expect):
+    """The same, and of the tests that go on: `expect.soft`.
+
+    Attributes:
+        soft: The test goes on, and fails at its end with all that failed.
     """
 
     def __init__(self) -> None:
-        self._within = WITHIN
+        super().__init__(is_soft=False)
+        self.soft = _Expect(is_soft=True)
 
     def set_options(self, *, within: float) -> None:
         """Set how long calls and plugins are waited for, in seconds, where nothing is given."""
-        self._within = within
-
-    @overload
-    def __call__(self, actual: Call, message: str | None = None) -> CallExpectations: ...
-    @overload
-    def __call__(self, actual: PluginView, message: str | None = None) -> PluginExpectations: ...
-    @overload
-    def __call__(self, actual: Page, message: str | None = None) -> "PageAssertions": ...
-    @overload
-    def __call__(self, actual: Locator, message: str | None = None) -> "LocatorAssertions": ...
-    @overload
-    def __call__(
-        self, actual: APIResponse, message: str | None = None
-    ) -> "APIResponseAssertions": ...
-    def __call__(self, actual: Any, message: str | None = None) -> Any:
-        """Give the expectations of something."""
-        return self._expectations(actual, message, is_soft=False)
-
-    @overload
-    def soft(self, actual: Call, message: str | None = None) -> CallExpectations: ...
-    @overload
-    def soft(self, actual: PluginView, message: str | None = None) -> PluginExpectations: ...
-    @overload
-    def soft(self, actual: Page, message: str | None = None) -> "PageAssertions": ...
-    @overload
-    def soft(self, actual: Locator, message: str | None = None) -> "LocatorAssertions": ...
-    @overload
-    def soft(self, actual: APIResponse, message: str | None = None) -> "APIResponseAssertions": ...
-    def soft(self, actual: Any, message: str | None = None) -> Any:
-        """The same, but the test goes on, and fails at its end with all that failed."""
-        return self._expectations(actual, message, is_soft=True)
-
-    def _expectations(self, actual: Any, message: str | None, *, is_soft: bool) -> Any:
-        if isinstance(actual, Call):
-            return CallExpectations(actual, message=message, is_soft=is_soft, within=self._within)
-        if isinstance(actual, PluginView):
-            return PluginExpectations(actual, message=message, is_soft=is_soft, within=self._within)
-        of_playwright: Any = expect_of_playwright.soft if is_soft else expect_of_playwright
-        return of_playwright(actual, message)
+        self._within = self.soft._within = within  # noqa: SLF001 (of this class)
 
 
 expect = Expect()
 
 
-def seen(call: Call) -> Seen:
+def seen(call: RunningCall) -> Seen:
     """Give what is known of a call now."""
     ended = call.ended  # first: what is read later is then complete
     return Seen(
@@ -381,21 +358,38 @@ def seen(call: Call) -> Seen:
         cancelled=call.cancelled,
         value=call.value if ended and call.error is None and not call.cancelled else None,
         error=call.error,
-        reports=call.progress,
-        logs=call.logs,
+        reports=tuple(call.reports),
+        logs=tuple(call.logs),
         output_schema=call.output_schema,
     )
 
 
-def _given(fields: Mapping[str, object]) -> list[str]:
-    given = {name: value for name, value in fields.items() if value is not None}
-    joined = ", ".join(f"{name}={_plain(value)!r}" for name, value in given.items())
-    return [f"with {joined}"] if joined else []
+def _in_thread(pause: Callable[[float], None]) -> Callable[[Watch], None]:
+    def go(watch: Watch) -> None:
+        for seconds in watch:
+            pause(seconds)
+
+    return go
 
 
-def _plain(value: Any) -> object:
-    # A pattern's own text, without what Python writes around it.
-    return getattr(value, "pattern", value)
+def _in_task(pause: Callable[[float], Awaitable[None]]) -> Callable[[Watch], Awaited]:
+    async def expectation(watch: Watch) -> None:
+        for seconds in watch:
+            await pause(seconds)
+
+    return expectation
+
+
+async def _end_of(call: RunningCall, seconds: float) -> None:
+    with anyio.move_on_after(seconds):
+        await call.wait_end()
+
+
+def _given(**fields: Any) -> str:
+    # Of a pattern its own text, without what Python writes around it.
+    given = {name: getattr(value, "pattern", value) for name, value in fields.items()}
+    joined = ", ".join(f"{name}={value!r}" for name, value in given.items() if value is not None)
+    return f" with {joined}" if joined else ""
 
 
 def _progress_text(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opentabs_py.testing.plugin import TURN, clock_of, marks_of, uses_opentabs
+from opentabs_py.testing.plugin import TURN, clock_of, is_async, marks_of, uses_opentabs
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
@@ -145,6 +145,12 @@ def _opentabs_turn(
 
     if browser_name != "chromium":
         pytest.skip("only Chromium can load the extension")
+    if is_async(request.node):
+        pytest.fail(
+            "This test awaits, and the fixture opentabs is for tests that do not. Take "
+            "`async with OpenTabs(plugins=opentabs_plugins) as tabs:`, or leave out the `async`.",
+            pytrace=False,
+        )
     marks = marks_of(request.node)
     context_mark = request.node.get_closest_marker("browser_context_args")
     launch_args = request.getfixturevalue("browser_type_launch_args")

@@ -1,5 +1,6 @@
 """The pytest plugin; every run of pytest imports this, so it imports next to nothing."""
 
+import inspect
 import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING
@@ -14,6 +15,12 @@ MARK = "opentabs"
 TURN: "pytest.StashKey[Turn]" = pytest.StashKey()
 _SECTION = "opentabs_report"  # a property of reports that have the section, and junit's
 _TRACE_FILE = "opentabs.trace"
+# What asyncio says, and anyio.
+_LOOP_RUNS = ("cannot be called from a running event loop", "Already running asyncio")
+_WHY_LOOP_RUNS = """\
+Playwright's sync API, which a test before this one used, keeps its event loop running in this
+thread, and no other can run there. Tests that are written with `async def` run before those. Put
+fixtures that await, and are wider than one test, into a module that has only such tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,12 +50,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(fixtures if has_playwright else missing, "opentabs-fixtures")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse marks that say what no mark can say, before any test runs."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Refuse marks that say what no mark can say; put tests that await before ours that do not.
+
+    Once Playwright's sync API runs, it keeps its event loop running in the main thread, and no
+    other can run there. The other way round both work.
+    """
     for item in items:
         if item.get_closest_marker(MARK) is not None:
             marks_of(item)
+    yield
+    ours = [index for index, item in enumerate(items) if _is_ours(item)]
+    if ours:
+        items[ours[0] :] = sorted(items[ours[0] :], key=lambda item: not is_async(item))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -70,6 +85,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show the calls of a test that failed, and keep its trace."""
     report = yield
+    if report.failed and any(text in str(report.longrepr) for text in _LOOP_RUNS):
+        report.sections.append(("OpenTabs: why a loop is running", _WHY_LOOP_RUNS))
     if report.when == "setup":  # a test that is run again begins anew
         item.user_properties[:] = [each for each in item.user_properties if each[0] != _SECTION]
     turn = item.stash.get(TURN, None)
@@ -133,9 +150,18 @@ def clock_of(item: pytest.Item) -> str:
     return "real" if option == "real" else marks_of(item).clock or option or "real"
 
 
+def is_async(item: object) -> bool:
+    """Tell whether a test awaits."""
+    return inspect.iscoroutinefunction(getattr(item, "obj", None))
+
+
 def uses_opentabs(request: pytest.FixtureRequest) -> bool:
     """Tell whether a test is one of ours: a fixture of it is `opentabs`, or it is marked."""
     return "opentabs" in request.fixturenames or request.node.get_closest_marker(MARK) is not None
+
+
+def _is_ours(item: pytest.Item) -> bool:
+    return "opentabs" in getattr(item, "fixturenames", ()) and not is_async(item)
 
 
 def _option(config: pytest.Config, name: str) -> str:

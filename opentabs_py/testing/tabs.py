@@ -5,12 +5,11 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
 
-from opentabs_py.core.plugins import PluginManifest
 from opentabs_py.core.records import CallRecord
 from opentabs_py.core.tabs import Readiness
 from opentabs_py.errors import BrowserError
 from opentabs_py.server.toolbox import PageTool
-from opentabs_py.session import OpenTabs
+from opentabs_py.session import OpenTabs, PluginView
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
@@ -21,20 +20,20 @@ from opentabs_py.testing.transcript import PluginLog, Transcript
 QUICK = 30.0  # s; the bound of what takes milliseconds, and on a loaded machine a few seconds
 
 
-class PluginView:
+class SyncPluginView:
     """A plugin as it stands; `expect(plugin)` waits for it to be ready.
 
     Attributes:
         manifest: What the plugin says about itself.
     """
 
-    def __init__(self, manifest: PluginManifest, session: OpenTabs, thread: ServerThread) -> None:
-        self.manifest = manifest
-        self._session = session
+    def __init__(self, view: PluginView, thread: ServerThread) -> None:
+        self.manifest = view.manifest
+        self._view = view
         self._thread = thread
 
     def __repr__(self) -> str:
-        return f"<PluginView {self.name} {self.readiness}>"
+        return f"<SyncPluginView {self.name} {self.readiness}>"
 
     @property
     def name(self) -> str:
@@ -44,7 +43,7 @@ class PluginView:
     @property
     def readiness(self) -> Readiness:
         """`ready` in a page, `unavailable` in those that are open, or `closed`: none is."""
-        return self._thread.do(self._session.bridge.tabs.readiness, self.name)
+        return self._thread.do(lambda: self._view.readiness)
 
     def let_time_pass(self, seconds: float) -> None:
         """Wait for this long, while the page's routes and events go on."""
@@ -94,7 +93,7 @@ class SyncOpenTabs:
         """Start a call, and give it as soon as it is on its way to its page, or has ended."""
         given = {**(arguments or {}), **more}
         running = self._thread.run(self._session.start, name, given, within=QUICK)
-        call = Call(running, self._thread, output_schema=self.output_schema(name))
+        call = Call(running, self._thread)
         self._transcript.calls.append(call)
         return call
 
@@ -115,8 +114,7 @@ class SyncOpenTabs:
 
     def output_schema(self, name: str) -> Mapping[str, Any] | None:
         """Give what a tool promises of its value; None when there is no such tool, or promise."""
-        tool = next((tool for tool in self.tools if tool.name == name), None)
-        return None if tool is None else tool.tool.output_schema
+        return self._session.output_schema(name)
 
     @property
     def tools(self) -> Sequence[PageTool]:
@@ -138,19 +136,13 @@ class SyncOpenTabs:
         """Where an MCP client connects."""
         return self._session.mcp_url
 
-    def plugin(self, name: str | None = None) -> PluginView:
+    def plugin(self, name: str | None = None) -> SyncPluginView:
         """Give a plugin by its name; without one, the only one there is.
 
         Raises:
             LookupError: There is none of that name, or not one alone.
         """
-        manifests = {each.manifest.name: each.manifest for each in self._session.plugins}
-        if name is None and len(manifests) == 1:
-            [name] = manifests
-        if name is None or name not in manifests:
-            wanted = "Name one of them" if name is None else f"There is no plugin {name!r}"
-            raise LookupError(f"{wanted}: {', '.join(manifests) or 'none is loaded'}.")
-        return PluginView(manifests[name], self._session, self._thread)
+        return SyncPluginView(self._session.plugin(name), self._thread)
 
     def open_start_page(self, name: str | None = None) -> Page:
         """Open the page that a plugin is tried on: its `playground/`, or else its homepage.

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from playwright.sync_api import BrowserContext, ConsoleMessage, Error, WebError
 
 from opentabs_py import __version__
-from opentabs_py.calls import current_call
+from opentabs_py.calls import keep_record
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.core.records import CallRecord
@@ -101,14 +101,14 @@ class Turn:
         """Say what tools did against their contracts, asked for or not."""
         with suppress(Error):
             self._thread.sleep(0)  # what pages have written is handed out
-        calls = [seen(call) for call in self.transcript.calls]
+        calls = [seen(call.running) for call in self.transcript.calls]
         return find_breaches(calls, self.transcript.page_warnings)
 
     def failure_report(self, *, told: str) -> str:
         """Write what happened; see `report.failure_report`."""
         with suppress(Error):
             self._thread.sleep(0)
-        running = [seen(call) for call in self.transcript.calls if not call.ended]
+        running = [seen(call.running) for call in self.transcript.calls if not call.ended]
         return failure_report(self.transcript, running, told=told)
 
     def write_trace(self, name: str) -> Path:
@@ -158,8 +158,7 @@ class Turn:
 
     def _note_record(self, record: CallRecord) -> None:
         self.transcript.records.append(record)
-        if (call := current_call.get(None)) is not None:
-            call.record = record
+        keep_record(record)
 
     def _listen(self) -> None:
         def note_console(message: ConsoleMessage) -> None:

@@ -14,8 +14,7 @@ from typing import Any, Literal, cast
 
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.schemas import validator_of
-from opentabs_py.core.text import path_text
+from opentabs_py.core.schemas import Checker
 from opentabs_py.errors import CallError, CallRefusedError, CallTimeoutError, ChainError
 
 SHOWN = 500  # characters of a value that an error shows in a line
@@ -167,11 +166,8 @@ def matches_schema(seen: Seen) -> Verdict:
 
 def schema_faults(schema: Mapping[str, Any], value: Any) -> list[str]:
     """Say where a value breaks a schema."""
-    validator = validator_of(dict(schema))(dict(schema))
-    return [
-        f"{path_text(error.absolute_path) or 'the value'}: {error.message}"
-        for error in validator.iter_errors(value)
-    ]
+    faults = Checker(dict(schema)).faults(value)
+    return [f"{path or 'the value'}: {why}" for path, why in faults]
 
 
 def returned(seen: Seen, expected: Any) -> Verdict:

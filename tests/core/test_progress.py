@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from opentabs_py.core.progress import ProgressFilter, ProgressNotification, ProgressReport
+from opentabs_py.core.progress import Pace, ProgressFilter, ProgressNotification, ProgressReport
 
 
 def send_all(
     *reports: tuple[float | None, float | None] | float | None,
 ) -> list[ProgressNotification]:
     """Pass reports through a filter that thins nothing."""
-    progress = ProgressFilter(burst=max(1, len(reports)))
+    progress = ProgressFilter(Pace(burst=max(1, len(reports))))
     for seq, given_report in enumerate(reports):
         value, total = given_report if isinstance(given_report, tuple) else (given_report, None)
         progress.report(ProgressReport(seq, value, total, f"report {seq}"), 0.0)
@@ -100,14 +100,14 @@ def test_the_largest_numbers_leave_room_to_increase() -> None:
 
 
 def test_a_burst_passes_whole_and_at_once() -> None:
-    progress = ProgressFilter(burst=20, rate=10.0)
+    progress = ProgressFilter(Pace(burst=20, rate=10.0))
     flood(progress, 20, 100.0)
     assert messages(progress.take(100.0)) == [f"report {seq}" for seq in range(20)]
     assert progress.next_time() is None
 
 
 def test_behind_a_burst_the_latest_report_wins() -> None:
-    progress = ProgressFilter(burst=2, rate=10.0)
+    progress = ProgressFilter(Pace(burst=2, rate=10.0))
     flood(progress, 50, 0.0)
     assert messages(progress.take(0.0)) == ["report 0", "report 1"]
     assert progress.next_time() == pytest.approx(0.1)
@@ -117,7 +117,7 @@ def test_behind_a_burst_the_latest_report_wins() -> None:
 
 
 def test_a_flood_is_sent_at_the_rate() -> None:
-    progress = ProgressFilter(burst=1, rate=4.0)
+    progress = ProgressFilter(Pace(burst=1, rate=4.0))
     sent: list[ProgressNotification] = []
     for tick in range(100):
         now = tick / 8
@@ -127,7 +127,7 @@ def test_a_flood_is_sent_at_the_rate() -> None:
 
 
 def test_a_pause_refills_the_bucket_up_to_the_burst() -> None:
-    progress = ProgressFilter(burst=3, rate=10.0)
+    progress = ProgressFilter(Pace(burst=3, rate=10.0))
     flood(progress, 3, 0.0)
     progress.take(0.0)
     flood(progress, 9, 1000.0, start=3)
@@ -135,7 +135,7 @@ def test_a_pause_refills_the_bucket_up_to_the_burst() -> None:
 
 
 def test_a_report_whose_turn_has_come_is_not_replaced() -> None:
-    progress = ProgressFilter(burst=1, rate=1.0)
+    progress = ProgressFilter(Pace(burst=1, rate=1.0))
     flood(progress, 2, 0.0)
     progress.take(0.0)
     flood(progress, 1, 1.5, start=2)  # report 1 has had a token since 1.0
@@ -156,7 +156,7 @@ def test_what_waits_for_the_shell_is_due_at_once() -> None:
 
 
 def test_a_clock_that_steps_back_gives_no_tokens() -> None:
-    progress = ProgressFilter(burst=1, rate=1.0)
+    progress = ProgressFilter(Pace(burst=1, rate=1.0))
     flood(progress, 2, 10.0)
     assert len(progress.take(10.0)) == 1
     assert progress.take(9.0) == []
@@ -171,7 +171,7 @@ def test_a_clock_that_steps_back_gives_no_tokens() -> None:
 def test_what_next_time_promises_is_kept_in_spite_of_rounding(
     now: float, pause: float, rate: float
 ) -> None:
-    progress = ProgressFilter(burst=1, rate=rate)
+    progress = ProgressFilter(Pace(burst=1, rate=rate))
     flood(progress, 2, now)
     progress.take(now)
     progress.take(now + pause)
@@ -182,7 +182,7 @@ def test_what_next_time_promises_is_kept_in_spite_of_rounding(
 
 
 def test_memory_is_bounded_by_the_burst_when_nobody_takes() -> None:
-    progress = ProgressFilter(burst=5, rate=1000.0)
+    progress = ProgressFilter(Pace(burst=5, rate=1000.0))
     for tick in range(10_000):
         flood(progress, 1, float(tick), start=tick)
     sent = progress.finish(10_000.0)
@@ -194,7 +194,7 @@ def test_memory_is_bounded_by_the_burst_when_nobody_takes() -> None:
 
 
 def test_finish_sends_the_last_report_whatever_the_rate() -> None:
-    progress = ProgressFilter(burst=2, rate=10.0)
+    progress = ProgressFilter(Pace(burst=2, rate=10.0))
     flood(progress, 9, 0.0)
     assert messages(progress.finish(0.0)) == ["report 0", "report 1", "report 8"]
 
@@ -220,7 +220,62 @@ def test_nothing_is_sent_after_finish() -> None:
 )
 def test_limits_that_would_send_nothing_or_everything_are_refused(burst: int, rate: float) -> None:
     with pytest.raises(ValueError, match="give"):
-        ProgressFilter(burst=burst, rate=rate)
+        Pace(burst=burst, rate=rate)
+
+
+@pytest.mark.parametrize("keepalive", [0.0, -1.0, math.nan])
+def test_a_keep_alive_without_end_is_refused(keepalive: float) -> None:
+    with pytest.raises(ValueError, match="give seconds"):
+        Pace(keepalive=keepalive)
+
+
+# --- the keep-alive -------------------------------------------------------------
+
+
+def test_without_a_keep_alive_silence_stays_silence() -> None:
+    progress = ProgressFilter(started=0.0)
+    flood(progress, 1, 0.0)
+    progress.take(0.0)
+    assert progress.next_time() is None
+    assert progress.take(1000.0) == []
+
+
+def test_a_keep_alive_repeats_the_last_notification_after_each_silence() -> None:
+    progress = ProgressFilter(Pace(keepalive=10.0), started=0.0)
+    progress.report(ProgressReport(0, 3.0, 9.0, "Page 3"), 4.0)
+    progress.take(4.0)
+    assert progress.next_time() == 14.0
+    assert progress.take(13.9) == []
+    assert progress.take(14.0) == [ProgressNotification(math.nextafter(3.0, 4.0), 9.0, "Page 3")]
+    assert progress.next_time() == 24.0
+    progress.report(ProgressReport(1, 4.0, 9.0, "Page 4"), 20.0)
+    assert values(progress.take(20.0)) == [4.0]
+    assert progress.next_time() == 30.0
+
+
+def test_a_keep_alive_before_the_first_report_says_zero_and_leaves_room_below_the_first() -> None:
+    progress = ProgressFilter(Pace(keepalive=5.0), started=100.0)
+    assert progress.next_time() == 105.0
+    assert progress.take(105.0) == [ProgressNotification(0.0, None, None)]
+    progress.report(ProgressReport(0, 1.0, 3.0, "Page 1"), 106.0)
+    assert values(progress.take(106.0)) == [1.0]
+
+
+def test_a_keep_alive_does_not_count_as_a_report() -> None:
+    progress = ProgressFilter(Pace(keepalive=5.0), started=0.0)
+    sent: list[ProgressNotification] = []
+    for at in (1.0, 6.0, 7.0, 12.0, 13.0):
+        if at in (1.0, 7.0, 13.0):
+            progress.report(ProgressReport(0), at)
+        sent += progress.take(at)
+    assert [round(value) for value in values(sent)] == [1, 1, 2, 2, 3]
+
+
+def test_a_keep_alive_ends_with_the_call() -> None:
+    progress = ProgressFilter(Pace(keepalive=5.0), started=0.0)
+    progress.finish(1.0)
+    assert progress.next_time() is None
+    assert progress.take(100.0) == []
 
 
 # --- any sequence of reports, times and completion ------------------------------
@@ -236,10 +291,11 @@ class AnyCall(RuleBasedStateMachine):
         burst=st.integers(1, 25),
         rate=st.sampled_from([0.3, 1.0, 10.0, 1000.0]),
         start=st.floats(0, 2e9),
+        keepalive=st.none() | st.sampled_from([0.5, 5.0]),
     )
-    def begin(self, burst: int, rate: float, start: float) -> None:
-        self.burst, self.rate, self.now = burst, rate, start
-        self.filter = ProgressFilter(burst=burst, rate=rate)
+    def begin(self, burst: int, rate: float, start: float, keepalive: float | None) -> None:
+        self.burst, self.rate, self.now, self.keepalive = burst, rate, start, keepalive
+        self.filter = ProgressFilter(Pace(burst, rate, keepalive), started=start)
         self.reported: list[ProgressReport] = []
         self.sent: list[tuple[float, ProgressNotification]] = []
         self.finished = False
@@ -293,7 +349,9 @@ class AnyCall(RuleBasedStateMachine):
     @invariant()
     def totals_are_finite_and_only_beside_given_progress(self) -> None:
         for _, notification in self.sent:
-            assert notification.message is not None
+            if notification.message is None:  # a keep-alive before the first report
+                assert notification.total is None
+                continue
             report = self.reported[int(notification.message)]
             if notification.total is not None:
                 assert notification.total == report.total
@@ -302,8 +360,11 @@ class AnyCall(RuleBasedStateMachine):
 
     @invariant()
     def reports_keep_their_order(self) -> None:
-        order = [int(notification.message or "") for _, notification in self.sent]
-        assert order == sorted(set(order))
+        order = [int(notification.message or -1) for _, notification in self.sent]
+        assert order == sorted(order)
+        if self.keepalive is not None:
+            return
+        assert len(order) == len(set(order))
 
     @invariant()
     def no_window_holds_more_than_the_bucket_allows(self) -> None:

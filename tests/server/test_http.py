@@ -30,7 +30,7 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 async def serving(bridge: Bridge, *, token: str | None = None) -> AsyncGenerator[int]:
     """Serve a bridge and no tools; gives the port."""
     server = create_mcp_server(Toolbox(bridge, limits=Limits(), input_limit=1000), version="1")
-    app = create_app(server, bridge, request_limit=100_000, token=token)
+    app = create_app({"/mcp": server}, bridge, request_limit=100_000, token=token)
     listener = bind("127.0.0.1", 0)
     try:
         async with serve_http(app, listener):

@@ -123,7 +123,7 @@ async def test_an_unknown_tool_and_wrong_arguments_are_errors_an_agent_can_read(
     assert text_of(unknown).startswith("[ERROR code=UNKNOWN_TOOL ")
     assert "Did you mean chat_send?" in text_of(unknown)
     assert text_of(invalid).startswith("[ERROR code=INVALID_ARGUMENTS category=validation ")
-    assert "at n: 'one' is not of type 'integer'" in text_of(invalid)
+    assert 'at n: "one" is not of type "integer"' in text_of(invalid)
 
 
 async def test_a_fault_of_ours_tells_the_client_nothing_of_itself(mode: str) -> None:

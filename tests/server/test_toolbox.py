@@ -75,9 +75,9 @@ async def test_a_tab_id_that_is_no_tab_id_is_refused_and_named() -> None:
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        ({}, "at the top: 'text' is a required property"),
-        ({"text": "too long"}, "at text: 'too long' is too long"),
-        ({"text": "hi", "to": [1, "2"]}, "at to[1]: '2' is not of type 'integer'"),
+        ({}, 'at the top: "text" is a required property'),
+        ({"text": "too long"}, 'at text: "too long" is longer than 5 characters'),
+        ({"text": "hi", "to": [1, "2"]}, 'at to[1]: "2" is not of type "integer"'),
         ({"text": "hi", "cc": 1}, "at the top: Additional properties are not allowed"),
     ],
 )

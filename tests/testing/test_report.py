@@ -65,7 +65,7 @@ def test_contracts_are_the_schema_of_the_value_and_progress_that_goes_forward() 
     found = find_breaches([good, worse, back, failed], ["other", f"{LATE_REPORT} chat read_all"])
 
     assert found == [
-        "b gave what its output schema does not promise: the value: 'n' is a required property",
+        'b gave what its output schema does not promise: the value: "n" is a required property',
         "c did not go forward in its progress: report 2 says 2, after 2",
         "chat_read_all reported after its end",
     ]

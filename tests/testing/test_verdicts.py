@@ -204,7 +204,7 @@ def test_a_value_is_judged_by_its_tool_s_schema() -> None:
     assert verdicts.matches_schema(ended({"n": 1}, output_schema=schema)).holds
     broken = verdicts.matches_schema(ended({"n": "1"}, output_schema=schema))
     assert broken.holds is False
-    assert broken.got == "n: '1' is not of type 'integer'"
+    assert broken.got == 'n: "1" is not of type "integer"'
     assert verdicts.matches_schema(ended({})).holds is False
 
 

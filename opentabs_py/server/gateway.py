@@ -1,0 +1,132 @@
+"""Two tools in place of all, for agents with a small context: one finds, one calls."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp import types
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from opentabs_py.core import failures
+from opentabs_py.core.text import path_text, shorten
+from opentabs_py.server.toolbox import PageTool, Toolbox
+
+LIST: Final = "opentabs_list_tools"
+CALL: Final = "opentabs_call"
+MOST_FOUND = 50  # tools of one answer; more words in the query leave fewer
+INSTRUCTIONS = f"""\
+Many tools run inside the user's own browser tabs, with the user's session. Find one with \
+{LIST}, ask the same tool for its schema by name, then run it with {CALL}. A tool needs a tab \
+of its site to be open and signed in; an error says so when there is none."""
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Find(_Arguments):
+    query: str | None = Field(
+        default=None,
+        description="Words that the name or the description must hold, in any order; all tools "
+        "when left out.",
+    )
+    names: list[str] | None = Field(
+        default=None,
+        max_length=MOST_FOUND,
+        description="Tools to describe in full, with the schemas of their arguments and results.",
+    )
+
+
+class _Call(_Arguments):
+    name: str = Field(description=f"The tool's name, as {LIST} gives it.")
+    arguments: dict[str, Any] = Field(
+        default={}, description=f"What its schema asks for; {LIST} gives it for `names`."
+    )
+
+
+TOOLS: Final = [
+    types.Tool(
+        name=CALL,
+        title="Call a tool",
+        description=f"Run one of the tools that {LIST} finds, and give its result.",
+        input_schema=_Call.model_json_schema(),
+    ),
+    types.Tool(
+        name=LIST,
+        title="Find tools",
+        description="Find tools that run in the user's browser tabs. Without `names`: the name and "
+        "a line for each that fits the query. With `names`: everything about those.",
+        input_schema=_Find.model_json_schema(),
+        annotations=types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What `opentabs_list_tools` answers."""
+
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """The call that `opentabs_call` asks for."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+def resolve(toolbox: Toolbox, name: str, arguments: Mapping[str, Any]) -> Found | Forwarded:
+    """Read a call of one of the two tools.
+
+    Raises:
+        CallRefusedError: It is none of the two, its arguments are wrong, or a name is unknown.
+    """
+    try:
+        if name == CALL:
+            call = _Call.model_validate(arguments)
+            return Forwarded(call.name, call.arguments)
+        if name == LIST:
+            return Found(_find(toolbox, _Find.model_validate(arguments)))
+    except ValidationError as error:
+        faults = [(path_text(each["loc"]), each["msg"]) for each in error.errors()]
+        raise failures.invalid_arguments(name, faults) from None
+    # Named as if this were no gateway: a client that remembers the names from there is helped on.
+    if any(tool.name == name for tool in toolbox.tools):
+        raise failures.only_by_gateway(name, CALL)
+    raise failures.unknown_tool(name, [LIST, CALL])
+
+
+def _find(toolbox: Toolbox, wanted: _Find) -> dict[str, Any]:
+    if wanted.names is not None:
+        return {"tools": [_in_full(toolbox.find(name)) for name in wanted.names]}
+    words = (wanted.query or "").casefold().split()
+    found = [tool for tool in toolbox.tools if all(word in _text(tool) for word in words)]
+    answer: dict[str, Any] = {"tools": [_in_a_line(tool) for tool in found[:MOST_FOUND]]}
+    if len(found) > MOST_FOUND:
+        answer["more"] = (
+            f"{len(found) - MOST_FOUND} more fit; add words to the query. Plugins among them: "
+            + ", ".join(sorted({tool.plugin.name for tool in found}))
+        )
+    return answer
+
+
+def _text(tool: PageTool) -> str:
+    return f"{tool.name} {tool.tool.display_name} {tool.tool.description}".casefold()
+
+
+def _in_a_line(tool: PageTool) -> dict[str, Any]:
+    summary = tool.tool.summary or tool.tool.description.strip().partition("\n")[0]
+    return {"name": tool.name, "summary": shorten(summary, 160)}
+
+
+def _in_full(tool: PageTool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "title": tool.tool.display_name,
+        "description": tool.tool.description,
+        "inputSchema": tool.input_schema,
+        **({} if tool.tool.output_schema is None else {"outputSchema": tool.tool.output_schema}),
+        **({} if tool.tool.annotations is None else {"annotations": tool.tool.annotations}),
+    }

@@ -1,0 +1,73 @@
+"""What `tools/list` answers: the tools as MCP describes them, page by page."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from mcp import types
+from mcp.shared.exceptions import MCPError
+
+from opentabs_py.server.toolbox import PageTool, Toolbox
+
+PAGE_SIZE = 512 * 1024  # characters of JSON; Python's client takes no event of 1 MiB
+_CURSOR = "after:"
+
+
+class Listing:
+    """The pages of a toolbox's tools, sorted by name; they are made once for each set of tools."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+        self._made_of: Sequence[PageTool] | None = None
+        self._tools: list[types.Tool] = []
+        self._names: list[str] = []
+        self._sizes: list[int] = []
+
+    def page(self, cursor: str | None) -> types.ListToolsResult:
+        """Give the tools from a cursor on, as many as a page takes, and the cursor behind them.
+
+        A cursor names the tool before its page, so a list that changes between two pages repeats
+        no tool and passes over none.
+
+        Raises:
+            MCPError: The cursor is none of ours.
+        """
+        if self._made_of is not self._toolbox.tools:
+            self._made_of = self._toolbox.tools
+            self._tools = [_describe(tool) for tool in self._made_of]
+            self._names = [tool.name for tool in self._tools]
+            self._sizes = [len(tool.model_dump_json(by_alias=True)) for tool in self._tools]
+        start = 0
+        if cursor is not None:
+            if not cursor.startswith(_CURSOR):
+                raise MCPError(
+                    types.INVALID_PARAMS,
+                    f"The cursor {cursor!r} is unknown. Send a nextCursor as it was received, or "
+                    "none for the first page.",
+                )
+            start = bisect_right(self._names, cursor.removeprefix(_CURSOR))
+        size, end = 0, start
+        while end < len(self._tools) and (end == start or size + self._sizes[end] <= PAGE_SIZE):
+            size += self._sizes[end]
+            end += 1
+        more = end < len(self._tools)
+        return types.ListToolsResult(
+            tools=self._tools[start:end],
+            next_cursor=_CURSOR + self._names[end - 1] if more else None,
+        )
+
+
+def _describe(tool: PageTool) -> types.Tool:
+    input_schema, output_schema = tool.listed_schemas
+    return types.Tool(
+        name=tool.name,
+        title=tool.tool.display_name,
+        description=tool.tool.description,
+        input_schema=input_schema,
+        output_schema=output_schema,
+        annotations=_annotations(tool),
+    )
+
+
+def _annotations(tool: PageTool) -> types.ToolAnnotations | None:
+    given = tool.tool.annotations
+    return None if given is None else types.ToolAnnotations.model_validate(given)

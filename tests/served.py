@@ -1,0 +1,95 @@
+"""Servers over a bridge without a browser, and a client that says just what it is told to."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.server import Server
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
+
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import Pace
+from opentabs_py.server.http import create_app, serve_http
+from opentabs_py.server.listen import bind
+from opentabs_py.server.mcp import create_mcp_server
+from opentabs_py.server.toolbox import Toolbox
+from tests.clients import PATIENT
+from tests.fakes import FakeBridge, Json, a_manifest, a_tool
+
+INITIALIZE: Json = {
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
+INITIALIZED: Json = {"method": "notifications/initialized"}
+
+
+class Served:
+    """A toolbox, and the two MCP servers on top of it."""
+
+    def __init__(
+        self, bridge: FakeBridge | None = None, *, pace: Pace | None = None, strict: bool = False
+    ) -> None:
+        self.bridge = bridge or FakeBridge(value={})
+        self.toolbox = Toolbox(
+            self.bridge, limits=Limits(), input_limit=1_000_000, strict_output=strict
+        )
+        self.serve("send")
+        self.server = create_mcp_server(self.toolbox, version="1", pace=pace)
+        self.gateway = create_mcp_server(self.toolbox, version="1", as_gateway=True, pace=pace)
+
+    def serve(self, *tools: str, **more: object) -> None:
+        self.toolbox.set_plugins([a_manifest(*(a_tool(tool, **more) for tool in tools))])
+
+    @asynccontextmanager
+    async def over_http(self) -> AsyncGenerator[str]:
+        servers = {"/mcp": self.server, "/mcp/gateway": self.gateway}
+        app = create_app(servers, self.bridge, request_limit=100_000)
+        listener = bind("127.0.0.1", 0)
+        try:
+            async with serve_http(app, listener):
+                yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        finally:
+            listener.close()
+
+
+class RawClient:
+    """A client of the initialize era that says what it is told to, and reads only when asked."""
+
+    def __init__(self, reader: Any, writer: Any) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def say(self, message: Json) -> None:
+        text = json.dumps({"jsonrpc": "2.0", **message})
+        with anyio.fail_after(PATIENT):
+            await self._writer.send(
+                SessionMessage(types.jsonrpc_message_adapter.validate_json(text))
+            )
+
+    async def read(self) -> Json:
+        with anyio.fail_after(PATIENT):
+            message = await self._reader.receive()
+        assert isinstance(message, SessionMessage)
+        return message.message.model_dump(exclude_unset=True)
+
+
+@asynccontextmanager
+async def raw_client(server: Server[Any]) -> AsyncGenerator[RawClient]:
+    async with (
+        create_client_server_memory_streams() as (streams, ends),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(server.run, *ends, server.create_initialization_options())
+        client = RawClient(*streams)
+        await client.say(INITIALIZE)
+        assert (await client.read())["id"] == 1
+        yield client
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,165 @@
+"""Two tools in place of all: what they find, and that a call through them is a call."""
+
+from typing import Any
+
+import anyio
+import pytest
+from mcp import types
+from mcp.client import Client
+
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.errors import ErrorDetail, ToolFailedError
+from opentabs_py.server.gateway import MOST_FOUND
+from opentabs_py.server.mcp import ERROR_META_KEY
+from tests.fakes import FakeBridge
+from tests.served import Served
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def ask(served: Served, mode: str, name: str, arguments: dict[str, Any]) -> Any:
+    async with Client(served.gateway, mode=mode) as client:
+        return await client.call_tool(name, arguments)
+
+
+async def find(served: Served, **arguments: Any) -> dict[str, Any]:
+    result = await ask(served, "auto", "opentabs_list_tools", arguments)
+    assert not result.is_error, result.content
+    found: dict[str, Any] = result.structured_content
+    return found
+
+
+def text_of(result: types.CallToolResult) -> str:
+    content = result.content[0]
+    assert isinstance(content, types.TextContent)
+    return content.text
+
+
+async def test_two_tools_are_listed_whatever_the_plugins_have(mode: str) -> None:
+    served = Served()
+    served.serve(*(f"tool{number}" for number in range(200)))
+    async with Client(served.gateway, mode=mode) as client:
+        listed = await client.list_tools()
+    assert [tool.name for tool in listed.tools] == ["opentabs_call", "opentabs_list_tools"]
+    assert listed.next_cursor is None
+    assert all(tool.input_schema["type"] == "object" for tool in listed.tools)
+
+
+async def test_without_a_query_every_tool_is_found_with_a_line_about_it() -> None:
+    served = Served()
+    served.serve("send", "read", description="First line.\nMore.")
+    assert await find(served) == {
+        "tools": [
+            {"name": "chat_read", "summary": "First line."},
+            {"name": "chat_send", "summary": "First line."},
+        ]
+    }
+
+
+@pytest.mark.parametrize("query", ["read", "READ chat", "does read"])
+async def test_all_words_of_a_query_must_be_there_in_any_order_and_case(query: str) -> None:
+    served = Served()
+    served.serve("send", "read")
+    found = await find(served, query=query)
+    assert [tool["name"] for tool in found["tools"]] == ["chat_read"]
+
+
+async def test_of_too_many_the_first_are_given_and_how_many_are_left() -> None:
+    served = Served()
+    served.serve(*(f"tool{number}" for number in range(MOST_FOUND + 7)))
+    found = await find(served)
+    assert len(found["tools"]) == MOST_FOUND
+    assert found["more"].startswith("7 more fit; add words")
+
+
+async def test_by_name_a_tool_is_described_in_full() -> None:
+    served = Served()
+    served.serve("send", annotations={"readOnlyHint": False})
+    [tool] = (await find(served, names=["chat_send"]))["tools"]
+    assert tool["inputSchema"]["properties"].keys() == {"tabId"}
+    assert tool["outputSchema"] == {"type": "object"}
+    assert tool["annotations"] == {"readOnlyHint": False}
+    assert tool["description"] == "Does send."
+
+
+async def test_a_call_is_made_and_its_result_passes_as_it_is(mode: str) -> None:
+    served = Served(FakeBridge(value={"id": 7}))
+    call = {"name": "chat_send", "arguments": {"tabId": 3}}
+    result = await ask(served, mode, "opentabs_call", call)
+    assert result.structured_content == {"id": 7}
+    [made] = served.bridge.calls
+    assert (made.tool, made.tab_id) == ("send", 3)
+
+
+async def test_a_tools_error_passes_with_its_fields(mode: str) -> None:
+    served = Served(FakeBridge(error=ToolFailedError(ErrorDetail("SLOW_DOWN", "Too fast."))))
+    result = await ask(served, mode, "opentabs_call", {"name": "chat_send"})
+    assert result.is_error
+    assert (result.meta or {})[ERROR_META_KEY]["code"] == "SLOW_DOWN"
+
+
+async def test_progress_passes_through(mode: str) -> None:
+    reports = [ProgressReport(n, n + 1.0, 3.0, f"Page {n + 1}") for n in range(3)]
+    served = Served(FakeBridge(value={}, reports=reports))
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+
+    async with Client(served.gateway, mode=mode) as client:
+        arguments = {"name": "chat_send"}
+        await client.call_tool("opentabs_call", arguments, progress_callback=note)
+    assert heard == [(1.0, 3.0, "Page 1"), (2.0, 3.0, "Page 2"), (3.0, 3.0, "Page 3")]
+
+
+async def test_cancellation_passes_through(mode: str) -> None:
+    served = Served()
+    served.bridge.hangs = True
+    async with Client(served.gateway, mode=mode) as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "opentabs_call", {"name": "chat_send"})
+            with anyio.fail_after(5):
+                while not served.bridge.calls:
+                    await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(5):
+            await served.bridge.cancelled.wait()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "what"),
+    [
+        ("opentabs_call", {"name": "chat_sent"}, "Did you mean chat_send?"),
+        ("opentabs_call", {}, "at name: Field required"),
+        ("opentabs_call", {"name": "chat_send", "extra": 1}, "at extra: Extra inputs"),
+        ("opentabs_call", {"name": "chat_send", "arguments": []}, "at arguments: Input should be"),
+        ("opentabs_list_tools", {"names": ["chat_sent"]}, "Did you mean chat_send?"),
+        ("opentabs_list_tools", {"query": 7}, "at query: Input should be a valid string"),
+        ("chat_send", {}, "Call 'chat_send' with opentabs_call"),
+        ("opentabs_cal", {}, "Did you mean opentabs_list_tools or opentabs_call?"),
+    ],
+)
+async def test_what_cannot_be_done_is_an_error_that_says_what_to_do(
+    name: str, arguments: dict[str, Any], what: str
+) -> None:
+    result = await ask(Served(), "auto", name, arguments)
+    assert result.is_error
+    assert what in text_of(result)
+
+
+async def test_both_are_served_over_http_side_by_side(mode: str) -> None:
+    served = Served()
+    async with (
+        served.over_http() as url,
+        Client(url, mode=mode) as all_tools,
+        Client(f"{url}/gateway", mode=mode) as two,
+    ):
+        assert [tool.name for tool in (await all_tools.list_tools()).tools] == ["chat_send"]
+        assert len((await two.list_tools()).tools) == 2
+        await two.call_tool("opentabs_call", {"name": "chat_send"})
+    assert len(served.bridge.calls) == 1

@@ -1,0 +1,103 @@
+"""A client that stops reading holds up nobody, costs a bounded amount, and is let go in the end."""
+
+import json
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+import pytest
+
+from opentabs_py.core.progress import Pace, ProgressReport
+from opentabs_py.server import http as server_http
+from tests.clients import PATIENT
+from tests.fakes import FakeBridge, Json
+from tests.served import INITIALIZE, Served
+
+pytestmark = pytest.mark.anyio
+
+ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+CALL: Json = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "chat_send"}}
+MIB = 1024 * 1024
+
+
+@asynccontextmanager
+async def a_session(url: str) -> AsyncGenerator[httpx2.AsyncClient]:
+    """Begin a session of the initialize era; gives what posts in it."""
+    async with httpx2.AsyncClient(headers=ACCEPT, timeout=PATIENT) as http:
+        response = await http.post(url, json={"jsonrpc": "2.0", **INITIALIZE})
+        http.headers["mcp-session-id"] = response.headers["mcp-session-id"]
+        yield http
+
+
+async def post_and_read_nothing(url: str, session: httpx2.AsyncClient) -> socket.socket:
+    """Make a call on a connection of its own, whose answer nobody reads."""
+    params = {**CALL["params"], "_meta": {"progressToken": "unread"}}
+    body = json.dumps({**CALL, "id": "unread", "params": params})
+    host = urlsplit(url).netloc
+    lines = [
+        "POST /mcp HTTP/1.1",
+        f"host: {host}",
+        f"mcp-session-id: {session.headers['mcp-session-id']}",
+        *(f"{name}: {value}" for name, value in ACCEPT.items()),
+        f"content-length: {len(body)}",
+    ]
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(("127.0.0.1", int(host.rpartition(":")[2])))
+    connection.sendall(("\r\n".join(lines) + "\r\n\r\n" + body).encode())
+    return connection
+
+
+def count_until_closed(connection: socket.socket) -> int:
+    """Read what there is left of a connection that was cut off."""
+    count = 0
+    try:
+        while chunk := connection.recv(MIB):
+            count += len(chunk)
+    except ConnectionResetError:
+        pass
+    return count
+
+
+async def wait_for_call(served: Served) -> None:
+    with anyio.fail_after(PATIENT):
+        await served.bridge.called.wait()
+
+
+async def test_a_stream_that_is_not_read_holds_up_no_other_of_its_session() -> None:
+    reports = [ProgressReport(n, n, None, "x" * 4096) for n in range(1700)]  # 7 MiB
+    served = Served(FakeBridge(value={}, reports=reports), pace=Pace(burst=len(reports)))
+    async with served.over_http() as url, a_session(url) as session:
+        with await post_and_read_nothing(url, session):
+            await wait_for_call(served)
+            await anyio.wait_all_tasks_blocked()  # what can be sent of it is sent
+            for number in range(3):
+                answer = await session.post(url, json={**CALL, "id": number})
+                assert f'"id":{number},"result"' in answer.text
+
+
+async def test_another_client_is_not_held_up_by_more_than_is_kept() -> None:
+    served = Served(FakeBridge(value={"text": "x" * (24 * MIB)}))
+    async with served.over_http() as url, a_session(url) as stuck, a_session(url) as other:
+        with await post_and_read_nothing(url, stuck):
+            await wait_for_call(served)
+            answer = await other.post(url, json={**CALL, "id": 1})
+    assert len(answer.content) > 24 * MIB
+
+
+async def test_one_that_reads_nothing_for_too_long_is_cut_off_and_its_session_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_http, "READ_WITHIN", 0.2)
+    served = Served(FakeBridge(value={"text": "x" * (24 * MIB)}))
+    async with served.over_http() as url, a_session(url) as session:
+        connection = await post_and_read_nothing(url, session)
+        with connection:
+            connection.settimeout(PATIENT)
+            await wait_for_call(served)
+            answer = await session.post(url, json={**CALL, "id": 1})  # waits until it is cut off
+            assert len(answer.content) > 24 * MIB
+            assert await anyio.to_thread.run_sync(count_until_closed, connection) < 24 * MIB

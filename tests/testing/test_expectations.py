@@ -1,0 +1,139 @@
+"""`expect`, of calls of async tests; what they are judged by is tested with the verdicts."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from playwright._impl import _assertions
+
+from opentabs_py.calls import RunningCall
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.testing import expect
+from opentabs_py.testing.expectations import CallExpectations, PluginExpectations
+
+LONG = 30.0  # s; the bound of a wait that ends long before
+
+
+class Tool:
+    """A caller with one tool: it reports once, and ends when it is told to."""
+
+    def __init__(self) -> None:
+        self.reported = anyio.Event()
+        self.end = anyio.Event()
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        **_: Any,
+    ) -> Any:
+        assert on_progress is not None
+        on_progress([ProgressReport(0, 1)])
+        self.reported.set()
+        await self.end.wait()
+        return {"name": name, **arguments}
+
+
+@asynccontextmanager
+async def a_running_call() -> AsyncGenerator[tuple[RunningCall, Tool]]:
+    tool, call = Tool(), RunningCall("chat_read", {"n": 1})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.run, tool, None)
+        await tool.reported.wait()
+        yield call, tool
+        tasks.cancel_scope.cancel()
+
+
+def take_soft_errors() -> list[str]:
+    """Take away what pytest-playwright would fail this test with."""
+    collected = _assertions._soft_errors
+    assert collected is not None
+    errors = [str(error) for error in collected]
+    collected.clear()
+    return errors
+
+
+@pytest.mark.parametrize("kind", [CallExpectations, PluginExpectations])
+def test_each_expectation_has_its_opposite(kind: type) -> None:
+    names = {name for name in dir(kind) if name.startswith("to_")}
+
+    assert len(names) >= 2
+    assert {name for name in dir(kind) if name.startswith("not_to_")} == {
+        f"not_{name}" for name in names
+    }
+
+
+@pytest.mark.anyio
+async def test_an_async_test_awaits_what_is_still_to_come() -> None:
+    async with a_running_call() as (call, tool):
+        await expect(call).to_progress([{"progress": 1}], within=LONG)
+        assert not call.ended
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(expect(call).to_return, {"n": 1})
+            tasks.start_soon(expect(call).not_to_return, {"n": 2})
+            tool.end.set()
+
+        await expect(call).to_succeed()
+        await expect(call).not_to_fail()
+
+
+@pytest.mark.anyio
+async def test_while_an_expectation_is_awaited_other_tasks_go_on() -> None:
+    async with a_running_call() as (call, tool), anyio.create_task_group() as tasks:
+
+        async def end_it() -> None:
+            tool.end.set()
+
+        tasks.start_soon(end_it)
+        await expect(call).to_succeed(within=LONG)
+
+
+@pytest.mark.anyio
+async def test_what_does_not_hold_is_told_with_what_the_test_says_of_it() -> None:
+    async with a_running_call() as (call, tool):
+        with pytest.raises(AssertionError) as while_it_runs:
+            await expect(call, "the history").to_succeed(within=0)
+        tool.end.set()
+        with pytest.raises(AssertionError) as at_its_end:
+            await expect(call).not_to_return({"n": 1})
+
+    assert str(while_it_runs.value) == (
+        "the history\nchat_read: expected to succeed, within 0 s\n"
+        "got: still running, 1 progress report"
+    )
+    assert str(at_its_end.value) == (
+        'chat_read: expected not to return {"n": 1}, within 5 s\n'
+        'got: {"name": "chat_read", "n": 1}\n'
+        'the call: succeeded, 1 progress report: {"name": "chat_read", "n": 1}'
+    )
+
+
+@pytest.mark.anyio
+async def test_a_soft_expectation_lets_the_test_go_on() -> None:
+    async with a_running_call() as (call, tool):
+        tool.end.set()
+
+        await expect.soft(call).to_fail()
+        await expect.soft(call).to_succeed()
+
+    [error] = take_soft_errors()
+    assert error.startswith("chat_read: expected to fail, within 5 s")
+
+
+@pytest.mark.anyio
+async def test_how_long_is_waited_can_be_set_for_all_soft_or_not() -> None:
+    async with a_running_call() as (call, _):
+        expect.set_options(within=0.5)
+        try:
+            await expect.soft(call).to_succeed()
+            with pytest.raises(AssertionError, match=r"within 0\.5 s"):
+                await expect(call).to_succeed()
+        finally:
+            expect.set_options(within=5)
+
+    [error] = take_soft_errors()
+    assert "within 0.5 s" in error
