@@ -1,7 +1,5 @@
 """The HTTP side: `/mcp` for clients, `/ws` for the extension, on one port of 127.0.0.1."""
 
-import asyncio
-import hmac
 import logging
 import socket
 from collections.abc import AsyncGenerator, Generator, Mapping
@@ -13,31 +11,29 @@ import anyio
 import uvicorn
 from anyio.abc import TaskStatus
 from mcp.server import Server
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import (
+    RequestBodyLimitMiddleware,
+    TransportSecuritySettings,
+)
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opentabs_py.bridge import SUBPROTOCOL, Bridge
 from opentabs_py.connection import SocketClosedError
+from opentabs_py.server.guards import PatientProtocol, RequireToken, UniqueIds
 
 logger = logging.getLogger(__name__)
 
 CLOSE_WRONG_SECRET = 4004
 STOP_WITHIN = 0.5  # s; open streams are cut after it
-# What a client leaves unread is kept up to here, so that a stream of a session that it does not
-# read holds up no other of that session; one that then reads nothing for a minute is cut off.
-UNREAD_LIMIT = 8 * 1024 * 1024  # bytes, of one connection
-READ_WITHIN = 60.0  # s
 
 
 class _BridgeSocket:
@@ -64,27 +60,6 @@ class _BridgeSocket:
             await self._websocket.close(code, reason)
         except (WebSocketDisconnect, RuntimeError) as error:
             raise SocketClosedError from error
-
-
-class _RequireToken:
-    """Lets only requests with the bearer token (RFC 6750) to what is for MCP clients."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._wanted = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            given = Headers(scope=scope).get("authorization", "")
-            if not hmac.compare_digest(given.encode(), self._wanted):
-                refusal = JSONResponse(
-                    {"error": "Send the server's token, as in `Authorization: Bearer TOKEN`."},
-                    status_code=401,
-                    headers={"WWW-Authenticate": "Bearer"},
-                )
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
 
 
 def create_app(
@@ -151,45 +126,18 @@ def create_app(
     app = Starlette(
         lifespan=run_managers,
         routes=[
-            *(Route(path, StreamableHTTPASGIApp(manager)) for path, manager in managers.items()),
+            *(
+                # As an object with __call__, not a function: for Starlette, that takes any method.
+                Route(path, RequestBodyLimitMiddleware(UniqueIds(manager), request_limit))
+                for path, manager in managers.items()
+            ),
             WebSocketRoute("/ws", serve_extension),
             Route("/status", tell_status, middleware=[local_names]),
         ],
     )
     if token is not None:
-        app.add_middleware(_RequireToken, token=token)
+        app.add_middleware(RequireToken, token=token)
     return app
-
-
-class _HttpProtocol(H11Protocol):
-    """Keeps what a client has not read yet, within a bound, and cuts off one that stopped."""
-
-    _cut: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        transport.set_write_buffer_limits(high=UNREAD_LIMIT)
-
-    def handle_websocket_upgrade(self, event: Any) -> None:
-        self.transport.set_write_buffer_limits()  # the extension's frames wait for one another
-        super().handle_websocket_upgrade(event)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._cut = asyncio.get_running_loop().call_later(READ_WITHIN, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._wait_no_longer()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._wait_no_longer()
-
-    def _wait_no_longer(self) -> None:
-        if self._cut is not None:
-            self._cut.cancel()
-            self._cut = None
 
 
 class _Uvicorn(uvicorn.Server):
@@ -212,7 +160,7 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[No
     """Serve an application on a bound socket while the context is open."""
     config = uvicorn.Config(
         app,
-        http=_HttpProtocol,  # by h11: httptools fails a header conformance check
+        http=PatientProtocol,  # by h11: httptools fails a header conformance check
         ws="websockets-sansio",
         ws_max_size=4 * 1024 * 1024,  # frames are of 1 MiB of characters at most
         ws_ping_interval=None,  # ping frames do not keep a service worker alive; ours do

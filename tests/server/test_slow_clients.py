@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from opentabs_py.core.progress import Pace, ProgressReport
-from opentabs_py.server import http as server_http
+from opentabs_py.server import guards
 from tests.clients import PATIENT
 from tests.fakes import FakeBridge, Json
 from tests.served import INITIALIZE, Served
@@ -91,7 +91,7 @@ async def test_another_client_is_not_held_up_by_more_than_is_kept() -> None:
 async def test_one_that_reads_nothing_for_too_long_is_cut_off_and_its_session_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(server_http, "READ_WITHIN", 0.2)
+    monkeypatch.setattr(guards, "READ_WITHIN", 0.2)
     served = Served(FakeBridge(value={"text": "x" * (24 * MIB)}))
     async with served.over_http() as url, a_session(url) as session:
         connection = await post_and_read_nothing(url, session)

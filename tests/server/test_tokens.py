@@ -97,6 +97,30 @@ async def test_clients_over_http_may_use_the_same_token_at_once() -> None:
     assert "still runs" in refused.text
 
 
+async def test_of_two_requests_with_one_id_the_second_is_refused_and_the_first_answered() -> None:
+    served = hanging()
+    headers = {"accept": "application/json, text/event-stream"}
+    answers: list[Any] = []
+    async with served.over_http() as url, httpx2.AsyncClient(headers=headers) as http:
+        response = await http.post(url, json={"jsonrpc": "2.0", **INITIALIZE})
+        http.headers["mcp-session-id"] = response.headers["mcp-session-id"]
+
+        async def call(number: int) -> None:
+            answers.append(await http.post(url, json={"jsonrpc": "2.0", **a_call(number, None)}))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, 2)
+            await wait_for_calls(served, 1)
+            await call(2)
+            cancel = {"method": "notifications/cancelled", "params": {"requestId": 2}}
+            await http.post(url, json={"jsonrpc": "2.0", **cancel})
+    refused, first = answers
+    assert (refused.status_code, refused.json()["id"]) == (400, 2)
+    assert "the id 2 still runs" in refused.json()["error"]["message"]
+    assert "Request cancelled" in first.text
+    assert len(served.bridge.calls) == 1
+
+
 MALFORMED: list[Json] = [
     {"progressToken": "nobody's", "progress": 1},
     {"progressToken": 2, "progress": 5},

@@ -1,0 +1,99 @@
+"""`opentabs serve` stops when it is told to, whatever its clients are waiting for."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import pytest
+from mcp.client import Client
+
+from e2e.chain import PATIENT, PROBE
+from e2e.processes import descendants, is_alive
+
+OPENTABS = [sys.executable, "-m", "opentabs_py"]
+WITHIN = {"http": 2.0, "stdio": 1.0}  # s, as promised; on a quiet machine it takes half of it
+SLACK = 2.0  # of a machine that is not quiet
+FOREVER = {"key": "stop", "steps": [{"report": {"progress": 1}}, {"wait": 60_000}]}
+HELLO = (
+    '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
+    '"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}\n'
+)
+
+
+def start(*options: str) -> tuple[subprocess.Popen[str], str]:
+    """Run a server; gives it and its address once it serves."""
+    command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE), *options]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    serve = subprocess.Popen(command, text=True, env=dict(os.environ), **pipes)
+    assert serve.stderr is not None
+    line = ""
+    while "MCP at " not in line:
+        line = serve.stderr.readline()
+        assert serve.poll() is None, "it ended by itself"
+    return serve, line.split("MCP at ")[1].strip()
+
+
+def end(serve: subprocess.Popen[str], how: signal.Signals | None) -> tuple[int, float]:
+    """Stop a server; gives its exit code and how long it took, once nothing of it is left."""
+    children = descendants(serve.pid)
+    assert len(children) > 3, "a Chromium has more processes than that"
+    began = time.monotonic()
+    if how is None:
+        assert serve.stdin is not None
+        serve.stdin.close()
+    else:
+        serve.send_signal(how)
+    code = serve.wait(timeout=20)
+    took = time.monotonic() - began
+    assert [pid for pid in children if is_alive(pid)] == []
+    return code, took
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_over_http_it_stops_while_clients_have_streams_open(mode: str, site: str) -> None:
+    called = anyio.Event()
+
+    async def note(_progress: float, _total: float | None, _message: str | None) -> None:
+        called.set()
+
+    # In a thread: the site is served by this one.
+    serve, url = await anyio.to_thread.run_sync(start, "--open", f"{site}/stop-{mode}")
+    with serve:
+
+        async def call_for_ever() -> None:
+            # What the client makes of it when its server goes is its own.
+            with suppress(Exception):
+                async with Client(url, mode=mode) as client:
+                    await client.call_tool("probe_run", FOREVER, progress_callback=note)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call_for_ever)
+            with anyio.fail_after(PATIENT):
+                await called.wait()
+            code, took = await anyio.to_thread.run_sync(end, serve, signal.SIGTERM)
+            tasks.cancel_scope.cancel()
+    assert code == 0
+    assert took < WITHIN["http"] * SLACK
+
+
+@pytest.mark.parametrize("how", [None, signal.SIGTERM, signal.SIGINT], ids=["eof", "term", "int"])
+def test_over_stdio_it_stops_at_once_and_says_nothing_but_protocol(
+    how: signal.Signals | None,
+) -> None:
+    serve, _ = start("--stdio")
+    with serve:
+        assert serve.stdin is not None
+        assert serve.stdout is not None
+        serve.stdin.write(HELLO)
+        serve.stdin.flush()
+        assert '"protocolVersion":"2025-11-25"' in serve.stdout.readline()
+        code, took = end(serve, how)
+        rest = serve.stdout.read()
+    assert rest == ""
+    assert code == 0
+    assert took < WITHIN["stdio"] * SLACK
