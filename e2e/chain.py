@@ -1,15 +1,18 @@
 """What the tests do to the chain, in a tab of their own."""
 
+import os
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import anyio
 import pytest
 from anyio.abc import TaskGroup
 from playwright.async_api import Page
 
+from e2e.processes import extension_process
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState
@@ -17,6 +20,8 @@ from opentabs_py.errors import CallError
 from opentabs_py.session import OpenTabs
 
 PROBE = Path(__file__).parent / "plugins" / "probe"
+Kill = Literal["stop", "close", "sigkill"]
+KILLS: tuple[Kill, ...] = get_args(Kill)
 PATIENT = 15.0  # s; the bound of every wait here, far above what any takes
 
 
@@ -60,11 +65,21 @@ class Tab:
         await self.page.wait_for_function("key => key in probe.runs", arg=key)
         return running
 
-    async def kill_worker(self) -> None:
-        """Stop the service worker, as Chrome does when it likes."""
+    async def kill_worker(self, how: Kill = "stop") -> None:
+        """Stop the service worker: as Chrome does when it likes, or by killing its process."""
+        if how == "sigkill":
+            os.kill(extension_process(self.tabs.extension_dir), signal.SIGKILL)
+            return
         cdp = await self.page.context.new_cdp_session(self.page)
-        await cdp.send("ServiceWorker.enable")
-        await cdp.send("ServiceWorker.stopAllWorkers")
+        if how == "stop":
+            await cdp.send("ServiceWorker.enable")
+            await cdp.send("ServiceWorker.stopAllWorkers")
+        else:
+            targets = await cdp.send("Target.getTargets")
+            for target in targets["targetInfos"]:
+                ours = target["url"].startswith(self.tabs.bridge.origin)
+                if ours and target["type"] == "service_worker":
+                    await cdp.send("Target.closeTarget", {"targetId": target["targetId"]})
         await cdp.detach()
 
 

@@ -1,5 +1,6 @@
 """Processes, as /proc shows them."""
 
+import os
 from pathlib import Path
 
 
@@ -23,3 +24,23 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def extension_process(extension: Path) -> int:
+    """Give the process that an extension's service worker runs in, of a browser of ours."""
+    for browser in descendants(os.getpid()):
+        words = _command_line(browser)
+        if f"--load-extension={extension}" in words and not any("--type=" in w for w in words):
+            for child in descendants(browser):
+                if "--extension-process" in _command_line(child):
+                    return child
+    raise LookupError(f"no browser of ours runs the extension of {extension}")
+
+
+def _command_line(pid: int) -> list[str]:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+    # Renderers have all their words in one.
+    return [word for each in words for word in each.split(" ")]

@@ -1,15 +1,28 @@
 """Nothing is lost when a hop dies, and no tool runs twice."""
 
+import logging
+import os
+import random
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
+from mcp.client import Client
+from playwright.async_api import Page
 
-from e2e.chain import PATIENT, PROBE, Tab, wait_for_document
+from e2e.chain import KILLS, PATIENT, PROBE, Running, Tab, wait_for_document
 from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
 from opentabs_py.config import load_settings
 from opentabs_py.session import OpenTabs
+
+logger = logging.getLogger(__name__)
 
 
 async def test_a_worker_killed_mid_call_loses_nothing(tab: Tab) -> None:
@@ -47,22 +60,36 @@ async def test_a_dropped_websocket_loses_nothing(tab: Tab, tabs: OpenTabs) -> No
     assert await tab.page.evaluate("probe.runs") == {"dropped": 1}
 
 
-@pytest.mark.parametrize("seed", range(6))
-async def test_eight_calls_survive_workers_killed_again_and_again(tab: Tab, seed: int) -> None:
+@pytest.mark.parametrize("breakage", ["workers killed", "connections dropped"])
+@pytest.mark.parametrize("seed", range(50 if "SOAK" in os.environ else 4))
+async def test_eight_calls_lose_nothing_and_run_once_whatever_breaks(
+    tab: Tab, seed: int, breakage: str
+) -> None:
+    chance = random.Random(seed)
     steps = [{"report": {"progress": n}} if n % 2 else {"wait": 60} for n in range(20)]
     async with anyio.create_task_group() as group:
-        running = [await tab.start(group, steps, f"{seed}-{n}") for n in range(8)]
+        calls = [Running() for _ in range(8)]
+        for number, call in enumerate(calls):
+            group.start_soon(call.run, tab, steps, f"{seed}-{number}")
         for _ in range(3):
-            await tab.kill_worker()
-            await tab.page.wait_for_timeout(30 * seed)
-        for call in running:
+            # Any moment from before the first dispatch to after the last acknowledgement.
+            await anyio.sleep(chance.uniform(0, 0.4))
+            if breakage == "workers killed":
+                await tab.kill_worker(chance.choice(KILLS))
+            else:
+                tab.tabs.bridge.disconnect(4999, "a test drops it")
+        for call in calls:
             await call.wait()
 
-    for number, call in enumerate(running):
+    for number, call in enumerate(calls):
         assert call.error is None
         assert call.value["key"] == f"{seed}-{number}"
         assert [report.progress for report in call.reports] == list(range(1, 20, 2))
-    assert set((await tab.page.evaluate("probe.runs")).values()) == {1}
+    runs = await tab.page.evaluate("probe.runs")
+    assert {key: runs[key] for key in (f"{seed}-{n}" for n in range(8))} == dict.fromkeys(
+        (f"{seed}-{n}" for n in range(8)), 1
+    )
+    assert tab.tabs.bridge.dispatch.pending == 0
 
 
 async def test_a_call_made_while_the_link_is_down_waits_for_it(tab: Tab, tabs: OpenTabs) -> None:
@@ -85,39 +112,105 @@ async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs
     assert [call for document in tabs.bridge.tabs.documents for call in document.calls] == []
 
 
-async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_are_aborted(
-    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@dataclass
+class Apart:
+    page: Page
+    port: int
+
+    def serve(self) -> OpenTabs:
+        """Make a server that the browser's extension connects to."""
+        return OpenTabs(browser="none", settings=load_settings(port=self.port), plugins=[PROBE])
+
+
+@pytest.fixture
+async def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Apart]:
+    """A browser that outlives its servers."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    settings = load_settings(port=0)
-    async with OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as staged:
+    async with OpenTabs(browser="none", settings=load_settings(port=0), plugins=[PROBE]) as staged:
         extension = staged.extension_dir
         port = int(staged.mcp_url.split(":")[2].split("/")[0])
-    settings = load_settings(port=port)
-    profile = tmp_path / "profile"
-    plan = LaunchPlan(find_chromium().path, extension, profile, scratch=tmp_path)
+    plan = LaunchPlan(find_chromium().path, extension, tmp_path / "profile", scratch=tmp_path)
     async with launch_browser(plan) as context:
-        page = context.pages[0]
-        async with OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as first:
-            with anyio.fail_after(PATIENT):
-                await first.bridge.wait_connected()
-            await page.goto(f"{site}/restart")
-            tab = Tab(page, (await wait_for_document(first, page.url)).tab_id, first)
-            async with anyio.create_task_group() as group:
-                await tab.start(group, [{"wait": 60_000}], "orphan")
-                # The server goes without a word, as when it is killed.
-                first.bridge.disconnect(4999, "gone")
-                while first.bridge.connected:
-                    await first.bridge.changed().wait()
-                group.cancel_scope.cancel()
+        yield Apart(context.pages[0], port)
 
-        async with OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as second:
-            with anyio.fail_after(PATIENT):
-                await second.bridge.wait_connected()
-                await wait_for_document(second, page.url)
-                await page.wait_for_function("probe.aborted.orphan")
-                reason = await page.evaluate("probe.aborted.orphan")
-                value = await second.call("probe_echo", {"value": 1})
+
+async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_are_aborted(
+    site: str, apart: Apart
+) -> None:
+    page = apart.page
+    async with apart.serve() as first:
+        with anyio.fail_after(PATIENT):
+            await first.bridge.wait_connected()
+        await page.goto(f"{site}/restart")
+        tab = Tab(page, (await wait_for_document(first, page.url)).tab_id, first)
+        async with anyio.create_task_group() as group:
+            await tab.start(group, [{"wait": 60_000}], "orphan")
+            # The server goes without a word, as when it is killed.
+            first.bridge.disconnect(4999, "gone")
+            while first.bridge.connected:
+                await first.bridge.changed().wait()
+            group.cancel_scope.cancel()
+
+    async with apart.serve() as second:
+        with anyio.fail_after(PATIENT):
+            await second.bridge.wait_connected()
+            await wait_for_document(second, page.url)
+            await page.wait_for_function("probe.aborted.orphan")
+            reason = await page.evaluate("probe.aborted.orphan")
+            value = await second.call("probe_echo", {"value": 1})
 
     assert reason == "nobody waits for this call any more"
     assert value == {"value": 1}
+
+
+async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
+    site: str, apart: Apart
+) -> None:
+    page = apart.page
+    command = [sys.executable, "-m", "opentabs_py", "serve", "--browser", "none"]
+    command += ["--port", str(apart.port), "--plugin", str(PROBE)]
+    async with await anyio.open_process(command, stderr=subprocess.DEVNULL) as server:
+        url = f"http://127.0.0.1:{apart.port}"
+        async with httpx2.AsyncClient() as http:
+            with anyio.fail_after(PATIENT):
+                while not await is_connected(http, url):  # noqa: ASYNC110 (it can only be asked)
+                    await anyio.sleep(0.05)
+        await page.goto(f"{site}/killed")
+        await page.wait_for_function("globalThis.probe")
+        async with anyio.create_task_group() as group:
+
+            async def call() -> None:
+                with suppress(Exception):  # what a client makes of a server that dies is its own
+                    async with Client(f"{url}/mcp") as client:
+                        steps = [{"wait": 400}]
+                        await client.call_tool("probe_run", {"key": "late", "steps": steps})
+
+            group.start_soon(call)
+            await page.wait_for_function("probe.runs.late")
+            server.kill()
+            group.cancel_scope.cancel()
+        await server.wait()
+    await page.wait_for_function("probe.finished.late")  # with nobody there to take it
+
+    async with apart.serve() as second:
+        began = anyio.current_time()
+        with anyio.fail_after(PATIENT):
+            await second.bridge.wait_connected()
+        logger.info("The extension was back after %.2f s", anyio.current_time() - began)
+        await wait_for_document(second, page.url)
+        assert await second.call("probe_echo", {"value": 1}) == {"value": 1}
+        second.bridge.disconnect(4999, "the next hello names what is still known")
+        while second.bridge.connected:
+            await second.bridge.changed().wait()
+        await second.bridge.wait_connected()
+        with anyio.fail_after(PATIENT):
+            document = await wait_for_document(second, page.url)
+        assert document.calls == []
+    assert await page.evaluate("probe.runs.late") == 1
+
+
+async def is_connected(http: httpx2.AsyncClient, url: str) -> bool:
+    try:
+        return bool((await http.get(f"{url}/status")).json()["extension"])
+    except httpx2.ConnectError:
+        return False

@@ -58,7 +58,7 @@ def end(serve: subprocess.Popen[str], how: signal.Signals | None) -> tuple[int, 
 async def test_over_http_it_stops_while_clients_have_streams_open(mode: str, site: str) -> None:
     called = anyio.Event()
 
-    async def note(_progress: float, _total: float | None, _message: str | None) -> None:
+    async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
         called.set()
 
     # In a thread: the site is served by this one.

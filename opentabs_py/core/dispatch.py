@@ -17,7 +17,7 @@ A call is in one of three states until it ends:
     document comes back                                         -> SENT     (the same)
     document goes             -> AWAITED
     its tab goes              ends LOST                         ends LOST
-    RETURN_GRACE later                                          ends LOST
+    a grace later                                               ends LOST
     progress, new seq         idle timer moves, acknowledged, in every state
     result, error             ends, acknowledged as settled, in every state
     tool.lost                 ends LOST
@@ -60,7 +60,12 @@ from opentabs_py.core.protocol import (
 )
 from opentabs_py.errors import CallError
 
-RETURN_GRACE = 3.0  # s; 0.2 is usual, but what is given up here may have run
+# How long a document may take to come back, in seconds; 0.2 is usual, but what is given up here
+# may have run.
+MOVED_ON_GRACE = 3.0  # its tab has another one
+SILENT_GRACE = (
+    15.0  # its tab has none: one whose page blocks its thread cannot say that it is there
+)
 NOBODY_WAITS = "nobody waits for this call any more"
 
 
@@ -253,9 +258,6 @@ class Dispatch:
         self.connection_lost()
         self._connected = True
         self.documents_changed(documents, tab_ids, now)
-        for call in self._pending.values():
-            if call.state is _State.ADRIFT:
-                self._await(call, now)
 
     def documents_changed(
         self, documents: Sequence[DocumentState], tab_ids: Sequence[int], now: float
@@ -266,6 +268,7 @@ class Dispatch:
         no longer there are lost. Those of a document are awaited: a call may have crossed this
         news on its way, and the worker's own word on it, which tells more, is still to come.
         """
+        occupied = {document.tab_id for document in documents}
         fresh = {d.document_id: d for d in documents if d.document_id not in self._present}
         self._present = {document.document_id for document in documents}
         for document in fresh.values():
@@ -281,8 +284,9 @@ class Dispatch:
                 continue
             elif call.request.tab_id not in tabs:
                 self._fail(call, failures.lost("tab_closed"))
-            elif call.state is _State.SENT:
-                self._await(call, now)
+            else:
+                grace = MOVED_ON_GRACE if call.request.tab_id in occupied else SILENT_GRACE
+                self._await(call, now + grace)
 
     def handle_timer(self, now: float) -> None:
         """End every call whose time is up."""
@@ -300,9 +304,11 @@ class Dispatch:
 
     # --- inside ---
 
-    def _await(self, call: _Call, now: float) -> None:
-        call.state, call.lost_at = _State.AWAITED, now + RETURN_GRACE
-        self._set_timer(call)
+    def _await(self, call: _Call, until: float) -> None:
+        """Give a call's document until then to come back, or less if it had less."""
+        if call.lost_at is None or until < call.lost_at:
+            call.state, call.lost_at = _State.AWAITED, until
+            self._set_timer(call)
 
     def _adopt(self, call: _Call, document: DocumentState) -> None:
         call.state, call.lost_at = _State.SENT, None

@@ -1,17 +1,26 @@
 """Faults that a test plants on a hop, and what becomes of each message that passes.
 
 The same rules run in the page's relay (`testing/faults.js`); both draw from the same random
-numbers, so that a run with the same seed is the same run.
+numbers, so that a run with the same seed is the same run. What they did to which messages is
+kept in a log, which has another run do the same to the same ones.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from opentabs_py.core.text import path_text
 
 Hop = Literal["mcp", "websocket", "port", "event"]
 Direction = Literal["up", "down"]
 Action = Literal["drop", "delay", "duplicate", "reorder", "corrupt"]
+DIRECTIONS: Final[tuple[Direction, ...]] = ("up", "down")
 
+_CONFIG = ConfigDict(extra="forbid")
 _MASK: Final = 0xFFFFFFFF
 
 
@@ -27,7 +36,10 @@ class Rule:
         kind: What is in them, by its method or type, as `tool.progress`; None is all.
         nth: Which of those that match, from 1; None is each.
         seconds: How long a delay takes.
+        number: Which of those of its log, from 0.
     """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
 
     hop: Hop
     action: Action
@@ -35,6 +47,13 @@ class Rule:
     kind: str | None = None
     nth: tuple[int, ...] | None = None
     seconds: float = 0.0
+    number: int = 0
+
+    def __str__(self) -> str:
+        words = [self.action, self.hop, self.direction, self.kind]
+        words += [f"nth={ranges(self.nth)}"] if self.nth is not None else []
+        words += [f"{self.seconds:g} s"] if self.action == "delay" else []
+        return " ".join(word for word in words if word is not None)
 
     def to_json(self) -> dict[str, Any]:
         """Give it for the page's side, times in milliseconds."""
@@ -55,9 +74,12 @@ class Faults:
     """The rules of one hop and one direction, and how far they are.
 
     Args:
-        rules: In the order they are tried; the first that matches is carried out.
+        rules: In the order they are tried; the first that matches is carried out. More may be
+            put behind them while messages pass.
         seed: Of what is random in them.
         when: By the index of a rule: which texts it is for besides; others pass.
+        on_fired: Is told what was carried out: the rule, the direction, and which it was of
+            those that the rule matches there, from 1.
     """
 
     def __init__(
@@ -66,10 +88,11 @@ class Faults:
         *,
         seed: int,
         when: Callable[[int, str], bool] = lambda _index, _text: True,
+        on_fired: Callable[[Rule, Direction, int], None] = lambda _rule, _direction, _count: None,
     ) -> None:
-        self.done = 0
         self._rules = rules
-        self._counts = [0] * len(rules)
+        self._on_fired = on_fired
+        self._counts = Counter[int]()
         self._random = Random(seed)
         self._when = when
         self._held: list[Piece] = []
@@ -99,7 +122,7 @@ class Faults:
                 continue
             self._counts[index] += 1
             if rule.nth is None or self._counts[index] in rule.nth:
-                self.done += 1
+                self._on_fired(rule, direction, self._counts[index])
                 return rule.action, rule.seconds if rule.action == "delay" else 0.0
         return None, 0.0
 
@@ -125,3 +148,91 @@ def corrupt(text: str, random: Random) -> str:
         return text
     at = random.below(len(text))
     return f"{text[:at]}{'#' if text[at] != '#' else '*'}{text[at + 1 :]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A rule that a test planted, and what it did.
+
+    Attributes:
+        fired: By the direction: on which of the messages that it matches there it was carried
+            out, in order, from 1; those of each document count by themselves.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
+
+    rule: Rule
+    fired: Mapping[Direction, str] = field(default_factory=dict[Direction, str])
+
+    def __str__(self) -> str:
+        did = ", ".join(f"{direction} {which}" for direction, which in self.fired.items())
+        return f"{self.rule}: {did or 'no message'}"
+
+    def again(self) -> list[Rule]:
+        """Give the rules that do the same to the same messages."""
+        return [
+            replace(self.rule, direction=direction, nth=counts(self.fired.get(direction, "")))
+            for direction in DIRECTIONS
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultLog:
+    """What a test did to messages and to its browser.
+
+    Attributes:
+        seed: Of what was random.
+        planted: In the order of planting.
+        done: What was done to the browser, as it was called.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
+
+    seed: int
+    planted: tuple[Planted, ...] = ()
+    done: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was done at all."""
+        return not self.planted and not self.done
+
+    def to_json(self) -> str:
+        """Write it as a line of JSON."""
+        return _LOG.dump_json(self, exclude_defaults=True).decode()
+
+
+def read_log(text: str) -> FaultLog:
+    """Read what `FaultLog.to_json` wrote.
+
+    Raises:
+        ValueError: It is no log; the text says where.
+    """
+    try:
+        return _LOG.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = path_text(first["loc"])
+        raise ValueError(f"This is no log of faults: {where or 'it'}: {first['msg']}.") from None
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Write increasing numbers shortly: 1-3,7."""
+    runs = [
+        [number for _, number in run]
+        for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])
+    ]
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+def counts(text: str) -> tuple[int, ...]:
+    """Read what `ranges` wrote.
+
+    Raises:
+        ValueError: It did not write that.
+    """
+    ends = [part.split("-") for part in text.split(",") if part]
+    return tuple(n for end in ends for n in range(int(end[0]), int(end[-1]) + 1))
+
+
+_LOG: TypeAdapter[FaultLog] = TypeAdapter(FaultLog)

@@ -4,10 +4,14 @@ The SDK reads stdin in a thread, which nothing can end but the client. This tran
 the pipe on the event loop, so a signal stops it, and a message costs less.
 """
 
+import array
 import asyncio
+import fcntl
 import logging
 import os
+import stat
 import sys
+import termios
 from typing import Any
 
 import anyio
@@ -19,6 +23,8 @@ from pydantic import ValidationError
 
 logger = logging.getLogger(__name__)
 
+READ_WITHIN = 1.0  # s; a client that takes longer to read its progress may lose some
+LOOK_EVERY = 0.001  # s
 LINE_LIMIT = 512 * 1024 * 1024  # bytes; the toolbox has the limit that users see
 
 
@@ -40,7 +46,7 @@ async def serve_stdio(server: Server[Any]) -> None:
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_read, reader, to_server)
-        tasks.start_soon(_write, writer, from_server)
+        tasks.start_soon(_write, writer, wire_out, from_server)
         await server.run(from_client, to_client, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
@@ -73,14 +79,44 @@ async def _read(
 
 
 async def _write(
-    writer: asyncio.StreamWriter, from_server: MemoryObjectReceiveStream[SessionMessage]
+    writer: asyncio.StreamWriter, pipe: int, from_server: MemoryObjectReceiveStream[SessionMessage]
 ) -> None:
+    notified = False
     async with from_server:
         try:
             async for message in from_server:
+                if isinstance(message.message, types.JSONRPCNotification):
+                    notified = True
+                elif notified:
+                    await _wait_until_read(writer, pipe)
+                    notified = False
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 writer.write(text.encode() + b"\n")
                 await writer.drain()
         except (OSError, RuntimeError) as error:
             # The client reads no more; it closes our stdin too, which ends the server.
             logger.debug("The client closed its end: %r", error)
+
+
+async def _wait_until_read(writer: asyncio.StreamWriter, pipe: int) -> None:
+    """Wait until the client has read all that was written, but not for long.
+
+    TypeScript clients lose progress that they read together with the result. No fixed time
+    between the two is enough for a client that the system lets wait for longer.
+    """
+    with anyio.move_on_after(READ_WITHIN):
+        # The system tells nobody when a pipe is read.
+        while writer.transport.get_write_buffer_size() or _count_unread(pipe):  # noqa: ASYNC110
+            await anyio.sleep(LOOK_EVERY)
+
+
+def _count_unread(pipe: int) -> int:
+    """How much is written and not read yet, not 0 if anything; 0 where the system cannot say."""
+    # Clients in Node have a socket pair for a pipe.
+    question = termios.TIOCOUTQ if stat.S_ISSOCK(os.fstat(pipe).st_mode) else termios.FIONREAD
+    answer = array.array("i", [0])
+    try:
+        fcntl.ioctl(pipe, question, answer)
+    except OSError:
+        return 0
+    return answer[0]

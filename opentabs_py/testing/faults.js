@@ -2,8 +2,9 @@
  * Faults that a test plants on the two hops in the browser. The test kit puts this behind
  * `content/channel.js` of its copy of the extension; no other copy has it.
  *
- * The rules come by `chrome.storage.local`, as `{seed, version, rules}`; what they mean is said in
- * `opentabs_py/core/faults.py`. Once a document has them, its root element says so.
+ * The rules come by `chrome.storage.local`, as `{seed, epoch, version, rules}`; what they mean is
+ * said in `opentabs_py/core/faults.py`. Once a document has them, its root element says so. What was
+ * carried out is written to this world's console, which no page sees.
  */
 (() => {
   const KINDS = /** @type {Record<string, string>} */ ({
@@ -20,26 +21,47 @@
 
   /** @typedef {{text: any, after: number}} Piece */
 
+  /** @typedef {{counts: number[], state: number}} Progress how far the rules are on a line */
+
   /** @type {any[]} */
   let rules = [];
-  /** @type {number[]} */
-  let counts = [];
-  let state = 0;
+  let seed = 0;
+  let epoch = 0;
+  /** @type {Map<string, Progress>} */
+  const lines = new Map();
 
-  /** @param {number} bound */
-  function below(bound) {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = state;
+  /**
+   * @param {string} hop
+   * @param {string} direction
+   * @returns {Progress}
+   */
+  function progressOn(hop, direction) {
+    const name = `${hop} ${direction}`;
+    const progress = lines.get(name) ?? { counts: [], state: seed };
+    lines.set(name, progress);
+    return progress;
+  }
+
+  /**
+   * @param {number} bound
+   * @param {Progress} progress
+   */
+  function below(bound, progress) {
+    progress.state = (progress.state + 0x6d2b79f5) >>> 0;
+    let mixed = progress.state;
     mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) * bound) / 2 ** 32);
   }
 
-  /** @param {any} message */
-  function corrupt(message) {
+  /**
+   * @param {any} message
+   * @param {Progress} progress
+   */
+  function corrupt(message, progress) {
     const isText = typeof message === "string";
     const text = isText ? message : JSON.stringify(message);
-    const at = below(text.length);
+    const at = below(text.length, progress);
     const spoilt = `${text.slice(0, at)}${text[at] === "#" ? "*" : "#"}${text.slice(at + 1)}`;
     if (isText) {
       return spoilt;
@@ -100,7 +122,7 @@
       if (action === "duplicate") {
         queue.push({ text, after: 0 }, { text, after: 0 });
       } else if (action === "corrupt") {
-        queue.push({ text: corrupt(text), after: 0 });
+        queue.push({ text: corrupt(text, progressOn(hop, direction)), after: 0 });
       } else if (action !== "drop") {
         queue.push({ text, after: ms });
       }
@@ -115,14 +137,19 @@
    * @param {string} kind
    */
   function actionOn(hop, direction, kind) {
+    const { counts } = progressOn(hop, direction);
     for (const [index, rule] of rules.entries()) {
       if (
         rule.hop === hop &&
         (rule.direction === null || rule.direction === direction) &&
         (rule.kind === null || rule.kind === kind)
       ) {
-        counts[index] = (counts[index] ?? 0) + 1;
-        if (rule.nth === null || rule.nth.includes(counts[index])) {
+        const count = (counts[index] ?? 0) + 1;
+        counts[index] = count;
+        if (rule.nth === null || rule.nth.includes(count)) {
+          console.debug(
+            `OpenTabs: fault ${JSON.stringify([epoch, rule.number, direction, count])}`,
+          );
           return { action: rule.action, ms: rule.action === "delay" ? rule.ms : 0 };
         }
       }
@@ -201,9 +228,12 @@
 
   /** @param {any} plan */
   function adopt(plan) {
+    if (plan?.epoch !== epoch) {
+      lines.clear();
+    }
     rules = plan?.rules ?? [];
-    counts = [];
-    state = (plan?.seed ?? 0) >>> 0;
+    seed = (plan?.seed ?? 0) >>> 0;
+    epoch = plan?.epoch;
     const mark = () => {
       document.documentElement.dataset.opentabsFaults = String(plan?.version ?? 0);
     };

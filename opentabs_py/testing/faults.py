@@ -5,13 +5,15 @@ this process. What happens to a browser is done to it: its service worker is sto
 closed, its connection cut.
 """
 
+import json
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from importlib import resources
 from math import inf
+from random import Random
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import anyio
 from mcp import types
@@ -21,10 +23,12 @@ from pydantic import ValidationError
 
 from opentabs_py.connection import Socket
 from opentabs_py.core import faults
-from opentabs_py.core.faults import Action, Direction, Hop, Rule
+from opentabs_py.core.faults import Action, Direction, FaultLog, Hop, Planted, Rule
 from opentabs_py.session import OpenTabs
+from opentabs_py.testing.processes import kill_extension_process
 from opentabs_py.testing.thread import ServerThread
 
+Death = Literal["stop", "close", "sigkill"]
 Streams = tuple[Any, Any]  # of the MCP SDK: to read from, to write to
 Transport = AbstractAsyncContextManager[Streams]
 
@@ -32,6 +36,7 @@ WITHIN = 10.0  # s; the bound of what takes milliseconds
 HOPS: tuple[Hop, ...] = ("mcp", "websocket", "port", "event")
 _METHOD = re.compile(r'"method":\s*"([\w./]+)"')
 _IN_BROWSER = ("port", "event")
+_FIRED = "OpenTabs: fault "  # what the page's side writes to its console, before its JSON
 _GOING_AWAY = 1012  # RFC 6455 and IANA: service restart
 
 
@@ -45,22 +50,20 @@ class FaultInjector:
     test, or by `clear()`.
 
     Attributes:
-        seed: Of what is random; the same seed spoils the same characters.
-        planted: What was planted in this test, in order.
+        seed: Of what is random: which characters are spoilt, and `random`.
+        random: For what a test leaves to chance itself; another run with the same seed is the same.
     """
 
     _session: OpenTabs
     _context: BrowserContext
+    _replayed: FaultLog | None
 
     def __init__(self, thread: ServerThread) -> None:
-        self.seed = 0
-        self.planted: list[Rule] = []
-        self._whens: list[Callable[[str], bool] | None] = []
         self._thread = thread
-        self._version = 0
+        self._epoch = self._version = 0
         self._lines: dict[tuple[Hop, Direction], faults.Faults] = {}
         self._frozen: dict[Page, CDPSession] = {}
-        self._renew()
+        self._forget(0)
 
     def attach(self, session: OpenTabs, context: BrowserContext) -> None:
         """Say what runs, as soon as it does."""
@@ -69,8 +72,52 @@ class FaultInjector:
 
     def begin(self, seed: int) -> None:
         """A test begins: nothing is planted."""
-        self.seed = seed
         self.clear()
+        self._thread.do(self._forget, seed)
+
+    def note_console(self, text: str) -> None:
+        """Take what a page's console says of the faults in it; other texts are passed over."""
+        if text.startswith(_FIRED):
+            epoch, number, direction, count = json.loads(text.removeprefix(_FIRED))
+            if epoch >= self._began:  # one that comes late is of the test before
+                self._thread.do(self._note, number, direction, count)
+
+    # --- the log ---
+
+    @property
+    def log(self) -> FaultLog:
+        """What was done in this test so far; `to_json` writes it for `replay`."""
+        for page in self._context.pages:
+            if any(rule.hop in _IN_BROWSER for rule in self._planted) and page not in self._frozen:
+                with suppress(Error):  # it is leaving
+                    page.evaluate("0")  # what it has written to its console is here before this
+        return self.log_so_far()
+
+    def log_so_far(self) -> FaultLog:
+        """Give the log, without asking pages for what they have not told yet."""
+        planted = [
+            Planted(rule, {name: faults.ranges(sorted(fired)) for name, fired in by.items()})
+            for rule, by in zip(self._planted, self._fired, strict=True)
+        ]
+        return FaultLog(self.seed, tuple(planted), tuple(self._done))
+
+    def replay(self, log: FaultLog | str) -> None:
+        """Do to messages what was done to them in another run of this test.
+
+        Each fault that the test plants from now on is carried out on the messages that it was
+        carried out on then, whatever it would choose now.
+
+        Args:
+            log: Of that run; as JSON, a failure's report has it.
+
+        Raises:
+            ValueError: This is no log, or something was planted already.
+        """
+        if self._planted:
+            raise ValueError("Something is planted already. Replay a log before that.")
+        read = faults.read_log(log) if isinstance(log, str) else log
+        self._thread.do(self._forget, read.seed)
+        self._replayed = read
 
     # --- planted ---
 
@@ -99,21 +146,27 @@ class FaultInjector:
         for cdp in self._frozen.values():
             _thaw(cdp)
         self._frozen.clear()
-        had_any_in_browser = any(rule.hop in _IN_BROWSER for rule in self.planted)
-        self.planted, self._whens = [], []
+        had_any_in_browser = any(rule.hop in _IN_BROWSER for rule in self._rules)
         self._thread.do(self._renew)
         if had_any_in_browser:
             self._tell_browser()
 
     # --- done to the browser ---
 
-    def kill_service_worker(self, how: Literal["stop", "close"] = "stop") -> None:
+    def kill_service_worker(self, how: Death = "stop") -> None:
         """Stop the extension's service worker, as Chrome does when it likes.
 
         Args:
             how: `stop` as Chrome's own developer tools do; `close` its target, which ends it
-                in the middle of what it does.
+                in the middle of what it does; `sigkill` the process that it runs in, which has
+                no time for anything. That one needs Linux.
         """
+        if how not in get_args(Death):
+            raise ValueError(f"it cannot be killed by {how!r}; take one of {get_args(Death)}")
+        self._done.append(f"kill_service_worker({how!r})")
+        if how == "sigkill":
+            kill_extension_process(self._context)
+            return
         page = self._any_page()
         cdp = self._context.new_cdp_session(page)
         try:
@@ -129,14 +182,17 @@ class FaultInjector:
 
     def disconnect_websocket(self) -> None:
         """Cut the connection between server and extension; the extension makes it anew."""
+        self._done.append("disconnect_websocket()")
         self._thread.do(self._session.bridge.disconnect, _GOING_AWAY, "a test cut it")
 
     def close_tab(self, page: Page) -> None:
         """Close a tab, without asking the page."""
+        self._done.append(f"close_tab({page.url})")
         page.close(run_before_unload=False)
 
     def navigate(self, page: Page, url: str) -> None:
         """Leave the page for another."""
+        self._done.append(f"navigate({page.url}, {url})")
         page.goto(url)
 
     def freeze_tab(self, page: Page, *, frozen: bool = True) -> None:
@@ -145,6 +201,7 @@ class FaultInjector:
         It is the debugger that stops them: Chrome itself freezes only tabs that it hides, and
         what Playwright drives it never hides.
         """
+        self._done.append(f"freeze_tab({page.url}, {frozen=})")
         cdp = self._frozen.pop(page, None)
         if frozen and cdp is None:
             cdp = self._frozen[page] = self._context.new_cdp_session(page)
@@ -155,6 +212,7 @@ class FaultInjector:
 
     def reload_extension(self) -> None:
         """Reload the extension, as an update does, and wait until it is back."""
+        self._done.append("reload_extension()")
         self._evaluate("() => void setTimeout(() => chrome.runtime.reload(), 0)")
         self._thread.run(self._come_back, within=WITHIN)
 
@@ -179,25 +237,61 @@ class FaultInjector:
                 "use kind= and nth="
             )
         counted = (nth,) if isinstance(nth, int) else None if nth is None else tuple(nth)
-        self.planted.append(Rule(hop, action, direction, kind, counted, seconds))
-        self._whens.append(when)
-        self._thread.do(self._renew)
+        number = len(self._planted)
+        rule = Rule(hop, action, direction, kind, counted, seconds, number)
+        rules = [rule] if self._replayed is None else self._again(self._replayed, rule)
+        self._thread.do(self._add, rule, rules, when)
         if hop in _IN_BROWSER:
             self._tell_browser()
 
+    def _again(self, log: FaultLog, rule: Rule) -> list[Rule]:
+        if len(log.planted) <= rule.number or log.planted[rule.number].rule != rule:
+            then = ", ".join(str(each.rule) for each in log.planted) or "nothing"
+            raise ValueError(
+                f"The log is not of this test: it plants {rule} as number {rule.number + 1}, and "
+                f"the log has {then}."
+            )
+        return log.planted[rule.number].again()
+
+    # What follows changes and reads what the server's thread goes by, and runs there.
+
+    def _forget(self, seed: int) -> None:
+        self.seed = seed
+        self.random = Random(seed)  # noqa: S311 (it is to be foreseen)
+        self._planted: list[Rule] = []
+        self._fired: list[dict[Direction, set[int]]] = []
+        self._done: list[str] = []
+        self._replayed = None
+        self._renew()
+        self._began = self._epoch
+
     def _renew(self) -> None:
-        rules, whens = tuple(self.planted), tuple(self._whens)
+        rules: list[Rule] = []
+        whens: list[Callable[[str], bool] | None] = []
+        self._rules, self._whens = rules, whens
 
         def is_meant(index: int, text: str) -> bool:
             when = whens[index]
             return when is None or when(text)
 
-        directions: tuple[Direction, ...] = ("up", "down")
+        def note(rule: Rule, direction: Direction, count: int) -> None:
+            self._note(rule.number, direction, count)
+
+        self._epoch += 1
         self._lines = {
-            (hop, direction): faults.Faults(rules, seed=self.seed, when=is_meant)
+            (hop, direction): faults.Faults(rules, seed=self.seed, when=is_meant, on_fired=note)
             for hop in HOPS
-            for direction in directions
+            for direction in faults.DIRECTIONS
         }
+
+    def _add(self, planted: Rule, rules: list[Rule], when: Callable[[str], bool] | None) -> None:
+        self._planted.append(planted)
+        self._fired.append({})
+        self._whens += [when] * len(rules)
+        self._rules += rules
+
+    def _note(self, number: int, direction: Direction, count: int) -> None:
+        self._fired[number].setdefault(direction, set()).add(count)
 
     async def _come_back(self) -> None:
         bridge = self._session.bridge
@@ -229,19 +323,27 @@ class FaultInjector:
 
     async def _pump(self, direction: Direction, source: Any, target: Any) -> None:
         async with target:
-            async for item in source:
-                if isinstance(item, Exception):
-                    await target.send(item)
-                    continue
-                text = item.message.model_dump_json(by_alias=True, exclude_none=True)
-                for piece in self._take("mcp", direction, text):
-                    await anyio.sleep(piece.after)
-                    await target.send(item if piece.text == text else _spoilt(item, piece.text))
+            with suppress(anyio.BrokenResourceError):  # who was to read what was held back has left
+                async for item in source:
+                    await self._pass_on(direction, item, target)
+
+    async def _pass_on(self, direction: Direction, item: Any, target: Any) -> None:
+        if isinstance(item, Exception):
+            await target.send(item)
+            return
+        text = item.message.model_dump_json(by_alias=True, exclude_none=True)
+        for piece in self._take("mcp", direction, text):
+            await anyio.sleep(piece.after)
+            await target.send(item if piece.text == text else _spoilt(item, piece.text))
 
     def _tell_browser(self) -> None:
         self._version += 1
-        rules = [rule.to_json() for rule in self.planted if rule.hop in _IN_BROWSER]
-        plan = {"seed": self.seed, "version": self._version, "rules": rules}
+        plan = {
+            "seed": self.seed,
+            "epoch": self._epoch,
+            "version": self._version,
+            "rules": [rule.to_json() for rule in self._rules if rule.hop in _IN_BROWSER],
+        }
         self._evaluate("faults => chrome.storage.local.set({ faults })", plan)
         for page in self._context.pages:
             # A page that no plugin is for has no relay, and never says so.

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opentabs_py.testing.plugin import TURN, clock_of, is_async, marks_of, uses_opentabs
+from opentabs_py.testing.plugin import (
+    TURN,
+    clock_of,
+    faults_seed_of,
+    is_async,
+    marks_of,
+    uses_opentabs,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
@@ -182,6 +189,7 @@ def _opentabs_turn(
         recorder=request.getfixturevalue("_artifacts_recorder"),
         output=Path(request.getfixturevalue("output_path")),
         is_manual=clock_of(request.node) == "manual",
+        faults_seed=faults_seed_of(request.node),
     )
     request.node.stash[TURN] = turn
     try:

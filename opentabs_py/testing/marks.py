@@ -17,6 +17,7 @@ class Marks:
         clock: Who moves the server's timers: time itself, or the test.
         fresh_profile: A browser of its own.
         allow_breaches: What a tool does against its contract does not fail the test.
+        faults_seed: Of what `opentabs.faults` leaves to chance.
     """
 
     idle: float | None = None
@@ -24,6 +25,7 @@ class Marks:
     clock: Clock | None = None
     fresh_profile: bool = False
     allow_breaches: bool = False
+    faults_seed: int = 0
 
 
 KNOWN = tuple(field.name for field in fields(Marks))
@@ -47,6 +49,9 @@ def read_marks(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Ma
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (is_number and value > 0):
             raise ValueError(f"pytest.mark.opentabs({name}=...) takes seconds, not {value!r}")
+    seed = said.get("faults_seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise ValueError(f"pytest.mark.opentabs(faults_seed=...) takes an integer, not {seed!r}")  # noqa: TRY004
     if said.get("clock") not in (None, *get_args(Clock)):
         raise ValueError(
             f"pytest.mark.opentabs(clock=...) takes {' or '.join(map(repr, get_args(Clock)))}, "

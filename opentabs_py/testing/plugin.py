@@ -31,8 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "manual: clock.advance(), where a test is not marked. Default: as marked, or real."
     )
     trace = "Write the calls of each test to a trace file. Default: off."
+    seed = (
+        "Seed of what opentabs.faults leaves to chance, whatever tests are marked with. Default: 0."
+    )
     group.addoption("--opentabs-clock", choices=["real", "manual"], help=clock)
     group.addoption("--opentabs-trace", choices=["on", "off", "retain-on-failure"], help=trace)
+    group.addoption("--opentabs-faults-seed", type=int, metavar="N", help=seed)
     parser.addini("opentabs_clock", clock, default="")
     parser.addini("opentabs_trace", trace, default="off")
 
@@ -43,8 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     config.addinivalue_line(
         "markers",
-        "opentabs(idle, ceiling, clock, fresh_profile, allow_breaches): what this test wants "
-        "otherwise of the running OpenTabs chain",
+        "opentabs(idle, ceiling, clock, fresh_profile, allow_breaches, faults_seed): what this "
+        "test wants otherwise of the running OpenTabs chain",
     )
     has_playwright = config.pluginmanager.has_plugin("playwright")
     config.pluginmanager.register(fixtures if has_playwright else missing, "opentabs-fixtures")
@@ -148,6 +152,12 @@ def clock_of(item: pytest.Item) -> str:
     """Tell what the timers of a test's calls run on."""
     option = _option(item.config, "clock")
     return "real" if option == "real" else marks_of(item).clock or option or "real"
+
+
+def faults_seed_of(item: pytest.Item) -> int:
+    """Give the seed of what a test's faults leave to chance."""
+    option: int | None = item.config.getoption("opentabs_faults_seed")
+    return marks_of(item).faults_seed if option is None else option
 
 
 def is_async(item: object) -> bool:

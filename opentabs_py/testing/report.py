@@ -1,7 +1,9 @@
 """What is shown of a test that failed: its calls hop by hop, and what its pages said."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from opentabs_py.core.faults import FaultLog
 from opentabs_py.testing.transcript import Transcript
 from opentabs_py.testing.verdicts import Seen, ending
 from opentabs_py.tracing.waterfall import headline, report
@@ -11,13 +13,16 @@ CALLS = 10  # the last ones; a test that makes a hundred fails at one of the las
 LINES = 20  # of a console, or of the logs
 
 
-def failure_report(transcript: Transcript, running: Sequence[Seen], *, told: str) -> str:
+def failure_report(
+    transcript: Transcript, running: Sequence[Seen], *, told: str, faults: FaultLog | None = None
+) -> str:
     """Write the report of a test.
 
     Args:
         transcript: What happened in it.
         running: Its calls that have not ended.
         told: What the failure itself says; what it shows of a call is not shown again.
+        faults: What the test did to messages and to its browser.
     """
     parts: list[str] = []
     left_out = len(transcript.records) - CALLS
@@ -29,6 +34,12 @@ def failure_report(transcript: Transcript, running: Sequence[Seen], *, told: str
     parts += [f"… {seen.name}  {ending(seen)}" for seen in running]
     if not parts:
         parts.append("no call was made")
+    if faults is not None and not faults.is_empty:
+        lines = [*map(str, faults.planted), *faults.done]
+        if faults.planted:
+            log = replace(faults, done=()).to_json()  # what the test does, it will do again
+            lines.append(f"once more: opentabs.faults.replay({log!r})")
+        parts.append(_block(f"faults, of seed {faults.seed}", lines))
     if transcript.page_errors:
         parts.append(_block("console errors of the pages", transcript.page_errors))
     if transcript.logs:

@@ -59,7 +59,7 @@ class Turn:
         recorder: Recorder,
         output: Path,
         is_manual: bool = False,
-        seed: int = 0,
+        faults_seed: int = 0,
     ) -> None:
         self.transcript = Transcript()
         self.context = chain.context
@@ -79,7 +79,7 @@ class Turn:
             patience=QUICK if is_manual else limits.ceiling + SLACK,
         )
         self._limits = limits
-        self._seed = seed
+        self._faults_seed = faults_seed
 
     def begin(self, storage_state: Any = None) -> None:
         """Set the server and the browser for this test, and note what they do from now on.
@@ -90,7 +90,7 @@ class Turn:
         chain = self._chain
         self._thread.do(chain.clock.stop if self.tabs.clock.is_manual else chain.clock.go)
         self._thread.do(self._attend)
-        chain.faults.begin(self._seed)
+        chain.faults.begin(self._faults_seed)
         self._endings.append(chain.faults.clear)
         self._listen()
         self._recorder.on_did_create_browser_context(self._recorded)
@@ -109,7 +109,8 @@ class Turn:
         with suppress(Error):
             self._thread.sleep(0)
         running = [seen(call.running) for call in self.transcript.calls if not call.ended]
-        return failure_report(self.transcript, running, told=told)
+        faults = self._chain.faults.log_so_far()
+        return failure_report(self.transcript, running, told=told, faults=faults)
 
     def write_trace(self, name: str) -> Path:
         """Write the calls to a file among the test's artifacts; give its path."""
@@ -166,6 +167,8 @@ class Turn:
                 self.transcript.page_errors.append(message.text)
             elif message.type == "warning":
                 self.transcript.page_warnings.append(message.text)
+            elif message.type == "debug":
+                self._chain.faults.note_console(message.text)
 
         def note_error(error: WebError) -> None:
             self.transcript.page_errors.append(str(error.error))

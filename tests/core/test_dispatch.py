@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from opentabs_py.core.dispatch import (
-    RETURN_GRACE,
+    MOVED_ON_GRACE,
+    SILENT_GRACE,
     CallRequest,
     Dispatch,
     Failed,
@@ -455,10 +456,10 @@ def test_a_call_is_lost_a_grace_after_the_hello_when_its_document_does_not_come_
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
-    assert dispatch.next_deadline() == 10.0 + RETURN_GRACE
-    dispatch.handle_timer(9.999 + RETURN_GRACE)
+    assert dispatch.next_deadline() == 10.0 + SILENT_GRACE
+    dispatch.handle_timer(9.999 + SILENT_GRACE)
     assert dispatch.pending == 1
-    dispatch.handle_timer(10.0 + RETURN_GRACE)
+    dispatch.handle_timer(10.0 + SILENT_GRACE)
     assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
 
 
@@ -474,7 +475,7 @@ def test_a_document_that_comes_back_in_time_takes_its_call_up_again() -> None:
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
     dispatch.documents_changed([document(A)], [TAB], 11.0)
-    dispatch.handle_timer(10.0 + RETURN_GRACE)
+    dispatch.handle_timer(10.0 + SILENT_GRACE)
     assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
     assert dispatch.next_deadline() == 30.0
 
@@ -504,6 +505,28 @@ def test_an_awaited_call_outlives_a_snapshot_without_its_document() -> None:
     assert dispatch.pending == 1
 
 
+def test_an_awaited_call_is_lost_sooner_once_its_tab_has_another_document() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [TAB], 10.0)
+    dispatch.documents_changed([document(document_id=OTHER_PAGE)], [TAB], 11.0)
+    dispatch.handle_timer(10.99 + MOVED_ON_GRACE)
+    assert dispatch.pending == 1
+    dispatch.handle_timer(11.0 + MOVED_ON_GRACE)
+    assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
+
+
+def test_news_of_other_tabs_gives_an_awaited_call_no_more_time() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([], [TAB], 10.0)
+    dispatch.documents_changed(
+        [document(document_id=OTHER_PAGE, tab_id=OTHER_TAB)], [TAB, OTHER_TAB], 20.0
+    )
+    dispatch.handle_timer(10.0 + SILENT_GRACE)
+    assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
+
+
 def test_a_second_hello_without_a_loss_between_starts_over() -> None:
     dispatch = connected(request())
     dispatch.connection_resumed([document()], [TAB], 1.0)
@@ -515,7 +538,7 @@ def test_a_hello_gives_no_time_limit_to_a_call_whose_document_is_there() -> None
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([document(A)], [TAB], 10.0)
-    dispatch.handle_timer(10.0 + RETURN_GRACE)
+    dispatch.handle_timer(10.0 + SILENT_GRACE)
     assert (dispatch.take_events(), dispatch.pending) == ([], 1)
 
 
@@ -524,7 +547,7 @@ def test_a_link_lost_again_forgets_the_grace_that_a_document_had_to_come_back() 
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
     dispatch.connection_lost()
-    dispatch.handle_timer(10.0 + RETURN_GRACE)
+    dispatch.handle_timer(10.0 + SILENT_GRACE)
     assert (dispatch.take_events(), dispatch.pending) == ([], 1)
 
 
@@ -537,18 +560,18 @@ def test_an_awaited_call_can_end_by_its_result() -> None:
 
 
 def test_an_awaited_call_whose_idle_timer_comes_first_times_out() -> None:
-    dispatch = connected(request(idle=10.0 + RETURN_GRACE / 2))
+    dispatch = connected(request(idle=10.0 + SILENT_GRACE / 2))
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
-    dispatch.handle_timer(10.0 + RETURN_GRACE)
+    dispatch.handle_timer(10.0 + SILENT_GRACE)
     assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
 
 
 def test_a_document_missed_and_a_silence_that_end_a_call_together_end_it_as_lost() -> None:
-    dispatch = connected(request(idle=10.0 + RETURN_GRACE))
+    dispatch = connected(request(idle=10.0 + SILENT_GRACE))
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
-    dispatch.handle_timer(10.0 + RETURN_GRACE)
+    dispatch.handle_timer(10.0 + SILENT_GRACE)
     assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
 
 
@@ -558,9 +581,9 @@ def test_a_document_missed_and_a_silence_that_end_a_call_together_end_it_as_lost
 def test_a_call_whose_document_vanishes_is_lost_when_nothing_more_is_said_of_it() -> None:
     dispatch = connected(request())
     dispatch.documents_changed([document(document_id=OTHER_PAGE)], [TAB], 11.0)
-    dispatch.handle_timer(10.99 + RETURN_GRACE)
+    dispatch.handle_timer(10.99 + MOVED_ON_GRACE)
     assert dispatch.pending == 1
-    dispatch.handle_timer(11.0 + RETURN_GRACE)
+    dispatch.handle_timer(11.0 + MOVED_ON_GRACE)
     assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
 
 
@@ -586,7 +609,7 @@ def test_a_snapshot_that_still_has_the_document_changes_nothing() -> None:
 def test_a_document_that_vanished_and_returns_is_told_that_nobody_waits() -> None:
     dispatch = connected(request())
     dispatch.documents_changed([], [TAB], 11.0)
-    dispatch.handle_timer(11.0 + RETURN_GRACE)
+    dispatch.handle_timer(11.0 + SILENT_GRACE)
     dispatch.documents_changed([document(A)], [TAB], 20.0)
     (cancel,) = dispatch.take_messages()
     assert isinstance(cancel, ToolCancel)

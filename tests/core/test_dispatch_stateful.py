@@ -8,7 +8,8 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from opentabs_py.core.dispatch import (
-    RETURN_GRACE,
+    MOVED_ON_GRACE,
+    SILENT_GRACE,
     CallRequest,
     Dispatch,
     Failed,
@@ -79,7 +80,11 @@ class DispatchMachine(RuleBasedStateMachine):
 
     # --- inputs ---
 
-    @rule(page=pages, idle=st.sampled_from([1.0, 4.5]), ceiling=st.sampled_from([2.0, 9.0]))
+    @rule(
+        page=pages,
+        idle=st.sampled_from([1.0, 4.5, 30.0]),
+        ceiling=st.sampled_from([2.0, 9.0, 60.0]),
+    )
     def make_a_call(self, page: str, idle: float, ceiling: float) -> None:
         call_id = f"{len(self.made):032x}"
         self.made.append(call_id)
@@ -158,9 +163,6 @@ class DispatchMachine(RuleBasedStateMachine):
         for call in self.pending.values():
             call.is_with_page, call.gone_at = False, None
         ends, sent, told = self.take_snapshot(here, tabs, known)
-        for call in self.pending.values():
-            if call.page not in here:
-                call.gone_at = self.now + RETURN_GRACE
         self.check(ends=ends, sent=sent, told=told)
 
     @precondition(lambda self: self.connected)
@@ -170,11 +172,11 @@ class DispatchMachine(RuleBasedStateMachine):
         ends, sent, told = self.take_snapshot(here, tabs, known)
         self.check(ends=ends, sent=sent, told=told)
 
-    @rule(quarters=st.integers(1, 12))
+    @rule(quarters=st.integers(1, 40))
     def time_passes_unnoticed(self, quarters: int) -> None:
         self.now += quarters / 4
 
-    @rule(quarters=st.integers(0, 12))
+    @rule(quarters=st.integers(0, 40))
     def timer(self, quarters: int) -> None:
         self.now += quarters / 4
         self.dispatch.handle_timer(self.now)
@@ -229,8 +231,11 @@ class DispatchMachine(RuleBasedStateMachine):
                     sent.append(call_id)
             elif call.page not in here and PAGES[call.page] not in tabs:
                 ends[call_id] = "TAB_CLOSED"
-            elif call.page not in here and call.is_with_page:
-                call.is_with_page, call.gone_at = False, self.now + RETURN_GRACE
+            elif call.page not in here:
+                has_other = PAGES[call.page] in {PAGES[page] for page in here}
+                gone_at = self.now + (MOVED_ON_GRACE if has_other else SILENT_GRACE)
+                call.is_with_page = False
+                call.gone_at = min(gone_at, gone_at if call.gone_at is None else call.gone_at)
         for call_id in ends:
             del self.pending[call_id]
         return ends, sent, told

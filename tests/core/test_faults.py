@@ -6,7 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.core.faults import Action, Faults, Piece, Random, Rule, corrupt
+from opentabs_py.core.faults import (
+    Action,
+    FaultLog,
+    Faults,
+    Piece,
+    Planted,
+    Random,
+    Rule,
+    corrupt,
+    counts,
+    ranges,
+    read_log,
+)
 
 
 def passed(*rules: Rule, texts: str = "abcd", **options: Any) -> str:
@@ -56,12 +68,77 @@ def test_messages_of_another_hop_direction_or_kind_pass(rule: Rule) -> None:
 
 
 def test_messages_are_counted_by_what_the_rule_is_for() -> None:
-    faults = Faults([Rule("websocket", "drop", kind="tool.result", nth=(1,))], seed=1)
+    fired: list[tuple[Rule, str, int]] = []
+    rule = Rule("websocket", "drop", kind="tool.result", nth=(1,))
+    faults = Faults([rule], seed=1, on_fired=lambda *what: fired.append(what))
 
     progress = faults.take("websocket", "up", "tool.progress", "a")
     result = faults.take("websocket", "up", "tool.result", "b")
 
-    assert (progress, result, faults.done) == ([Piece("a")], [], 1)
+    assert (progress, result) == ([Piece("a")], [])
+    assert fired == [(rule, "up", 1)]
+
+
+def test_rules_that_are_planted_later_leave_the_counts_of_those_before() -> None:
+    rules = [Rule("websocket", "drop", nth=(3,))]
+    faults = Faults(rules, seed=1)
+    texts = ""
+    for text in "abcd":
+        texts += "".join(each.text for each in faults.take("websocket", "up", "x", text))
+        rules.append(Rule("websocket", "duplicate", nth=(3,)))
+
+    assert texts == "abd"  # of the second rule's, "d" is the third but for "c"
+
+
+@given(st.sets(st.integers(1, 30)).map(sorted))
+def test_numbers_are_written_as_ranges_and_read_again(numbers: list[int]) -> None:
+    assert counts(ranges(numbers)) == tuple(numbers)
+
+
+def test_ranges_are_short() -> None:
+    assert ranges([1, 2, 3, 7, 9, 10]) == "1-3,7,9-10"
+
+
+A_LOG = FaultLog(
+    seed=7,
+    planted=(
+        Planted(Rule("port", "delay", kind="tool.progress", seconds=0.5), {"up": "1-2"}),
+        Planted(Rule("mcp", "drop", "down", nth=(2,), number=1)),
+    ),
+    done=("reload_extension()",),
+)
+
+
+def test_a_log_is_written_as_json_and_read_again() -> None:
+    assert read_log(A_LOG.to_json()) == A_LOG
+    assert "\n" not in A_LOG.to_json()
+    assert [str(each) for each in A_LOG.planted] == [
+        "delay port tool.progress 0.5 s: up 1-2",
+        "drop mcp down nth=2: no message",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "This is no log of faults: it: "),
+        ('{"planted": []}', "This is no log of faults: seed: "),
+        ('{"seed": 1, "planted": [{"rule": {"hop": "wire", "action": "drop"}}]}', r"rule\.hop: "),
+    ],
+)
+def test_what_is_no_log_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        read_log(text)
+
+
+def test_a_planted_rule_is_carried_out_again_on_the_messages_it_was_carried_out_on() -> None:
+    planted = Planted(Rule("websocket", "drop"), {"up": "2,4"})
+
+    assert passed(*planted.again(), texts="abcde") == "ace"
+
+
+def test_a_planted_rule_that_found_no_message_finds_none_again() -> None:
+    assert passed(*Planted(Rule("websocket", "drop")).again()) == "abcd"
 
 
 def test_a_condition_is_asked_before_a_message_is_counted() -> None:
@@ -118,5 +195,6 @@ def test_a_rule_is_written_with_its_time_in_milliseconds() -> None:
         "direction": "up",
         "kind": "tool.progress",
         "nth": (1,),
+        "number": 0,
         "ms": 250.0,
     }

@@ -50,7 +50,7 @@ async def test_without_one_a_silent_call_says_its_progress_once() -> None:
     served = Served(bridge, pace=Pace())
     heard: list[float] = []
 
-    async def note(progress: float, _total: float | None, _message: str | None) -> None:
+    async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
         heard.append(progress)
 
     async with Client(served.server) as client:

@@ -25,6 +25,7 @@ def test_the_closest_mark_wins_and_the_others_say_the_rest() -> None:
         ((), {"idle": 0}, "idle=...\\) takes seconds, not 0"),
         ((), {"ceiling": "5m"}, "ceiling=...\\) takes seconds, not '5m'"),
         ((), {"idle": True}, "takes seconds, not True"),
+        ((), {"faults_seed": 1.5}, "takes an integer, not 1.5"),
         ((), {"clock": "fast"}, "takes 'real' or 'manual', not 'fast'"),
     ],
 )

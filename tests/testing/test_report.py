@@ -1,6 +1,7 @@
 """What is shown of a test that failed, and what tools did against their contracts."""
 
 from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.faults import FaultLog, Planted, Rule
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.records import CallRecord
 from opentabs_py.testing.breaches import LATE_REPORT, breach_text, find_breaches
@@ -48,6 +49,18 @@ def test_a_call_that_runs_is_told_and_so_is_that_there_was_none() -> None:
         "… chat_read  still running, 1 progress report"
     )
     assert failure_report(Transcript(), [], told="") == "no call was made"
+
+
+def test_what_was_done_on_the_way_is_shown_with_what_does_it_again() -> None:
+    planted = Planted(Rule("port", "drop", kind="tool.progress"), {"up": "1-2"})
+    log = FaultLog(7, (planted,), ("reload_extension()",))
+
+    text = failure_report(Transcript(), [], told="", faults=log)
+
+    assert "faults, of seed 7:\n  drop port tool.progress: up 1-2\n  reload_extension()" in text
+    again = FaultLog(7, (planted,)).to_json()
+    assert f"\n  once more: opentabs.faults.replay({again!r})" in text
+    assert "faults" not in failure_report(Transcript(), [], told="", faults=FaultLog(7))
 
 
 def test_an_annotation_is_one_line_whatever_is_in_it() -> None:

@@ -42,6 +42,7 @@
     undefined: () => undefined,
     map: () => ({ map: new Map([["z", 1], ["a", new Set([1, 2])]]) }),
     deep: () => JSON.parse("[".repeat(5000) + "]".repeat(5000)),
+    visibility: () => ({ visibility: document.visibilityState }),
     order: () => ({ z: 1, a: 2, m: 3 }),
     text: () => 'a "quoted" text: ☃ 😀 \ud800',
   };
@@ -92,6 +93,12 @@
     give: async ({ kind }) => values[kind](),
 
     big: async ({ size }) => ({ text: "0123456789abcde\u00e9".repeat(size / 16) }),
+
+    // For tests that cannot look into the page, because their server runs in another process.
+    async await({ what, key }, context) {
+      while (!(key in seen[what])) await wait(5, context?.signal);
+      return { seen: seen[what][key] };
+    },
 
     async log({ count }) {
       const entries = Array.from({ length: count }, (_, i) => ({ level: "warn", message: `log ${i}`, data: [], ts: Date.now() }));

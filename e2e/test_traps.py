@@ -1,0 +1,175 @@
+"""What browsers do to documents and workers, and what becomes of the calls in them."""
+
+import subprocess
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import anyio
+import httpx2
+import pytest
+
+from e2e.chain import KILLS, PROBE, Kill, Running, Tab, wait_for_document
+from opentabs_py.browser.chromium import find_chromium
+from opentabs_py.config import load_settings
+from opentabs_py.session import OpenTabs
+
+REPORTS = [{"report": {"progress": n}} for n in range(1, 6)]
+
+
+@pytest.mark.parametrize("how", KILLS)
+async def test_a_worker_killed_in_any_way_loses_nothing(tab: Tab, how: Kill) -> None:
+    steps = [*REPORTS[:2], {"wait": 300}, *REPORTS[2:]]
+    async with anyio.create_task_group() as group:
+        running = await tab.start(group, steps, "killed")
+        await tab.kill_worker(how)
+        await running.wait()
+
+    assert running.value == {"key": "killed", "result": "killed"}
+    assert [report.progress for report in running.reports] == [1, 2, 3, 4, 5]
+    assert await tab.page.evaluate("probe.runs") == {"killed": 1}
+
+
+async def test_a_worker_killed_while_the_page_blocks_for_seconds_loses_nothing(tab: Tab) -> None:
+    # The page cannot say that it is there until it no longer blocks.
+    async with anyio.create_task_group() as group:
+        running = Running()
+        group.start_soon(running.run, tab, [{"report": {}}, {"block": 4500}], "blocked")
+        await running.wait_for_report()
+        other = await tab.page.context.new_page()
+        await Tab(other, 0, tab.tabs).kill_worker()
+        await running.wait()
+        await other.close()
+
+    assert running.error is None
+    assert running.value == {"key": "blocked", "result": "blocked"}
+    assert running.seconds > 4
+
+
+def extension_worker(tabs: OpenTabs) -> Any:
+    [worker] = [w for w in tabs.context.service_workers if w.url.startswith(tabs.bridge.origin)]
+    return worker
+
+
+async def test_after_the_extension_was_reloaded_tabs_work_and_their_old_calls_have_ended(
+    site: str,
+) -> None:
+    async with OpenTabs(settings=load_settings(port=0), plugins=[PROBE]) as tabs:
+        page = await tabs.open(f"{site}/reloaded")
+        before = await wait_for_document(tabs, page.url)
+        tab = Tab(page, before.tab_id, tabs)
+        async with anyio.create_task_group() as group:
+            running = await tab.start(group, [{"wait": 60_000}], "orphaned")
+            await extension_worker(tabs).evaluate(
+                "() => void setTimeout(() => chrome.runtime.reload(), 0)"
+            )
+            await running.wait()
+        await wait_for_document(tabs, page.url, but=before.document_id)
+
+        assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
+    assert running.error is not None
+    assert running.error.detail.code == "PAGE_NAVIGATED"
+    assert "may have run" in str(running.error)
+
+
+async def test_a_frame_that_is_removed_mid_call_changes_nothing(tab: Tab, site: str) -> None:
+    await tab.page.evaluate(
+        """async url => {
+          const frame = document.createElement("iframe");
+          frame.src = url;
+          document.body.append(frame);
+          await new Promise((loaded) => { frame.onload = loaded; });
+        }""",
+        f"{site}/framed",
+    )
+    async with anyio.create_task_group() as group:
+        running = await tab.start(group, [{"wait": 300}, *REPORTS], "framed")
+        await tab.page.evaluate("document.querySelector('iframe').remove()")
+        await running.wait()
+
+    assert running.value == {"key": "framed", "result": "framed"}
+    assert len(running.reports) == 5
+
+
+async def test_a_hidden_tab_runs_its_tool_and_reports(
+    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without Playwright, which makes every tab believe that it is looked at."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    settings = load_settings(port=0)
+    async with (
+        OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as tabs,
+        an_undriven_browser(tabs.extension_dir, tmp_path / "profile", f"{site}/hidden") as open_tab,
+    ):
+        hidden = await wait_for_document(tabs, f"{site}/hidden")
+        await open_tab(f"{site}/shown")
+        await wait_for_document(tabs, f"{site}/shown")
+        where = {"tabId": hidden.tab_id}
+        reports: list[float | None] = []
+
+        seen = await tabs.call("probe_give", {**where, "kind": "visibility"})
+        steps = [*REPORTS, {"wait": 50}, {"flood": 1000}]
+        value = await tabs.call(
+            "probe_run",
+            {**where, "key": "hidden", "steps": steps},
+            on_progress=lambda batch: reports.extend(each.progress for each in batch),
+        )
+
+    assert seen == {"visibility": "hidden"}
+    assert value["key"] == "hidden"
+    assert len(reports) == 1005
+
+
+@asynccontextmanager
+async def an_undriven_browser(
+    extension: Path, profile: Path, url: str
+) -> AsyncGenerator[Callable[[str], Awaitable[None]]]:
+    """Run a Chromium that nothing is attached to; gives what opens another tab, in front."""
+    command = [
+        str(find_chromium().path),
+        "--headless=new",
+        "--no-sandbox",
+        "--no-first-run",
+        "--remote-debugging-port=0",
+        f"--user-data-dir={profile}",
+        f"--load-extension={extension}",
+        f"--disable-extensions-except={extension}",
+        url,
+    ]
+    quiet = subprocess.DEVNULL
+    async with await anyio.open_process(command, stdout=quiet, stderr=quiet) as browser:
+
+        async def open_tab(url: str) -> None:
+            port = (profile / "DevToolsActivePort").read_text().splitlines()[0]
+            async with httpx2.AsyncClient() as http:
+                answer = await http.put(f"http://127.0.0.1:{port}/json/new?{quote(url)}")
+                answer.raise_for_status()
+
+        try:
+            yield open_tab
+        finally:
+            browser.terminate()
+
+
+async def test_a_page_that_is_only_prerendered_takes_no_call(
+    open_tab: Callable[..., Any], site: str
+) -> None:
+    shown: Tab = await open_tab()
+    await shown.page.evaluate(
+        """url => {
+          const rules = document.createElement("script");
+          rules.type = "speculationrules";
+          rules.textContent = JSON.stringify({ prerender: [{ source: "list", urls: [url] }] });
+          document.head.append(rules);
+        }""",
+        f"{site}/prerendered",
+    )
+    async with anyio.create_task_group() as group:
+        running = await shown.start(group, [{"wait": 300}], "shown")
+        await running.wait()
+
+    assert running.value == {"key": "shown", "result": "shown"}
+    documents = [d.url for d in shown.tabs.bridge.tabs.documents if d.tab_id == shown.id]
+    assert documents == [shown.page.url]
