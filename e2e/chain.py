@@ -68,7 +68,9 @@ class Tab:
     async def kill_worker(self, how: Kill = "stop") -> None:
         """Stop the service worker: as Chrome does when it likes, or by killing its process."""
         if how == "sigkill":
-            os.kill(extension_process(self.tabs.extension_dir), signal.SIGKILL)
+            process = extension_process(self.tabs.extension_dir)
+            if process is not None:  # else the last kill has not been mended yet
+                os.kill(process, signal.SIGKILL)
             return
         cdp = await self.page.context.new_cdp_session(self.page)
         if how == "stop":

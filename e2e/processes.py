@@ -26,14 +26,15 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def extension_process(extension: Path) -> int:
-    """Give the process that an extension's service worker runs in, of a browser of ours."""
+def extension_process(extension: Path) -> int | None:
+    """Give the process that an extension's service worker runs in; None when it has none now."""
     for browser in descendants(os.getpid()):
         words = _command_line(browser)
         if f"--load-extension={extension}" in words and not any("--type=" in w for w in words):
             for child in descendants(browser):
                 if "--extension-process" in _command_line(child):
                     return child
+            return None
     raise LookupError(f"no browser of ours runs the extension of {extension}")
 
 

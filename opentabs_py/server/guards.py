@@ -95,13 +95,14 @@ class UniqueIds:
 def _request_id(body: bytes) -> int | str | None:
     """Give the id of a JSON-RPC request; None when it is a notification, a response, or neither."""
     try:
-        message = from_json(body)
+        message: Any = from_json(body)
     except ValueError:
         return None  # the SDK says what is wrong with it
-    if not isinstance(message, dict) or "method" not in message:
-        return None
-    request_id: Any = message.get("id")
-    return request_id if isinstance(request_id, int | str) else None
+    match message:
+        case {"method": _, "id": int() | str() as request_id}:
+            return request_id
+        case _:
+            return None
 
 
 class PatientProtocol(H11Protocol):
