@@ -109,7 +109,7 @@ async def test_tools_come_and_go_with_the_version(tmp_path: Path, site: str) -> 
         write_plugin(plugin, tools=["version"])
         await tabs.reload_plugins()
 
-        assert [tool.name for tool in tabs.tools] == ["chat_version"]
+        assert [tool.listing.name for tool in tabs.tools] == ["chat_version"]
         assert await version(tabs) == "1"
         with pytest.raises(CallError) as caught:
             await tabs.call("chat_wait")
@@ -130,7 +130,7 @@ async def test_a_plugin_whose_directory_goes_is_torn_down_and_gone(
         changes = await tabs.reload_plugins()
 
         assert (changes.removed, changes.changed) == (("chat",), ())
-        assert [tool.name for tool in tabs.tools] == ["other_version", "other_wait"]
+        assert [tool.listing.name for tool in tabs.tools] == ["other_version", "other_wait"]
         assert (await notes(page))[2:] == ["torn down 1"]
         assert await page.evaluate("Object.keys(__openTabs.adapters)") == ["other"]
         assert await version(tabs, "other") == "1"
@@ -324,7 +324,7 @@ async def wait_for_tools(tabs: OpenTabs, *names: str) -> None:
 
     unsubscribe = tabs.toolbox.subscribe(note)
     with anyio.fail_after(PATIENT):
-        while [tool.name for tool in tabs.tools] != list(names):
+        while [tool.listing.name for tool in tabs.tools] != list(names):
             await changed.wait()
             changed = anyio.Event()
     unsubscribe()

@@ -46,8 +46,9 @@ from opentabs_py.plugins.load import (
     playground,
     refuse_unknown_plugins,
 )
+from opentabs_py.served import ServedTool
 from opentabs_py.server.listen import bind
-from opentabs_py.server.toolbox import PageTool, Toolbox
+from opentabs_py.server.toolbox import Toolbox
 from opentabs_py.tracing.file import TraceWriter
 
 if TYPE_CHECKING:
@@ -184,14 +185,14 @@ class OpenTabs:
         return self._context
 
     @property
-    def tools(self) -> Sequence[PageTool]:
+    def tools(self) -> Sequence[ServedTool]:
         """The tools that are served."""
         return self.toolbox.tools
 
     def output_schema(self, name: str) -> Mapping[str, Any] | None:
         """Give what a tool promises of its value; None when there is no such tool, or promise."""
-        tool = next((tool for tool in self.tools if tool.name == name), None)
-        return None if tool is None else tool.tool.output_schema
+        tool = next((tool for tool in self.tools if tool.listing.name == name), None)
+        return None if tool is None else tool.listing.output_schema
 
     def plugin(self, name: str | None = None) -> PluginView:
         """Give a plugin by its name; without one, the only one there is.

@@ -199,7 +199,7 @@ class FakeBridge(Bridge):
         self.called = anyio.Event()
         self.cancelled = anyio.Event()
         self.hangs = False
-        self._value, self._error, self._reports = value, error, reports
+        self.value, self._error, self._reports = value, error, reports
 
     async def call(self, call: TabCall) -> object:
         self.calls.append(call)
@@ -216,4 +216,4 @@ class FakeBridge(Bridge):
             raise
         if self._error is not None:
             raise self._error
-        return self._value
+        return self.value

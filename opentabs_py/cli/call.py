@@ -111,7 +111,7 @@ def call(
 
 
 async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
-    owner = next((each.plugin.name for each in tabs.tools if each.name == tool), None)
+    owner = next((e.listing.owner for e in tabs.tools if e.listing.name == tool), None)
     if owner is not None:
         await tabs.open_start_page(owner)
 

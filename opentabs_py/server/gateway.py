@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from opentabs_py.core import failures
 from opentabs_py.core.text import path_text, shorten
-from opentabs_py.server.toolbox import PageTool, Toolbox
+from opentabs_py.served import Listing
+from opentabs_py.server.toolbox import Toolbox
 
 LIST: Final = "opentabs_list_tools"
 CALL: Final = "opentabs_call"
@@ -93,40 +94,41 @@ def resolve(toolbox: Toolbox, name: str, arguments: Mapping[str, Any]) -> Found 
         faults = [(path_text(each["loc"]), each["msg"]) for each in error.errors()]
         raise failures.invalid_arguments(name, faults) from None
     # Named as if this were no gateway: a client that remembers the names from there is helped on.
-    if any(tool.name == name for tool in toolbox.tools):
+    if any(tool.listing.name == name for tool in toolbox.tools):
         raise failures.only_by_gateway(name, CALL)
     raise failures.unknown_tool(name, [LIST, CALL])
 
 
 def _find(toolbox: Toolbox, wanted: _Find) -> dict[str, Any]:
     if wanted.names is not None:
-        return {"tools": [_in_full(toolbox.find(name)) for name in wanted.names]}
+        return {"tools": [_in_full(toolbox.find(name).listing) for name in wanted.names]}
     words = (wanted.query or "").casefold().split()
-    found = [tool for tool in toolbox.tools if all(word in _text(tool) for word in words)]
-    answer: dict[str, Any] = {"tools": [_in_a_line(tool) for tool in found[:MOST_FOUND]]}
+    listings = [tool.listing for tool in toolbox.tools]
+    found = [each for each in listings if all(word in _text(each) for word in words)]
+    answer: dict[str, Any] = {"tools": [_in_a_line(each) for each in found[:MOST_FOUND]]}
     if len(found) > MOST_FOUND:
         answer["more"] = (
             f"{len(found) - MOST_FOUND} more fit; add words to the query. Plugins among them: "
-            + ", ".join(sorted({tool.plugin.name for tool in found}))
+            + ", ".join(sorted({each.owner for each in found}))
         )
     return answer
 
 
-def _text(tool: PageTool) -> str:
-    return f"{tool.name} {tool.tool.display_name} {tool.tool.description}".casefold()
+def _text(tool: Listing) -> str:
+    return f"{tool.name} {tool.title} {tool.description}".casefold()
 
 
-def _in_a_line(tool: PageTool) -> dict[str, Any]:
-    summary = tool.tool.summary or tool.tool.description.strip().partition("\n")[0]
-    return {"name": tool.name, "summary": shorten(summary, 160)}
+def _in_a_line(tool: Listing) -> dict[str, Any]:
+    first = tool.description.strip().partition("\n")[0]
+    return {"name": tool.name, "summary": shorten(first, 160)}
 
 
-def _in_full(tool: PageTool) -> dict[str, Any]:
+def _in_full(tool: Listing) -> dict[str, Any]:
     return {
         "name": tool.name,
-        "title": tool.tool.display_name,
-        "description": tool.tool.description,
+        "title": tool.title,
+        "description": tool.description,
         "inputSchema": tool.input_schema,
-        **({} if tool.tool.output_schema is None else {"outputSchema": tool.tool.output_schema}),
-        **({} if tool.tool.annotations is None else {"annotations": tool.tool.annotations}),
+        **({} if tool.output_schema is None else {"outputSchema": tool.output_schema}),
+        **({} if tool.annotations is None else {"annotations": tool.annotations}),
     }

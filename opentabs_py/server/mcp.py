@@ -17,9 +17,10 @@ from pydantic_core import to_json
 from opentabs_py.core import failures
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
+from opentabs_py.served import Listing
 from opentabs_py.server import gateway
 from opentabs_py.server.connections import Connections, connections
-from opentabs_py.server.listing import Listing
+from opentabs_py.server.pages import Pages
 from opentabs_py.server.reporter import CallReporter
 from opentabs_py.server.toolbox import Toolbox
 
@@ -44,7 +45,7 @@ def create_mcp_server(
         as_gateway: Serve two tools, one that finds the toolbox's and one that calls them.
         pace: How often clients are sent progress.
     """
-    listing = Listing(toolbox)
+    pages = Pages(toolbox)
     pace = pace or Pace()
     subscribe = _never if as_gateway else toolbox.subscribe
 
@@ -53,7 +54,7 @@ def create_mcp_server(
     ) -> types.ListToolsResult:
         if as_gateway:
             return types.ListToolsResult(tools=gateway.TOOLS)
-        return listing.page(params.cursor if params is not None else None)
+        return pages.page(params.cursor if params is not None else None)
 
     async def call_tool(
         ctx: ServerRequestContext[Connections], params: types.CallToolRequestParams
@@ -69,10 +70,12 @@ def create_mcp_server(
             name, arguments = asked.name, asked.arguments
         connection = ctx.lifespan_context.of(ctx)
         with connection.hold_token((ctx.meta or {}).get("progress_token")):
-            reporter = CallReporter(
-                ctx, logger=toolbox.plugin_of(name), least=connection.least, pace=pace
-            )
-            return await _call_tool(toolbox, name, arguments, reporter)
+            try:
+                listing = toolbox.find(name).listing
+            except CallError as error:
+                return to_error_result(error)
+            reporter = CallReporter(ctx, logger=listing.owner, least=connection.least, pace=pace)
+            return await _call_tool(toolbox, listing, arguments, reporter)
 
     async def keep_client(
         ctx: ServerRequestContext[Connections], _params: types.NotificationParams
@@ -162,12 +165,12 @@ async def _tell_changes(subscribe: Subscribe, session: ServerSession) -> None:
 
 
 async def _call_tool(
-    toolbox: Toolbox, name: str, arguments: dict[str, Any], reporter: CallReporter
+    toolbox: Toolbox, listing: Listing, arguments: dict[str, Any], reporter: CallReporter
 ) -> types.CallToolResult:
     result: types.CallToolResult | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(reporter.run)
-        result = await _run_tool(toolbox, name, arguments, reporter)
+        result = await _run_tool(toolbox, listing, arguments, reporter)
         await reporter.finish()
         tasks.cancel_scope.cancel()
     assert result is not None  # what ends the block early ends this call too
@@ -175,13 +178,13 @@ async def _call_tool(
 
 
 async def _run_tool(
-    toolbox: Toolbox, name: str, arguments: dict[str, Any], reporter: CallReporter
+    toolbox: Toolbox, listing: Listing, arguments: dict[str, Any], reporter: CallReporter
 ) -> types.CallToolResult:
     try:
         value = await toolbox.call(
-            name, arguments, on_progress=reporter.feed, on_log=reporter.feed_logs
+            listing.name, arguments, on_progress=reporter.feed, on_log=reporter.feed_logs
         )
-        _refuse_no_object(toolbox, name, value)
+        _refuse_no_object(listing, value)
         return to_result(value)
     except BrokenResultError as error:
         result = to_error_result(error)
@@ -191,15 +194,15 @@ async def _run_tool(
         return to_error_result(error)
     except Exception:
         # The boundary to the client: what is not ours to tell stays in our log.
-        logger.exception("The call of %s failed inside the server", name)
-        return to_error_result(failures.internal(name))
+        logger.exception("The call of %s failed inside the server", listing.name)
+        return to_error_result(failures.internal(listing.name))
 
 
-def _refuse_no_object(toolbox: Toolbox, name: str, value: Any) -> None:
+def _refuse_no_object(listing: Listing, value: Any) -> None:
     """Refuse a value that clients would refuse: none of structure where the schema promises one."""
-    if toolbox.promises_object(name) and not isinstance(value, dict):
+    if listing.promises_object and not isinstance(value, dict):
         what = f"it is {type(value).__name__}, not an object"
-        raise failures.result_breaks_schema(name, [("", what)], value)
+        raise failures.result_breaks_schema(listing.name, [("", what)], value)
 
 
 def to_result(value: Any) -> types.CallToolResult:

@@ -58,7 +58,9 @@ class CallReporter:
         self._fed = anyio.Event()
         self._sending = anyio.Lock()
         # On the wire a client without a token is sent nothing; one in this process needs none.
-        self._settle = 0.0 if (ctx.meta or {}).get("progress_token") is None else SETTLE
+        # Over stdio, which has no HTTP request, the transport waits until the client has read all.
+        reports = (ctx.meta or {}).get("progress_token") is not None
+        self._settle = SETTLE if reports and ctx.request is not None else 0.0
         self._sent_at = float("-inf")
 
     def feed(self, reports: Sequence[ProgressReport]) -> None:

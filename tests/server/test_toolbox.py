@@ -123,13 +123,13 @@ async def test_what_the_bridge_reports_reaches_the_caller() -> None:
 
 def test_tools_are_listed_by_name_with_the_tab_id_in_their_schema() -> None:
     toolbox, _ = a_toolbox(a_manifest(a_tool("send"), a_tool("read")))
-    assert [tool.name for tool in toolbox.tools] == ["chat_read", "chat_send"]
-    tool = toolbox.tools[0]
+    assert [tool.listing.name for tool in toolbox.tools] == ["chat_read", "chat_send"]
+    tool = toolbox.tools[0].listing
     assert "tabId" in tool.input_schema["properties"]
-    assert tool.tool.input_schema == {"type": "object"}
+    assert a_tool("read")["input_schema"] == {"type": "object"}
 
 
 def test_setting_plugins_anew_drops_the_tools_of_the_old() -> None:
     toolbox, _ = a_toolbox()
     toolbox.set_plugins([a_manifest(a_tool("read"), name="mail")])
-    assert [tool.name for tool in toolbox.tools] == ["mail_read"]
+    assert [tool.listing.name for tool in toolbox.tools] == ["mail_read"]

@@ -4,7 +4,7 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from opentabs_py.server.listing import PAGE_SIZE, Listing
+from opentabs_py.server.pages import PAGE_SIZE, Pages
 from tests.fakes import a_tool
 from tests.served import Served
 
@@ -18,7 +18,7 @@ def mode(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def pages(listing: Listing) -> list[list[str]]:
+def pages(listing: Pages) -> list[list[str]]:
     found: list[list[str]] = []
     cursor = None
     while True:
@@ -32,31 +32,31 @@ def pages(listing: Listing) -> list[list[str]]:
 def test_tools_that_fit_are_one_page_sorted_by_name() -> None:
     served = Served()
     served.serve("send", "read", "archive")
-    assert pages(Listing(served.toolbox)) == [["archive", "read", "send"]]
+    assert pages(Pages(served.toolbox)) == [["archive", "read", "send"]]
 
 
 def test_tools_that_do_not_fit_are_split_and_each_is_listed_once() -> None:
     served = Served()
     served.serve("e", "d", "c", "b", "a", description=LONG)
-    assert pages(Listing(served.toolbox)) == [["a", "b"], ["c", "d"], ["e"]]
+    assert pages(Pages(served.toolbox)) == [["a", "b"], ["c", "d"], ["e"]]
 
 
 def test_a_tool_larger_than_a_page_has_one_of_its_own() -> None:
     served = Served()
     served.serve("a", "b", description="x" * PAGE_SIZE)
-    assert pages(Listing(served.toolbox)) == [["a"], ["b"]]
+    assert pages(Pages(served.toolbox)) == [["a"], ["b"]]
 
 
 def test_no_tools_are_one_empty_page() -> None:
     served = Served()
     served.serve()
-    assert pages(Listing(served.toolbox)) == [[]]
+    assert pages(Pages(served.toolbox)) == [[]]
 
 
 def test_a_list_that_changes_between_two_pages_repeats_nothing_and_skips_nothing() -> None:
     served = Served()
     served.serve("b", "d", "f", description=LONG)
-    listing = Listing(served.toolbox)
+    listing = Pages(served.toolbox)
     first = listing.page(None)
     assert [tool.name for tool in first.tools] == ["chat_b", "chat_d"]
 
@@ -106,7 +106,7 @@ async def test_a_tool_without_hints_has_none(mode: str) -> None:
 
 def test_the_pages_are_made_once_for_each_list() -> None:
     served = Served()
-    listing = Listing(served.toolbox)
+    listing = Pages(served.toolbox)
     [before] = listing.page(None).tools
     assert listing.page(None).tools[0] is before
     served.toolbox.set_plugins([])

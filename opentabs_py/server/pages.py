@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
-from opentabs_py.server.toolbox import PageTool, Toolbox
+from opentabs_py.served import Listing, ServedTool
+from opentabs_py.server.toolbox import Toolbox
 
 PAGE_SIZE = 512 * 1024  # characters of JSON; Python's client takes no event of 1 MiB
 _CURSOR = "after:"
 
 
-class Listing:
+class Pages:
     """The pages of a toolbox's tools, sorted by name; they are made once for each set of tools."""
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
-        self._made_of: Sequence[PageTool] | None = None
+        self._made_of: Sequence[ServedTool] | None = None
         self._tools: list[types.Tool] = []
         self._names: list[str] = []
         self._sizes: list[int] = []
@@ -33,7 +34,7 @@ class Listing:
         """
         if self._made_of is not self._toolbox.tools:
             self._made_of = self._toolbox.tools
-            self._tools = [_describe(tool) for tool in self._made_of]
+            self._tools = [_describe(tool.listing) for tool in self._made_of]
             self._names = [tool.name for tool in self._tools]
             self._sizes = [len(tool.model_dump_json(by_alias=True)) for tool in self._tools]
         start = 0
@@ -56,18 +57,15 @@ class Listing:
         )
 
 
-def _describe(tool: PageTool) -> types.Tool:
-    input_schema, output_schema = tool.listed_schemas
+def _describe(tool: Listing) -> types.Tool:
     return types.Tool(
         name=tool.name,
-        title=tool.tool.display_name,
-        description=tool.tool.description,
-        input_schema=input_schema,
-        output_schema=output_schema,
-        annotations=_annotations(tool),
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        # One whose root is not an object makes initialize-era clients refuse the whole list.
+        output_schema=tool.output_schema if tool.promises_object else None,
+        annotations=None
+        if tool.annotations is None
+        else types.ToolAnnotations.model_validate(tool.annotations),
     )
-
-
-def _annotations(tool: PageTool) -> types.ToolAnnotations | None:
-    given = tool.tool.annotations
-    return None if given is None else types.ToolAnnotations.model_validate(given)

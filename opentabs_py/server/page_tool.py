@@ -1,0 +1,106 @@
+"""Tools that run in a page: a call of one is checked, and goes over the bridge."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from opentabs_py.bridge import Bridge, TabCall
+from opentabs_py.core import failures
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.plugins import (
+    PluginManifest,
+    PluginTool,
+    input_schema_with_tab,
+    mcp_name,
+    split_tab_id,
+)
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.recording import CallRecording, Instant
+from opentabs_py.core.schemas import Checker
+from opentabs_py.served import Listing, ToolCall
+
+MAX_FAULTS = 5  # of one call's arguments; an agent mends them one at a time anyway
+
+
+class PageTool:
+    """A tool of a plugin, ready to be called.
+
+    Args:
+        bridge: Takes its calls to a page.
+        plugin: What it is of.
+        tool: How the plugin describes it.
+        input_limit: The longest input, in bytes of JSON.
+    """
+
+    limits: Limits | None = None
+
+    def __init__(
+        self, bridge: Bridge, plugin: PluginManifest, tool: PluginTool, *, input_limit: int
+    ) -> None:
+        self.listing = Listing(
+            name=mcp_name(plugin.name, tool.name),
+            owner=plugin.name,
+            title=tool.display_name,
+            description=tool.description,
+            input_schema=input_schema_with_tab(tool),
+            output_schema=tool.output_schema,
+            annotations=tool.annotations,
+        )
+        self._bridge = bridge
+        self._plugin = plugin
+        self._name = tool.name
+        self._checker = Checker(tool.input_schema)
+        self._input_limit = input_limit
+
+    async def run(self, call: ToolCall) -> Any:
+        """Run it in a tab, and give its value, a JSON value; see `ServedTool.run`."""
+        if call.recording is not None:
+            call.recording.resolve(self._plugin.name, self._name)
+        tab_call = self._check(call)
+        if call.recording is not None:
+            tab_call = _recorded(tab_call, call.recording, self._bridge.instant)
+        return await self._bridge.call(tab_call)
+
+    def _check(self, call: ToolCall) -> TabCall:
+        name = self.listing.name
+        try:
+            tab_id, arguments = split_tab_id(call.arguments)
+        except ValueError as error:
+            raise failures.invalid_arguments(name, [("tabId", str(error))]) from None
+        try:
+            size = len(to_json(arguments))  # before the check, which would not bear any depth
+        except PydanticSerializationError as error:
+            raise failures.invalid_arguments(name, [("", f"they are no JSON: {error}")]) from None
+        if size > self._input_limit:
+            raise failures.input_too_large(name, size, self._input_limit)
+        faults = self._checker.faults(arguments, most=MAX_FAULTS)
+        if faults:
+            raise failures.invalid_arguments(name, faults)
+        return TabCall(
+            plugin=self._plugin.name,
+            tool=self._name,
+            arguments=arguments,
+            tab_id=tab_id,
+            patterns=self._plugin.url_patterns,
+            limits=call.limits,
+            on_progress=call.on_progress,
+            on_log=call.on_log,
+            on_sent=call.on_sent,
+        )
+
+
+def _recorded(call: TabCall, recording: CallRecording, instant: Callable[[], Instant]) -> TabCall:
+    def take_progress(reports: Sequence[ProgressReport]) -> None:
+        recording.take_progress(reports, instant())
+        if call.on_progress is not None:
+            call.on_progress(reports)
+
+    def take_logs(entries: Sequence[LogEntry]) -> None:
+        recording.take_logs(entries, instant())
+        if call.on_log is not None:
+            call.on_log(entries)
+
+    return replace(call, on_progress=take_progress, on_log=take_logs, recording=recording)
