@@ -49,9 +49,13 @@ test-js: setup  ## Test the JavaScript in Node
 	@$(BIN)/node --test $(ARGS) adapter_js/test/*.test.js adapter_js/test/sdk/*.test.js
 
 .PHONY: test-e2e
-test-e2e: setup  ## Test the whole chain in a real Chromium
+test-e2e: setup clients  ## Test the whole chain in a real Chromium
 	$(call step,'End-to-end tests')
 	@$(BIN)/pytest e2e -m 'not realtime' $(ARGS)
+
+.PHONY: conformance
+conformance: setup clients  ## Run the official MCP suite, in both eras, with the tools in a page
+	@$(BIN)/python -m e2e.conformance $(ARGS)
 
 .PHONY: test-realtime
 test-realtime: setup  ## Wait out the real 30 s and 5 min limits (6 minutes)
@@ -80,14 +84,15 @@ check-python: setup  ## Format and lint of Python
 	@$(BIN)/ruff check --quiet .
 
 .PHONY: check-javascript
-check-javascript: setup  ## Format, lint and types of JavaScript
+check-javascript: setup clients  ## Format, lint and types of JavaScript
 	$(call step,'JavaScript: format and lint and types')
-	@cd adapter_js && node_modules/.bin/biome check --error-on-warnings . ../extension ../opentabs_py
+	@cd adapter_js && node_modules/.bin/biome check --error-on-warnings . ../extension ../opentabs_py ../e2e/clients
 	@$(JS)/tsc --project adapter_js
 	@$(JS)/tsc --project adapter_js/builder
 	@$(JS)/tsc --project adapter_js/test
 	@$(JS)/tsc --project adapter_js/test/types
 	@$(JS)/tsc --project adapter_js/tsconfig.viewer.json
+	@$(JS)/tsc --project e2e/clients
 
 .PHONY: check-types
 check-types: setup  ## Types of Python, by mypy and pyright
@@ -116,7 +121,7 @@ check-generated: setup  ## Generated files are fresh
 fix: setup  ## Format all, and fix what the linters can
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
-	@cd adapter_js && node_modules/.bin/biome check --write . ../extension ../opentabs_py
+	@cd adapter_js && node_modules/.bin/biome check --write . ../extension ../opentabs_py ../e2e/clients
 
 .PHONY: generate
 generate: setup  ## Write the files that are generated from others
@@ -141,9 +146,12 @@ build: setup  ## Build sdist and wheel into dist/
 .PHONY: setup
 setup: $(DONE)/python $(DONE)/package adapter_js/node_modules/.package-lock.json $(DONE)/browser  ## Set up all; the other targets do so themselves
 
+.PHONY: clients
+clients: e2e/clients/node_modules/.package-lock.json  ## Set up the MCP clients and suites that others wrote
+
 .PHONY: clean
 clean:  ## Remove all that was set up or built
-	@rm -rf .venv dist build adapter_js/node_modules test-results .coverage
+	@rm -rf .venv dist build adapter_js/node_modules e2e/clients/node_modules test-results .coverage
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -195,6 +203,12 @@ $(DONE)/package: $(DONE)/python pyproject.toml
 adapter_js/node_modules/.package-lock.json: $(DONE)/python adapter_js/package.json adapter_js/package-lock.json
 	$(call step,'Installing JavaScript tools')
 	@cd adapter_js && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error > /dev/null
+	@touch $@
+
+# --ignore-scripts: none of them needs one.
+e2e/clients/node_modules/.package-lock.json: $(DONE)/python e2e/clients/package.json e2e/clients/package-lock.json
+	$(call step,'Installing MCP clients')
+	@cd e2e/clients && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error > /dev/null
 	@touch $@
 
 $(DONE)/browser: $(DONE)/package

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -34,12 +35,13 @@ from mcp.server.context import ServerRequestContext
 from playwright.async_api import Page
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
+from e2e import bench_hop1
+from e2e.bench_table import Work, show, to_document
 from e2e.kit.runs import run_kit
 from opentabs_py.config import load_settings
 from opentabs_py.connection import Socket
@@ -59,35 +61,9 @@ MCP_CALLS = 100
 AT_ONCE, CALLS_EACH = 32, 20
 FLOOD, LONG_FLOOD = 10_000, 30_000
 LONE_REPORTS, GAP = 100, 5  # ms between two, so that each finds the hops idle
+CANCELLATIONS = 15
 REBUILDS = 9
 BIG = 32 * 1024 * 1024  # characters, of which one in sixteen takes two bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One line of the table.
-
-    Attributes:
-        floor: What a bare prototype of the same hops took, on the machine it was measured on.
-        at_most: What is to be reached, where less is better.
-        at_least: The same, where more is better.
-    """
-
-    name: str
-    unit: str
-    floor: str = "–"
-    at_most: float | None = None
-    at_least: float | None = None
-
-    def reach(self) -> str:
-        if self.at_most is not None:
-            return f"≤ {self.at_most:,g}"
-        return "–" if self.at_least is None else f"≥ {self.at_least:,g}"
-
-    def reached(self, value: float) -> bool | None:
-        if self.at_most is not None:
-            return value <= self.at_most
-        return None if self.at_least is None else value >= self.at_least
 
 
 WORKS = {
@@ -100,6 +76,9 @@ WORKS = {
     "mcp_above": Work("  above a bare Python tool on the same server", "ms", at_most=1.5),
     "legacy": Work("echo at an initialize-era client, p50", "ms", "3.5–7"),
     "legacy_above": Work("  above a bare Python tool on the same server", "ms", at_most=1.5),
+    **bench_hop1.WORKS,
+    "cancel": Work("from a client's cancellation to the page's signal", "ms", at_most=100),
+    "legacy_cancel": Work("  of an initialize-era client", "ms", at_most=100),
     "one_at_once": Work("calls, one at a time", "/s", "1,050", at_least=350),
     "many_at_once": Work(f"calls, {AT_ONCE} at once", "/s", "1,700", at_least=700),
     "flood": Work(
@@ -141,7 +120,15 @@ TOOLS = [
             "required": ["count", "gap"],
         },
         "output_schema": {},
-    }
+    },
+    {
+        "name": "hang",
+        "displayName": "Hang",
+        "description": "Report, and note when the signal fires",
+        "icon": "clock",
+        "input_schema": {"type": "object", "properties": {}},
+        "output_schema": {},
+    },
 ]
 ADAPTER = """
 (() => {
@@ -151,7 +138,14 @@ ADAPTER = """
       context.reportProgress({ message: String(performance.now()) });
     }
   };
-  const tools = [{ name: "report", handle: report }];
+  const hang = async (_params, context) => {
+    globalThis.abortedAt = undefined;
+    const aborted = new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+    context.reportProgress({});
+    await aborted;
+    globalThis.abortedAt = performance.now();
+  };
+  const tools = [{ name: "report", handle: report }, { name: "hang", handle: hang }];
   globalThis.__openTabs.adapters.clock = { tools, isReady: async () => true };
 })();
 """
@@ -277,6 +271,30 @@ class Bench:
             measured[era] = median(ours)
             measured[f"{era}_above"] = median(ours) - median(theirs)
         return measured
+
+    async def cancellations(self) -> dict[str, float]:
+        """How long after a client cancels the page's signal fires, on the clock of `ORIGIN`."""
+        origin: float = await self.page.evaluate(ORIGIN)
+        names = {"mcp": "cancel", "legacy": "legacy_cancel"}
+        return {
+            names[era]: median([await self._cancel(client, origin) for _ in range(CANCELLATIONS)])
+            for era, (client, _) in self.clients.items()
+        }
+
+    async def _cancel(self, client: Client, origin: float) -> float:
+        cancelled_at = 0.0
+        with anyio.CancelScope() as scope:
+
+            async def cancel(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+                nonlocal cancelled_at
+                cancelled_at = time.time() * 1000
+                scope.cancel()
+
+            arguments = {"tabId": self.tab}
+            await client.call_tool("clock_hang", arguments, progress_callback=cancel)
+        handle = await self.page.wait_for_function("window.abortedAt")
+        aborted_at: float = await handle.json_value()
+        return aborted_at + origin - cancelled_at
 
     async def many_at_once(self) -> dict[str, float]:
         async def caller() -> None:
@@ -454,7 +472,7 @@ async def warm_bench(url: str) -> AsyncGenerator[Bench]:
 
 async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[float]]:
     """Do all works in every round; `done` is told each."""
-    numbers: dict[str, list[float]] = {name: [] for name in WORKS}
+    numbers: defaultdict[str, list[float]] = defaultdict(list)
 
     async def do(what: str, work: Callable[[], Awaitable[dict[str, float]]]) -> None:
         for name, number in (await work()).items():
@@ -464,10 +482,14 @@ async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[fl
     async with serve_site() as url:
         for _ in range(rounds):
             await do("cold start", lambda: cold_start(url))
+        async with bench_hop1.connect_all() as hop1:
+            for _ in range(rounds):
+                await do("hop 1", hop1.measure)
         async with warm_bench(url) as bench:
             for _ in range(rounds):
                 await do("round trips", bench.ping_and_echo)
                 await do("MCP", bench.mcp)
+                await do("cancellations", bench.cancellations)
                 await do("calls at once", bench.many_at_once)
                 await do("floods", bench.floods)
                 await do("lone reports", bench.lone_reports)
@@ -515,51 +537,7 @@ async def builds() -> dict[str, float]:
     return {"build": build, "rebuild": median(took)}
 
 
-STEPS = 9  # of a round, in `measure`
-
-# --- showing -------------------------------------------------------------------------------
-
-
-def show(numbers: dict[str, list[float]]) -> None:
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("work")
-    for column in ("median", "min", "max"):
-        table.add_column(column, justify="right")
-    for column in ("unit", "floor", "reach", ""):
-        table.add_column(column)
-    for name, work in WORKS.items():
-        values = numbers[name]
-        middle = median(values)
-        reached = work.reached(middle)
-        mark = {None: "", True: "[green]✓[/]", False: "[yellow]not reached[/]"}[reached]
-        shown = [number(value) for value in (middle, min(values), max(values))]
-        table.add_row(work.name, *shown, work.unit, work.floor, work.reach(), mark)
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
-    console.print(table)
-    rounds = len(numbers["echo"])
-    console.print(f"[dim]Rounds: {rounds}. Floors: bare prototypes, on a quiet machine.[/]")
-
-
-def number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
-
-
-def to_document(numbers: dict[str, list[float]]) -> list[dict[str, Any]]:
-    return [
-        {
-            "work": name,
-            "description": work.name.strip(),
-            "unit": work.unit,
-            "median": round(median(numbers[name]), 4),
-            "min": round(min(numbers[name]), 4),
-            "max": round(max(numbers[name]), 4),
-            "rounds": len(numbers[name]),
-            "floor": work.floor,
-            "reach": work.reach(),
-            "reached": work.reached(median(numbers[name])),
-        }
-        for name, work in WORKS.items()
-    ]
+STEPS = 11  # of a round, in `measure`
 
 
 def main(
@@ -584,9 +562,9 @@ def main(
 
         numbers = anyio.run(measure, rounds, done, backend_options=UVLOOP)
     if json_:
-        print(json.dumps(to_document(numbers), indent=1, ensure_ascii=False))
+        print(json.dumps(to_document(WORKS, numbers), indent=1, ensure_ascii=False))
     else:
-        show(numbers)
+        show(WORKS, numbers)
 
 
 if __name__ == "__main__":

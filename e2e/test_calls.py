@@ -152,7 +152,7 @@ async def test_invalid_arguments_are_refused_with_path_and_rule(tab: Tab) -> Non
     error = await tab.fail("run", {"steps": [{}, 7]})
 
     assert error.detail.code == "INVALID_ARGUMENTS"
-    assert "at steps[1]: 7 is not of type 'object'" in error.detail.message
+    assert 'at steps[1]: 7 is not of type "object"' in error.detail.message
 
 
 async def test_an_input_over_the_limit_is_refused(tab: Tab, tabs: OpenTabs) -> None:

@@ -183,6 +183,7 @@ def test_tools_lists_names_arguments_and_what_is_left_out(tmp_path: Path) -> Non
     listed = json.loads(run.stdout)
     assert run.returncode == 0
     assert [tool["name"] for tool in listed] == [
+        "probe_await",
         "probe_big",
         "probe_echo",
         "probe_fail",
@@ -190,7 +191,7 @@ def test_tools_lists_names_arguments_and_what_is_left_out(tmp_path: Path) -> Non
         "probe_log",
         "probe_run",
     ]
-    assert listed[1]["inputSchema"]["properties"]["tabId"]["type"] == "integer"
+    assert listed[2]["inputSchema"]["properties"]["tabId"]["type"] == "integer"
     assert f"left out: {tmp_path} has no package.json" in run.stderr.replace("\n", " ")
 
 

@@ -48,7 +48,7 @@ def build(
                 _tell(await running.build(directory), as_json=json_)
                 if not json_:
                     err.print("[dim]Waiting for a change; Ctrl-C ends it.[/]")
-                await changes.receive()
+                await changes.next()
 
     raise typer.Exit(run(forever, interruptible=False) if watch else run(once))
 

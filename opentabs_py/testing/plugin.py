@@ -36,6 +36,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--opentabs-clock", choices=["real", "manual"], help=clock)
     group.addoption("--opentabs-trace", choices=["on", "off", "retain-on-failure"], help=trace)
+    ui = (
+        "Keep the browser open at a failure, until Enter is pressed or its window is closed; "
+        "`opentabs test --ui` sets it."
+    )
+    group.addoption("--opentabs-ui", action="store_true", help=ui)
     group.addoption("--opentabs-faults-seed", type=int, metavar="N", help=seed)
     parser.addini("opentabs_clock", clock, default="")
     parser.addini("opentabs_trace", trace, default="off")
@@ -111,6 +116,17 @@ def pytest_runtest_makereport(
             path = turn.write_trace(_TRACE_FILE)
             report.user_properties.append(("opentabs_trace", str(path)))
     return report
+
+
+def pytest_exception_interact(
+    node: pytest.Item | pytest.Collector, report: pytest.CollectReport | pytest.TestReport
+) -> None:
+    """Keep the browser of a test that failed, when somebody watches it."""
+    turn = node.stash.get(TURN, None)
+    if turn is not None and node.config.getoption("opentabs_ui"):
+        from opentabs_py.testing.pause import pause  # noqa: PLC0415
+
+        pause(node.config, turn, report)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

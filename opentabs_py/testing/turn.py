@@ -26,6 +26,7 @@ from opentabs_py.tracing.file import TraceWriter
 logger = logging.getLogger(__name__)
 
 SLACK = 5.0  # s; how much later than its ceiling a call may end on a loaded machine
+LOOK_EVERY = 0.05  # s; how soon an Enter is noticed
 PAGES_GONE_WITHIN = 2.0  # s; the server hears of a closed page in tens of ms
 
 
@@ -111,6 +112,12 @@ class Turn:
         running = [seen(call.running) for call in self.transcript.calls if not call.ended]
         faults = self._chain.faults.log_so_far()
         return failure_report(self.transcript, running, told=told, faults=faults)
+
+    def stay(self, is_over: Callable[[], bool]) -> None:
+        """Let time pass, and the pages live on, until something is so, or the browser is closed."""
+        while not (is_over() or self._chain.session.browser_is_gone):
+            with suppress(Error):
+                self._thread.sleep(LOOK_EVERY)
 
     def write_trace(self, name: str) -> Path:
         """Write the calls to a file among the test's artifacts; give its path."""

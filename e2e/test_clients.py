@@ -1,0 +1,246 @@
+"""Clients that others wrote work, over each transport, through every hop to the page."""
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.chain import PROBE, wait_for_document
+from e2e.drivers import (
+    Call,
+    Driver,
+    Inspected,
+    Options,
+    Outcome,
+    drive,
+    inspect,
+    serve_command,
+)
+from opentabs_py.session import OpenTabs
+
+TYPESCRIPT = ["v1", "v2", "v2-auto"]
+PYTHON = ["python", "python-legacy"]
+ROUNDS = 150  # of calls, each with five reports
+
+
+@dataclass
+class Connected:
+    """A client with a tab in which the probe is ready.
+
+    Attributes:
+        tab: What picks the tab among others; over stdio there is one.
+    """
+
+    driver: Driver
+    tab: dict[str, Any]
+
+    async def call(
+        self, tool: str, *, options: Options | None = None, abort: bool = False, **arguments: Any
+    ) -> Outcome:
+        """Call a tool of the probe."""
+        [outcome] = await self.call_all(Call(tool, arguments, options or {}, abort))
+        return outcome
+
+    async def call_all(self, *calls: Call) -> list[Outcome]:
+        """Call tools of the probe at once."""
+        return await self.driver.call_all(
+            [
+                replace(c, name=f"probe_{c.name}", arguments={**c.arguments, **self.tab})
+                for c in calls
+            ]
+        )
+
+
+@pytest.fixture(scope="module")
+async def tab_id(tabs: OpenTabs, site: str) -> AsyncGenerator[int]:
+    """A tab for the clients over HTTP."""
+    page = await tabs.context.new_page()
+    await page.goto(f"{site}/page#clients")
+    document = await wait_for_document(tabs, f"{site}/page#clients")
+    yield document.tab_id
+    await page.close()
+
+
+@pytest.fixture(scope="module")
+async def connected(
+    request: pytest.FixtureRequest, tabs: OpenTabs, site: str, tab_id: int
+) -> AsyncGenerator[Connected]:
+    """A client of the kind and over the transport that a test names."""
+    kind, transport = request.param
+    target: str | list[str] = tabs.mcp_url
+    tab = {"tabId": tab_id}
+    if transport == "stdio":
+        target, tab = serve_command(f"{site}/page", str(PROBE)), {}
+    async with AsyncExitStack() as stack:
+        driver = await stack.enter_async_context(drive(kind, target))
+        yield Connected(driver, tab)
+
+
+# The other clients over stdio, each with a server and a browser of its own, show enough of 2026.
+PAIRS = [(kind, "http") for kind in (*TYPESCRIPT, *PYTHON)]
+PAIRS += [(kind, "stdio") for kind in (*TYPESCRIPT, *PYTHON) if kind != "v2-auto"]
+
+
+def each(
+    kinds: Sequence[str], transports: Sequence[str] = ("http", "stdio")
+) -> pytest.MarkDecorator:
+    """Run a test with these clients."""
+    pairs = [
+        (kind, transport) for kind, transport in PAIRS if kind in kinds and transport in transports
+    ]
+    names = ["-".join(pair) for pair in pairs]
+    return pytest.mark.parametrize("connected", pairs, indirect=True, ids=names)
+
+
+# --- every client --------------------------------------------------------------------------
+
+
+@each(TYPESCRIPT + PYTHON)
+async def test_it_lists_the_tools(connected: Connected) -> None:
+    assert {"probe_echo", "probe_run"} <= set(connected.driver.tools)
+
+
+@each(TYPESCRIPT + PYTHON)
+async def test_it_gets_the_value_as_text_and_structured(connected: Connected) -> None:
+    outcome = await connected.call("echo", value=["☃", 1.5, None])
+
+    assert outcome.value == {"value": ["☃", 1.5, None]}
+    assert outcome.result is not None
+    assert [content["text"] for content in outcome.result["content"]] == [
+        '{"value":["☃",1.5,null]}'
+    ]
+
+
+@each(TYPESCRIPT + PYTHON)
+async def test_it_gets_a_tool_s_error_as_a_result(connected: Connected) -> None:
+    outcome = await connected.call("fail", kind="tool")
+
+    assert outcome.result is not None, outcome.error
+    assert outcome.result["isError"] is True
+    assert outcome.result["_meta"]["opentabs/error"]["code"] == "RATE_LIMITED"
+
+
+@each(TYPESCRIPT + PYTHON)
+async def test_it_gets_each_report_in_order(connected: Connected) -> None:
+    steps = [{"report": {"progress": n, "total": 5, "message": f"page {n}"}} for n in range(1, 6)]
+
+    outcome = await connected.call("run", steps=steps, result="done")
+
+    assert outcome.value["result"] == "done"
+    assert [(r["progress"], r["total"], r["message"]) for r in outcome.reports] == [
+        (n, 5, f"page {n}") for n in range(1, 6)
+    ]
+
+
+@each(TYPESCRIPT + PYTHON)
+async def test_what_it_aborts_is_aborted_in_the_page(connected: Connected) -> None:
+    steps = [{"report": {"progress": 1}}, {"wait": 60_000}]
+
+    outcome = await connected.call("run", abort=True, key="aborted", steps=steps)
+
+    assert "enough" in (outcome.error or "")
+    seen = await connected.call("await", what="aborted", key="aborted")
+    assert seen.value == {"seen": "the client cancelled it"}
+
+
+@each(TYPESCRIPT + PYTHON)
+async def test_its_own_timeout_aborts_in_the_page(connected: Connected) -> None:
+    outcome = await connected.call(
+        "run", options={"timeout": 400}, key="timeout", steps=[{"wait": 60_000}]
+    )
+
+    assert "timed out" in (outcome.error or "").lower()
+    seen = await connected.call("await", what="aborted", key="timeout")
+    assert seen.value == {"seen": "the client cancelled it"}
+
+
+# --- what only those of TypeScript have ----------------------------------------------------
+
+
+@each(TYPESCRIPT)
+async def test_reports_move_its_timeout_if_it_is_told_so_and_never_its_maximum(
+    connected: Connected,
+) -> None:
+    steps = [{"wait": 250}, {"report": {"progress": 1}}] * 4
+    moved: Options = {"timeout": 700, "resetTimeoutOnProgress": True}
+
+    patient, impatient, limited = await connected.call_all(
+        Call("run", {"steps": steps}, moved),
+        Call("run", {"steps": steps}, {"timeout": 700}),
+        Call("run", {"steps": steps}, {**moved, "maxTotalTimeout": 800}),
+    )
+
+    assert patient.error is None
+    assert "timed out" in (impatient.error or "")
+    assert "Maximum total timeout exceeded" in (limited.error or "")
+
+
+@each(TYPESCRIPT, ["stdio"])
+async def test_none_of_750_reports_is_lost(connected: Connected) -> None:
+    steps = [{"report": {"progress": n}} for n in range(1, 6)]
+
+    counts = [len((await connected.call("run", steps=steps)).reports) for _ in range(ROUNDS)]
+
+    assert counts == [5] * ROUNDS
+
+
+# --- the Inspector -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def inspector(
+    request: pytest.FixtureRequest, tabs: OpenTabs, site: str, tab_id: int, tmp_path: Path
+) -> Callable[..., Awaitable[Inspected]]:
+    """Runs the Inspector on a server with the probe in a tab."""
+
+    where: str = request.param
+
+    async def run(*options: str, **arguments: Any) -> Inspected:
+        target: str | list[str] = serve_command(f"{site}/page", str(PROBE))
+        if where != "stdio":
+            target = tabs.mcp_url
+            options = ("--protocol-era", where.removeprefix("http-"), *options)
+            arguments = {**arguments, "tabId": tab_id}
+        if "--tool-name" in options:
+            options = (*options, "--tool-args-json", json.dumps(arguments))
+        return await inspect(target, *options, storage=tmp_path)
+
+    return run
+
+
+anywhere = pytest.mark.parametrize(
+    "inspector", ["http-legacy", "http-modern", "stdio"], indirect=True
+)
+
+
+@anywhere
+async def test_the_inspector_finds_no_error_in_the_tools(
+    inspector: Callable[..., Awaitable[Inspected]],
+) -> None:
+    listed = await inspector("--method", "tools/list", "--strict")
+
+    assert listed.code == 0, listed.stderr
+    assert "0 errors" in listed.stderr
+    assert "probe_echo" in {tool["name"] for tool in listed.result["tools"]}
+
+
+@pytest.mark.parametrize("inspector", ["http-legacy", "http-modern"], indirect=True)
+async def test_the_inspector_gets_a_value(inspector: Callable[..., Awaitable[Inspected]]) -> None:
+    called = await inspector("--method", "tools/call", "--tool-name", "probe_echo", value=1)
+
+    assert called.code == 0, called.stderr
+    assert called.result["structuredContent"] == {"value": 1}
+
+
+@anywhere
+async def test_the_inspector_exits_5_when_a_tool_fails(
+    inspector: Callable[..., Awaitable[Inspected]],
+) -> None:
+    called = await inspector("--method", "tools/call", "--tool-name", "probe_fail", kind="tool")
+
+    assert called.code == 5, called.stderr
+    assert called.result["_meta"]["opentabs/error"]["code"] == "RATE_LIMITED"

@@ -1,0 +1,96 @@
+"""Over stdio a result waits until the client has read the progress before it.
+
+TypeScript clients lose progress that they read together with the result of its call.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from e2e.bench_server import TOOL
+from opentabs_py.server.stdio import READ_WITHIN
+
+SERVER = [sys.executable, "-m", "e2e.bench_server", "ours", "stdio"]
+REPORTS = 5
+LONG = 0.3  # s; many times what a server that does not wait would take
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+CALL = {
+    "name": TOOL,
+    "arguments": {"reports": REPORTS},
+    "_meta": {"progressToken": "token"},
+}
+
+
+def open_pipe() -> tuple[int, int]:
+    """The two ends of a pipe, as most languages give one to a child."""
+    return os.pipe()
+
+
+def open_socket_pair() -> tuple[int, int]:
+    """The same as Node gives it."""
+    ours, theirs = socket.socketpair()
+    return ours.detach(), theirs.detach()
+
+
+def read(wire: int) -> list[dict[str, Any]]:
+    """Read the messages that are there, once one is."""
+    text = os.read(wire, 65536)
+    while not text.endswith(b"\n"):
+        text += os.read(wire, 65536)
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@contextmanager
+def calling(open_wire: Callable[[], tuple[int, int]]) -> Generator[int]:
+    """Start a server and make a call; gives what its answers are to be read from."""
+    ours, theirs = open_wire()
+    with subprocess.Popen(SERVER, stdin=subprocess.PIPE, stdout=theirs, text=True) as server:
+        os.close(theirs)
+        assert server.stdin is not None
+
+        def send(**message: Any) -> None:
+            assert server.stdin is not None
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            server.stdin.flush()
+
+        send(method="initialize", params=INITIALIZE, id=0)
+        assert [message["id"] for message in read(ours)] == [0]
+        send(method="notifications/initialized")
+        send(method="tools/call", params=CALL, id=1)
+        yield ours
+        server.stdin.close()
+        assert server.wait(timeout=20) == 0
+    os.close(ours)
+
+
+@pytest.mark.parametrize("open_wire", [open_pipe, open_socket_pair])
+def test_a_result_is_not_written_before_the_progress_is_read(
+    open_wire: Callable[[], tuple[int, int]],
+) -> None:
+    with calling(open_wire) as wire:
+        heard: list[dict[str, Any]] = []
+        while len(heard) < REPORTS:
+            time.sleep(LONG)
+            heard += read(wire)
+
+        assert [message.get("id") for message in heard] == [None] * REPORTS
+        assert [message["id"] for message in read(wire)] == [1]
+
+
+def test_a_client_that_reads_nothing_for_long_is_written_the_result_all_the_same() -> None:
+    with calling(open_pipe) as wire:
+        time.sleep(READ_WITHIN + LONG)
+
+        assert [message.get("id") for message in read(wire)] == [*[None] * REPORTS, 1]

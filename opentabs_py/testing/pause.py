@@ -1,0 +1,41 @@
+"""A failure that is looked at: the browser stays as it is until the person who watches goes on."""
+
+import select
+import sys
+from typing import Any
+
+import pytest
+
+from opentabs_py.testing.turn import Turn
+
+GO_ON = "The browser stays open. Press Enter to go on, or Ctrl-C to end the tests."
+NOBODY = "The browser is not kept open: stdin is no terminal, so nobody could say when to go on."
+
+
+def pause(
+    config: pytest.Config, turn: Turn, report: pytest.CollectReport | pytest.TestReport
+) -> None:
+    """Show a failure, and wait until Enter is pressed or the browser's window is closed."""
+    capture: Any = config.pluginmanager.getplugin("capturemanager")
+    terminal: Any = config.pluginmanager.getplugin("terminalreporter")
+    if terminal is None:
+        return  # a worker of pytest-xdist, which no person sees
+    capture.suspend(in_=True)
+    try:
+        terminal.ensure_newline()
+        terminal.section(report.nodeid, "-")
+        terminal.write_line(report.longreprtext)
+        if not sys.stdin.isatty():
+            terminal.write_line(NOBODY, yellow=True)
+            return
+        terminal.write_line(GO_ON, bold=True)
+        turn.stay(_enter_is_pressed)
+    finally:
+        capture.resume()
+
+
+def _enter_is_pressed() -> bool:
+    if not select.select([sys.stdin], [], [], 0)[0]:
+        return False
+    sys.stdin.readline()
+    return True

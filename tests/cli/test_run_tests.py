@@ -1,0 +1,44 @@
+"""`opentabs test`: what its options mean."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from opentabs_py.cli.run_tests import changed_text, is_source, ui_args
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        ("src/tools/hello.ts", True),
+        ("src/icon.svg", True),
+        ("tests/site.har", True),
+        ("playground/index.html", True),
+        ("package.json", True),
+        ("conftest.py", True),
+        ("junit.xml", False),
+        ("trace.zip", False),
+        ("kept/test-it/trace.zip", False),
+    ],
+)
+def test_what_tests_go_by_is_a_source_and_what_they_write_is_none(file: str, counts: bool) -> None:
+    assert is_source(file) is counts
+
+
+def test_of_many_changed_files_the_first_are_named() -> None:
+    assert changed_text(["a"]) == "a changed"
+    assert changed_text(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more changed"
+
+
+@pytest.mark.parametrize(
+    ("given", "slowmo"),
+    [([], ["--slowmo=250"]), (["-k", "x", "--slowmo", "9"], []), (["--slowmo=9"], [])],
+)
+def test_ui_shows_the_browser_slowly_unless_another_pace_is_given(
+    given: Sequence[str], slowmo: Sequence[str]
+) -> None:
+    added = ui_args(given)
+
+    assert added[:2] == ["--opentabs-ui", "--headed"]
+    assert [each for each in added if each.startswith("--slowmo")] == slowmo
+    assert "--timeout=0" in added  # of pytest-timeout, which is there
