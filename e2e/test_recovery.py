@@ -16,7 +16,7 @@ import pytest
 from mcp.client import Client
 from playwright.async_api import Page
 
-from e2e.chain import KILLS, PATIENT, PROBE, Running, Tab, wait_for_document
+from e2e.chain import KILLS, PATIENT, PROBE, Running, Tab, wait_for_document, wait_for_receipts
 from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
 from opentabs_py.config import load_settings
@@ -103,6 +103,7 @@ async def test_a_call_made_while_the_link_is_down_waits_for_it(tab: Tab, tabs: O
 async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs) -> None:
     for number in range(5):
         await tab.call("echo", {"value": number})
+    await wait_for_receipts(tabs)
     tabs.bridge.disconnect(4999, "the next hello names what is still known")
     while tabs.bridge.connected:
         await tabs.bridge.changed().wait()
@@ -199,6 +200,7 @@ async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
         logger.info("The extension was back after %.2f s", anyio.current_time() - began)
         await wait_for_document(second, page.url)
         assert await second.call("probe_echo", {"value": 1}) == {"value": 1}
+        await wait_for_receipts(second)
         second.bridge.disconnect(4999, "the next hello names what is still known")
         while second.bridge.connected:
             await second.bridge.changed().wait()

@@ -4,7 +4,7 @@
  * Generated from opentabs_py/core/protocol.py by `make generate`. Do not edit.
  */
 
-/** @typedef {{documentId: string, callId: string, seq: number, settled?: boolean}} AckParams */
+/** @typedef {{documentId: string, callId: string, seq: number}} AckParams */
 /** @typedef {{documentId: string, callId: string, reason: string}} CancelParams */
 /** @typedef {{documentId: string, callId: string, plugin: string, tool: string, input: Record<string, any>, trace?: boolean}} DispatchParams */
 /** @typedef {{documentId: string, tabId: number, url: string, title: string, active: boolean, focused: boolean, protected: boolean, calls: string[], plugins: Record<string, PluginState>}} DocumentState */
@@ -32,6 +32,7 @@
 /** @typedef {{jsonrpc: "2.0", id: number, result: any}} Response */
 /** @typedef {{documentId: string, callId: string, seq: number, value: any, stamps?: Record<string, number> | null}} ResultParams */
 /** @typedef {{code: number, message: string, data?: any}} RpcError */
+/** @typedef {{documentId: string, callIds: string[]}} SettledParams */
 /** @typedef {{callId: string, stamps: Record<string, number>}} StampParams */
 /** @typedef {{plugins: PluginSpec[]}} SyncParams */
 /** @typedef {{injected: number, faults: PluginFault[]}} SyncResult */
@@ -45,13 +46,14 @@
 /** @typedef {{jsonrpc: "2.0", method: "tool.lost", params: LostParams}} ToolLost */
 /** @typedef {{jsonrpc: "2.0", method: "tool.progress", params: ProgressParams}} ToolProgress */
 /** @typedef {{jsonrpc: "2.0", method: "tool.result", params: ResultParams}} ToolResult */
+/** @typedef {{jsonrpc: "2.0", method: "tool.settled", params: SettledParams}} ToolSettled */
 /** @typedef {{jsonrpc: "2.0", method: "tool.stamps", params: StampParams}} ToolStamps */
 /** @typedef {{code: string, message: string, category?: string | null, retryable?: boolean, retryAfterMs?: number | null}} WireError */
-/** @typedef {PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolCancel | Ping | Pong} ToExtension */
+/** @typedef {PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolSettled | ToolCancel | Ping | Pong} ToExtension */
 /** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PluginLog | ToolStamps | Ping | Pong} FromExtension */
 /** @typedef {Response | Failure} Answer */
 
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** @type {Record<string, any>} */
 const definitions = {
@@ -70,9 +72,6 @@ const definitions = {
         "maximum": 9007199254740991,
         "minimum": 0,
         "type": "integer"
-      },
-      "settled": {
-        "type": "boolean"
       }
     },
     "required": [
@@ -894,6 +893,27 @@ const definitions = {
     ],
     "type": "object"
   },
+  "SettledParams": {
+    "additionalProperties": false,
+    "properties": {
+      "documentId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "callIds": {
+        "items": {
+          "pattern": "^[0-9a-f]{32}$",
+          "type": "string"
+        },
+        "type": "array"
+      }
+    },
+    "required": [
+      "documentId",
+      "callIds"
+    ],
+    "type": "object"
+  },
   "StampParams": {
     "additionalProperties": false,
     "properties": {
@@ -1172,6 +1192,26 @@ const definitions = {
     ],
     "type": "object"
   },
+  "ToolSettled": {
+    "additionalProperties": false,
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tool.settled",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/SettledParams"
+      }
+    },
+    "required": [
+      "params"
+    ],
+    "type": "object"
+  },
   "ToolStamps": {
     "additionalProperties": false,
     "properties": {
@@ -1251,6 +1291,9 @@ const roots = {
       },
       {
         "$ref": "#/$defs/ToolAck"
+      },
+      {
+        "$ref": "#/$defs/ToolSettled"
       },
       {
         "$ref": "#/$defs/ToolCancel"

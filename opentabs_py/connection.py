@@ -3,10 +3,12 @@
 What is the same for every message is done here; what a message means is the bridge's.
 """
 
+import asyncio
 import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from typing import Protocol, TypeVar
 
@@ -70,7 +72,8 @@ class Connection:
         self._socket = socket
         self._assembler = Assembler(limit=message_limit + 4096)  # the envelope is not counted
         self._outbox: deque[str] = deque()
-        self._filled = anyio.Event()
+        self._filled = asyncio.Event()  # far cheaper than anyio's, and it can be cleared
+        self._is_sending = False
         self._closing: tuple[int, str] | None = None
         self._closed = anyio.Event()
         self._requests: dict[int, Callable[[Answer], None]] = {}
@@ -142,17 +145,35 @@ class Connection:
         """Send what is queued until the connection closes."""
         try:
             while True:
-                while self._outbox:
-                    await self._socket.send_text(self._outbox.popleft())
-                if self._closing is not None:
+                await self._send_queued()
+                if self._closing is not None and not self._outbox:
                     await self._socket.close(*self._closing)
                     return
-                self._filled = anyio.Event()
                 await self._filled.wait()
+                self._filled.clear()
         except SocketClosedError:
             return  # who receives sees it too, and ends the connection
         finally:
             self._closed.set()
+
+    async def flush(self) -> None:
+        """Send what is queued now, not only when the task that does so has its turn."""
+        with suppress(SocketClosedError):  # who receives sees it too
+            await self._send_queued()
+
+    async def _send_queued(self) -> None:
+        if self._is_sending:
+            return  # who is at it sends these too
+        self._is_sending = True
+        try:
+            while self._outbox:
+                # Cancelled here, it has not been sent, and is still the first.
+                await self._socket.send_text(self._outbox[0])
+                self._outbox.popleft()
+        finally:
+            self._is_sending = False
+            if self._outbox or self._closing is not None:
+                self._filled.set()
 
     async def keep_alive(self) -> None:
         """Ping for ever: WebSocket ping frames do not keep a service worker alive."""

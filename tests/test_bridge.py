@@ -190,7 +190,7 @@ async def test_an_extension_of_another_version_is_told_what_to_do_and_closed() -
         assert socket.closed is not None
         code, reason = socket.closed
         assert code == 4001
-        assert "protocol 99, wanted 1" in reason
+        assert "protocol 99, wanted 2" in reason
         assert "update the extension" in reason
         assert not bridge.connected
 
@@ -314,9 +314,9 @@ async def test_a_call_is_dispatched_and_its_value_given_and_acknowledged() -> No
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
         assert await call_and_answer(bridge, socket, CALL, RESULT) == {"sent": True}
-        ack = await socket.hear("tool.ack")
-        assert ack["params"]["settled"] is True
+        receipt = await socket.hear("tool.settled")
         (dispatch,) = [m for m in socket.heard if m.get("method") == "tool.dispatch"]
+        assert receipt["params"]["callIds"] == [dispatch["params"]["callId"]]
         assert dispatch["params"]["input"] == {"text": "hi"}
         assert (dispatch["params"]["plugin"], dispatch["params"]["tool"]) == ("chat", "send")
 
@@ -451,7 +451,7 @@ async def test_a_result_that_was_not_acknowledged_is_taken_after_a_reconnect() -
         second = await greeted(connect, a_document(call_id))
         second.say(about_call("tool.result", call_id, seq=0, value="kept"))
         assert await caller.outcome() == "kept"
-        assert (await second.hear("tool.ack"))["params"]["settled"] is True
+        assert (await second.hear("tool.settled"))["params"]["callIds"] == [call_id]
         assert not [m for m in second.heard if m.get("method") == "tool.dispatch"]
 
 
@@ -476,7 +476,7 @@ async def test_a_call_whose_document_vanishes_ends_at_once() -> None:
         caller = Caller()
         tasks.start_soon(caller, bridge, CALL)
         await socket.hear("tool.dispatch")
-        socket.say(tabs_changed())
+        socket.say(tabs_changed(a_document(documentId=OTHER_PAGE)))  # the tab has moved on
         with pytest.raises(ChainError, match="may have run"):
             await caller.outcome()
 

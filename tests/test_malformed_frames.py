@@ -125,7 +125,7 @@ async def feed(batch: list[str]) -> None:
             assert refusal["error"]["message"], frame
             assert state_of(fuzzed.bridge) == before, frame
         socket.say(about_call("tool.result", call_id, seq=0, value="in spite of all"))
-        await socket.hear("tool.ack")
+        await socket.hear("tool.settled")
     assert fuzzed.value == "in spite of all"
 
 

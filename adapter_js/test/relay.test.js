@@ -106,7 +106,8 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     nonce: () => nonce,
     dispatch: (more = {}) =>
       server("tool.dispatch", { plugin: "demo", tool: "t", input: {}, ...more }),
-    ack: (/** @type {number} */ seq, settled = false) => server("tool.ack", { seq, settled }),
+    ack: (/** @type {number} */ seq) => server("tool.ack", { seq }),
+    settle: () => server("tool.settled", { callIds: [CALL] }),
     /** @param {unknown[]} reports */
     report: (...reports) =>
       page.say(`p${CALL}${reports.map((report) => JSON.stringify(report)).join(",")}`),
@@ -259,7 +260,7 @@ test("a cancelled call is told to the page and forgotten", () => {
 test("a settled call is forgotten", () => {
   const relay = startCall();
   relay.result("done");
-  relay.ack(0, true);
+  relay.settle();
   relay.take();
   relay.resend();
   assert.deepEqual(relay.take(), []);

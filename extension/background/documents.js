@@ -228,10 +228,13 @@ export function deliver(documentId, frame) {
 
 /**
  * @param {string} documentId
- * @param {string} callId
+ * @param {string[]} callIds
  */
-export function forget(documentId, callId) {
-  documents.get(documentId)?.calls.delete(callId);
+export function forget(documentId, callIds) {
+  const doc = documents.get(documentId);
+  for (const callId of callIds) {
+    doc?.calls.delete(callId);
+  }
 }
 
 /** The link is up: relays send again all that the server has not acknowledged. */

@@ -137,13 +137,14 @@ function receive(frame) {
       break;
     case "tool.ack":
       documents.deliver(message.params.documentId, frame);
-      if (message.params.settled) {
-        documents.forget(message.params.documentId, message.params.callId);
-      }
+      break;
+    case "tool.settled":
+      documents.deliver(message.params.documentId, frame);
+      documents.forget(message.params.documentId, message.params.callIds);
       break;
     case "tool.cancel":
       documents.deliver(message.params.documentId, frame);
-      documents.forget(message.params.documentId, message.params.callId);
+      documents.forget(message.params.documentId, [message.params.callId]);
       break;
     case "plugins.sync":
       answerSync(message.id, message.params.plugins);

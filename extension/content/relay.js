@@ -266,10 +266,11 @@
         }
         break;
       case "tool.ack":
-        if (params.settled) {
-          calls.delete(params.callId);
-        } else {
-          calls.get(params.callId)?.outbox.acknowledge(params.seq);
+        calls.get(params.callId)?.outbox.acknowledge(params.seq);
+        break;
+      case "tool.settled":
+        for (const callId of params.callIds) {
+          calls.delete(callId);
         }
         break;
       case "tool.cancel":

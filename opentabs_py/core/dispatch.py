@@ -19,7 +19,7 @@ A call is in one of three states until it ends:
     its tab goes              ends LOST                         ends LOST
     a grace later                                               ends LOST
     progress, new seq         idle timer moves, acknowledged, in every state
-    result, error             ends, acknowledged as settled, in every state
+    result, error             ends, receipted, in every state
     tool.lost                 ends LOST
     cancel                    ends CANCELLED; the page is told when the link is up
     idle or ceiling timer     ends TIMED_OUT; the page is told when the link is up
@@ -27,8 +27,8 @@ A call is in one of three states until it ends:
 Documents come and go by whole snapshots: the one in `hello`, and one at every change.
 Whoever cannot be told now is told when a document next comes and names the call.
 A call ends exactly once: it leaves `_pending`. A message about a call that is not there is
-dropped and counted, and answered so that the relay lets go of it: a result with a receipt
-that says settled, progress with a cancel, for the tool still runs.
+dropped and counted, and answered so that the relay lets go of it: a result with a receipt,
+progress with a cancel, for the tool still runs.
 
 Both timers live in one heap of lower bounds. Progress moves a deadline later without
 touching the heap; when a bound comes due the true deadline is worked out, and if that lies
@@ -49,6 +49,7 @@ from opentabs_py.core.protocol import (
     CancelParams,
     DispatchParams,
     DocumentState,
+    SettledParams,
     ToExtension,
     ToolAck,
     ToolCancel,
@@ -57,6 +58,7 @@ from opentabs_py.core.protocol import (
     ToolLost,
     ToolProgress,
     ToolResult,
+    ToolSettled,
 )
 from opentabs_py.errors import CallError
 
@@ -179,6 +181,7 @@ class Dispatch:
     _timers: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
     _present: set[str] = field(default_factory=set[str])  # documents of the last snapshot
     _messages: list[ToExtension] = field(default_factory=list[ToExtension])
+    _receipts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # by document
     _events: list[Event] = field(default_factory=list[Event])
 
     # --- outputs ---
@@ -187,6 +190,19 @@ class Dispatch:
         """Give what is to be sent, once."""
         messages, self._messages = self._messages, []
         return messages
+
+    @property
+    def has_receipts(self) -> bool:
+        """Whether results have come whose relays have not been told so."""
+        return bool(self._receipts)
+
+    def take_receipts(self) -> list[ToolSettled]:
+        """Give the receipts of results, once. They may wait a little, and go together."""
+        receipts, self._receipts = self._receipts, {}
+        return [
+            ToolSettled(params=SettledParams(document_id=document_id, call_ids=call_ids))
+            for document_id, call_ids in receipts.items()
+        ]
 
     def take_events(self) -> list[Event]:
         """Give what happened, once."""
@@ -233,11 +249,11 @@ class Dispatch:
                 else:
                     self._progress(call, params.reports, params.dropped, now)
             case ToolResult(params=params):
-                self._ack(params.document_id, params.call_id, params.seq, settled=True)
+                self._settle(params.document_id, params.call_id)
                 if call is not None:
                     self._end(call, Succeeded(params.call_id, params.value))
             case ToolErrored(params=params):
-                self._ack(params.document_id, params.call_id, params.seq, settled=True)
+                self._settle(params.document_id, params.call_id)
                 if call is not None:
                     self._end(call, Failed(params.call_id, failures.from_wire(params.error)))
             case ToolLost(params=params):  # pragma: no branch
@@ -248,6 +264,7 @@ class Dispatch:
         """The link is down; calls stay pending and their timers run."""
         self._connected = False
         self._present = set()
+        self._receipts = {}  # who has not had one sends its result again
         for call in self._pending.values():
             call.state, call.lost_at = _State.ADRIFT, None
 
@@ -371,9 +388,12 @@ class Dispatch:
         )
         self._messages.append(ToolDispatch(params=params))
 
-    def _ack(self, document_id: str, call_id: str, seq: int, *, settled: bool = False) -> None:
-        params = AckParams(document_id=document_id, call_id=call_id, seq=seq, settled=settled)
+    def _ack(self, document_id: str, call_id: str, seq: int) -> None:
+        params = AckParams(document_id=document_id, call_id=call_id, seq=seq)
         self._messages.append(ToolAck(params=params))
+
+    def _settle(self, document_id: str, call_id: str) -> None:
+        self._receipts.setdefault(document_id, []).append(call_id)
 
     def _tell(self, document_id: str, call_id: str, reason: str) -> None:
         params = CancelParams(document_id=document_id, call_id=call_id, reason=reason)

@@ -20,7 +20,7 @@ from opentabs_py.errors import ProtocolError
 
 T = TypeVar("T")
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 # WebSocket close codes of the private range, each with a reason a person can act on.
 CLOSE_BAD_VERSION = 4001
@@ -207,12 +207,18 @@ class ErrorParams(Model):
 
 
 class AckParams(Model):
-    """Everything of the call up to `seq` has arrived; `settled` forgets the call."""
+    """Every report of the call up to `seq` has arrived."""
 
     document_id: DocumentId
     call_id: CallId
     seq: Integer
-    settled: bool = False
+
+
+class SettledParams(Model):
+    """The results of these calls have arrived, or nobody waits for them: they are forgotten."""
+
+    document_id: DocumentId
+    call_ids: list[CallId]
 
 
 class CancelParams(Model):
@@ -325,10 +331,17 @@ class ToolErrored(Message):
 
 
 class ToolAck(Message):
-    """Receipt; clocks the next batch and frees what the relay keeps."""
+    """Receipt of reports; clocks the next batch and frees what the relay keeps."""
 
     method: Literal["tool.ack"] = "tool.ack"
     params: AckParams
+
+
+class ToolSettled(Message):
+    """Receipt of results, those of a while together; frees what the relay keeps."""
+
+    method: Literal["tool.settled"] = "tool.settled"
+    params: SettledParams
 
 
 class ToolCancel(Message):
@@ -402,7 +415,9 @@ class Failure(Message):
     error: RpcError
 
 
-ToExtension = PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolCancel | Ping | Pong
+ToExtension = (
+    PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolSettled | ToolCancel | Ping | Pong
+)
 FromExtension = (
     Hello
     | ToolProgress

@@ -103,18 +103,30 @@ def test_a_call_is_sent_to_its_document_with_all_it_needs() -> None:
     ]
 
 
-def test_a_result_ends_the_call_and_is_acknowledged_as_settled() -> None:
+def receipts(dispatch: Dispatch) -> dict[str, list[str]]:
+    return {each.params.document_id: each.params.call_ids for each in dispatch.take_receipts()}
+
+
+def test_a_result_ends_the_call_and_has_a_receipt() -> None:
     dispatch = connected(request())
     dispatch.receive(result({"rows": 3}, seq=5), 1.0)
     assert dispatch.take_events() == [Succeeded(A, {"rows": 3})]
-    (ack,) = dispatch.take_messages()
-    assert isinstance(ack, ToolAck)
-    assert (ack.params.document_id, ack.params.call_id) == (PAGE, A)
-    assert (ack.params.seq, ack.params.settled) == (5, True)
-    assert dispatch.pending == 0
+    assert dispatch.has_receipts
+    assert receipts(dispatch) == {PAGE: [A]}
+    assert (dispatch.has_receipts, dispatch.pending) == (False, 0)
 
 
-def test_an_error_ends_the_call_with_its_fields_whole_and_is_acknowledged() -> None:
+def test_receipts_of_one_document_go_together_and_none_outlives_its_link() -> None:
+    dispatch = connected(request(A), request(B))
+    dispatch.receive(result("a"), 1.0)
+    dispatch.receive(result("b", call_id=B), 1.0)
+    assert receipts(dispatch) == {PAGE: [A, B]}
+    dispatch.receive(result("a again"), 1.0)
+    dispatch.connection_lost()
+    assert not dispatch.has_receipts
+
+
+def test_an_error_ends_the_call_with_its_fields_whole_and_has_a_receipt() -> None:
     dispatch = connected(request())
     error = WireError(
         code="SLOW_DOWN", message="Too fast.", category="rate_limit", retryable=True,
@@ -130,17 +142,17 @@ def test_an_error_ends_the_call_with_its_fields_whole_and_is_acknowledged() -> N
         "rate_limit",
     )
     assert (detail.retryable, detail.retry_after_ms) == (True, 1500.0)
-    (ack,) = dispatch.take_messages()
-    assert isinstance(ack, ToolAck)
-    assert (ack.params.seq, ack.params.settled) == (2, True)
+    assert receipts(dispatch) == {PAGE: [A]}
 
 
 def test_outputs_are_given_once() -> None:
     dispatch = connected()
     dispatch.call(request(), 0.0)
     dispatch.receive(result(), 0.0)
-    assert (len(dispatch.take_messages()), len(dispatch.take_events())) == (2, 1)
+    assert (len(dispatch.take_messages()), len(dispatch.take_events())) == (1, 1)
+    assert len(dispatch.take_receipts()) == 1
     assert (dispatch.take_messages(), dispatch.take_events()) == ([], [])
+    assert dispatch.take_receipts() == []
 
 
 # --- the two timers -------------------------------------------------------------------
@@ -288,7 +300,7 @@ def test_reports_are_given_in_order_and_acknowledged_up_to_the_last() -> None:
     assert dispatch.take_events() == [Progressed(A, [ProgressReport(seq) for seq in (0, 1, 2)])]
     (ack,) = dispatch.take_messages()
     assert isinstance(ack, ToolAck)
-    assert (ack.params.seq, ack.params.settled) == (2, False)
+    assert ack.params.seq == 2
 
 
 def test_reports_that_came_before_are_dropped_counted_and_acknowledged() -> None:
@@ -342,13 +354,12 @@ def test_a_batch_without_reports_acknowledges_nothing() -> None:
 # --- a call ends exactly once ---------------------------------------------------------
 
 
-def test_a_second_result_is_dropped_and_acknowledged_as_settled() -> None:
+def test_a_second_result_is_dropped_and_has_a_receipt_too() -> None:
     dispatch = connected(request())
     dispatch.receive(result("first"), 1.0)
     dispatch.receive(result("second"), 1.0)
     assert dispatch.take_events() == [Succeeded(A, "first")]
-    acks = [m.params.settled for m in dispatch.take_messages() if isinstance(m, ToolAck)]
-    assert acks == [True, True]
+    assert receipts(dispatch) == {PAGE: [A, A]}
     assert dispatch.counters.stray == 1
 
 

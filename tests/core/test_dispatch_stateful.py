@@ -110,7 +110,7 @@ class DispatchMachine(RuleBasedStateMachine):
             if seq > call.seq:
                 call.seq, call.heard = seq, self.now
                 fresh.append(seq)
-        acks = [(call_id, call.seq, False)] if call.seq >= 0 else []
+        acks = [(call_id, call.seq)] if call.seq >= 0 else []
         self.check(progress=(call_id, fresh) if fresh else None, acks=acks)
 
     @rule(number=numbers, times=st.integers(1, 2))
@@ -120,7 +120,7 @@ class DispatchMachine(RuleBasedStateMachine):
         for _ in range(times):
             self.dispatch.receive(ToolResult(params=params), self.now)
         ends = {call_id: "value"} if self.pending.pop(call_id, None) else {}
-        self.check(ends=ends, acks=[(call_id, 3, True)] * times)
+        self.check(ends=ends, receipts=[call_id] * times)
 
     @rule(number=numbers)
     def error(self, number: int) -> None:
@@ -129,7 +129,7 @@ class DispatchMachine(RuleBasedStateMachine):
         params = ErrorParams(document_id=self.page_of(call_id), call_id=call_id, seq=3, error=fault)
         self.dispatch.receive(ToolErrored(params=params), self.now)
         ends = {call_id: "OOPS"} if self.pending.pop(call_id, None) else {}
-        self.check(ends=ends, acks=[(call_id, 3, True)])
+        self.check(ends=ends, receipts=[call_id])
 
     @rule(number=numbers)
     def lost(self, number: int) -> None:
@@ -264,7 +264,8 @@ class DispatchMachine(RuleBasedStateMachine):
         progress: tuple[str, list[int]] | None = None,
         sent: list[str] | None = None,
         told: list[str] | None = None,
-        acks: list[tuple[str, int, bool]] | None = None,
+        acks: list[tuple[str, int]] | None = None,
+        receipts: list[str] | None = None,
     ) -> None:
         """Take all outputs; they are these and no others."""
         seen_ends: dict[str, str] = {}
@@ -289,14 +290,14 @@ class DispatchMachine(RuleBasedStateMachine):
         messages = self.dispatch.take_messages()
         seen_sent = [m.params.call_id for m in messages if isinstance(m, ToolDispatch)]
         seen_told = [m.params.call_id for m in messages if isinstance(m, ToolCancel)]
-        seen_acks = [
-            (m.params.call_id, m.params.seq, m.params.settled)
-            for m in messages
-            if isinstance(m, ToolAck)
+        seen_acks = [(m.params.call_id, m.params.seq) for m in messages if isinstance(m, ToolAck)]
+        seen_receipts = [
+            call_id for each in self.dispatch.take_receipts() for call_id in each.params.call_ids
         ]
         assert Counter(seen_sent) == Counter(sent or [])
         assert Counter(seen_told) == Counter(told or [])
         assert seen_acks == (acks or [])
+        assert seen_receipts == (receipts or [])
 
     @invariant()
     def the_same_calls_are_pending(self) -> None:

@@ -252,7 +252,7 @@ def test_messages_are_written_with_the_names_of_the_wire() -> None:
     assert written == {
         "jsonrpc": "2.0",
         "method": "tool.ack",
-        "params": {"documentId": PAGE, "callId": CALL, "seq": 3, "settled": False},
+        "params": {"documentId": PAGE, "callId": CALL, "seq": 3},
     }
 
 
