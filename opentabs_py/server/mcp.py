@@ -92,6 +92,12 @@ def create_mcp_server(
         ctx.lifespan_context.of(ctx).least = params.level
         return types.EmptyResult()
 
+    def input_schema(name: str) -> dict[str, Any] | None:
+        # Without it the SDK makes the whole list anew for each call with arguments over HTTP.
+        if as_gateway:
+            return next((tool.input_schema for tool in gateway.TOOLS if tool.name == name), None)
+        return toolbox.input_schema(name)
+
     server = _Server(
         "opentabs",
         version=version,
@@ -100,6 +106,7 @@ def create_mcp_server(
         lifespan=connections,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        get_tool_input_schema=input_schema,
         on_subscriptions_listen=ListenHandler(_ListChanges(subscribe)),
     )
     server.add_notification_handler(

@@ -115,6 +115,11 @@ class Toolbox:
             raise failures.unknown_tool(name, difflib.get_close_matches(name, self._tools, n=2))
         return tool
 
+    def input_schema(self, name: str) -> dict[str, Any] | None:
+        """Give the JSON Schema of a tool's arguments; None when there is no such tool."""
+        tool = self._tools.get(name)
+        return None if tool is None else tool.listing.input_schema
+
     async def call(
         self,
         name: str,

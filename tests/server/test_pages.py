@@ -1,6 +1,7 @@
 """What `tools/list` answers: sorted, described, in pages that no change of the list breaks."""
 
 import pytest
+from mcp import types
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
@@ -102,6 +103,23 @@ async def test_a_tool_without_hints_has_none(mode: str) -> None:
     async with Client(Served().server, mode=mode) as client:
         [tool] = (await client.list_tools()).tools
     assert tool.annotations is None
+
+
+async def test_a_call_makes_no_list(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    served = Served()
+    made: list[str | None] = []
+    original = Pages.page
+
+    def count(pages: Pages, cursor: str | None) -> types.ListToolsResult:
+        made.append(cursor)
+        return original(pages, cursor)
+
+    monkeypatch.setattr(Pages, "page", count)
+    async with served.over_http() as url, Client(url, mode=mode) as client:
+        await client.list_tools()
+        await client.call_tool("chat_send", {"tabId": 3})
+        await client.call_tool("chat_send", {"tabId": 3})
+    assert len(made) == 1
 
 
 def test_the_pages_are_made_once_for_each_list() -> None:
