@@ -64,7 +64,7 @@ def test_soft_expectations_fail_the_test_at_its_end_with_those_of_playwright(ran
     ("name", "text"),
     [
         ("with_progress_that_goes_back", "did not go forward in its progress: report 2 says 1"),
-        ("its_output_schema", "channels[0].id: 1 is not of type 'string'"),
+        ("its_output_schema", 'channels[0].id: 1 is not of type "string"'),
         ("by_reporting_after_its_end", "probe_run reported after its end"),
     ],
 )

@@ -19,9 +19,12 @@ async function world(/** @type {unknown} */ plan) {
   const listeners = [];
   /** @type {((changes: any) => void)[]} */
   const changed = [];
+  /** @type {string[]} */
+  const written = [];
   const root = { dataset: /** @type {Record<string, string>} */ ({}) };
   const scope = vm.createContext({
     setTimeout,
+    console: { debug: (/** @type {string} */ text) => written.push(text) },
     document: { documentElement: root },
     PageChannel: class {
       /** @param {(kind: string, text: string) => void} take */
@@ -59,7 +62,7 @@ async function world(/** @type {unknown} */ plan) {
   /** @type {any[]} */
   const heard = [];
   port.onMessage.addListener((/** @type {any} */ message) => heard.push(message));
-  return { channel, port, told, posted, taken, heard, listeners, changed, root };
+  return { channel, port, told, posted, taken, heard, listeners, changed, root, written };
 }
 
 const rule = (/** @type {Record<string, unknown>} */ changes) => ({
@@ -68,10 +71,11 @@ const rule = (/** @type {Record<string, unknown>} */ changes) => ({
   direction: null,
   kind: null,
   nth: null,
+  number: 0,
   ms: 0,
   ...changes,
 });
-const plan = (/** @type {object[]} */ ...rules) => ({ seed: 42, version: 3, rules });
+const plan = (/** @type {object[]} */ ...rules) => ({ seed: 42, epoch: 1, version: 3, rules });
 const frame = (/** @type {string} */ method) =>
   `{"jsonrpc":"2.0","method":"${method}","params":{}}`;
 
@@ -164,11 +168,40 @@ test("without rules all passes, and the document says that it knows them", async
   assert.equal(root.dataset.opentabsFaults, "0");
 });
 
+test("what is carried out is told: its rule, the direction, and which message it was", async () => {
+  const rules = [rule({ nth: [9], number: 4 }), rule({ kind: "tool.result", number: 5 })];
+  const { port, listeners, written } = await world(plan(...rules));
+
+  port.postMessage(frame("tool.progress"));
+  port.postMessage(frame("tool.result"));
+  listeners[0]?.(frame("tool.result"));
+  port.postMessage(frame("tool.result"));
+
+  assert.deepEqual(written, [
+    'OpenTabs: fault [1,5,"up",1]',
+    'OpenTabs: fault [1,5,"down",1]',
+    'OpenTabs: fault [1,5,"up",2]',
+  ]);
+});
+
+test("rules that are planted later leave the counts of those before", async () => {
+  const first = rule({ nth: [3] });
+  const { port, posted, changed } = await world(plan(first));
+  port.postMessage("a");
+
+  changed[0]?.({ faults: { newValue: { ...plan(first, rule({ nth: [9] })), version: 4 } } });
+  for (const message of ["b", "c", "d"]) {
+    port.postMessage(message);
+  }
+
+  assert.deepEqual(posted, ["a", "b", "d"]);
+});
+
 test("new rules take the place of the old, and count anew", async () => {
   const { port, posted, changed, root } = await world(plan(rule({ nth: [1] })));
   port.postMessage("a");
 
-  changed[0]?.({ faults: { newValue: { ...plan(rule({ nth: [1] })), version: 4 } } });
+  changed[0]?.({ faults: { newValue: { ...plan(rule({ nth: [1] })), epoch: 2, version: 4 } } });
   port.postMessage("b");
   port.postMessage("c");
 

@@ -1,22 +1,22 @@
 """Faults at every hop, through every hop; run by test_kit_faults.py."""
 
+import os
 import random
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
+from e2e.processes import descendants, is_alive
+from opentabs_py.core.faults import FaultLog, Planted, Rule
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
+from opentabs_py.testing.faults import Death
 
 SEEDS = 50
 REPORTS = [{"progress": number, "total": 3} for number in (1, 2, 3)]
 STEPS = [{"report": report} for report in REPORTS]
 VALUE = {"key": "key", "result": "the value"}
-PLANTED = [
-    (hop, action)
-    for hop in ("websocket", "port", "event")
-    for action in ("drop", "delay", "duplicate", "reorder", "corrupt")
-]
+LOSSLESS = ("drop", "delay", "duplicate", "reorder")
 
 
 @pytest.fixture(autouse=True)
@@ -25,39 +25,51 @@ def _open(page: Page) -> None:
     page.goto("http://127.0.0.1:9/")
 
 
+def plant(opentabs: SyncOpenTabs, hop: str, action: str, kind: str) -> None:
+    """Plants one fault, and no other."""
+    opentabs.faults.clear()
+    options = {"seconds": 0.05} if action == "delay" else {}
+    getattr(opentabs.faults, action)(hop, kind=kind, **options)
+
+
+def wait_until_fired(opentabs: SyncOpenTabs, page: Page) -> None:
+    """Waits until the fault that was planted last has happened; the test's own bound ends it."""
+    while not opentabs.faults.log.planted[-1].fired:
+        page.wait_for_timeout(10)
+
+
 def run_probe(opentabs: SyncOpenTabs, **more: Any) -> Any:
     return opentabs.start(
         "probe_run", key="key", steps=more.pop("steps", STEPS), result="the value"
     )
 
 
-@pytest.mark.parametrize(("hop", "action"), PLANTED)
+@pytest.mark.parametrize("hop", ["websocket", "port", "event"])
 @pytest.mark.opentabs(allow_breaches=True)  # progress that was tampered with need not increase
-def test_no_fault_of_progress_changes_a_result(
-    opentabs: SyncOpenTabs, hop: Any, action: str
-) -> None:
-    options = {"seconds": 0.05} if action == "delay" else {}
-    getattr(opentabs.faults, action)(hop, kind="tool.progress", **options)
+def test_no_fault_of_progress_changes_a_result(opentabs: SyncOpenTabs, hop: Any) -> None:
+    for action in (*LOSSLESS, "corrupt"):
+        plant(opentabs, hop, action, "tool.progress")
 
-    call = run_probe(opentabs)
+        call = run_probe(opentabs)
 
-    expect(call).to_succeed()
-    assert call.value == VALUE
+        expect(call, action).to_succeed()
+        assert call.value == VALUE, action
+    assert [each.fired for each in opentabs.faults.log.planted if not each.fired] == []
 
 
-@pytest.mark.parametrize("action", ["drop", "delay", "duplicate", "reorder"])
 @pytest.mark.opentabs(allow_breaches=True)
 def test_no_fault_of_a_notification_changes_what_a_client_gets(
-    opentabs: SyncOpenTabs, mcp: SyncMcpClient, action: str
+    opentabs: SyncOpenTabs, mcp: SyncMcpClient
 ) -> None:
-    options = {"seconds": 0.05} if action == "delay" else {}
-    getattr(opentabs.faults, action)("mcp", kind="notifications/progress", **options)
+    for action in LOSSLESS:
+        plant(opentabs, "mcp", action, "notifications/progress")
 
-    call = mcp.call_tool("probe_run", {"key": "key", "steps": STEPS, "result": "the value"})
+        call = mcp.call_tool("probe_run", {"key": "key", "steps": STEPS, "result": "the value"})
 
-    expect(call).to_succeed()
-    if action == "drop":
-        assert list(call.progress) == []
+        expect(call, action).to_succeed()
+        # What is held back until another message has passed is passed by the response.
+        came = {"drop": 0, "delay": 3, "duplicate": 6, "reorder": 0}
+        assert len(call.progress) == came[action], action
 
 
 @pytest.mark.parametrize("hop", ["websocket", "port"])
@@ -70,15 +82,17 @@ def test_a_dropped_report_is_missed_and_no_other(opentabs: SyncOpenTabs, hop: An
     expect(call).to_progress(REPORTS)  # the server drops what it has seen
 
 
-@pytest.mark.opentabs(idle=1)
+@pytest.mark.opentabs(clock="manual")
 def test_a_result_that_is_lost_on_its_way_ends_the_call_by_the_timer(
-    opentabs: SyncOpenTabs,
+    opentabs: SyncOpenTabs, page: Page
 ) -> None:
     opentabs.faults.drop("websocket", kind="tool.result")
 
     call = run_probe(opentabs)
+    wait_until_fired(opentabs, page)
+    opentabs.clock.advance(30)
 
-    expect(call).to_time_out("idle", within=5)
+    expect(call).to_time_out("idle", within=0)
 
 
 def test_a_condition_chooses_what_is_dropped(opentabs: SyncOpenTabs) -> None:
@@ -100,8 +114,59 @@ def test_a_condition_cannot_be_asked_in_the_browser(opentabs: SyncOpenTabs) -> N
 
 
 def test_faults_end_with_the_test_that_planted_them(opentabs: SyncOpenTabs) -> None:
-    assert opentabs.faults.planted == []
+    assert opentabs.faults.log.is_empty
     expect(run_probe(opentabs)).to_progress(REPORTS)
+
+
+# --- the log of a run, and another run by it ---
+
+
+@pytest.mark.parametrize("hop", ["websocket", "port", "event"])
+@pytest.mark.opentabs(allow_breaches=True)
+def test_a_log_says_what_was_done_to_which_messages(opentabs: SyncOpenTabs, hop: Any) -> None:
+    opentabs.faults.drop(hop, kind="tool.stamps", direction="down")
+    opentabs.faults.duplicate(hop, kind="tool.result", nth=[1, 9])
+    expect(run_probe(opentabs)).to_succeed()
+
+    assert opentabs.faults.log == FaultLog(
+        seed=opentabs.faults.seed,
+        planted=(
+            Planted(Rule(hop, "drop", "down", "tool.stamps")),
+            Planted(Rule(hop, "duplicate", None, "tool.result", (1, 9), number=1), {"up": "1"}),
+        ),
+    )
+
+
+@pytest.mark.parametrize("hop", ["websocket", "port"])
+@pytest.mark.opentabs(clock="manual")
+def test_a_log_does_it_again_whatever_is_chosen_now(
+    opentabs: SyncOpenTabs, page: Page, hop: Any
+) -> None:
+    lost_then = Planted(Rule(hop, "drop", kind="tool.result"), {"up": "2"})
+    opentabs.faults.replay(FaultLog(0, (lost_then,)).to_json())
+    opentabs.faults.drop(hop, kind="tool.result")  # each; but then it was the second
+
+    expect(run_probe(opentabs)).to_succeed()
+    lost = opentabs.start("probe_echo", value=1)
+    wait_until_fired(opentabs, page)
+    opentabs.clock.advance(30)
+
+    expect(lost).to_time_out("idle", within=0)
+    assert [dict(each.fired) for each in opentabs.faults.log.planted] == [{"up": "2"}]
+
+
+def test_a_log_of_another_test_is_refused(opentabs: SyncOpenTabs) -> None:
+    opentabs.faults.replay(FaultLog(0, (Planted(Rule("port", "drop")),)))
+
+    with pytest.raises(ValueError, match="it plants drop event as number 1, and the log has drop"):
+        opentabs.faults.drop("event")
+
+
+def test_the_seed_of_a_run_is_that_of_the_option(
+    opentabs: SyncOpenTabs, request: pytest.FixtureRequest
+) -> None:
+    assert opentabs.faults.seed == request.config.getoption("opentabs_faults_seed")
+    assert opentabs.faults.random.random() == random.Random(opentabs.faults.seed).random()
 
 
 # --- what happens to a browser ---
@@ -121,11 +186,12 @@ def test_a_result_survives_a_service_worker_killed_at_any_moment(
         ("websocket", "tool.ack"),
         ("port", "tool.ack"),
     ]
+    ways: tuple[Death, ...] = ("stop", "close", "sigkill")
     faults = opentabs.faults
     for seed in range(SEEDS):
         chance = random.Random(seed)
         hop, kind = boundaries[seed % len(boundaries)]
-        how: Literal["stop", "close"] = chance.choice(["stop", "close"])
+        how = ways[seed % len(ways)]  # 8 and 3: each of them at each boundary
         faults.clear()
         faults.delay(hop, 0.08, kind=kind, nth=1)
 
@@ -140,6 +206,35 @@ def test_a_result_survives_a_service_worker_killed_at_any_moment(
         assert call.value == {"key": key, "result": key}, (seed, hop, kind, how)
         assert [report.progress for report in call.progress] == [1, 2], (seed, hop, kind, how)
         assert page.evaluate("key => probe.runs[key]", key) == 1  # no tool runs twice
+
+
+@pytest.mark.parametrize("how", ["stop", "close", "sigkill"])
+def test_a_killed_service_worker_is_dead_and_another_one_comes(
+    opentabs: SyncOpenTabs, how: Any
+) -> None:
+    before = opentabs.call("probe_echo", value=1)
+
+    opentabs.faults.kill_service_worker(how)
+
+    after = opentabs.call("probe_echo", value=1)
+    assert before.record is not None
+    assert after.record is not None
+    assert before.record.links[-1].boot_id != after.record.links[-1].boot_id
+    assert opentabs.faults.log.done == (f"kill_service_worker({how!r})",)
+
+
+def test_sigkill_kills_the_one_process_of_the_extension(opentabs: SyncOpenTabs) -> None:
+    before = descendants(os.getpid())
+
+    opentabs.faults.kill_service_worker("sigkill")
+
+    expect(run_probe(opentabs)).to_succeed(within=10)
+    assert len([pid for pid in before if not is_alive(pid)]) == 1
+
+
+def test_how_it_is_killed_is_one_of_the_three(opentabs: SyncOpenTabs) -> None:
+    with pytest.raises(ValueError, match="cannot be killed by 'kill'; take one of"):
+        opentabs.faults.kill_service_worker("kill")  # type: ignore[arg-type]
 
 
 def test_a_call_survives_a_connection_that_was_cut(opentabs: SyncOpenTabs) -> None:
@@ -165,17 +260,21 @@ def test_a_call_whose_page_goes_is_lost_at_once(
     expect(call).to_fail(code=code, within=10)
 
 
+@pytest.mark.opentabs(clock="manual")
 def test_a_call_whose_extension_is_reloaded_is_lost_and_the_next_one_works(
     opentabs: SyncOpenTabs, page: Page
 ) -> None:
+    """By the time in which a page may come back; the clock has it go by."""
     # What a reload leaves behind may still connect, one time in five, and is dead.
     for number in range(6):
         call = opentabs.start("probe_run", key=f"{number}", steps=[{"wait": 60_000}])
         page.wait_for_function(f"'{number}' in probe.runs")
 
         opentabs.faults.reload_extension()
+        opentabs.clock.advance(15)
 
-        expect(call).to_fail(code="PAGE_NAVIGATED", within=10)
+        expect(call).to_fail(code="PAGE_NAVIGATED", within=0)
+        expect(opentabs.plugin("probe")).to_be_ready(within=10)
         expect(run_probe(opentabs)).to_succeed(within=10)
 
 
@@ -189,7 +288,7 @@ def test_a_plugin_is_back_after_its_extension_was_reloaded(
     expect(run_probe(opentabs)).to_succeed()
 
 
-@pytest.mark.opentabs(idle=1)
+@pytest.mark.opentabs(clock="manual")
 def test_a_frozen_tab_is_silent_and_a_thawed_one_goes_on(
     opentabs: SyncOpenTabs, page: Page
 ) -> None:
@@ -197,6 +296,7 @@ def test_a_frozen_tab_is_silent_and_a_thawed_one_goes_on(
     opentabs.faults.freeze_tab(page)
     call = run_probe(opentabs)
 
-    expect(call).to_time_out("idle", within=5)
+    opentabs.clock.advance(30)
+    expect(call).to_time_out("idle", within=0)
     opentabs.faults.freeze_tab(page, frozen=False)
     expect(run_probe(opentabs)).to_succeed(within=10)

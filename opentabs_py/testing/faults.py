@@ -16,8 +16,6 @@ from time import monotonic
 from typing import Any, Literal, get_args
 
 import anyio
-from mcp import types
-from mcp.shared.message import SessionMessage
 from playwright.sync_api import BrowserContext, CDPSession, Error, Page, Worker
 from pydantic import ValidationError
 
@@ -415,6 +413,10 @@ def _send(cdp: CDPSession, method: str, **params: Any) -> Any:
 
 def _spoilt(item: Any, text: str) -> Any:
     """Give a message of a spoilt text; what is no message any more is what the SDK makes of it."""
+    # Tests import this file when they are collected; the SDK then takes half a second.
+    from mcp import types  # noqa: PLC0415
+    from mcp.shared.message import SessionMessage  # noqa: PLC0415
+
     try:
         message = types.jsonrpc_message_adapter.validate_json(text)
     except ValidationError as error:

@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, Page
 from opentabs_py.core.records import CallRecord
 from opentabs_py.core.tabs import Readiness
 from opentabs_py.errors import BrowserError
-from opentabs_py.served import ServedTool
+from opentabs_py.served import Listing
 from opentabs_py.session import OpenTabs, PluginView
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
@@ -117,9 +117,9 @@ class SyncOpenTabs:
         return self._session.output_schema(name)
 
     @property
-    def tools(self) -> Sequence[ServedTool]:
-        """The tools that are served."""
-        return self._session.tools
+    def tools(self) -> Sequence[Listing]:
+        """What is told of the tools that are served, by their names."""
+        return tuple(tool.listing for tool in self._session.tools)
 
     @property
     def logs(self) -> Sequence[PluginLog]:

@@ -1,0 +1,124 @@
+"""`expect` in tests that await: the same expectations, of calls and plugins of `OpenTabs`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright._impl import _assertions
+
+from e2e.chain import Tab
+from e2e.kit.runs import KitRun, run_kit
+from opentabs_py.calls import RunningCall
+from opentabs_py.testing import OpenTabs, expect
+
+pytestmark = pytest.mark.anyio
+
+HANG = {"wait": 60_000}
+STEPS = [{"report": {"progress": 1}}, {"log": "read page 7"}, {"wait": 200}]
+
+
+async def start(tab: Tab, *steps: Any, **more: Any) -> RunningCall:
+    arguments = {"key": "k", "steps": steps, "tabId": tab.id, **more}
+    return await tab.tabs.start("probe_run", arguments)
+
+
+async def test_what_holds_of_a_call_passes(tab: Tab) -> None:
+    call = await start(tab, *STEPS, result="the value")
+
+    await expect(call).to_succeed(within=5)
+    await expect(call).to_progress([{"progress": 1}])
+    await expect(call).to_progress(min=1, monotonic=True)
+    await expect(call).to_return({"result": "the value"})
+    await expect(call).to_match_output_schema()
+    await expect(call).to_log("warning", "page 7")
+    await expect(call).not_to_fail()
+    await expect(call).not_to_time_out()
+    await expect(call).not_to_be_cancelled()
+    await expect(call).not_to_return({"result": "another"})
+
+
+async def test_a_call_is_seen_while_it_runs_and_when_it_is_cancelled(tab: Tab) -> None:
+    call = await start(tab, STEPS[0], HANG)
+    await expect(call).to_progress(min=1)
+    assert not call.ended
+
+    call.cancel()
+
+    await expect(call).to_be_cancelled()
+
+
+async def test_what_does_not_hold_is_told_with_the_hops_of_the_call(tab: Tab) -> None:
+    call = await start(tab, *STEPS)
+
+    with pytest.raises(AssertionError) as failure:
+        await expect(call).to_fail(code="NOT_FOUND")
+
+    text = str(failure.value)
+    assert text.startswith("probe_run: expected to fail with code='NOT_FOUND', within 5 s\n")
+    for hop in ("server → service worker", "relay → page", "tool", "service worker → server"):
+        assert hop in text
+
+
+async def test_soft_expectations_are_collected_with_those_of_playwright(tab: Tab) -> None:
+    call = await start(tab, *STEPS)
+
+    await expect.soft(call).to_fail()
+    await expect.soft(tab.page).to_have_title("another", timeout=1)
+
+    collected = _assertions._soft_errors  # pytest-playwright's, which fails this test with them
+    assert collected is not None
+    texts = [str(error) for error in collected]
+    collected.clear()
+    assert [text.partition(",")[0].partition("\n")[0] for text in texts] == [
+        "probe_run: expected to fail",
+        "Page title expected to be 'another'",
+    ]
+
+
+async def test_a_plugin_gets_ready_and_unready(
+    tabs: OpenTabs, open_tab: Callable[..., Any]
+) -> None:
+    probe = tabs.plugin("probe")
+    assert tabs.plugin().manifest is probe.manifest
+    tab = await open_tab("unready", "unavailable")
+    await expect(probe).to_be_unavailable()
+    await expect(probe).not_to_be_ready()
+
+    await tab.page.evaluate("document.body.dataset.ready = 'yes'")
+    await tab.page.reload()
+    with pytest.raises(AssertionError, match="plugin probe: expected to be ready, within 0"):
+        await expect(probe).to_be_ready(within=0.1)
+
+    with pytest.raises(LookupError, match="There is no plugin 'nope': probe"):
+        tabs.plugin("nope")
+
+
+async def test_pages_are_playwright_s(tab: Tab) -> None:
+    await expect(tab.page).to_have_title("page")
+    await expect(tab.page.locator("body")).to_have_text("a page")
+
+
+@pytest.fixture(scope="module")
+def among_others(tmp_path_factory: pytest.TempPathFactory) -> KitRun:
+    return run_kit(tmp_path_factory.mktemp("async"), "async")
+
+
+def test_tests_that_await_run_in_one_process_with_those_that_do_not(among_others: KitRun) -> None:
+    assert among_others["test_one_does_not_await"].outcome == "passed", among_others.output
+    assert among_others["test_one_awaits"].outcome == "passed", among_others.output
+
+
+def test_a_test_that_awaits_is_told_what_to_take_in_place_of_the_fixture(
+    among_others: KitRun,
+) -> None:
+    text = among_others["test_one_awaits_with_the_fixture_for_those_that_do_not"].text
+
+    assert "async with OpenTabs(plugins=opentabs_plugins) as tabs" in text
+
+
+def test_who_runs_a_loop_of_his_own_too_late_is_told_why_that_cannot_be(
+    among_others: KitRun,
+) -> None:
+    assert among_others["test_one_runs_a_loop_by_itself"].outcome == "failed"
+    assert "Playwright's sync API, which a test before this one used" in among_others.output
+    assert "Tests that are written with `async def` run before those" in among_others.output

@@ -1,0 +1,231 @@
+"""`opentabs test --watch` and `--ui`, in a terminal, as a person has them."""
+
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from e2e.documents import ENVIRONMENT, run
+from e2e.kit.runs import ROOT
+from e2e.processes import descendants, is_alive
+
+PATIENT = 40.0  # s; the bound of every wait here
+# A window that is drawn nowhere, where there is no screen.
+CONFTEST = """
+import pytest
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args):
+    assert browser_type_launch_args["headless"] is False
+    assert browser_type_launch_args["slow_mo"] == 20
+    return {**browser_type_launch_args, "args": ["--ozone-platform=headless"]}
+"""
+FAILS = """
+from opentabs_py.testing import expect
+
+def test_fails(opentabs):
+    opentabs.open_start_page()
+    expect(opentabs.call("chat_hello", name="Ada")).to_fail()
+
+def test_fails_again(opentabs):
+    assert opentabs.plugin().readiness == "ready"
+"""
+
+
+class Terminal:
+    """A command in a terminal of its own: what it prints, and what is typed there."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", end: int) -> None:
+        self.process = process
+        self.output = ""
+        self._end = end
+        self._read_to = 0
+
+    def wait_for(self, text: str) -> None:
+        """Read until a text has come, behind the one that was waited for last."""
+        deadline = time.monotonic() + PATIENT
+        while text not in self.output[self._read_to :]:
+            assert time.monotonic() < deadline, self.output
+            if select.select([self._end], [], [], 0.1)[0]:
+                try:
+                    self.output += os.read(self._end, 65536).decode(errors="replace")
+                except OSError:  # it has ended
+                    raise AssertionError(self.output) from None
+        self._read_to = self.output.index(text, self._read_to) + len(text)
+
+    def type(self, keys: str) -> None:
+        os.write(self._end, keys.encode())
+
+    def wait(self) -> int:
+        """Wait for its end, and read what is left."""
+        deadline = time.monotonic() + PATIENT
+        while time.monotonic() < deadline:
+            try:
+                self.output += os.read(self._end, 65536).decode(errors="replace")
+            except OSError:
+                return self.process.wait(PATIENT)
+        raise AssertionError(self.output)
+
+
+@contextmanager
+def terminal(command: list[str], cwd: Path, **environment: str) -> Generator[Terminal]:
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=environment_of(environment),
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
+    )
+    os.close(its)
+    with process:
+        try:
+            yield Terminal(process, ours)
+        finally:
+            process.kill()
+            os.close(ours)
+
+
+def environment_of(more: Mapping[str, str]) -> dict[str, str]:
+    without = {"DISPLAY", "WAYLAND_DISPLAY"}
+    inherited = {name: value for name, value in ENVIRONMENT.items() if name not in without}
+    return {**inherited, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "TERM": "dumb", **more}
+
+
+@pytest.fixture
+def chat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    workspace = tmp_path_factory.mktemp("x")  # short, for Chromium puts a socket below it
+    made = run(["opentabs", "new", "chat", "--js"], workspace)
+    assert made.returncode == 0, made.stderr
+    (workspace / "chat" / "tests" / "hello.test.js").unlink()  # Node's part is no part of this
+    (workspace / "chat" / "tmp").mkdir()
+    return workspace / "chat"
+
+
+def change(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+HANGS = """opentabs.open_start_page()
+    print("the test hangs", flush=True)
+    opentabs.clock.advance("1h")"""
+
+
+def test_watch_runs_again_at_each_change_and_ctrl_c_leaves_nothing(chat: Path) -> None:
+    temporary = chat / "tmp"
+    tool, test = chat / "src" / "tools" / "hello.js", chat / "tests" / "test_chat.py"
+    with terminal(["opentabs", "test", "--watch", "-s"], chat, TMPDIR=str(temporary)) as shown:
+        shown.wait_for("passed in")
+        assert "first run" in shown.output
+        assert "1 passed" in shown.output
+
+        change(tool, "Hello, ", "Good morning, ")
+        shown.wait_for("src/tools/hello.js changed")
+        shown.wait_for("failed in")
+        assert "Good morning, Ada!" in shown.output
+
+        change(tool, '"hand"', '"hnad"')
+        shown.wait_for("is not an icon of Lucide")
+        (chat / "report.xml").write_text("what a run may write")
+        change(test, "opentabs.open_start_page()", HANGS)
+        shown.wait_for("tests/test_chat.py changed")
+        change(tool, '"hnad"', '"hand"')
+        shown.wait_for("the test hangs")
+
+        test.touch()
+        shown.wait_for("this run is broken off")
+        shown.wait_for("tests/test_chat.py changed")
+        shown.wait_for("the test hangs")
+        children = descendants(shown.process.pid)
+        assert any(is_chromium(pid) for pid in children)
+        os.killpg(shown.process.pid, signal.SIGINT)
+        code = shown.wait()
+
+    assert code == 0, shown.output
+    assert "report.xml" not in shown.output
+    assert [pid for pid in children if is_alive(pid)] == []
+    left = [each.name for each in temporary.iterdir() if not each.name.startswith("pytest-of")]
+    assert left == []
+
+
+@pytest.fixture
+def failing(chat: Path) -> Path:
+    shutil.rmtree(chat / "tests")
+    (chat / "tests").mkdir()
+    (chat / "tests" / "conftest.py").write_text(CONFTEST)
+    (chat / "tests" / "test_it.py").write_text(FAILS)
+    return chat
+
+
+UI = ["opentabs", "test", "--ui", "--slowmo=20"]
+
+
+def test_ui_keeps_the_browser_open_at_a_failure_until_enter_or_ctrl_c(failing: Path) -> None:
+    with terminal(UI, failing, DISPLAY=":none") as shown:
+        shown.wait_for("Press Enter to go on, or Ctrl-C to end the tests.")
+        assert "expected to fail, within 5 s" in shown.output  # why, at once
+        assert "test_fails_again" not in shown.output
+        children = descendants(shown.process.pid)
+        chromiums = {pid for pid in children if is_chromium(pid)}
+        assert chromiums
+
+        shown.type("\n")
+        shown.wait_for("test_fails_again")
+        shown.wait_for("Press Enter to go on")
+        assert all(map(is_alive, chromiums))
+        children |= descendants(shown.process.pid)
+        os.killpg(shown.process.pid, signal.SIGINT)
+        code = shown.wait()
+
+    assert code == 128 + signal.SIGINT
+    assert [pid for pid in children if is_alive(pid)] == []
+
+
+def test_ui_without_a_screen_says_what_to_do(failing: Path) -> None:
+    with terminal(UI, failing) as shown:
+        code = shown.wait()
+
+    assert code == 3
+    assert "xvfb-run -a opentabs test --ui" in " ".join(shown.output.split())
+
+
+def test_nobody_is_waited_for_where_stdin_is_no_terminal(failing: Path) -> None:
+    def tested(*command: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [*command], cwd=failing, env=environment_of({"DISPLAY": ":none"}), text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            timeout=PATIENT, check=False,
+        )  # fmt: skip
+        return done.returncode, re.sub(r"[\s│]+", " ", done.stdout)
+
+    refused, why = tested(*UI)
+    gone_on, output = tested(
+        sys.executable, "-m", "pytest", "--opentabs-ui", "--headed", "--slowmo=20"
+    )
+
+    assert refused == 2
+    assert "--ui needs a terminal" in why
+    assert gone_on == 1
+    assert "stdin is no terminal, so nobody could say when to go on" in output
+    assert "2 failed" in output
+
+
+def is_chromium(pid: int) -> bool:
+    try:
+        return b"--load-extension" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return False
