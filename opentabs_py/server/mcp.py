@@ -176,7 +176,7 @@ async def _call_tool(
 ) -> types.CallToolResult:
     result: types.CallToolResult | None = None
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(reporter.run)
+        reporter.start(tasks)
         result = await _run_tool(toolbox, listing, arguments, reporter)
         await reporter.finish()
         tasks.cancel_scope.cancel()

@@ -7,6 +7,7 @@ from math import inf
 from typing import Any, get_args
 
 import anyio
+from anyio.abc import TaskGroup
 from mcp import types
 from mcp.server.connection import allowed_log_levels
 from mcp.server.context import ServerRequestContext
@@ -55,7 +56,10 @@ class CallReporter:
         self._levels = allowed if modern else frozenset(LEVELS[LEVELS.index(least) :])
         self._filter = ProgressFilter(pace, started=anyio.current_time())
         self._logs: deque[LogEntry] = deque(maxlen=WAITING_LOGS)
-        self._fed = anyio.Event()
+        self._keeps_alive = pace.keepalive is not None
+        self._tasks: TaskGroup | None = None
+        # Made with the task that sends, and so not for a call that reports nothing.
+        self._fed: anyio.Event | None = None
         self._sending = anyio.Lock()
         # On the wire a client without a token is sent nothing; one in this process needs none.
         # Over stdio, which has no HTTP request, the transport waits until the client has read all.
@@ -68,28 +72,42 @@ class CallReporter:
         now = anyio.current_time()
         for report in reports:
             self._filter.report(report, now)
-        self._fed.set()
+        self._wake()
 
     def feed_logs(self, entries: Sequence[LogEntry]) -> None:
         """Take log records; the client is sent those of the levels that it wants."""
         wanted = [entry for entry in entries if entry.level in self._levels]
         if wanted:
             self._logs.extend(wanted)
-            self._fed.set()
+            self._wake()
 
-    async def run(self) -> None:
-        """Send what there is to send, until cancelled."""
+    def start(self, tasks: TaskGroup) -> None:
+        """Send what there is to send, in a task of this group from the first on."""
+        self._tasks = tasks
+        if self._keeps_alive:
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._fed is not None:
+            self._fed.set()
+        elif self._tasks is not None:
+            self._fed = anyio.Event()
+            self._tasks.start_soon(self._run)
+
+    async def _run(self) -> None:
         while True:
-            next_time = self._filter.next_time()
-            with anyio.CancelScope(deadline=inf if next_time is None else next_time):
-                await self._fed.wait()
             self._fed = anyio.Event()
             async with self._sending:
                 await self._send_logs()
                 await self._send(self._filter.take(anyio.current_time()))
+            next_time = self._filter.next_time()
+            with anyio.CancelScope(deadline=inf if next_time is None else next_time):
+                await self._fed.wait()
 
     async def finish(self) -> None:
         """Send what is left, and let the client read it before the result comes."""
+        if self._fed is None:
+            return  # there was nothing
         with anyio.move_on_after(HUNG_CLIENT):
             async with self._sending:
                 await self._send_logs()
