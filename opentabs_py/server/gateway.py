@@ -63,6 +63,11 @@ TOOLS: Final = [
 ]
 
 
+def input_schema(name: str) -> dict[str, Any] | None:
+    """Give the JSON Schema of the arguments of one of the two; None for any other name."""
+    return next((tool.input_schema for tool in TOOLS if tool.name == name), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What `opentabs_list_tools` answers."""

@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from opentabs_py.core import failures
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
-from opentabs_py.served import Listing
+from opentabs_py.served import Listing, Output
 from opentabs_py.server import gateway
 from opentabs_py.server.connections import Connections, connections
 from opentabs_py.server.pages import Pages
@@ -92,12 +92,6 @@ def create_mcp_server(
         ctx.lifespan_context.of(ctx).least = params.level
         return types.EmptyResult()
 
-    def input_schema(name: str) -> dict[str, Any] | None:
-        # Without it the SDK makes the whole list anew for each call with arguments over HTTP.
-        if as_gateway:
-            return next((tool.input_schema for tool in gateway.TOOLS if tool.name == name), None)
-        return toolbox.input_schema(name)
-
     server = _Server(
         "opentabs",
         version=version,
@@ -106,7 +100,8 @@ def create_mcp_server(
         lifespan=connections,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        get_tool_input_schema=input_schema,
+        # Without it the SDK makes the whole list anew for each call with arguments over HTTP.
+        get_tool_input_schema=gateway.input_schema if as_gateway else toolbox.input_schema,
         on_subscriptions_listen=ListenHandler(_ListChanges(subscribe)),
     )
     server.add_notification_handler(
@@ -193,12 +188,8 @@ async def _run_tool(
         )
         _refuse_no_object(listing, value)
         return to_result(value)
-    except BrokenResultError as error:
-        result = to_error_result(error)
-        result.content += to_result(error.value).content
-        return result
     except CallError as error:
-        return to_error_result(error)
+        return to_failed_result(error)
     except Exception:
         # The boundary to the client: what is not ours to tell stays in our log.
         logger.exception("The call of %s failed inside the server", listing.name)
@@ -207,18 +198,34 @@ async def _run_tool(
 
 def _refuse_no_object(listing: Listing, value: Any) -> None:
     """Refuse a value that clients would refuse: none of structure where the schema promises one."""
-    if listing.promises_object and not isinstance(value, dict):
-        what = f"it is {type(value).__name__}, not an object"
+    structured = value.structured if isinstance(value, Output) else value
+    if listing.promises_object and not isinstance(structured, dict):
+        kind = "content" if isinstance(value, Output) else type(value).__name__
+        what = f"it is {kind}, not an object"
         raise failures.result_breaks_schema(listing.name, [("", what)], value)
 
 
 def to_result(value: Any) -> types.CallToolResult:
     """A tool's value as MCP sends it: as text, and as it is when it is an object."""
+    if isinstance(value, Output):
+        return types.CallToolResult(
+            content=list(value.content), structured_content=value.structured, _meta=value.meta
+        )
     text = value if isinstance(value, str) else to_json(value).decode()
     return types.CallToolResult(
         content=[types.TextContent(text=text)],
         structured_content=value if isinstance(value, dict) else None,
     )
+
+
+def to_failed_result(error: CallError) -> types.CallToolResult:
+    """An error, and after it what the tool gave all the same."""
+    result = to_error_result(error)
+    if isinstance(error, BrokenResultError):
+        result.content += to_result(error.value).content
+    elif error.partial is not None:
+        result.content += to_result(error.partial).content
+    return result
 
 
 def to_error_result(error: CallError) -> types.CallToolResult:

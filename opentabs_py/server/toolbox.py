@@ -2,7 +2,6 @@
 
 import difflib
 import logging
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,8 @@ from opentabs_py.core.recording import CallRecording
 from opentabs_py.core.records import CallRecord
 from opentabs_py.core.schemas import Checker
 from opentabs_py.core.text import shorten
-from opentabs_py.served import Listing, ServedTool, ToolCall
+from opentabs_py.errors import ConfigError
+from opentabs_py.served import CallClient, Listing, Output, ServedTool, ToolCall
 from opentabs_py.server.page_tool import MAX_FAULTS, PageTool
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,8 @@ class Toolbox:
         record_values: Keep arguments and results in the records of calls, cut to a bound.
         strict_output: Fail a call whose value breaks the tool's output schema; otherwise that is
             logged, once for each tool.
+        on_page_report: Called with the name, the id and the reports of every call of a page tool;
+            must not block or raise. Python tools have handlers of their own.
     """
 
     def __init__(
@@ -39,8 +41,11 @@ class Toolbox:
         self.limits = limits
         self.record_values = False
         self.strict_output = strict_output
+        self.on_page_report: Callable[[str, str, Sequence[ProgressReport]], None] | None = None
         self._bridge = bridge
         self._input_limit = input_limit
+        self._others: dict[str, ServedTool] = {}
+        self._of_pages: list[ServedTool] = []
         self._tools: dict[str, ServedTool] = {}
         self._listed: tuple[ServedTool, ...] = ()
         self._outputs: dict[str, Checker] = {}
@@ -49,13 +54,42 @@ class Toolbox:
         self._observers: dict[object, Callable[[CallRecord], None]] = {}
 
     def set_plugins(self, manifests: Iterable[PluginManifest]) -> None:
-        """Serve the tools of these plugins and no others."""
-        before = [_seen(tool.listing) for tool in self.tools]
-        tools = [
+        """Serve the tools of these plugins and no others of pages."""
+        self._of_pages = [
             PageTool(self._bridge, manifest, tool, input_limit=self._input_limit)
             for manifest in manifests
             for tool in manifest.tools
         ]
+        for tool in self._of_pages:
+            if (name := tool.listing.name) in self._others:
+                logger.error(
+                    "The plugin %s has a tool %s, and so has Python: the plugin's is left out",
+                    tool.listing.owner,
+                    name,
+                )
+        self._list()
+
+    def add_tools(self, tools: Iterable[ServedTool]) -> None:
+        """Serve these tools too, as long as this is there.
+
+        Raises:
+            ConfigError: One has the name of another.
+        """
+        for tool in tools:
+            name, owner = tool.listing.name, tool.listing.owner
+            if (other := self._tools.get(name) or self._others.get(name)) is not None:
+                raise ConfigError(
+                    f"Two tools are called {name}: one of {other.listing.owner}, one of {owner}. "
+                    'Give one another name: @tool(name="...").'
+                )
+            self._others[name] = tool
+        self._list()
+
+    def _list(self) -> None:
+        before = [_seen(tool.listing) for tool in self.tools]
+        names = self._others
+        of_pages = [tool for tool in self._of_pages if tool.listing.name not in names]
+        tools = [*of_pages, *names.values()]
         self._listed = tuple(sorted(tools, key=lambda tool: tool.listing.name))
         self._tools = {tool.listing.name: tool for tool in self._listed}
         self._outputs = {
@@ -129,8 +163,10 @@ class Toolbox:
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
         on_log: Callable[[Sequence[LogEntry]], None] | None = None,
         on_sent: Callable[[], None] | None = None,
+        client: CallClient | None = None,
+        call_id: str | None = None,
     ) -> Any:
-        """Call a tool by its MCP name and give its value, a JSON value.
+        """Call a tool by its MCP name and give its value: a JSON value, or an `Output`.
 
         Args:
             name: As `tools/list` names it.
@@ -139,6 +175,8 @@ class Toolbox:
             on_progress: Is given each batch of reports, in order; must not block or raise.
             on_log: Is given what the plugin logs in that page meanwhile; the same.
             on_sent: Is called once the call is on its way to its page; the same.
+            client: The MCP client that makes it.
+            call_id: The call's id; a fresh one when not given.
 
         Raises:
             CallRefusedError: No such tool, or the arguments break its schema or the limit.
@@ -148,13 +186,17 @@ class Toolbox:
             BrokenResultError: With `strict_output`, its value breaks its output schema.
         """
         own = self._tools[name].limits if name in self._tools else None
-        call = ToolCall(arguments, limits or own or self.limits, on_progress, on_log, on_sent)
+        call = ToolCall(
+            arguments, limits or own or self.limits, on_progress, on_log, on_sent, client=client
+        )
+        if call_id is not None:
+            call = replace(call, call_id=call_id)
         if not self._observers:
             return await self._run(name, call)
         call = replace(
             call,
             recording=CallRecording(
-                call_id=secrets.token_hex(16),
+                call_id=call.call_id,
                 name=name,
                 limits=call.limits,
                 now=self._bridge.instant(),
@@ -172,6 +214,8 @@ class Toolbox:
 
     async def _run(self, name: str, call: ToolCall) -> Any:
         tool = self.find(name)
+        if self.on_page_report is not None and isinstance(tool, PageTool):
+            call = _reporting(name, call, self.on_page_report)
         value = await tool.run(call)
         self._check_output(name, value)
         return value
@@ -188,6 +232,8 @@ class Toolbox:
         checker = self._outputs.get(name)
         if checker is None or not (self.strict_output or name not in self._warned):
             return
+        if isinstance(value, Output):
+            value = value.structured
         faults = checker.faults(value, most=MAX_FAULTS)
         if not faults:
             return
@@ -196,6 +242,19 @@ class Toolbox:
             raise error
         self._warned.add(name)
         logger.warning("%s", shorten(str(error), 500))
+
+
+def _reporting(
+    name: str, call: ToolCall, tell: Callable[[str, str, Sequence[ProgressReport]], None]
+) -> ToolCall:
+    on_progress = call.on_progress
+
+    def take(reports: Sequence[ProgressReport]) -> None:
+        tell(name, call.call_id, reports)
+        if on_progress is not None:
+            on_progress(reports)
+
+    return replace(call, on_progress=take)
 
 
 def _seen(listing: Listing) -> Listing:
