@@ -1,5 +1,6 @@
 """Pages come, go and misbehave; each call ends at once with the right word for it."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from opentabs_py.errors import ChainError
 from opentabs_py.session import OpenTabs
 
 WAITING = [{"wait": 60_000}]
+BLOCK = 10_000 if "SOAK" in os.environ else 3000  # ms
 LONG = 10.0  # s; far below the idle limit, so what ends within it did not time out
 
 
@@ -141,7 +143,7 @@ async def test_a_blocked_page_delays_no_other(open_tab: Callable[..., Any]) -> N
     free = await open_tab(host="localhost")  # another site, so another renderer process
     async with anyio.create_task_group() as group:
         running = Running()
-        group.start_soon(running.run, blocked, [{"report": {}}, {"block": 3000}], "busy")
+        group.start_soon(running.run, blocked, [{"report": {}}, {"block": BLOCK}], "busy")
         await running.wait_for_report()
 
         assert await free.call("echo", {"value": 1}) == {"value": 1}

@@ -1,6 +1,9 @@
 """Progress travels every hop in order, and no fault of it touches the result."""
 
+import os
+from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -100,6 +103,30 @@ async def test_thirty_thousand_reports_in_a_loop_leave_the_call_alive(tab: Tab) 
 
     assert value["result"] == "done"
     assert reports[-1].progress == 30_000
+
+
+async def test_a_flood_of_long_reports_takes_a_bounded_amount_of_memory(tab: Tab) -> None:
+    def resident() -> float:
+        """Give what of this process, and so of the server, is in memory, in MiB."""
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1024 / 1024
+
+    before = resident()
+    most = before
+    count = 0
+
+    def take(reports: Sequence[ProgressReport]) -> None:
+        nonlocal most, count
+        count += len(reports)
+        most = max(most, resident())
+
+    value = await tab.call(
+        "run", {"key": "long", "steps": [{"flood": 20_000, "size": 4000}]}, on_progress=take
+    )  # 80 MB of reports, made without a pause
+
+    assert value["key"] == "long"
+    assert count > 1000
+    assert most - before < 40
 
 
 async def test_another_call_goes_through_during_a_flood(tab: Tab) -> None:

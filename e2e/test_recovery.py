@@ -5,7 +5,8 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,10 +61,24 @@ async def test_a_dropped_websocket_loses_nothing(tab: Tab, tabs: OpenTabs) -> No
     assert await tab.page.evaluate("probe.runs") == {"dropped": 1}
 
 
+@pytest.fixture(scope="module")
+def tally(request: pytest.FixtureRequest) -> Generator[Counter[str]]:
+    """Counts what the next test does, and says it at the end, for `make soak`."""
+    counts: Counter[str] = Counter()
+    yield counts
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and counts:
+        reporter.ensure_newline()
+        reporter.write_line(
+            "{calls} calls in flight eight at a time, {reports:,} reports, {breaks} links broken: "
+            "all arrived, in order, once; slowest call {slowest} ms".format_map(counts)
+        )
+
+
 @pytest.mark.parametrize("breakage", ["workers killed", "connections dropped"])
 @pytest.mark.parametrize("seed", range(50 if "SOAK" in os.environ else 4))
 async def test_eight_calls_lose_nothing_and_run_once_whatever_breaks(
-    tab: Tab, seed: int, breakage: str
+    tab: Tab, seed: int, breakage: str, tally: Counter[str]
 ) -> None:
     chance = random.Random(seed)
     steps = [{"report": {"progress": n}} if n % 2 else {"wait": 60} for n in range(20)]
@@ -90,6 +105,8 @@ async def test_eight_calls_lose_nothing_and_run_once_whatever_breaks(
         (f"{seed}-{n}" for n in range(8)), 1
     )
     assert tab.tabs.bridge.dispatch.pending == 0
+    tally.update(calls=8, reports=sum(len(call.reports) for call in calls), breaks=3)
+    tally["slowest"] = max(tally["slowest"], *(round(call.seconds * 1000) for call in calls))
 
 
 async def test_a_call_made_while_the_link_is_down_waits_for_it(tab: Tab, tabs: OpenTabs) -> None:

@@ -75,7 +75,7 @@
           }
         }
         for (let i = 0; i < (step.flood ?? 0); i++) {
-          context?.reportProgress({ progress: i + 1, total: step.flood, message: `report ${i + 1} of ${step.flood}, ${"x".repeat(100)}` });
+          context?.reportProgress({ progress: i + 1, total: step.flood, message: `report ${i + 1} of ${step.flood}, ${"x".repeat(step.size ?? 100)}` });
         }
         if (step.block !== undefined) {
           const until = performance.now() + step.block;
