@@ -185,13 +185,15 @@ def test_a_result_survives_a_service_worker_killed_at_any_moment(
         ("websocket", "tool.result"),
         ("websocket", "tool.ack"),
         ("port", "tool.ack"),
+        ("websocket", "tool.settled"),
+        ("port", "tool.settled"),
     ]
     ways: tuple[Death, ...] = ("stop", "close", "sigkill")
     faults = opentabs.faults
     for seed in range(SEEDS):
         chance = random.Random(seed)
         hop, kind = boundaries[seed % len(boundaries)]
-        how = ways[seed % len(ways)]  # 8 and 3: each of them at each boundary
+        how = ways[seed % len(ways)]  # 10 and 3: each of them at each boundary
         faults.clear()
         faults.delay(hop, 0.08, kind=kind, nth=1)
 
