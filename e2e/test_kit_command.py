@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.documents import ENVIRONMENT, run
-from e2e.kit.runs import ROOT
+from e2e.documents import ENVIRONMENT, ROOT, run
 from e2e.processes import descendants, is_alive
 
 PATIENT = 40.0  # s; the bound of every wait here
@@ -94,7 +93,10 @@ def terminal(command: list[str], cwd: Path, **environment: str) -> Generator[Ter
         try:
             yield Terminal(process, ours)
         finally:
+            left = descendants(process.pid)  # its runs are not of its process group
             process.kill()
+            for pid in filter(is_alive, left):
+                os.kill(pid, signal.SIGKILL)
             os.close(ours)
 
 
@@ -105,13 +107,12 @@ def environment_of(more: Mapping[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture
-def chat(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    workspace = tmp_path_factory.mktemp("x")  # short, for Chromium puts a socket below it
-    made = run(["opentabs", "new", "chat", "--js"], workspace)
+def chat(short_path: Path) -> Path:
+    made = run(["opentabs", "new", "chat", "--js"], short_path)
     assert made.returncode == 0, made.stderr
-    (workspace / "chat" / "tests" / "hello.test.js").unlink()  # Node's part is no part of this
-    (workspace / "chat" / "tmp").mkdir()
-    return workspace / "chat"
+    (short_path / "chat" / "tests" / "hello.test.js").unlink()  # Node's part is no part of this
+    (short_path / "chat" / "tmp").mkdir()
+    return short_path / "chat"
 
 
 def change(file: Path, old: str, new: str) -> None:

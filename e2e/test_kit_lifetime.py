@@ -71,14 +71,8 @@ def hanging(directory: Path, *options: str) -> Generator[Hanging]:
             process.kill()
 
 
-@pytest.fixture
-def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory whose name is short enough for Chromium to put a socket into it."""
-    return tmp_path_factory.mktemp("x")
-
-
-def test_ctrl_c_leaves_nothing(short: Path) -> None:
-    with hanging(short) as ran:
+def test_ctrl_c_leaves_nothing(short_path: Path) -> None:
+    with hanging(short_path) as ran:
         os.killpg(ran.process.pid, signal.SIGINT)
         output, _ = ran.process.communicate(timeout=PATIENT)
 
@@ -89,14 +83,14 @@ def test_ctrl_c_leaves_nothing(short: Path) -> None:
 
 
 def test_killed_runs_leave_no_process_and_the_next_one_removes_their_directories(
-    short: Path, monkeypatch: pytest.MonkeyPatch
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with hanging(short) as alone:
+    with hanging(short_path) as alone:
         alone.process.kill()
         alone.wait_until_gone()
     of_the_first = {*alone.temporary.iterdir()}
     assert len(of_the_first) == 2  # ours and pytest-playwright's
-    with hanging(short, "-n", "1") as ran:
+    with hanging(short_path, "-n", "1") as ran:
         for pid in pytests(ran.children):
             os.kill(pid, signal.SIGKILL)
         ran.process.kill()

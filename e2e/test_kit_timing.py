@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from e2e.kit.runs import KitRun, run_kit
+from e2e.quiet import Quiet
 
 RULES = {
     "test_30_s_of_silence_end_a_call_and_not_less",
@@ -16,8 +17,9 @@ TOGETHER = 3.0  # s, as promised; half of it is usual
 
 
 @pytest.fixture(scope="module")
-def timing(tmp_path_factory: pytest.TempPathFactory) -> KitRun:
-    return run_kit(tmp_path_factory.mktemp("timing"), "timing")
+def timing(tmp_path_factory: pytest.TempPathFactory, quiet: Quiet) -> KitRun:
+    with quiet():
+        return run_kit(tmp_path_factory.mktemp("timing"), "timing")
 
 
 def test_the_timing_rules_hold_through_every_hop(timing: KitRun) -> None:

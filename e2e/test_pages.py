@@ -178,7 +178,10 @@ async def test_no_tab_is_an_error_that_says_what_to_open() -> None:
     assert caught.value.detail.code == "TAB_NOT_FOUND"
 
 
-async def test_no_extension_is_an_error_that_says_so() -> None:
+async def test_no_extension_is_an_error_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     settings = load_settings(port=0)
     async with OpenTabs(settings=settings, plugins=[PROBE], browser="none") as tabs:
         with pytest.raises(ChainError, match="opentabs doctor") as caught:

@@ -14,6 +14,7 @@ from mcp.client import Client
 
 from e2e.chain import PATIENT, PROBE
 from e2e.processes import descendants, is_alive
+from e2e.quiet import Quiet
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
 WITHIN = {"http": 2.0, "stdio": 1.0}  # s, as promised; on a quiet machine it takes half of it
@@ -38,24 +39,29 @@ def start(*options: str) -> tuple[subprocess.Popen[str], str]:
     return serve, line.split("MCP at ")[1].strip()
 
 
-def end(serve: subprocess.Popen[str], how: signal.Signals | None) -> tuple[int, float]:
+def end(
+    serve: subprocess.Popen[str], how: signal.Signals | None, quiet: Quiet
+) -> tuple[int, float]:
     """Stop a server; gives its exit code and how long it took, once nothing of it is left."""
     children = descendants(serve.pid)
     assert len(children) > 3, "a Chromium has more processes than that"
-    began = time.monotonic()
-    if how is None:
-        assert serve.stdin is not None
-        serve.stdin.close()
-    else:
-        serve.send_signal(how)
-    code = serve.wait(timeout=20)
-    took = time.monotonic() - began
+    with quiet():
+        began = time.monotonic()
+        if how is None:
+            assert serve.stdin is not None
+            serve.stdin.close()
+        else:
+            serve.send_signal(how)
+        code = serve.wait(timeout=20)
+        took = time.monotonic() - began
     assert [pid for pid in children if is_alive(pid)] == []
     return code, took
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_over_http_it_stops_while_clients_have_streams_open(mode: str, site: str) -> None:
+async def test_over_http_it_stops_while_clients_have_streams_open(
+    mode: str, site: str, quiet: Quiet
+) -> None:
     called = anyio.Event()
 
     async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
@@ -75,7 +81,7 @@ async def test_over_http_it_stops_while_clients_have_streams_open(mode: str, sit
             tasks.start_soon(call_for_ever)
             with anyio.fail_after(PATIENT):
                 await called.wait()
-            code, took = await anyio.to_thread.run_sync(end, serve, signal.SIGTERM)
+            code, took = await anyio.to_thread.run_sync(end, serve, signal.SIGTERM, quiet)
             tasks.cancel_scope.cancel()
     assert code == 0
     assert took < WITHIN["http"] * SLACK
@@ -83,7 +89,7 @@ async def test_over_http_it_stops_while_clients_have_streams_open(mode: str, sit
 
 @pytest.mark.parametrize("how", [None, signal.SIGTERM, signal.SIGINT], ids=["eof", "term", "int"])
 def test_over_stdio_it_stops_at_once_and_says_nothing_but_protocol(
-    how: signal.Signals | None,
+    how: signal.Signals | None, quiet: Quiet
 ) -> None:
     serve, _ = start("--stdio")
     with serve:
@@ -92,7 +98,7 @@ def test_over_stdio_it_stops_at_once_and_says_nothing_but_protocol(
         serve.stdin.write(HELLO)
         serve.stdin.flush()
         assert '"protocolVersion":"2025-11-25"' in serve.stdout.readline()
-        code, took = end(serve, how)
+        code, took = end(serve, how, quiet)
         rest = serve.stdout.read()
     assert rest == ""
     assert code == 0

@@ -12,7 +12,12 @@ from typing import Any
 
 import pytest
 
-ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+ENVIRONMENT = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    # Where no test is Hypothesis's, its plugin takes a second of each run to load.
+    "PYTEST_ADDOPTS": "-p no:hypothesispytest",
+}
 
 
 def opentabs(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
