@@ -75,6 +75,8 @@ class Settings(BaseSettings):
         progress_burst: Progress notifications of a call that a client is sent at once, at most.
         progress_rate: How many more it is sent per second.
         keepalive: Seconds of silence after which a client is sent the last progress again.
+        late_progress: Send clients of the initialize era the streams of Python tools as progress
+            after the call's response too, which MCP does not know.
         message_limit: The longest input or result, in characters of JSON.
         chromium: The Chromium to launch; found when not given.
         profile: The browser's user data directory; a fresh one when not given.
@@ -100,6 +102,7 @@ class Settings(BaseSettings):
     progress_burst: Annotated[int, Field(ge=1)] = 20
     progress_rate: Seconds = 10.0
     keepalive: Seconds | None = None
+    late_progress: bool = True
     message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = 64 * 1024 * 1024
     chromium: Path | None = None
     profile: Path | None = None

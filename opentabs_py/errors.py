@@ -9,6 +9,7 @@ OpenTabsError
 ├── TraceError             a file is no trace
 └── CallError              a tool call that gave no value
     ├── ToolFailedError    the tool itself threw
+    │   └── ToolError      what a tool written in Python throws, for the caller to read
     ├── CallRefusedError   the server would not send it: name, arguments, size
     ├── ChainError         a hop was missing or went away
     └── CallTimeoutError   a timer ended it
@@ -100,7 +101,13 @@ class TraceError(OpenTabsError):
 
 
 class CallError(OpenTabsError):
-    """A tool call that gave no value. `detail` says why."""
+    """A tool call that gave no value. `detail` says why.
+
+    Attributes:
+        partial: What the tool gave before it failed; None when it gave nothing.
+    """
+
+    partial: Any = None
 
     def __init__(self, detail: ErrorDetail) -> None:
         super().__init__(detail.message)
@@ -109,6 +116,31 @@ class CallError(OpenTabsError):
 
 class ToolFailedError(CallError):
     """The tool ran and threw, or returned what JSON cannot say."""
+
+
+class ToolError(ToolFailedError):
+    """An error that a tool written in Python raises for its caller to read, with these fields.
+
+        raise ToolError("Sign in first.", code="AUTH", category="auth")
+
+    Args:
+        message: What happened, then what to do.
+        code: Machine-readable, upper case.
+        category: `auth`, `rate_limit`, `not_found`, ... if one fits.
+        retryable: Whether the same call may succeed later.
+        retry_after_ms: How long to wait before that, in milliseconds.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        code: str = "TOOL_ERROR",
+        *,
+        category: str | None = None,
+        retryable: bool = False,
+        retry_after_ms: float | None = None,
+    ) -> None:
+        super().__init__(ErrorDetail(code, message, category, retryable, retry_after_ms))
 
 
 class BrokenResultError(ToolFailedError):

@@ -26,7 +26,7 @@ from opentabs_py.browser.stage import (
     url_host,
 )
 from opentabs_py.calls import RunningCall, keep_record
-from opentabs_py.clock import Clock
+from opentabs_py.clock import AlarmClock, Clock
 from opentabs_py.config import Settings, data_dir, load_settings
 from opentabs_py.connection import Socket
 from opentabs_py.core.dispatch import Limits
@@ -49,10 +49,15 @@ from opentabs_py.plugins.load import (
 from opentabs_py.served import ServedTool
 from opentabs_py.server.listen import bind
 from opentabs_py.server.toolbox import Toolbox
+from opentabs_py.tools.observers import Event, Handler, Observers
+from opentabs_py.tools.progress import Told
 from opentabs_py.tracing.file import TraceWriter
 
 if TYPE_CHECKING:
-    from mcp.server import Server
+    from mcp.server import Server as McpServer
+    from mcp.types import CallToolResult
+
+    from opentabs_py.tools.collection import PythonTools
 
 logger = logging.getLogger(__name__)
 
@@ -94,9 +99,11 @@ class OpenTabs:
     Leaving the context stops the browser and the server and removes every temporary file.
 
     Args:
+        tools: Tools written in Python: functions, methods of objects, and `Module`s.
         plugins: Directories of built plugins, besides those of the settings.
         browser: `launch` starts a Chromium; `none` waits for an extension that the user has
-            loaded by hand, from `extension_dir`. A `Launcher` starts one in its own way.
+            loaded by hand, from `extension_dir`. A `Launcher` starts one in its own way. With
+            tools in Python and without plugins there is no browser.
         settings: Where to listen, what to launch, how long calls may take.
         args: More command-line switches for Chromium.
         ignore_default_args: Switches of Playwright's to leave out.
@@ -109,7 +116,7 @@ class OpenTabs:
     settings: Settings
     bridge: Bridge
     toolbox: Toolbox
-    mcp_server: "Server[Any]"
+    mcp_server: "McpServer[Any]"
     mcp_url: str
     extension_dir: Path
     plugins: list[Plugin]
@@ -118,6 +125,7 @@ class OpenTabs:
     def __init__(
         self,
         *,
+        tools: Sequence[Any] = (),
         plugins: Sequence[str | Path] = (),
         browser: Literal["launch", "none"] | Launcher = "launch",
         settings: Settings | None = None,
@@ -131,22 +139,28 @@ class OpenTabs:
         self.settings = settings or load_settings()
         self._directories = [*map(Path, plugins), *self.settings.plugins]
         self._launcher: Launcher | None
+        # There are no pages to be seen to.
+        self._has_pages = callable(browser) or bool(self._directories) or not tools
         if callable(browser):
             self._launcher = browser
         else:
-            self._launcher = launch_browser if browser == "launch" else None
+            launches = browser == "launch" and self._has_pages
+            self._launcher = launch_browser if launches else None
         self._args = args
         self._relay_script = relay_script
         self._wrap_socket = wrap_socket
         self._trace = trace
         self._ignore_default_args = ignore_default_args
-        self._clock = clock
+        self._clock = AlarmClock(clock)
+        self._observers = Observers()
+        self._python = self._make_tools(tools) if tools else None
         self._stack = AsyncExitStack()
         self._reloading = anyio.Lock()
         self._context: BrowserContext | None = None
         self._browser_gone = anyio.Event()
         self._playgrounds: dict[Path, str] = {}
         self._keeps_records = False
+        self._observes_pages = self._is_open = False
         self._tasks: TaskGroup
 
     async def __aenter__(self) -> Self:
@@ -172,6 +186,27 @@ class OpenTabs:
         """Stop everything, in reverse order."""
         # Not handed on: our task groups would wrap the caller's error in an ExceptionGroup.
         await self._stack.aclose()
+
+    @property
+    def on_tool_progress(self) -> Observers:
+        """The application's handlers of progress: assign one, or call this with several.
+
+        A handler is called with the tool's name, the id of the call and what the tool told, and
+        by name with those of `seq`, `message`, `progress`, `total` and `kind` that it takes.
+        """
+        self._observes_pages = True
+        if self._is_open:
+            self.toolbox.on_page_report = self._tell_page_reports
+        return self._observers
+
+    @on_tool_progress.setter
+    def on_tool_progress(self, handler: Handler | None) -> None:
+        self.on_tool_progress.assign(handler)
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether a browser has anything to do here; for tools in Python alone it has not."""
+        return self._has_pages
 
     @property
     def context(self) -> BrowserContext:
@@ -291,6 +326,50 @@ class OpenTabs:
             name, arguments or {}, limits=limits, on_progress=on_progress
         )
 
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        limits: Limits | None = None,
+        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        call_id: str | None = None,
+    ) -> "CallToolResult":
+        """Call a tool by its MCP name, and give its result as an MCP client is given it.
+
+        Where all tools are written in Python, this works outside of the context too.
+
+        Args:
+            name: As `tools/list` names it.
+            arguments: What its schema asks for.
+            limits: Other timers than the tool's.
+            on_progress: Is given each batch of reports, in order; must not block or raise.
+            call_id: The call's id, as handlers of progress are given it; one is made if not given.
+
+        Raises:
+            RuntimeError: There are plugins, and the server does not run.
+        """
+        from opentabs_py.server.mcp import run_tool  # noqa: PLC0415
+
+        async with AsyncExitStack() as stack:
+            if not self._is_open:
+                if self._has_pages:
+                    raise RuntimeError("Enter the server first: async with Server(...) as server.")
+                self.toolbox = self._make_toolbox()
+                tasks = await stack.enter_async_context(anyio.create_task_group())
+                stack.callback(tasks.cancel_scope.cancel)
+                tasks.start_soon(self._clock.run)
+            result = await run_tool(
+                self.toolbox,
+                name,
+                arguments or {},
+                limits=limits,
+                on_progress=on_progress,
+                call_id=call_id,
+            )
+        await self._observers.settle()
+        return result
+
     async def start(
         self,
         name: str,
@@ -368,16 +447,14 @@ class OpenTabs:
             clock=self._clock,
             wrap_socket=self._wrap_socket,
         )
-        self.toolbox = Toolbox(
-            self.bridge,
-            limits=settings.limits,
-            input_limit=settings.message_limit,
-            strict_output=settings.strict_output,
-        )
+        self.toolbox = self._make_toolbox(self.bridge)
         if self._trace is not None:
             writer = stack.enter_context(TraceWriter(self._trace, version=__version__))
             self.toolbox.observe(writer.write)
         self.toolbox.set_plugins(manifests)
+        if self._python is not None:
+            self.toolbox.add_tools(self._python.tools)
+            stack.callback(self._python.close)
         await self.bridge.sync_plugins([_spec(plugin, staged) for plugin in self.plugins])
 
         tasks = self._tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -403,6 +480,40 @@ class OpenTabs:
             if self._context is not None:
                 self._context.on("close", lambda _: self.take_browser_gone())
             await self._wait_connected()
+        self._is_open = True
+
+    def _make_tools(self, given: Sequence[Any]) -> "PythonTools":
+        from opentabs_py.tools.collection import PythonTools  # noqa: PLC0415
+        from opentabs_py.tools.run import ToolHost  # noqa: PLC0415
+
+        limits, message_limit = self.settings.limits, self.settings.message_limit
+        return PythonTools(
+            given, ToolHost(self._clock, limits, message_limit, observers=self._observers)
+        )
+
+    def _make_toolbox(self, bridge: Bridge | None = None) -> Toolbox:
+        """Give the toolbox; without a bridge, one that has the Python tools alone."""
+        settings = self.settings
+        toolbox = Toolbox(
+            bridge or Bridge(secret="", origin="", version=__version__, clock=self._clock),
+            limits=settings.limits,
+            input_limit=settings.message_limit,
+            strict_output=settings.strict_output,
+        )
+        if self._observes_pages:
+            toolbox.on_page_report = self._tell_page_reports
+        if self._python is not None:
+            self._python.host.caller = toolbox
+            if bridge is None:
+                toolbox.add_tools(self._python.tools)
+        return toolbox
+
+    def _tell_page_reports(
+        self, name: str, call_id: str, reports: Sequence[ProgressReport]
+    ) -> None:
+        for report in reports:
+            told = Told.of_report(report)
+            self._observers.tell(Event(name, call_id, report.seq, told))
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> None:
         # The MCP SDK takes as long to load as Chromium to start; they do so side by side.
@@ -413,7 +524,12 @@ class OpenTabs:
         from opentabs_py.server.mcp import create_mcp_server  # noqa: PLC0415
 
         serve = partial(
-            create_mcp_server, self.toolbox, version=__version__, pace=self.settings.pace
+            create_mcp_server,
+            self.toolbox,
+            version=__version__,
+            pace=self.settings.pace,
+            streams=None if self._python is None else self._python.streams,
+            late_progress=self.settings.late_progress,
         )
         self.mcp_server = serve(as_gateway=self.settings.gateway)
         app = create_app(
@@ -429,7 +545,7 @@ class OpenTabs:
     def _stage(self, directory: Path, port: int) -> StagedExtension:
         sites = [pattern for p in self.plugins for pattern in p.manifest.url_patterns]
         sites += future_sites(self.quarantined, self.settings.settings)
-        if self._launcher is not None:
+        if self._launcher is not None or not self._has_pages:
             return stage_extension(
                 directory / "extension",
                 port=port,
@@ -477,3 +593,7 @@ def _spec(plugin: Plugin, staged: StagedExtension) -> PluginSpec:
         config=dict(plugin.config),
         pre_script=None if pre_script is None else staged.add_pre_script(manifest.name, pre_script),
     )
+
+
+Server = OpenTabs
+"""The same, by the name that suits a server of tools written in Python."""

@@ -19,7 +19,9 @@ from opentabs_py.cli.options import (
     PluginDirs,
     PluginSettings,
     Profile,
+    ToolSources,
     gather_settings,
+    gather_tools,
 )
 from opentabs_py.errors import (
     CallError,
@@ -43,6 +45,7 @@ def call(
         str, typer.Argument(metavar="[JSON|@FILE|-]", help="Its arguments; - reads stdin.")
     ] = "{}",
     plugin: PluginDirs = None,
+    tools_: ToolSources = None,
     set_: PluginSettings = None,
     open_: OpenUrls = None,
     idle_timeout: IdleTimeout = None,
@@ -77,8 +80,9 @@ def call(
         from opentabs_py.cli.terminal import progress_bar, tell_quarantined
         from opentabs_py.session import OpenTabs
 
-        with progress_bar("Starting the browser", quiet=json_) as bar:
-            async with OpenTabs(settings=settings) as tabs:
+        tools = gather_tools(tools_)
+        with progress_bar("Starting", quiet=json_) as bar:
+            async with OpenTabs(tools=tools, settings=settings) as tabs:
                 tell_quarantined(tabs.quarantined)
                 for url in open_ or []:
                     bar.say(f"Opening {url}")
@@ -112,7 +116,7 @@ def call(
 
 async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
     owner = next((e.listing.owner for e in tabs.tools if e.listing.name == tool), None)
-    if owner is not None:
+    if any(owner == plugin.manifest.name for plugin in tabs.plugins) and owner is not None:
         await tabs.open_start_page(owner)
 
 

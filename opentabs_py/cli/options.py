@@ -26,6 +26,15 @@ PluginDirs = Annotated[
 PluginDir = Annotated[
     Path, typer.Argument(metavar="[DIR]", help="The plugin's directory.  \\[default: this one]")
 ]
+ToolSources = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tools",
+        metavar="FILE|MODULE[:NAME]",
+        help="Tools written in Python: those of my_tools.py, or of a module, or one of them. Can "
+        "be given several times.",
+    ),
+]
 OpenUrls = Annotated[
     list[str] | None,
     typer.Option("--open", metavar="URL", help="Open this page first. Can be given several times."),
@@ -95,3 +104,16 @@ def _read_plugin_settings(given: Sequence[str] | None) -> "dict[str, dict[str, T
             raise ConfigError(f"A --set cannot be read: {error}.") from None
         settings.setdefault(plugin, {})[key] = value
     return settings
+
+
+def gather_tools(sources: Sequence[str] | None) -> list[Any]:
+    """Load the tools that --tools names.
+
+    Raises:
+        ConfigError: One cannot be loaded.
+    """
+    if not sources:
+        return []
+    from opentabs_py.tools.load import load_tools
+
+    return load_tools(sources)

@@ -5,9 +5,10 @@ import os
 import stat
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 import typer
@@ -20,7 +21,9 @@ from opentabs_py.cli.options import (
     PluginDirs,
     PluginSettings,
     Profile,
+    ToolSources,
     gather_settings,
+    gather_tools,
 )
 from opentabs_py.errors import BrowserError, ConfigError
 
@@ -56,6 +59,7 @@ def serve(
         typer.Option(help="[b]launch[/] a Chromium, or wait for an extension loaded by hand."),
     ] = Browser.LAUNCH,
     plugin: PluginDirs = None,
+    tools_: ToolSources = None,
     set_: PluginSettings = None,
     open_: OpenUrls = None,
     headed: Headed = None,
@@ -90,12 +94,21 @@ def serve(
             "up sooner than this server.  \\[default: never]",
         ),
     ] = None,
+    late_progress: Annotated[
+        bool | None,
+        typer.Option(
+            "--late-progress/--no-late-progress",
+            help="Send the streams of Python tools as progress after the call's response too, to "
+            "clients of the initialize era.  \\[default: yes]",
+        ),
+    ] = None,
     idle_timeout: IdleTimeout = None,
     ceiling: Ceiling = None,
 ) -> None:
     """Serve the plugins' tools to MCP clients, with a Chromium of its own.
 
-    A plugin that is built anew is served anew, in open tabs too, without a restart.
+    A plugin that is built anew is served anew, in open tabs too, without a restart. With tools
+    written in Python and no plugin, there is no browser.
 
     Ctrl-C or SIGTERM ends it and leaves no process and no file behind.
     """
@@ -108,6 +121,9 @@ def serve(
     if stdio:
         _check_pipes()
     log_to_stderr()
+    # What tools print while they are loaded and made is not for the client.
+    with redirect_stdout(sys.stderr) if stdio else nullcontext():
+        tools = gather_tools(tools_)
     # With --stdio the port is the extension's alone, so any free one will do.
     settings = gather_settings(
         plugin,
@@ -120,6 +136,7 @@ def serve(
         gateway=gateway,
         strict_output=strict_output,
         keepalive=keepalive,
+        late_progress=late_progress,
         idle_timeout=idle_timeout,
         ceiling=ceiling,
     )
@@ -127,7 +144,10 @@ def serve(
         settings = settings.model_copy(update={"port": DEFAULT_PORT})
 
     async def forever() -> int:
-        await _serve(settings, stdio=stdio, browser=browser, urls=open_ or [], trace=trace)
+        with redirect_stdout(sys.stderr) if stdio else nullcontext():
+            await _serve(
+                settings, tools, stdio=stdio, browser=browser, urls=open_ or [], trace=trace
+            )
         return 0
 
     raise typer.Exit(run(forever, interruptible=False))
@@ -135,6 +155,7 @@ def serve(
 
 async def _serve(
     settings: "Settings",
+    tools: Sequence[Any],
     *,
     stdio: bool,
     browser: Browser,
@@ -146,18 +167,19 @@ async def _serve(
     from opentabs_py.session import OpenTabs
 
     logger = logging.getLogger("opentabs_py")
-    async with OpenTabs(settings=settings, browser=browser.value, trace=trace) as tabs:
+    async with OpenTabs(tools=tools, settings=settings, browser=browser.value, trace=trace) as tabs:
         tell_quarantined(tabs.quarantined)
-        if browser is Browser.NONE:
+        if browser is Browser.NONE and tabs.has_pages:
             _tell_how_to_load(str(tabs.extension_dir))
         for url in urls:
             await tabs.open(url)
-        names = ", ".join(plugin.manifest.name for plugin in tabs.plugins) or "no plugin"
+        owners = dict.fromkeys(tool.listing.owner for tool in tabs.tools)
+        names = ", ".join(owners) or "no plugin"
         logger.info("Serving %d tools of %s", len(tabs.tools), names)
         logger.info("MCP at %s", tabs.mcp_url)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(tabs.watch_plugins)
-            if browser is Browser.LAUNCH:
+            if browser is Browser.LAUNCH and tabs.has_pages:
                 tasks.start_soon(_end_with_browser, tabs, tasks.cancel_scope)
             if stdio:
                 await serve_stdio(tabs.mcp_server)

@@ -1,60 +1,107 @@
 """`opentabs tools`: what can be called."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import typer
 from rich.markup import escape
 
 from opentabs_py.cli.codes import CHAIN_FAILED
-from opentabs_py.cli.options import Json, PluginDirs, PluginSettings, gather_settings
+from opentabs_py.cli.options import (
+    Json,
+    PluginDirs,
+    PluginSettings,
+    ToolSources,
+    gather_settings,
+    gather_tools,
+)
 
 
-def tools(plugin: PluginDirs = None, set_: PluginSettings = None, json_: Json = False) -> None:
+@dataclass(frozen=True)
+class _Row:
+    document: dict[str, Any]
+    arguments: Any
+    what: str
+
+
+def tools(
+    plugin: PluginDirs = None,
+    tools_: ToolSources = None,
+    set_: PluginSettings = None,
+    json_: Json = False,
+) -> None:
     """List the tools of the plugins, as MCP clients see them. Starts no browser."""
     from rich.table import Table
 
     from opentabs_py.cli.terminal import err, out, tell_quarantined
-    from opentabs_py.core.plugins import input_schema_with_tab, mcp_name
     from opentabs_py.plugins.load import load_plugins, refuse_unknown_plugins
 
     settings = gather_settings(plugin, set_)
     plugins, quarantined = load_plugins(settings.plugins, settings.settings)
     refuse_unknown_plugins(settings.settings, plugins, quarantined)
     tell_quarantined(quarantined)
-    listed = sorted(
-        (
-            (mcp_name(p.manifest.name, tool.name), p.manifest.name, tool)
-            for p in plugins
-            for tool in p.manifest.tools
-        ),
-        key=lambda row: row[0],
-    )
+    rows = [*_of_pages(plugins), *_of_python(gather_tools(tools_))]
+    rows.sort(key=lambda row: row.document["name"])
     if json_:
-        document = [
-            {
-                "name": name,
-                "plugin": owner,
-                "title": tool.display_name,
-                "description": tool.description,
-                "inputSchema": input_schema_with_tab(tool),
-                "outputSchema": tool.output_schema,
-            }
-            for name, owner, tool in listed
-        ]
-        typer.echo(json.dumps(document, ensure_ascii=False))
-    elif listed:
+        typer.echo(json.dumps([row.document for row in rows], ensure_ascii=False))
+    elif rows:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for column in ("tool", "arguments", "what it does"):
             table.add_column(column, overflow="fold")
-        for name, _, tool in listed:
-            required = tool.input_schema.get("required", [])
-            properties = tool.input_schema.get("properties", {})
-            assert isinstance(required, list)
-            assert isinstance(properties, dict)
+        for row in rows:
+            required = row.arguments.get("required", [])
+            properties = row.arguments.get("properties", {})
             arguments = ", ".join(p if p in required else f"{p}?" for p in properties)
-            what = escape(tool.summary or tool.description)
-            table.add_row(f"[cyan]{name}[/]", escape(arguments), what)
+            table.add_row(f"[cyan]{row.document['name']}[/]", escape(arguments), escape(row.what))
         out.print(table)
     else:
         err.print("No tools. Name a built plugin's directory: opentabs tools --plugin DIR")
     raise typer.Exit(CHAIN_FAILED if quarantined and not plugins else 0)
+
+
+def _of_pages(plugins: Sequence[Any]) -> list[_Row]:
+    from opentabs_py.core.plugins import input_schema_with_tab, mcp_name
+
+    return [
+        _Row(
+            {
+                "name": mcp_name(plugin.manifest.name, tool.name),
+                "plugin": plugin.manifest.name,
+                "title": tool.display_name,
+                "description": tool.description,
+                "inputSchema": input_schema_with_tab(tool),
+                "outputSchema": tool.output_schema,
+            },
+            tool.input_schema,
+            tool.summary or tool.description,
+        )
+        for plugin in plugins
+        for tool in plugin.manifest.tools
+    ]
+
+
+def _of_python(given: Sequence[Any]) -> list[_Row]:
+    if not given:
+        return []
+    from opentabs_py.clock import AlarmClock
+    from opentabs_py.tools.collection import PythonTools
+    from opentabs_py.tools.run import ToolHost
+
+    listings = [tool.listing for tool in PythonTools(given, ToolHost(AlarmClock())).tools]
+    return [
+        _Row(
+            {
+                "name": each.name,
+                "module": each.owner,
+                "title": each.title,
+                "description": each.description,
+                "inputSchema": each.input_schema,
+                "outputSchema": each.output_schema,
+            },
+            each.input_schema,
+            each.description.partition("\n")[0],
+        )
+        for each in listings
+    ]

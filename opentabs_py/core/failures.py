@@ -4,9 +4,7 @@ The codes are part of the public interface; `docs/architecture.md` lists them.
 """
 
 from collections.abc import Sequence
-from typing import Literal
-
-from pydantic import JsonValue
+from typing import Any, Literal
 
 from opentabs_py.core.protocol import WireError
 from opentabs_py.errors import (
@@ -69,24 +67,46 @@ def timed_out(
     connected: bool,
 ) -> CallTimeoutError:
     """A timer ended the call. `limits` is (idle, ceiling); `last_report` is since the start."""
-    idle, ceiling = limits
-    if reports:
-        came = "1 progress report" if reports == 1 else f"{reports} progress reports"
-        heard = f"{came} came, the last {last_report:.1f} s after the start"
-    else:
-        heard = "no progress report came"
+    heard = _heard(reports, last_report)
     reached = "it was sent to the page" if connected else "the extension is not connected"
+    told = "The tool was told to stop; it" if connected else "The tool"
+    happened = f"{heard}; {reached}. {told} may have done its work: check."
+    return _timeout(which, limits, happened, "call reportProgress() more often")
+
+
+def python_tool_timed_out(
+    which: Literal["idle", "ceiling"],
+    *,
+    limits: tuple[float, float],
+    reports: int,
+    last_report: float,
+) -> CallTimeoutError:
+    """A timer ended the call of a tool written in Python; the arguments are as for `timed_out`."""
+    heard = _heard(reports, last_report)
+    happened = f"{heard}. The tool was told to stop; it may have done its work: check."
+    return _timeout(which, limits, happened, "report progress more often")
+
+
+def _heard(reports: int, last_report: float) -> str:
+    if not reports:
+        return "no progress report came"
+    came = "1 progress report" if reports == 1 else f"{reports} progress reports"
+    return f"{came} came, the last {last_report:.1f} s after the start"
+
+
+def _timeout(
+    which: Literal["idle", "ceiling"], limits: tuple[float, float], happened: str, remedy: str
+) -> CallTimeoutError:
+    idle, ceiling = limits
     if which == "idle":
         code = "TIMEOUT_IDLE"
         what = f"Timed out (idle): no sign of life for {idle:g} s"
-        advice = "Have the tool call reportProgress() more often, or raise the idle timeout"
+        advice = f"Have the tool {remedy}, or raise the idle timeout"
     else:
         code = "TIMEOUT_CEILING"
         what = f"Timed out (ceiling): a call may take {ceiling:g} s, whatever it reports"
         advice = "Have the tool do less per call, or raise the ceiling"
-    told = "The tool was told to stop; it" if connected else "The tool"
-    message = f"{what}; {heard}; {reached}. {told} may have done its work: check. {advice}."
-    detail = ErrorDetail(code, message, category="timeout")
+    detail = ErrorDetail(code, f"{what}; {happened} {advice}.", category="timeout")
     return CallTimeoutError(detail, which=which)
 
 
@@ -181,7 +201,7 @@ def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
 
 
 def result_breaks_schema(
-    tool: str, faults: Sequence[tuple[str, str]], value: JsonValue
+    tool: str, faults: Sequence[tuple[str, str]], value: Any
 ) -> BrokenResultError:
     """A tool's value is not what its output schema says; a fault is (path, rule)."""
     detail = ErrorDetail(
@@ -191,6 +211,45 @@ def result_breaks_schema(
         category="validation",
     )
     return BrokenResultError(detail, value=value)
+
+
+def tool_raised(tool: str, kind: str) -> ToolFailedError:
+    """A tool written in Python raised what is not for callers; its text stays in our log."""
+    return ToolFailedError(
+        ErrorDetail("INTERNAL_ERROR", f"{tool} failed: {kind}; the server's log says why.")
+    )
+
+
+def result_not_serialisable(tool: str, why: str) -> ToolFailedError:
+    """JSON cannot say what a tool written in Python gave."""
+    return ToolFailedError(
+        ErrorDetail(
+            "RESULT_NOT_SERIALISABLE",
+            f"{tool} ran, and gave what JSON cannot say: {why}. The tool is to be mended.",
+        )
+    )
+
+
+def result_too_large(tool: str, size: int, limit: int) -> ToolFailedError:
+    """What a tool written in Python gave is longer than a message may be."""
+    return ToolFailedError(
+        ErrorDetail(
+            "RESULT_TOO_LARGE",
+            f"{tool} ran, and its value takes {size:,} bytes as JSON; {limit:,} is the limit. "
+            "Ask for less at once, or raise the message limit.",
+        )
+    )
+
+
+def no_stream(stream_id: str) -> CallRefusedError:
+    """There is no such stream, or it is of another session."""
+    return CallRefusedError(
+        ErrorDetail(
+            "UNKNOWN_STREAM",
+            f"There is no stream {stream_id!r} of yours. It may have ended some time ago; the "
+            "result of the call that began it names it.",
+        )
+    )
 
 
 def internal(tool: str) -> CallError:

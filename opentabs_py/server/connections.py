@@ -1,5 +1,6 @@
 """What the server knows of each connected client while it is connected."""
 
+import secrets
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -11,6 +12,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 
+from opentabs_py.server.frames import LateFrames
+
 
 class Connection:
     """One client's connection, as long as a handler of it runs.
@@ -18,9 +21,11 @@ class Connection:
     Attributes:
         least: The least level of logs that the client wants.
         is_kept: Whether a handler runs until the connection ends.
+        late: The frames of streams whose calls have returned.
     """
 
     def __init__(self) -> None:
+        self.late = LateFrames()
         self.least: types.LoggingLevel = "info"
         self.is_kept = False
         # With their types: 1 and "1" are two tokens.
@@ -55,7 +60,18 @@ class Connections:
 
     def __init__(self) -> None:
         self._own = Connection()
+        self._key = secrets.token_hex(16)
         self._sessions: WeakValueDictionary[str, Connection] = WeakValueDictionary()
+
+    def owner(self, ctx: ServerRequestContext[Any]) -> str | None:
+        """Give what stands for a client's session, whatever requests of it run.
+
+        Over HTTP, a request of 2026-07-28 is of none.
+        """
+        if ctx.request is None:
+            return self._key
+        session = ctx.request.headers.get(MCP_SESSION_ID_HEADER)
+        return None if session is None else f"session {session}"
 
     def of(self, ctx: ServerRequestContext[Any]) -> Connection:
         """Give the connection that a request came by.

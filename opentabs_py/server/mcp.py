@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -11,17 +11,21 @@ from mcp.server import NotificationOptions, Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChanged
+from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent, ToolsListChanged
 from pydantic_core import to_json
 
 from opentabs_py.core import failures
-from opentabs_py.core.progress import Pace
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import Pace, ProgressReport
+from opentabs_py.core.protocol import LogEntry
 from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
-from opentabs_py.served import Listing, Output
+from opentabs_py.served import CallClient, Listing, Output, StreamSource
 from opentabs_py.server import gateway
 from opentabs_py.server.connections import Connections, connections
+from opentabs_py.server.page_tool import PageTool
 from opentabs_py.server.pages import Pages
 from opentabs_py.server.reporter import CallReporter
+from opentabs_py.server.stream_resources import StreamResources
 from opentabs_py.server.toolbox import Toolbox
 
 logger = logging.getLogger(__name__)
@@ -34,8 +38,18 @@ tab of its site to be open and signed in; an error says so when there is none. E
 takes an optional tabId to choose between several tabs."""
 
 
+PYTHON_INSTRUCTIONS = "These tools run beside the server; their descriptions say what they do."
+MIXED_INSTRUCTIONS = "Tools whose schema has no tabId run beside the server, and need no tab."
+
+
 def create_mcp_server(
-    toolbox: Toolbox, *, version: str, as_gateway: bool = False, pace: Pace | None = None
+    toolbox: Toolbox,
+    *,
+    version: str,
+    as_gateway: bool = False,
+    pace: Pace | None = None,
+    streams: StreamSource | None = None,
+    late_progress: bool = True,
 ) -> Server[Connections]:
     """Build the MCP server that serves a toolbox, for any transport.
 
@@ -44,7 +58,10 @@ def create_mcp_server(
         version: The server's own.
         as_gateway: Serve two tools, one that finds the toolbox's and one that calls them.
         pace: How often clients are sent progress.
+        streams: Those of Python tools; None where no tool has any.
+        late_progress: Send clients of the initialize era their streams on after the response.
     """
+    resources = None if streams is None else StreamResources(streams)
     pages = Pages(toolbox)
     pace = pace or Pace()
     subscribe = _never if as_gateway else toolbox.subscribe
@@ -74,8 +91,10 @@ def create_mcp_server(
                 listing = toolbox.find(name).listing
             except CallError as error:
                 return to_error_result(error)
-            reporter = CallReporter(ctx, logger=listing.owner, least=connection.least, pace=pace)
-            return await _call_tool(toolbox, listing, arguments, reporter)
+            reporter = CallReporter(
+                ctx, connection=connection, logger=listing.owner, pace=pace, late=late_progress
+            )
+            return await _call_tool(toolbox, name, arguments, reporter)
 
     async def keep_client(
         ctx: ServerRequestContext[Connections], _params: types.NotificationParams
@@ -84,7 +103,9 @@ def create_mcp_server(
         connection = ctx.lifespan_context.of(ctx)
         if not connection.is_kept:
             connection.is_kept = True
-            await _tell_changes(subscribe, ctx.session)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(connection.late.run)
+                await _tell_changes(subscribe, ctx.session)
 
     async def set_level(
         ctx: ServerRequestContext[Connections], params: types.SetLevelRequestParams
@@ -96,13 +117,15 @@ def create_mcp_server(
         "opentabs",
         version=version,
         title="OpenTabs",
-        instructions=gateway.INSTRUCTIONS if as_gateway else INSTRUCTIONS,
+        instructions=gateway.INSTRUCTIONS if as_gateway else _instructions(toolbox),
         lifespan=connections,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         # Without it the SDK makes the whole list anew for each call with arguments over HTTP.
         get_tool_input_schema=gateway.input_schema if as_gateway else toolbox.input_schema,
-        on_subscriptions_listen=ListenHandler(_ListChanges(subscribe)),
+        on_list_resources=None if resources is None else resources.list,
+        on_read_resource=None if resources is None else resources.read,
+        on_subscriptions_listen=ListenHandler(_Changes(subscribe, streams)),
     )
     server.add_notification_handler(
         "notifications/initialized", types.NotificationParams, keep_client
@@ -133,17 +156,35 @@ def _never(_listener: Callable[[], None]) -> Callable[[], None]:
     return lambda: None
 
 
-class _ListChanges:
-    """The changes of the list, as `subscriptions/listen` (MCP 2026-07-28) takes them."""
+class _Changes:
+    """What changes, as `subscriptions/listen` (MCP 2026-07-28) takes it: the list, and streams."""
 
-    def __init__(self, subscribe: Subscribe) -> None:
+    def __init__(self, subscribe: Subscribe, streams: StreamSource | None) -> None:
         self._subscribe = subscribe
+        self._streams = streams
 
     async def publish(self, event: ServerEvent) -> None:
-        raise NotImplementedError("the toolbox alone says when it changes")
+        raise NotImplementedError("the toolbox and the streams alone say when they change")
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        return self._subscribe(lambda: listener(ToolsListChanged()))
+        ends = [self._subscribe(lambda: listener(ToolsListChanged()))]
+        if self._streams is not None:
+            ends.append(self._streams.subscribe(lambda uri: listener(ResourceUpdated(uri))))
+
+        def end() -> None:
+            for each in ends:
+                each()
+
+        return end
+
+
+def _instructions(toolbox: Toolbox) -> str:
+    of_python = [tool for tool in toolbox.tools if not isinstance(tool, PageTool)]
+    if not of_python:
+        return INSTRUCTIONS
+    if len(of_python) == len(toolbox.tools):
+        return PYTHON_INSTRUCTIONS
+    return f"{INSTRUCTIONS} {MIXED_INSTRUCTIONS}"
 
 
 async def _tell_changes(subscribe: Subscribe, session: ServerSession) -> None:
@@ -167,24 +208,48 @@ async def _tell_changes(subscribe: Subscribe, session: ServerSession) -> None:
 
 
 async def _call_tool(
-    toolbox: Toolbox, listing: Listing, arguments: dict[str, Any], reporter: CallReporter
+    toolbox: Toolbox, name: str, arguments: dict[str, Any], reporter: CallReporter
 ) -> types.CallToolResult:
     result: types.CallToolResult | None = None
     async with anyio.create_task_group() as tasks:
         reporter.start(tasks)
-        result = await _run_tool(toolbox, listing, arguments, reporter)
+        result = await run_tool(
+            toolbox,
+            name,
+            arguments,
+            on_progress=reporter.feed,
+            on_log=reporter.feed_logs,
+            client=reporter,
+        )
         await reporter.finish()
         tasks.cancel_scope.cancel()
+    reporter.leave()
     assert result is not None  # what ends the block early ends this call too
     return result
 
 
-async def _run_tool(
-    toolbox: Toolbox, listing: Listing, arguments: dict[str, Any], reporter: CallReporter
+async def run_tool(
+    toolbox: Toolbox,
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    limits: Limits | None = None,
+    on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+    on_log: Callable[[Sequence[LogEntry]], None] | None = None,
+    client: CallClient | None = None,
+    call_id: str | None = None,
 ) -> types.CallToolResult:
+    """Call a tool and give its result, whatever becomes of it; see `Toolbox.call`."""
     try:
+        listing = toolbox.find(name).listing
         value = await toolbox.call(
-            listing.name, arguments, on_progress=reporter.feed, on_log=reporter.feed_logs
+            name,
+            arguments,
+            limits=limits,
+            on_progress=on_progress,
+            on_log=on_log,
+            client=client,
+            call_id=call_id,
         )
         _refuse_no_object(listing, value)
         return to_result(value)
@@ -192,8 +257,8 @@ async def _run_tool(
         return to_failed_result(error)
     except Exception:
         # The boundary to the client: what is not ours to tell stays in our log.
-        logger.exception("The call of %s failed inside the server", listing.name)
-        return to_error_result(failures.internal(listing.name))
+        logger.exception("The call of %s failed inside the server", name)
+        return to_error_result(failures.internal(name))
 
 
 def _refuse_no_object(listing: Listing, value: Any) -> None:

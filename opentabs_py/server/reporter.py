@@ -4,7 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from math import inf
-from typing import Any, get_args
+from typing import get_args
 
 import anyio
 from anyio.abc import TaskGroup
@@ -20,40 +20,51 @@ from opentabs_py.core.progress import (
     ProgressReport,
 )
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.served import Followed
+from opentabs_py.server.connections import Connection, Connections
+from opentabs_py.server.frames import Feed, FrameSender
 
 logger = logging.getLogger(__name__)
 
 SETTLE = 0.02  # s; TypeScript clients lose progress that arrives in one read with the result
+LINKS_SINCE = "2025-06-18"  # the first revision with links to resources in results
 HUNG_CLIENT = 1.0  # s; how long the last report may wait for a client that does not read
 WAITING_LOGS = 1000  # records that wait for a client to read; then the oldest go
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)  # from least to worst
 
 
 class CallReporter:
-    """Sends one call's progress and logs while it runs. No failure of it touches the result.
+    """Sends one call's progress, logs and streams while it runs; no failure of it is the call's.
 
     Args:
         ctx: The request that made the call.
+        connection: What it came by.
         logger: The name that its logs bear.
-        least: The least level of logs that the client has set (`logging/setLevel`); from
-            2026-07-28 on each request says it for itself.
         pace: How often progress is sent.
+        late: Whether streams that go on after the response are sent on, where there is a way.
+
+    Attributes:
+        owner: The client's session.
+        takes_links: Whether its revision knows links to resources.
     """
 
     def __init__(
         self,
-        ctx: ServerRequestContext[Any],
+        ctx: ServerRequestContext[Connections],
         *,
+        connection: Connection,
         logger: str | None,
-        least: types.LoggingLevel,
         pace: Pace,
+        late: bool = True,
     ) -> None:
+        self.owner: str | None = ctx.lifespan_context.owner(ctx)
+        self.takes_links = ctx.protocol_version >= LINKS_SINCE
         self._logger = logger
         self._session = ctx.session
         self._request_id = ctx.request_id
         allowed = allowed_log_levels(ctx.protocol_version, ctx.meta)
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        self._levels = allowed if modern else frozenset(LEVELS[LEVELS.index(least) :])
+        self._levels = allowed if modern else frozenset(LEVELS[LEVELS.index(connection.least) :])
         self._filter = ProgressFilter(pace, started=anyio.current_time())
         self._logs: deque[LogEntry] = deque(maxlen=WAITING_LOGS)
         self._keeps_alive = pace.keepalive is not None
@@ -63,7 +74,13 @@ class CallReporter:
         self._sending = anyio.Lock()
         # On the wire a client without a token is sent nothing; one in this process needs none.
         # Over stdio, which has no HTTP request, the transport waits until the client has read all.
-        reports = (ctx.meta or {}).get("progress_token") is not None
+        token = (ctx.meta or {}).get("progress_token")
+        reports = token is not None
+        self._feed = Feed()
+        self._sender = FrameSender(ctx.session, ctx.request_id, token, "info" in self._levels)
+        # Where there are no sessions, there is no stream of a session's own, either.
+        self._late = connection.late if late and not modern else None
+        self._is_over = False
         self._settle = SETTLE if reports and ctx.request is not None else 0.0
         self._sent_at = float("-inf")
 
@@ -80,6 +97,18 @@ class CallReporter:
         if wanted:
             self._logs.extend(wanted)
             self._wake()
+
+    def follow(self, stream: Followed) -> None:
+        """Send a stream's frames, each of them, as long as there is a way."""
+        self._feed.follow(stream)
+        self.wake()
+
+    def wake(self) -> None:
+        """A stream has changed."""
+        if not self._is_over:
+            self._wake()
+        elif self._late is not None:
+            self._late.wake()
 
     def start(self, tasks: TaskGroup) -> None:
         """Send what there is to send, in a task of this group from the first on."""
@@ -100,6 +129,7 @@ class CallReporter:
             async with self._sending:
                 await self._send_logs()
                 await self._send(self._filter.take(anyio.current_time()))
+                await self._send_frames()
             next_time = self._filter.next_time()
             with anyio.CancelScope(deadline=inf if next_time is None else next_time):
                 await self._fed.wait()
@@ -112,7 +142,21 @@ class CallReporter:
             async with self._sending:
                 await self._send_logs()
                 await self._send(self._filter.finish(anyio.current_time()))
+        if self._feed:  # however many: each has its own bound
+            async with self._sending:
+                await self._send_frames()
         await anyio.sleep_until(self._sent_at + self._settle)
+
+    def leave(self) -> None:
+        """Leave the streams that go on to the connection, before the response is sent."""
+        self._is_over = True
+        if self._late is not None and self._feed:
+            self._late.take_over(self._feed, self._sender)
+
+    async def _send_frames(self) -> None:
+        if self._feed:
+            await self._feed.send(self._sender.during)
+            self._sent_at = anyio.current_time()
 
     async def _send_logs(self) -> None:
         while self._logs:

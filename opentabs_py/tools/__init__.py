@@ -1,0 +1,1 @@
+"""Tools written in Python: what they may look like, and how they run."""

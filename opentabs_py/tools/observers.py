@@ -1,0 +1,165 @@
+"""The application's handlers of progress: each has its own queue, and none holds up a tool."""
+
+import asyncio
+import inspect
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from opentabs_py.tools.progress import Told
+
+logger = logging.getLogger(__name__)
+
+WAITING: Final = 10_000  # events of one handler; then the oldest go
+HANG = 10.0  # s; a handler that takes longer over one event is given up on
+TURNS = 100  # of the event loop, that handlers get before a call returns
+_EXTRAS: Final = ("seq", "message", "progress", "total", "kind")
+
+Handler = Callable[..., Any]
+H = TypeVar("H", bound=Handler)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a handler is told of.
+
+    Attributes:
+        tool: The tool's name.
+        call_id: Of which of its calls.
+        seq: Its number within the call, from 0.
+        told: What the tool told.
+    """
+
+    tool: str
+    call_id: str
+    seq: int
+    told: Told
+
+
+class Observers:
+    """The handlers of one server. Calling it with a handler adds it, so it decorates, too."""
+
+    def __init__(self) -> None:
+        self._many: list[_Observer] = []
+        self._one: _Observer | None = None
+
+    def __call__(self, handler: H) -> H:
+        """Add a handler, and give it back.
+
+        Args:
+            handler: Called with the tool's name, the id of the call, and the data; and by name
+                with those of `seq`, `message`, `progress`, `total` and `kind` that it takes.
+                If it is no coroutine function it must not block.
+        """
+        self._many.append(_Observer(handler))
+        return handler
+
+    def assign(self, handler: Handler | None) -> None:
+        """Put a handler in the place of the one that was assigned before; None for none."""
+        if self._one is not None:
+            self._one.close()
+        self._one = None if handler is None else _Observer(handler)
+
+    def __bool__(self) -> bool:
+        return self._one is not None or bool(self._many)
+
+    def tell(self, event: Event) -> None:
+        """Give an event to every handler; to be called on the event loop."""
+        for observer in self._all():
+            observer.put(event)
+
+    async def settle(self) -> None:
+        """Let handlers that do not wait for anything see all that they were told."""
+        for _ in range(TURNS):
+            if not any(observer.is_busy for observer in self._all()):
+                return
+            await checkpoint()
+
+    def close(self) -> None:
+        """Stop the handlers; what they have not seen is gone."""
+        for observer in self._all():
+            observer.close()
+
+    def _all(self) -> "list[_Observer]":
+        return [*([] if self._one is None else [self._one]), *self._many]
+
+
+class _Observer:
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._extras = _extras(handler)
+        self._queue: deque[Event] = deque(maxlen=WAITING)
+        self._dropped = 0
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def put(self, event: Event) -> None:
+        if len(self._queue) == WAITING:
+            if not self._dropped:
+                logger.warning("%s is too slow: events are dropped", self._name)
+            self._dropped += 1
+        self._queue.append(event)
+        if not self.is_busy:
+            # A task that ends when there is nothing left: it needs no server that runs, and has
+            # nothing of the call's context, or of its cancellation.
+            work = asyncio.get_running_loop().create_task
+            self._task = work(self._work(), context=Context())
+
+    def close(self) -> None:
+        self._queue.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+    @property
+    def _name(self) -> str:
+        return f"The handler of progress {getattr(self._handler, '__qualname__', self._handler)!r}"
+
+    async def _work(self) -> None:
+        while self._queue:
+            event = self._queue.popleft()
+            with anyio.move_on_after(HANG) as scope:
+                try:
+                    await self._call(event)
+                except Exception:
+                    logger.exception("%s failed", self._name)
+            if scope.cancelled_caught:
+                logger.error("%s was given up on after %g s", self._name, HANG)
+
+    async def _call(self, event: Event) -> None:
+        told = event.told
+        known = {
+            "seq": event.seq,
+            "message": told.message,
+            "progress": told.progress,
+            "total": told.total,
+            "kind": told.kind,
+        }
+        extras = {name: known[name] for name in self._extras}
+        done = self._handler(event.tool, event.call_id, told.data, **extras)
+        if inspect.isawaitable(done):
+            await done
+
+
+def _extras(handler: Handler) -> tuple[str, ...]:
+    try:
+        parameters = list(inspect.signature(handler).parameters.values())
+    except (TypeError, ValueError):  # some builtins do not say what they take
+        return ()
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters):
+        return _EXTRAS
+    by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    taken = {
+        each.name
+        for place, each in enumerate(parameters)
+        if each.kind in by_name and (place > 2 or each.kind is inspect.Parameter.KEYWORD_ONLY)
+    }
+    return tuple(name for name in _EXTRAS if name in taken)

@@ -1,0 +1,221 @@
+"""A function served as a tool: what clients see of it, and how a call of it runs."""
+
+import asyncio
+import inspect
+import logging
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
+from typing import Any, Final, cast
+
+import anyio
+from mcp import types
+from pydantic_core import PydanticSerializationError, to_json
+
+from opentabs_py.core import failures
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.schemas import Checker
+from opentabs_py.errors import (
+    CallError,
+    CallRefusedError,
+    CallTimeoutError,
+    ConfigError,
+    ToolFailedError,
+)
+from opentabs_py.served import Listing, Output, ToolCall
+from opentabs_py.tools.declare import declaration_of, within_partial
+from opentabs_py.tools.docstrings import parse_docstring
+from opentabs_py.tools.progress import Progress, Told, progress_callback
+from opentabs_py.tools.run import ToolHost, ToolRun, current_run
+from opentabs_py.tools.signature import innermost, read_signature
+from opentabs_py.tools.threads import close_generator, iterate_in_thread, run_in_thread
+from opentabs_py.tools.values import name_streams, to_block, to_output
+
+logger = logging.getLogger(__name__)
+
+MAX_FAULTS: Final = 5  # of one call's arguments; an agent mends them one at a time anyway
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")  # MCP 2025-11-25, "Tool Names"
+
+
+class PythonTool:
+    """A function, ready to be called as a tool.
+
+    Args:
+        function: What it runs.
+        host: What it shares with the other tools of its server.
+
+    Raises:
+        ConfigError: The function cannot be a tool; the text says why.
+    """
+
+    def __init__(self, function: Callable[..., Any], host: ToolHost) -> None:
+        declaration = declaration_of(function)
+        inner = innermost(function)
+        name = declaration.name or _name_of(function)
+        if not _NAME.fullmatch(name):
+            raise ConfigError(
+                f"{name!r} is no name for a tool. Give it one of letters, digits, _ and -: "
+                '@tool(name="my_tool").'
+            )
+        if inspect.ismethod(function) or "." not in inner.__qualname__.rpartition(">.")[2]:
+            pass
+        elif next(iter(inspect.signature(function).parameters), None) == "self":
+            raise ConfigError(
+                f"The tool {name} is a method without its object. Give the object's: "
+                f"tools=[an_object.{inner.__name__}]."
+            )
+        docstring = parse_docstring(inspect.getdoc(inner))
+        self._signature = read_signature(function, name, docstring)
+        annotations = declaration.annotations
+        self.listing = Listing(
+            name=name,
+            owner=inner.__module__ or "python",
+            title=declaration.title or name,
+            description=declaration.description or docstring.text or name,
+            input_schema=self._signature.input_schema,
+            output_schema=self._signature.output_schema,
+            annotations=None if annotations is None else dict(annotations),
+        )
+        self._timeouts = declaration.timeouts
+        self._function = function
+        self._host = host
+        self._runs_here = inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner)
+        self._checker = Checker(self._signature.input_schema)
+
+    @property
+    def limits(self) -> Limits | None:
+        """Timers of its own; None for the server's."""
+        timeouts = self._timeouts
+        has_own = timeouts.idle is not None or timeouts.ceiling is not None
+        return timeouts.in_place_of(self._host.limits) if has_own else None
+
+    async def run(self, call: ToolCall) -> Any:
+        """Run it, and give its value; see `ServedTool.run`."""
+        name = self.listing.name
+        if call.recording is not None:
+            call.recording.resolve(self.listing.owner, name)
+        positional, named = self._check(call.arguments)
+        run = ToolRun(self._host, name, call)
+        for parameter, what in self._signature.injected.items():
+            named[parameter] = Progress(run) if what == "progress" else progress_callback(run)
+        if call.on_sent is not None:
+            call.on_sent()
+        has_value = False
+        token = current_run.set(run)
+        try:
+            value = await self._run(run, partial(self._function, *positional, **named))
+            run.flush()
+            has_value = True
+            return name_streams(value, run.open_streams, run.client)
+        finally:
+            current_run.reset(token)
+            run.end(has_value=has_value)
+
+    def _check(self, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        name = self.listing.name
+        injected = self._signature.injected
+        asked = {key: value for key, value in arguments.items() if key not in injected}
+        try:
+            size = len(to_json(asked))  # before the check, which would not bear any depth
+        except (PydanticSerializationError, ValueError) as error:
+            raise failures.invalid_arguments(name, [("", f"they are no JSON: {error}")]) from None
+        if size > self._host.message_limit:
+            raise failures.input_too_large(name, size, self._host.message_limit)
+        faults = self._checker.faults(asked, most=MAX_FAULTS)
+        if faults:
+            raise failures.invalid_arguments(name, faults)
+        return self._signature.convert(name, asked)
+
+    async def _run(self, run: ToolRun, function: Callable[[], Any]) -> Any:
+        """Run it until it ends or a timer ends it."""
+        name = self.listing.name
+        yielded = _Yielded(name, self._host.message_limit)
+        value: Any = None
+        failure: CallError | None = None
+        with run.scope:
+            try:
+                value = await self._call(run, function, yielded)
+            except CallError as error:
+                failure = _own(error)
+            except (Exception, SystemExit) as error:
+                logger.exception("The tool %s failed", name)
+                failure = failures.tool_raised(name, type(error).__name__)
+            except asyncio.CancelledError:
+                if _is_cancelled():
+                    raise
+                # Not of this call, but of something that the tool waited for.
+                logger.exception("The tool %s was cancelled by itself", name)
+                failure = failures.tool_raised(name, "CancelledError")
+        failure = run.timeout() or failure
+        if failure is None:
+            return value
+        run.flush()
+        failure.partial = yielded.partial()
+        raise failure
+
+    async def _call(self, run: ToolRun, function: Callable[[], Any], yielded: "_Yielded") -> Any:
+        value = function() if self._runs_here else await run_in_thread(function)
+        if inspect.isawaitable(value):
+            value = await value
+        items: AsyncGenerator[Any]
+        if inspect.isgenerator(value):
+            items = iterate_in_thread(value)
+        elif inspect.isasyncgen(value):
+            items = cast(AsyncGenerator[Any], value)
+        else:
+            return to_output(self.listing.name, value, limit=self._host.message_limit)
+        try:
+            async for item in items:
+                run.take(Told("yield", item))
+                yielded.add(item)
+        finally:
+            await close_generator(items)
+        return yielded.output()
+
+
+class _Yielded:
+    """What a generator has yielded so far."""
+
+    def __init__(self, tool: str, limit: int) -> None:
+        self._tool = tool
+        self._left = limit
+        self._content: list[types.ContentBlock] = []
+        self._structured: dict[str, Any] | None = None
+
+    def add(self, item: Any) -> None:
+        """Take the next; None says nothing but that the tool lives."""
+        if item is None:
+            return
+        block, value = to_block(self._tool, item, limit=self._left)
+        self._content.append(block)
+        if isinstance(block, types.TextContent):
+            self._left -= len(block.text)
+        if isinstance(value, dict):
+            self._structured = cast(dict[str, Any], value)
+
+    def output(self) -> Output:
+        return Output(tuple(self._content), self._structured)
+
+    def partial(self) -> Output | None:
+        return Output(tuple(self._content)) if self._content else None
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    function = within_partial(function)
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__name__
+
+
+def _own(error: CallError) -> CallError:
+    """Give the error of a tool: of one that it called, it was its own affair to call it so."""
+    if isinstance(error, CallRefusedError | CallTimeoutError):
+        return ToolFailedError(error.detail)
+    return error
+
+
+def _is_cancelled() -> bool:
+    """Whether what runs here is cancelled from outside."""
+    task = asyncio.current_task()
+    return anyio.current_effective_deadline() == float("-inf") or (
+        task is not None and task.cancelling() > 0
+    )

@@ -1,0 +1,99 @@
+"""What a tool gave, as its caller gets it: a JSON value, or content of MCP."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from mcp import types
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from opentabs_py.core import failures
+from opentabs_py.served import CallClient, Followed, Output
+
+STREAMS_META_KEY: Final = "opentabs/streams"
+_BLOCKS = (
+    types.TextContent,
+    types.ImageContent,
+    types.AudioContent,
+    types.ResourceLink,
+    types.EmbeddedResource,
+)
+
+
+def to_output(tool: str, value: Any, *, limit: int) -> Any:
+    """Give what a tool returned: as a JSON value, or as an `Output` where it holds content of MCP.
+
+    Models, dataclasses, dates, sets and the like become what pydantic makes of them; numbers that
+    JSON has not become null, as in a page.
+
+    Raises:
+        ToolFailedError: JSON cannot say it, or it is too long.
+    """
+    if isinstance(value, Output):
+        return value
+    if isinstance(value, types.CallToolResult):
+        return Output(tuple(value.content), value.structured_content, value.meta)
+    if isinstance(value, _BLOCKS):
+        return Output((value,))
+    if isinstance(value, list | tuple):
+        items = cast(Sequence[Any], value)
+        if any(isinstance(each, _BLOCKS) for each in items):
+            return Output(tuple(to_block(tool, each, limit=limit)[0] for each in items))
+    return to_value(tool, value, limit=limit)
+
+
+def to_block(tool: str, value: Any, *, limit: int) -> tuple[types.ContentBlock, Any]:
+    """Give one thing that a tool yielded: as content, and as a JSON value; that of content is None.
+
+    Raises:
+        ToolFailedError: JSON cannot say it, or it is too long.
+    """
+    if isinstance(value, _BLOCKS):
+        return value, None
+    value = to_value(tool, value, limit=limit)
+    return to_text(value), value
+
+
+def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | None) -> Any:
+    """Give a value with the streams that go on: after its content, and for programs."""
+    if not streams:
+        return value
+    if not isinstance(value, Output):
+        structured = cast(dict[str, Any], value) if isinstance(value, dict) else None
+        value = Output((to_text(value),), structured)
+    links = [_link(stream, client) for stream in streams]
+    named = [{"id": each.id, "name": each.name, "uri": f"stream://{each.id}"} for each in streams]
+    meta = {**(value.meta or {}), STREAMS_META_KEY: named}
+    return replace(value, content=(*value.content, *links), meta=meta)
+
+
+def _link(stream: Followed, client: CallClient | None) -> types.ContentBlock:
+    more = f"More of it comes: read this, or call stream_read with the id {stream.id!r}."
+    if client is not None and not client.takes_links:
+        return types.TextContent(text=f"The stream {stream.name} is open. {more}")
+    return types.ResourceLink(
+        name=stream.name,
+        uri=f"stream://{stream.id}",
+        description=f"Updates of {stream.name}. {more}",
+        mime_type="application/json",
+    )
+
+
+def to_text(value: Any) -> types.TextContent:
+    """Give a JSON value as text: a string as it is."""
+    return types.TextContent(text=value if isinstance(value, str) else to_json(value).decode())
+
+
+def to_value(tool: str, value: Any, *, limit: int) -> Any:
+    """Give the JSON value of what a tool gave.
+
+    Raises:
+        ToolFailedError: JSON cannot say it, or it is too long.
+    """
+    try:
+        text = to_json(value, inf_nan_mode="null")
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        raise failures.result_not_serialisable(tool, str(error).partition("\n")[0]) from error
+    if len(text) > limit:
+        raise failures.result_too_large(tool, len(text), limit)
+    return from_json(text)
