@@ -1,0 +1,199 @@
+"""What a signature and a docstring say of the tool that a function is."""
+
+from collections.abc import AsyncGenerator
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import pytest
+from mcp.types import TextContent
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
+
+import opentabs_py
+from opentabs_py import Module, Progress, Timeouts, skill, tool
+from opentabs_py.clock import AlarmClock
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.errors import ConfigError
+from opentabs_py.served import Listing
+from opentabs_py.session import Server
+from opentabs_py.tools.docstrings import parse_docstring
+from opentabs_py.tools.python_tool import PythonTool
+from opentabs_py.tools.run import ToolHost
+
+
+def served(function: Any) -> PythonTool:
+    return PythonTool(function, ToolHost(AlarmClock()))
+
+
+def listing(function: Any) -> Listing:
+    return served(function).listing
+
+
+class Place(BaseModel):
+    """Where something is."""
+
+    title: str
+    near: "Place | None" = None
+
+
+class Found(TypedDict):
+    count: int
+
+
+def test_the_schema_has_types_defaults_and_descriptions_and_no_titles() -> None:
+    def search(
+        query: str,
+        place: Place,
+        how: Literal["fast", "well"] = "fast",
+        most: Annotated[int, Field(ge=1, description="From Field.")] = 5,
+    ) -> None:
+        """Search.
+
+        Args:
+            query: What to look for,
+                in words.
+            most (int): From the docstring.
+        """
+
+    schema = listing(search).input_schema
+    assert schema["required"] == ["query", "place"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["query"] == {
+        "type": "string", "description": "What to look for, in words.",
+    }  # fmt: skip
+    assert schema["properties"]["how"] == {
+        "type": "string", "enum": ["fast", "well"], "default": "fast",
+    }  # fmt: skip
+    assert schema["properties"]["most"]["description"] == "From Field."
+    assert schema["properties"]["most"]["minimum"] == 1
+    assert list(schema["$defs"]["Place"]["properties"]) == ["title", "near"]
+    assert "title" not in schema
+    assert "title" not in schema["$defs"]["Place"]
+
+
+def test_the_description_is_the_docstring_without_what_is_for_programmers() -> None:
+    docstring = parse_docstring(
+        """Say what.
+
+        More of it.
+
+        Args:
+            a: First.
+            *rest: Others: all of them.
+
+        Returns:
+            Nothing.
+
+        Note:
+            Mind this.
+        """
+    )
+    assert docstring.text == "Say what.\n\nMore of it.\n\nNote:\n    Mind this."
+    assert docstring.arguments == {"a": "First.", "rest": "Others: all of them."}
+
+
+def test_a_partial_hides_what_it_has_bound_and_keeps_its_timers() -> None:
+    @tool(timeouts=Timeouts(idle=60))
+    def send(to: str, text: str) -> None:
+        """Send a text."""
+
+    bound = served(partial(send, to="me"))
+    assert list(bound.listing.input_schema["properties"]) == ["text"]
+    assert (bound.listing.name, bound.listing.description) == ("send", "Send a text.")
+    assert bound.limits == Limits(idle=60.0, ceiling=300.0)
+
+
+def test_names_that_pydantic_has_taken_can_be_parameters() -> None:
+    def odd(model_config: int, copy: str, schema: str, p0: int = 0) -> None: ...
+
+    schema = listing(odd).input_schema
+    assert list(schema["properties"]) == ["model_config", "copy", "schema", "p0"]
+
+
+def test_keyword_arguments_of_any_name_leave_the_schema_open() -> None:
+    def anything(a: int, **rest: Any) -> None: ...
+
+    assert listing(anything).input_schema["additionalProperties"] is True
+
+
+@pytest.mark.parametrize(
+    ("annotation", "kind"),
+    [
+        (Found, "object"), (Place, "object"), (dict[str, int], "object"), (list[int], None),
+        (str, None), (None, None), (TextContent, None), (list[TextContent], None), (Any, None),
+        (Found | None, None),
+    ],
+)  # fmt: skip
+def test_an_output_schema_is_promised_for_objects_alone(annotation: Any, kind: Any) -> None:
+    def gives() -> Any: ...
+
+    gives.__annotations__["return"] = annotation
+    schema = listing(gives).output_schema
+    assert (schema and schema["type"]) == kind
+
+
+def test_a_generator_promises_nothing() -> None:
+    async def gives() -> AsyncGenerator[dict[str, Any]]:
+        yield {}
+
+    assert listing(gives).output_schema is None
+
+
+def test_progress_is_found_by_its_type_whatever_its_name() -> None:
+    def works(how: Progress | None, n: int) -> None: ...
+
+    assert list(listing(works).input_schema["properties"]) == ["n"]
+
+
+def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
+    class Thing:
+        def method(self, a: int) -> None: ...
+
+    def takes(a: Thing) -> None: ...
+
+    with pytest.raises(ConfigError, match="has a parameter that JSON cannot fill"):
+        listing(takes)
+    with pytest.raises(ConfigError, match="is a method without its object"):
+        listing(Thing.method)
+    with pytest.raises(ConfigError, match="is no name for a tool"):
+        listing(lambda: None)
+    with pytest.raises(ConfigError, match="cannot be served as a tool"):
+        Server(tools=[Thing])
+    with pytest.raises(ConfigError, match="has no tools: mark its methods"):
+        Server(tools=[Module])
+    with pytest.raises(ValueError, match="idle is 0"):
+        Timeouts(idle=0)
+
+
+def test_two_tools_of_one_name_are_refused_and_both_are_named() -> None:
+    def send() -> None: ...
+
+    with pytest.raises(ConfigError, match=r"Two tools are called send: .*send and .*send\."):
+        Server(tools=[send, send])
+
+
+def test_a_module_is_served_as_an_instance_or_a_class_and_other_methods_are_not() -> None:
+    class Lamp(Module):
+        @skill
+        def switch(self, on: bool) -> None:
+            """Switch it."""
+
+        def hidden(self) -> None: ...
+
+        @property
+        def broken(self) -> None:
+            raise AssertionError("looked at")
+
+    for given in (Lamp, Lamp()):
+        server = Server(tools=[given])
+        assert server._python is not None
+        names = [each.listing.name for each in server._python.tools]
+        assert names == ["switch", "stream_read", "stream_stop"]
+
+
+def test_the_public_names_are_there_and_others_are_not() -> None:
+    assert {getattr(opentabs_py, name).__name__ for name in opentabs_py.__all__} == {
+        "Module", "OpenTabs", "Progress", "Timeouts", "ToolError", "tool",
+    }  # fmt: skip
+    with pytest.raises(AttributeError):
+        _ = opentabs_py.nothing

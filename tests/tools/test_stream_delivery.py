@@ -1,0 +1,164 @@
+"""By which way a stream's updates come after the response, to whom."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import anyio
+import pytest
+from mcp import types
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourceUpdated
+
+from opentabs_py.config import load_settings
+from opentabs_py.session import Server
+from opentabs_py.tools.values import name_streams
+from tests.clients import PATIENT
+from tests.served import raw_client
+from tests.tools.samples import Counter
+
+pytestmark = pytest.mark.anyio
+
+
+class Ear:
+    """A client of the SDK's, and what it is sent by itself."""
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+        self.news = anyio.Event()
+        self.client: Client
+
+    async def hear(self, message: object) -> None:
+        self.heard.append(message)
+        self.news.set()
+
+    async def call(self, name: str, **arguments: Any) -> types.CallToolResult:
+        with anyio.fail_after(PATIENT):
+            # With a callback, and so with a token.
+            return await self.client.call_tool(name, arguments, progress_callback=_ignore)
+
+    def frames(self) -> list[tuple[float, str | None, Any]]:
+        return [
+            (each.params.progress, each.params.message, each.params.meta)
+            for each in self.heard
+            if isinstance(each, types.ProgressNotification)
+        ]
+
+
+async def _ignore(progress: float, total: float | None, message: str | None) -> None:
+    """Ask for progress, and take it from elsewhere."""
+
+
+@asynccontextmanager
+async def an_ear(mode: str, *, late: bool = True) -> AsyncGenerator[tuple[Ear, str]]:
+    """Connect, and open a stream that goes on; gives its address too."""
+    settings = load_settings(port=0, late_progress=late)
+    ear = Ear()
+    async with (
+        Server(tools=[Counter], settings=settings) as server,
+        Client(server.mcp_url, mode=mode, message_handler=ear.hear) as ear.client,
+    ):
+        result = await ear.call("count_later", n=3)
+        assert result.meta is not None
+        yield ear, result.meta["opentabs/streams"][0]["uri"]
+
+
+async def wait_for_the_end(ear: Ear, uri: str) -> dict[str, Any]:
+    after = 0
+    while True:
+        asked = {"id": uri, "after": after, "wait_seconds": 10}
+        answer = (await ear.call("stream_read", **asked)).structured_content
+        assert isinstance(answer, dict)
+        after = answer["next"]
+        if not answer["open"]:
+            return answer
+
+
+async def test_in_the_initialize_era_frames_go_on_on_the_sessions_own_stream() -> None:
+    async with an_ear("legacy") as (ear, _):
+        await ear.call("release")
+        with anyio.fail_after(PATIENT):
+            while len(ear.frames()) < 4:
+                ear.news = anyio.Event()
+                await ear.news.wait()
+    meta = {"tool_name": "count_later"}
+    assert ear.frames() == [
+        (1, "Begun", meta), *((n + 1, f"Update {n} of 3", meta) for n in (1, 2, 3)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "late"), [("legacy", False), ("auto", True)])
+async def test_without_late_progress_and_in_2026_none_follows_the_response(
+    mode: str, late: bool
+) -> None:
+    async with an_ear(mode, late=late) as (ear, uri):
+        await ear.call("release")
+        assert (await wait_for_the_end(ear, uri))["ended"] == "its tool ended it"
+        # What was sent before this answer was heard before it.
+        await ear.client.list_tools()
+        assert [number for number, _, _ in ear.frames()] == [1]
+
+
+async def test_in_2026_a_subscription_tells_that_the_stream_has_changed() -> None:
+    async with an_ear("auto") as (ear, uri):
+        async with ear.client.listen(resource_subscriptions=[uri]) as changes:
+            await ear.call("release")
+            with anyio.fail_after(PATIENT):
+                change = await anext(aiter(changes))
+        assert change == ResourceUpdated(uri)
+        await wait_for_the_end(ear, uri)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_stream_is_a_resource_whose_beginning_can_be_left_out(mode: str) -> None:
+    async with an_ear(mode) as (ear, uri):
+        await ear.call("release")
+        await wait_for_the_end(ear, uri)
+        for after, numbers in ((0, [1, 2, 3, 4]), (2, [3, 4])):
+            [content] = (await ear.client.read_resource(f"{uri}?after={after}")).contents
+            assert isinstance(content, types.TextResourceContents)
+            assert [each["n"] for each in json.loads(content.text)["updates"]] == numbers
+        listed = [each.uri for each in (await ear.client.list_resources()).resources]
+        assert listed == ([uri] if mode == "legacy" else [])
+        for unknown in ("stream://0", "https://example.com/", f"{uri}?after=x"):
+            with pytest.raises(MCPError):
+                await ear.client.read_resource(unknown)
+
+
+async def test_a_client_without_a_token_is_sent_log_messages_in_place_of_progress() -> None:
+    async with Server(tools=[Counter]) as server, raw_client(server.mcp_server) as client:
+        call = {"name": "count_to", "arguments": {"n": 2}}
+        await client.say({"id": 2, "method": "tools/call", "params": call})
+        said = [await client.read() for _ in range(3)]
+    assert [each.get("method") for each in said] == ["notifications/message"] * 2 + [None]
+    assert said[0]["params"] == {
+        "level": "info",
+        "logger": "count_to",
+        "data": "At 1 of 2",
+        "_meta": {"tool_name": "count_to"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("takes_links", "kind"), [(True, types.ResourceLink), (False, types.TextContent)]
+)
+def test_a_revision_without_links_is_told_of_a_stream_in_words(
+    takes_links: bool, kind: type[types.ContentBlock]
+) -> None:
+    stream = SimpleNamespace(id="ff", name="count")
+    client = SimpleNamespace(takes_links=takes_links)
+    output = name_streams("Begun.", [cast(Any, stream)], cast(Any, client))
+    assert [type(each) for each in output.content] == [types.TextContent, kind]
+    assert "stream_read" in str(output.content[1])
+
+
+async def test_without_a_module_there_are_no_resources_and_no_tools_for_streams() -> None:
+    async def one() -> str:
+        return "one"
+
+    async with Server(tools=[one]) as server, Client(server.mcp_server, mode="legacy") as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["one"]
+        assert client.server_capabilities.resources is None
