@@ -5,6 +5,7 @@ import inspect
 import logging
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, cast
 
@@ -151,6 +152,9 @@ class PythonTool:
             return value
         run.flush()
         failure.partial = yielded.partial()
+        if failure.partial is not None:
+            message = f"{failure.detail.message} What it gave before that follows."
+            failure.detail = replace(failure.detail, message=message)
         raise failure
 
     async def _call(self, run: ToolRun, function: Callable[[], Any], yielded: "_Yielded") -> Any:

@@ -137,6 +137,7 @@ async def test_a_generator_that_yields_what_json_cannot_say_is_closed_before_the
     result = await Server(tools=[gives]).call_tool("gives")
     assert closed == ["closed"]
     assert "RESULT_NOT_SERIALISABLE" in str(result.content[0])
+    assert "What it gave before that follows." in str(result.content[0])
     assert "first" in str(result.content[1])
 
 
