@@ -27,8 +27,9 @@ async def test_a_worker_killed_in_any_way_loses_nothing(tab: Tab, how: Kill) -> 
         boot = tab.tabs.bridge._boot_id
         await tab.kill_worker(how)
         await running.wait()
-        while tab.tabs.bridge._boot_id in (boot, None):
-            await tab.tabs.bridge.changed().wait()
+        with anyio.fail_after(PATIENT):
+            while tab.tabs.bridge._boot_id in (boot, None):
+                await tab.tabs.bridge.changed().wait()
 
     assert running.value == {"key": "killed", "result": "killed"}
     assert [report.progress for report in running.reports] == [1, 2, 3, 4, 5]
