@@ -11,7 +11,7 @@ import anyio
 import httpx2
 import pytest
 
-from e2e.chain import KILLS, PROBE, Kill, Running, Tab, wait_for_document
+from e2e.chain import KILLS, PATIENT, PROBE, Kill, Running, Tab, wait_for_document
 from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.config import load_settings
 from opentabs_py.session import OpenTabs
