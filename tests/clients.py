@@ -13,7 +13,8 @@ from mcp import types
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-PATIENT = 15.0  # s; the bound of every wait here, far above what any takes
+from tests.waiting import PATIENT
+
 CHANGED = "notifications/tools/list_changed"
 
 

@@ -17,8 +17,8 @@ from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.toolbox import Toolbox
-from tests.clients import PATIENT
 from tests.fakes import FakeBridge, Json, a_manifest, a_tool
+from tests.waiting import PATIENT
 
 INITIALIZE: Json = {
     "id": 1,

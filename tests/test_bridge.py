@@ -25,6 +25,7 @@ from tests.fakes import (
     running,
     tabs_changed,
 )
+from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -116,7 +117,7 @@ async def test_a_new_list_of_plugins_is_waited_for_until_it_is_in_the_pages() ->
                 assert [each["name"] for each in asked["params"]["plugins"]] == ["chat"]
                 # The answer for the older list says nothing of this one.
                 socket.say({"id": hello_sync["id"], "result": {"injected": 0, "faults": []}})
-                await anyio.wait_all_tasks_blocked()
+                await until_all_wait()
                 order.append("answered")
                 socket.say({"id": asked["id"], "result": {"injected": 1, "faults": []}})
     assert order == ["answered", "synced"]

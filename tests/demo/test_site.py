@@ -8,6 +8,7 @@ from httpx2 import ASGITransport, AsyncClient
 from starlette.testclient import TestClient
 
 from opentabs_py.demo import create_demo_site
+from tests.waiting import until_all_wait
 
 GENERAL = "/api/channels/general/messages"
 
@@ -121,7 +122,7 @@ def test_history_takes_its_time_except_for_the_page_s_own_scrolling() -> None:
             await client.get("/")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(ask, client, "cursor=")
-                await anyio.wait_all_tasks_blocked()
+                await until_all_wait()
                 with anyio.fail_after(30):
                     await ask(client, "view=1")
                 tasks.cancel_scope.cancel()

@@ -7,9 +7,9 @@ import pytest
 from mcp.client import Client
 
 from opentabs_py.core.progress import Pace, ProgressReport
-from tests.clients import PATIENT
 from tests.fakes import FakeBridge
 from tests.served import Served
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-import anyio
 import pytest
 
 from tests.clients import CHANGED, hearing
 from tests.served import INITIALIZED, Served, raw_client
+from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -103,10 +103,10 @@ async def test_changes_that_a_slow_client_missed_are_told_as_one() -> None:
     async with raw_client(served.server) as slow:
         await slow.say(INITIALIZED)
         await slow.say(INITIALIZED)  # saying it twice doubles nothing
-        await anyio.wait_all_tasks_blocked()
+        await until_all_wait()
         for number in range(10):
             served.serve(f"tool{number}")
-            await anyio.wait_all_tasks_blocked()
+            await until_all_wait()
 
         told = [await slow.read() for _ in range(3)]  # one was read ahead, one was on its way
         await slow.say({"id": 2, "method": "ping"})

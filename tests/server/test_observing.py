@@ -29,6 +29,7 @@ from tests.fakes import (
     greeted,
     running,
 )
+from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -118,7 +119,7 @@ async def test_a_call_that_is_cancelled_is_told_and_stays_cancelled() -> None:
     observed.bridge.hangs = True
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(observed.toolbox.call, "chat_send", {})
-        await anyio.wait_all_tasks_blocked()
+        await until_all_wait()
         tasks.cancel_scope.cancel()
     assert [record.outcome for record in observed.records] == ["cancelled"]
 

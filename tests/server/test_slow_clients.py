@@ -12,9 +12,9 @@ import pytest
 
 from opentabs_py.core.progress import Pace, ProgressReport
 from opentabs_py.server import guards
-from tests.clients import PATIENT
 from tests.fakes import FakeBridge, Json
 from tests.served import INITIALIZE, Served
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -51,12 +51,6 @@ async def post_and_read_nothing(url: str, session: httpx2.AsyncClient) -> socket
     return connection
 
 
-async def let_all_be_sent() -> None:
-    """Let the server send what it can; on a busy machine it may never be seen idle."""
-    with anyio.move_on_after(3):
-        await anyio.wait_all_tasks_blocked()
-
-
 def count_until_closed(connection: socket.socket) -> int:
     """Read what there is left of a connection that was cut off."""
     count = 0
@@ -79,7 +73,7 @@ async def test_a_stream_that_is_not_read_holds_up_no_other_of_its_session() -> N
     async with served.over_http() as url, a_session(url) as session:
         with await post_and_read_nothing(url, session):
             await wait_for_call(served)
-            await let_all_be_sent()
+            await until_all_wait()
             for number in range(3):
                 answer = await session.post(url, json={**CALL, "id": number})
                 assert f'"id":{number},"result"' in answer.text
@@ -104,7 +98,7 @@ async def test_one_that_reads_nothing_for_too_long_is_cut_off_and_its_session_go
         with connection:
             connection.settimeout(PATIENT)
             await wait_for_call(served)
-            await let_all_be_sent()
+            await until_all_wait()
             served.bridge.value = {}
             answer = await session.post(url, json={**CALL, "id": 1})
             assert '"id":1,"result"' in answer.text

@@ -13,7 +13,7 @@ from opentabs_py import Progress
 from opentabs_py.client import Client
 from opentabs_py.errors import CallTimeoutError
 from opentabs_py.session import Server
-from tests.clients import PATIENT
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,9 @@ import anyio.lowlevel
 import pytest
 
 from opentabs_py.session import Server
-from tests.clients import PATIENT
 from tests.tools import samples, ways
 from tests.tools.ways import Way
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 

@@ -6,9 +6,9 @@ import anyio
 import pytest
 
 from opentabs_py.session import Server
-from tests.clients import PATIENT
 from tests.tools import samples
 from tests.tools.ways import Way
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 Seen = list[tuple[str, str, Any]]

@@ -16,9 +16,9 @@ from mcp.shared.subscriptions import ResourceUpdated
 from opentabs_py.config import load_settings
 from opentabs_py.session import Server
 from opentabs_py.tools.values import name_streams
-from tests.clients import PATIENT
 from tests.served import raw_client
 from tests.tools.samples import Counter
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 

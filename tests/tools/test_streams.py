@@ -13,10 +13,10 @@ from opentabs_py.clock import AlarmClock
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.session import Server
 from opentabs_py.tools.declare import Timeouts
-from tests.clients import PATIENT
 from tests.tools import ways
 from tests.tools.held_clock import HeldClock
 from tests.tools.ways import REMOTE, Way
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -212,10 +212,10 @@ async def test_a_silence_and_a_total_end_a_stream_that_is_left_open(
         for step in steps[:-1]:
             clock.move(step)
             module.tool_update("a", "alive")
-            await anyio.wait_all_tasks_blocked()
+            await until_all_wait()
             assert stream.is_open
         clock.move(steps[-1])
-        await anyio.wait_all_tasks_blocked()
+        await until_all_wait()
     assert stream.ended == why
 
 
@@ -247,16 +247,16 @@ async def test_alarms_ring_in_order_and_not_when_they_were_cancelled() -> None:
     rung: list[int] = []
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(clock.run)
-        await anyio.wait_all_tasks_blocked()
+        await until_all_wait()
         clock.set_alarm(5, lambda: rung.append(5))
         clock.set_alarm(3, lambda: rung.append(3))
         clock.set_alarm(4, lambda: rung.append(4)).cancel()
-        await anyio.wait_all_tasks_blocked()
+        await until_all_wait()
         held.move(3)
-        await anyio.wait_all_tasks_blocked()
+        await until_all_wait()
         assert rung == [3]
         held.move(3)
-        await anyio.wait_all_tasks_blocked()
+        await until_all_wait()
         tasks.cancel_scope.cancel()
     assert rung == [3, 5]
 

@@ -10,8 +10,8 @@ from mcp.types import CallToolResult
 from opentabs_py import Module, Progress, skill
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.session import Server
-from tests.clients import PATIENT
 from tests.tools.held_clock import HeldClock
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -93,10 +93,10 @@ async def live(name: str, steps: list[float], limits: Limits) -> CallToolResult:
                 tasks.start_soon(call)
                 await module.given.wait()
                 for step in steps:
-                    await anyio.wait_all_tasks_blocked()
+                    await until_all_wait()
                     assert results == []
                     clock.move(step)
-                    await anyio.wait_all_tasks_blocked()
+                    await until_all_wait()
                     module.sign.set()
     [result] = results
     return result

@@ -13,7 +13,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from opentabs_py.client import Client
 from opentabs_py.session import Server
-from tests.clients import PATIENT
+from tests.waiting import PATIENT
 
 SAMPLES = Path(__file__).parent / "samples.py"
 MODES = {"2026": "auto", "initialize": "legacy"}
