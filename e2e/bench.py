@@ -47,6 +47,7 @@ from opentabs_py.config import load_settings
 from opentabs_py.connection import Socket
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.plugins.scaffold import scaffold
+from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import to_result
@@ -447,9 +448,11 @@ async def warm_bench(url: str) -> AsyncGenerator[Bench]:
         assert tab != other_tab
 
         listener = bind("127.0.0.1", 0)
-        app = create_app(
-            {"/mcp": create_bare_server()}, tabs.bridge, request_limit=settings.message_limit
+        bare_servers = {"/mcp": create_bare_server()}
+        endpoints = await stack.enter_async_context(
+            run_endpoints(bare_servers, request_limit=settings.message_limit)
         )
+        app = create_app(endpoints, tabs.bridge)
         await stack.enter_async_context(serve_http(app, listener))
         bare_url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
         clients = {}

@@ -6,6 +6,7 @@ it prints its address.
 """
 
 import sys
+from contextlib import AsyncExitStack
 from typing import Any, cast
 
 import anyio
@@ -13,11 +14,13 @@ from mcp import types
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.stdio import stdio_server
+from starlette.types import ASGIApp
 
 from opentabs_py.bridge import Bridge, TabCall
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.plugins import PluginManifest, PluginTool
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server, to_result
@@ -70,9 +73,12 @@ async def serve(kind: str, transport: str) -> None:
     if transport == "http":
         listener = bind("127.0.0.1", 0)
         bridge = Bridge(secret="", origin="", version="0")
-        ours = create_app({"/mcp": server}, bridge, request_limit=MIB)
-        app = ours if kind == "ours" else server.streamable_http_app()
-        async with serve_http(app, listener):
+        async with AsyncExitStack() as stack:
+            app: ASGIApp = server.streamable_http_app()
+            if kind == "ours":
+                endpoints = run_endpoints({"/mcp": server}, request_limit=MIB)
+                app = create_app(await stack.enter_async_context(endpoints), bridge)
+            await stack.enter_async_context(serve_http(app, listener))
             print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
             await anyio.sleep_forever()
     elif kind == "ours":

@@ -37,6 +37,11 @@ def data_dir() -> Path:
     return platformdirs.user_data_path("opentabs")
 
 
+def cache_dir() -> Path:
+    """Give the directory for what can be made again."""
+    return platformdirs.user_cache_path("opentabs")
+
+
 def _loopback(host: str) -> str:
     """Refuse to let other machines in: whoever connects can use the user's sessions."""
     address = "127.0.0.1" if host == "localhost" else host
@@ -114,6 +119,11 @@ class Settings(BaseSettings):
     def limits(self) -> Limits:
         """The two timers of a call."""
         return Limits(idle=self.idle_timeout, ceiling=self.ceiling)
+
+    @property
+    def url_host(self) -> str:
+        """The host as URLs have it (RFC 3986, section 3.2.2)."""
+        return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
     def pace(self) -> Pace:

@@ -5,7 +5,6 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -23,7 +22,6 @@ from opentabs_py.browser.stage import (
     kept_secret,
     stage_extension,
     temporary_dir,
-    url_host,
 )
 from opentabs_py.calls import RunningCall, keep_record
 from opentabs_py.clock import AlarmClock, Clock
@@ -57,6 +55,7 @@ if TYPE_CHECKING:
     from mcp.server import Server as McpServer
     from mcp.types import CallToolResult
 
+    from opentabs_py.server.mcp_side import McpSide
     from opentabs_py.tools.collection import PythonTools
 
 logger = logging.getLogger(__name__)
@@ -116,7 +115,6 @@ class OpenTabs:
     settings: Settings
     bridge: Bridge
     toolbox: Toolbox
-    mcp_server: "McpServer[Any]"
     mcp_url: str
     extension_dir: Path
     plugins: list[Plugin]
@@ -162,6 +160,7 @@ class OpenTabs:
         self._keeps_records = False
         self._observes_pages = self._is_open = False
         self._tasks: TaskGroup
+        self._mcp_side: McpSide
 
     async def __aenter__(self) -> Self:
         """Start everything; with a browser, wait until its extension is connected.
@@ -218,6 +217,11 @@ class OpenTabs:
         if self._context is None:
             raise BrowserError("This session drives no browser; open pages in your own.")
         return self._context
+
+    @property
+    def mcp_server(self) -> "McpServer[Any]":
+        """The MCP server, for transports besides HTTP."""
+        return self._mcp_side.server
 
     @property
     def tools(self) -> Sequence[ServedTool]:
@@ -434,7 +438,7 @@ class OpenTabs:
         listener = bind(settings.host, settings.port)
         stack.callback(listener.close)
         port = listener.getsockname()[1]
-        self.mcp_url = f"http://{url_host(settings.host)}:{port}/mcp"
+        self.mcp_url = f"http://{settings.url_host}:{port}/mcp"
         directory = stack.enter_context(temporary_dir())
         staged = self._staged = self._stage(directory, port)
         self.extension_dir = staged.path
@@ -474,6 +478,7 @@ class OpenTabs:
             launch = BackgroundLaunch(self._launcher(plan))
             stack.push_async_callback(launch.close)
             tasks.start_soon(launch.run)
+            await anyio.lowlevel.checkpoint()  # it begins before what follows is loaded
         await self._serve(stack, listener)
         if launch is not None:
             self._context = await launch.result()
@@ -516,28 +521,16 @@ class OpenTabs:
             self._observers.tell(Event(name, call_id, report.seq, told))
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> None:
-        # The MCP SDK takes as long to load as Chromium to start; they do so side by side.
-        await anyio.to_thread.run_sync(
-            import_module, "opentabs_py.server.mcp", abandon_on_cancel=True
-        )
         from opentabs_py.server.http import create_app, serve_http  # noqa: PLC0415
-        from opentabs_py.server.mcp import create_mcp_server  # noqa: PLC0415
+        from opentabs_py.server.mcp_side import McpSide  # noqa: PLC0415
 
-        serve = partial(
-            create_mcp_server,
-            self.toolbox,
-            version=__version__,
-            pace=self.settings.pace,
-            streams=None if self._python is None else self._python.streams,
-            late_progress=self.settings.late_progress,
-        )
-        self.mcp_server = serve(as_gateway=self.settings.gateway)
+        streams = None if self._python is None else self._python.streams
+        self._mcp_side = McpSide(self.toolbox, self.settings, version=__version__, streams=streams)
+        self._tasks.start_soon(self._mcp_side.run)
         app = create_app(
-            {"/mcp": self.mcp_server, "/mcp/gateway": serve(as_gateway=True)},
+            self._mcp_side.endpoints,
             self.bridge,
-            # A character may be written as six bytes. What is over the limit the toolbox refuses.
-            request_limit=6 * self.settings.message_limit + 1024 * 1024,
-            host=url_host(self.settings.host),
+            host=self.settings.url_host,
             token=token.get_secret_value() if (token := self.settings.token) else None,
         )
         await stack.enter_async_context(serve_http(app, listener))
@@ -549,7 +542,7 @@ class OpenTabs:
             return stage_extension(
                 directory / "extension",
                 port=port,
-                host=self.settings.host,
+                host=self.settings.url_host,
                 sites=sites,
                 relay_script=self._relay_script,
             )
@@ -557,7 +550,7 @@ class OpenTabs:
         kept = data_dir() / "extension"
         kept.mkdir(parents=True, exist_ok=True)
         secret = kept_secret(data_dir() / "secret")
-        return stage_extension(kept, port=port, host=self.settings.host, secret=secret)
+        return stage_extension(kept, port=port, host=self.settings.url_host, secret=secret)
 
     async def _wait_connected(self) -> None:
         with anyio.move_on_after(CONNECT_WITHIN) as scope:

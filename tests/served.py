@@ -13,6 +13,7 @@ from mcp.shared.message import SessionMessage
 
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import Pace
+from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server
@@ -52,13 +53,12 @@ class Served:
     @asynccontextmanager
     async def over_http(self) -> AsyncGenerator[str]:
         servers = {"/mcp": self.server, "/mcp/gateway": self.gateway}
-        app = create_app(servers, self.bridge, request_limit=100_000)
-        listener = bind("127.0.0.1", 0)
-        try:
-            async with serve_http(app, listener):
+        with bind("127.0.0.1", 0) as listener:
+            async with (
+                run_endpoints(servers, request_limit=100_000) as endpoints,
+                serve_http(create_app(endpoints, self.bridge), listener),
+            ):
                 yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-        finally:
-            listener.close()
 
 
 class RawClient:

@@ -73,7 +73,7 @@ def stage_extension(
     Args:
         into: The directory; files of an older copy in it are replaced.
         port: Where the server listens.
-        host: The same, an IP address.
+        host: The same, an IP address as URLs have it.
         secret: What the extension presents; a fresh one when None.
         sites: Match patterns it may touch; None keeps the manifest's `<all_urls>`.
         relay_script: Runs in the relay's world behind its channel, where tests plant faults.
@@ -86,7 +86,7 @@ def stage_extension(
             channel.write(b"\n" + relay_script)
     config = into / "config.json"
     config.touch(mode=0o600)
-    config.write_text(json.dumps({"server": f"{url_host(host)}:{port}", "secret": secret}))
+    config.write_text(json.dumps({"server": f"{host}:{port}", "secret": secret}))
     manifest_file = into / "manifest.json"
     manifest = json.loads(manifest_file.read_text())
     if sites is not None:
@@ -104,11 +104,6 @@ def kept_secret(file: Path) -> str:
         file.touch(mode=0o600)
         file.write_text(secret)
         return secret
-
-
-def url_host(address: str) -> str:
-    """Write an IP address as URLs have it (RFC 3986, section 3.2.2)."""
-    return f"[{address}]" if ":" in address else address
 
 
 def _extension_id(key: str) -> str:

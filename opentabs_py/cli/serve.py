@@ -4,6 +4,7 @@ import logging
 import os
 import stat
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from enum import StrEnum
@@ -163,10 +164,12 @@ async def _serve(
     trace: Path | None,
 ) -> None:
     from opentabs_py.cli.terminal import tell_quarantined
-    from opentabs_py.server.stdio import serve_stdio
+    from opentabs_py.server.mcp_side import load_sdk
     from opentabs_py.session import OpenTabs
 
     logger = logging.getLogger("opentabs_py")
+    # A client will come: its side loads while the browser starts.
+    threading.Thread(target=load_sdk, daemon=True).start()
     async with OpenTabs(tools=tools, settings=settings, browser=browser.value, trace=trace) as tabs:
         tell_quarantined(tabs.quarantined)
         if browser is Browser.NONE and tabs.has_pages:
@@ -182,6 +185,8 @@ async def _serve(
             if browser is Browser.LAUNCH and tabs.has_pages:
                 tasks.start_soon(_end_with_browser, tabs, tasks.cancel_scope)
             if stdio:
+                from opentabs_py.server.stdio import serve_stdio
+
                 await serve_stdio(tabs.mcp_server)
                 tasks.cancel_scope.cancel()
             else:

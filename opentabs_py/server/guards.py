@@ -1,22 +1,26 @@
-"""What stands between the network and the MCP SDK, and what it lets through."""
+"""What stands between the network and what is served."""
 
 import asyncio
 import hmac
 from typing import Any, Final
 
-from mcp import types
-from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 # What a client leaves unread is kept up to here, so that a stream of a session that it does not
 # read holds up no other of that session; one that then reads nothing for a minute is cut off.
 UNREAD_LIMIT: Final = 8 * 1024 * 1024  # bytes, of one connection
 READ_WITHIN = 60.0  # s
+
+
+def local_hosts(host: str = "127.0.0.1") -> list[str]:
+    """Give the names that this machine may be asked for by, an address that it listens on included.
+
+    A name that someone else's DNS points here is none of them.
+    """
+    return sorted({"127.0.0.1", "localhost", "[::1]", host})
 
 
 class RequireToken:
@@ -39,70 +43,6 @@ class RequireToken:
                 await refusal(scope, receive, send)
                 return
         await self._app(scope, receive, send)
-
-
-class UniqueIds:
-    """Refuses a request whose id another request of its session bears that still runs.
-
-    The SDK would give the answers of both to the second, and leave the first without one.
-
-    Args:
-        manager: Takes what passes. The body of a request has to come in one message.
-    """
-
-    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
-        self._manager = manager
-        self._in_flight: set[tuple[str, str]] = set()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or answer 400."""
-        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
-        if session is None or scope["method"] != "POST":
-            await self._manager.handle_request(scope, receive, send)
-            return
-        first = await receive()
-        request_id = _request_id(first.get("body", b""))
-        # The SDK takes 1 and "1" for the same.
-        key = session, str(request_id)
-        if request_id is not None and key in self._in_flight:
-            error = {
-                "code": types.INVALID_REQUEST,
-                "message": f"A request of this session with the id {request_id!r} still runs: ids "
-                "must be unique within a session. Send another.",
-            }
-            body = {"jsonrpc": "2.0", "id": request_id, "error": error}
-            await JSONResponse(body, status_code=400)(scope, receive, send)
-            return
-        told = False
-
-        async def replay() -> Message:
-            nonlocal told
-            if told:
-                return await receive()
-            told = True
-            return first
-
-        if request_id is None:
-            await self._manager.handle_request(scope, replay, send)
-            return
-        self._in_flight.add(key)
-        try:
-            await self._manager.handle_request(scope, replay, send)
-        finally:
-            self._in_flight.discard(key)
-
-
-def _request_id(body: bytes) -> int | str | None:
-    """Give the id of a JSON-RPC request; None when it is a notification, a response, or neither."""
-    try:
-        message: Any = from_json(body)
-    except ValueError:
-        return None  # the SDK says what is wrong with it
-    match message:
-        case {"method": _, "id": int() | str() as request_id}:
-            return request_id
-        case _:
-            return None
 
 
 class PatientProtocol(H11Protocol):

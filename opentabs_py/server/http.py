@@ -3,19 +3,12 @@
 import logging
 import socket
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import uvicorn
 from anyio.abc import TaskStatus
-from mcp.server import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import (
-    RequestBodyLimitMiddleware,
-    TransportSecuritySettings,
-)
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -28,7 +21,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from opentabs_py.bridge import SUBPROTOCOL, Bridge
 from opentabs_py.connection import SocketClosedError
-from opentabs_py.server.guards import PatientProtocol, RequireToken, UniqueIds
+from opentabs_py.server.guards import PatientProtocol, RequireToken, local_hosts
 
 logger = logging.getLogger(__name__)
 
@@ -63,26 +56,21 @@ class _BridgeSocket:
 
 
 def create_app(
-    mcp_servers: Mapping[str, Server[Any]],
+    endpoints: Mapping[str, ASGIApp],
     bridge: Bridge,
     *,
-    request_limit: int,
     host: str = "127.0.0.1",
     token: str | None = None,
 ) -> Starlette:
     """Build the ASGI application.
 
     Args:
-        mcp_servers: The MCP server of each path, as in `/mcp`.
+        endpoints: What serves MCP clients, by paths, as in `/mcp`.
         bridge: Serves `/ws`.
-        request_limit: The longest body of a request, in bytes.
         host: The address it is reached at, besides the usual names of this machine.
         token: What MCP clients must present; None lets every program of this machine in.
     """
-    # A name that someone else's DNS points here is refused.
-    hosts = sorted({"127.0.0.1", "localhost", "[::1]", host})
-
-    local_names = Middleware(TrustedHostMiddleware, allowed_hosts=hosts)
+    local_names = Middleware(TrustedHostMiddleware, allowed_hosts=local_hosts(host))
 
     async def serve_extension(websocket: WebSocket) -> None:
         if websocket.headers.get("origin") != bridge.origin:
@@ -105,32 +93,9 @@ def create_app(
         status = {"extension": bridge.connected, "plugins": plugins, "faults": faults}
         return JSONResponse(status)
 
-    security = TransportSecuritySettings(
-        allowed_hosts=[f"{host}:*" for host in hosts],
-        allowed_origins=[f"http://{host}:*" for host in hosts],
-    )
-    managers = {
-        path: StreamableHTTPSessionManager(
-            server, security_settings=security, max_request_body_size=request_limit
-        )
-        for path, server in mcp_servers.items()
-    }
-
-    @asynccontextmanager
-    async def run_managers(_app: Starlette) -> AsyncGenerator[None]:
-        async with AsyncExitStack() as stack:
-            for manager in managers.values():
-                await stack.enter_async_context(manager.run())
-            yield
-
     app = Starlette(
-        lifespan=run_managers,
         routes=[
-            *(
-                # As an object with __call__, not a function: for Starlette, that takes any method.
-                Route(path, RequestBodyLimitMiddleware(UniqueIds(manager), request_limit))
-                for path, manager in managers.items()
-            ),
+            *(Route(path, endpoint) for path, endpoint in endpoints.items()),
             WebSocketRoute("/ws", serve_extension),
             Route("/status", tell_status, middleware=[local_names]),
         ],

@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -73,6 +73,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
     ours = [index for index, item in enumerate(items) if _is_ours(item)]
     if ours:
         items[ours[0] :] = sorted(items[ours[0] :], key=lambda item: not is_async(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+    """Have pytest-playwright's driver start sooner."""
+    if fixturedef.argname != "playwright":
+        return (yield)
+    from opentabs_py.browser.launch import kept_compiled  # noqa: PLC0415
+
+    with kept_compiled():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from opentabs_py.bridge import Bridge
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.errors import ConfigError
+from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server
@@ -30,13 +31,12 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 async def serving(bridge: Bridge, *, token: str | None = None) -> AsyncGenerator[int]:
     """Serve a bridge and no tools; gives the port."""
     server = create_mcp_server(Toolbox(bridge, limits=Limits(), input_limit=1000), version="1")
-    app = create_app({"/mcp": server}, bridge, request_limit=100_000, token=token)
-    listener = bind("127.0.0.1", 0)
-    try:
-        async with serve_http(app, listener):
+    with bind("127.0.0.1", 0) as listener:
+        async with (
+            run_endpoints({"/mcp": server}, request_limit=100_000) as endpoints,
+            serve_http(create_app(endpoints, bridge, token=token), listener),
+        ):
             yield listener.getsockname()[1]
-    finally:
-        listener.close()
 
 
 def open_socket(
@@ -181,8 +181,8 @@ async def test_a_request_over_the_limit_is_refused() -> None:
 
 
 async def test_an_error_of_who_uses_the_server_comes_out_as_it_is() -> None:
-    with pytest.raises(ZeroDivisionError):
-        async with serving(a_bridge()):
+    with bind("127.0.0.1", 0) as listener, pytest.raises(ZeroDivisionError):
+        async with serve_http(create_app({}, a_bridge()), listener):
             raise ZeroDivisionError
 
 

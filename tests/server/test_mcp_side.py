@@ -1,0 +1,41 @@
+"""The MCP side is loaded when the first client comes; the chain alone does not wait for it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.waiting import PATIENT
+
+SESSION = """
+import sys, anyio, httpx2
+from opentabs_py.config import load_settings
+from opentabs_py.session import OpenTabs
+
+async def main():
+    async with OpenTabs(browser="none", settings=load_settings(port=0)) as server:
+        async with httpx2.AsyncClient() as client:
+            status = await client.get(server.mcp_url.replace("/mcp", "/status"))
+            print(status.status_code, "mcp" in sys.modules)
+            ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+            async def ask(path):
+                accept = {"Accept": "application/json, text/event-stream"}
+                answer = await client.post(server.mcp_url + path, json=ping, headers=accept)
+                print(answer.status_code, "mcp" in sys.modules)
+            async with anyio.create_task_group() as tasks:  # of two at once, both are answered
+                tasks.start_soon(ask, "")
+                tasks.start_soon(ask, "/gateway")
+anyio.run(main)
+"""
+
+
+def test_the_sdk_is_loaded_by_the_first_client_and_not_before(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", SESSION],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=4 * PATIENT,
+        env={**os.environ, "XDG_DATA_HOME": str(tmp_path)},  # the extension is staged there
+    )
+    assert ran.stdout.splitlines() == ["200 False", "400 True", "400 True"], ran.stderr
