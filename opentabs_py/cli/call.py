@@ -78,8 +78,10 @@ def call(
 
     async def once() -> int:
         from opentabs_py.cli.terminal import progress_bar, tell_quarantined
+        from opentabs_py.server.mcp_side import load_soon
         from opentabs_py.session import OpenTabs
 
+        load_soon()  # while the browser starts
         tools = gather_tools(tools_)
         with progress_bar("Starting", quiet=json_) as bar:
             async with OpenTabs(tools=tools, settings=settings) as tabs:

@@ -56,8 +56,10 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
     from opentabs_py.server.http import serve_http
     from opentabs_py.server.listen import bind
+    from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session import OpenTabs
 
+    load_soon()  # while the browser starts
     began = time.perf_counter()
     settings = demo_settings(headed=headed)
     records: list[CallRecord] = []

@@ -100,8 +100,10 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     from opentabs_py.errors import ChainError, ErrorDetail
     from opentabs_py.server.http import serve_http
     from opentabs_py.server.listen import bind
+    from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session import OpenTabs
 
+    load_soon()  # while the browser starts
     async with probe("Chromium is there") as detail:
         detail.append(str(configured_chromium(load_settings())))
     async with probe("127.0.0.1 can be listened on") as detail:

@@ -4,7 +4,6 @@ import logging
 import os
 import stat
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from enum import StrEnum
@@ -164,12 +163,11 @@ async def _serve(
     trace: Path | None,
 ) -> None:
     from opentabs_py.cli.terminal import tell_quarantined
-    from opentabs_py.server.mcp_side import load_sdk
+    from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session import OpenTabs
 
     logger = logging.getLogger("opentabs_py")
-    # A client will come: its side loads while the browser starts.
-    threading.Thread(target=load_sdk, daemon=True).start()
+    load_soon()  # while the browser starts
     async with OpenTabs(tools=tools, settings=settings, browser=browser.value, trace=trace) as tabs:
         tell_quarantined(tabs.quarantined)
         if browser is Browser.NONE and tabs.has_pages:

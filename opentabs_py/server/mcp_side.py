@@ -1,5 +1,6 @@
 """What MCP clients speak to, loaded when the first one comes."""
 
+import threading
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
@@ -60,7 +61,7 @@ class McpSide:
     async def run(self) -> None:
         """Load all that when it is asked for, and serve until cancelled."""
         await self._is_wanted.wait()
-        await anyio.to_thread.run_sync(load_sdk, abandon_on_cancel=True)
+        await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
         from opentabs_py.server.endpoints import run_endpoints  # noqa: PLC0415
 
         async with run_endpoints(
@@ -91,8 +92,12 @@ class McpSide:
         )
 
 
-def load_sdk() -> None:
-    """Load what takes its time; to be called in a thread, where it holds up nobody."""
+def load_soon() -> None:
+    """Begin to load what a client will need, in a thread, where it holds up nobody."""
+    threading.Thread(target=_load, daemon=True).start()
+
+
+def _load() -> None:
     import_module("opentabs_py.server.mcp")
 
 
