@@ -64,17 +64,20 @@ async def test_after_the_extension_was_reloaded_tabs_work_and_their_old_calls_ha
         page = await tabs.open(f"{site}/reloaded")
         before = await wait_for_document(tabs, page.url)
         tab = Tab(page, before.tab_id, tabs)
+        await page.evaluate("() => { window.first = probe }")  # the adapter will come anew
         async with anyio.create_task_group() as group:
             running = await tab.start(group, [{"wait": 60_000}], "orphaned")
             await extension_worker(tabs).evaluate(
                 "() => void setTimeout(() => chrome.runtime.reload(), 0)"
             )
             await running.wait()
+        reason = await page.wait_for_function("first.aborted.orphaned")
+        assert await reason.json_value() == "the extension was reloaded"
         await wait_for_document(tabs, page.url, but=before.document_id)
 
         assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
     assert running.error is not None
-    assert running.error.detail.code == "PAGE_NAVIGATED"
+    assert running.error.detail.code == "EXTENSION_RELOADED"
     assert "may have run" in str(running.error)
 
 

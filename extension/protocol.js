@@ -11,7 +11,7 @@
 /** @typedef {{documentId: string, callId: string, seq: number, error: WireError, stamps?: Record<string, number> | null}} ErrorParams */
 /** @typedef {{jsonrpc: "2.0", id: number | null, error: RpcError}} Failure */
 /** @typedef {{jsonrpc: "2.0", method: "hello", id: number, params: HelloParams}} Hello */
-/** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[], loading?: LoadingTab[]}} HelloParams */
+/** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[], loading?: LoadingTab[], fresh?: boolean}} HelloParams */
 /** @typedef {{serverVersion: string, time: number, messageLimit: number}} HelloResult */
 /** @typedef {{tabId: number, url: string, plugins: string[]}} LoadingTab */
 /** @typedef {{level: "debug" | "info" | "warning" | "error", message: string, time: number}} LogEntry */
@@ -350,6 +350,9 @@ const definitions = {
           "$ref": "#/$defs/LoadingTab"
         },
         "type": "array"
+      },
+      "fresh": {
+        "type": "boolean"
       }
     },
     "required": [

@@ -314,7 +314,9 @@ class Bridge:
         self._send_sync(connection)
         self.tabs.connection_changed(connected=True, now=now)
         self.tabs.update(params.documents, now, loading=params.loading)
-        self.dispatch.connection_resumed(params.documents, params.tab_ids, self.clock.now())
+        self.dispatch.connection_resumed(
+            params.documents, params.tab_ids, self.clock.now(), fresh=params.fresh
+        )
         self._turn()
         self._tabs_changed()
 

@@ -69,6 +69,7 @@ async function sayHello(opened) {
       browser: navigator.userAgent,
       time: Date.now(),
       ...state,
+      fresh: plugins.areFresh(),
     },
   });
 }

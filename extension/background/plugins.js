@@ -15,6 +15,7 @@ const STORED = "plugins";
 let specs = [];
 /** @type {PluginFault[]} */
 let faults = [];
+let synced = false;
 /** @type {Promise<void>} */
 let restored = Promise.resolve();
 /** @type {Promise<unknown>} */
@@ -23,8 +24,9 @@ let registering = Promise.resolve();
 /** A worker that was just woken knows no plugins until the server syncs; storage does. */
 export function restore() {
   restored = chrome.storage.session.get(STORED).then((stored) => {
-    if (specs.length === 0 && Array.isArray(stored[STORED])) {
-      specs = stored[STORED];
+    if (Array.isArray(stored[STORED])) {
+      synced = true;
+      specs = specs.length === 0 ? stored[STORED] : specs;
     }
   });
 }
@@ -32,6 +34,14 @@ export function restore() {
 /** Resolves once the plugins are known. */
 export function ready() {
   return restored;
+}
+
+/**
+ * Whether no server has synced them since the extension was loaded. Until one has, no document
+ * gets a call, and what documents had before a reload never comes back.
+ */
+export function areFresh() {
+  return !synced;
 }
 
 /**
@@ -76,6 +86,7 @@ function isKnown(name) {
 async function prepare() {
   const plugins = specs;
   await chrome.storage.session.set({ [STORED]: plugins });
+  synced = true;
   for (const fault of await register(plugins)) {
     faults.push({ ...fault, tabId: 0 });
   }

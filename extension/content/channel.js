@@ -26,6 +26,11 @@ var PageChannel = class PageChannel {
     this.#offer(); // for a runtime that came first
   }
 
+  /** @param {() => void} listener is called when another relay comes to this document */
+  static whenAnotherComes(listener) {
+    document.addEventListener(PageChannel.#OFFER, listener);
+  }
+
   static randomName() {
     const bytes = crypto.getRandomValues(new Uint8Array(PageChannel.#NAME / 2));
     return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -153,7 +153,7 @@
   // --- the worker side ---------------------------------------------------------------------
 
   function connect() {
-    if (chrome.runtime?.id === undefined) {
+    if (!isAlive()) {
       return; // the extension was reloaded or removed; its new worker injects anew
     }
     const opened = chrome.runtime.connect({ name: "relay" });
@@ -332,15 +332,20 @@
 
   /** To the server a document in the back/forward cache is gone; back again, it is a new one. */
   function comeBack() {
-    for (const callId of calls.keys()) {
-      channel.tell(`c${callId}the page was left and came back`);
-    }
-    calls.clear();
+    abandon("the page was left and came back");
     documentId = PageChannel.randomName();
     const old = port;
     port = null;
     old?.disconnect();
     connect();
+  }
+
+  /** @param {string} why nobody waits for the calls any more */
+  function abandon(why) {
+    for (const callId of calls.keys()) {
+      channel.tell(`c${callId}${why}`);
+    }
+    calls.clear();
   }
 
   function now() {
@@ -352,7 +357,17 @@
     connect();
   }
 
-  scope.openTabsRelay = { alive: () => chrome.runtime?.id !== undefined };
+  /** Whether the extension has not been reloaded since: no other sign of that comes. */
+  function isAlive() {
+    return chrome.runtime?.id !== undefined;
+  }
+
+  scope.openTabsRelay = { alive: isAlive };
+  PageChannel.whenAnotherComes(() => {
+    if (!isAlive()) {
+      abandon("the extension was reloaded");
+    }
+  });
   window.addEventListener("message", takeMessage);
   window.addEventListener("pageshow", (event) => {
     if (event.persisted) {

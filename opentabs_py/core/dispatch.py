@@ -269,11 +269,22 @@ class Dispatch:
             call.state, call.lost_at = _State.ADRIFT, None
 
     def connection_resumed(
-        self, documents: Sequence[DocumentState], tab_ids: Sequence[int], now: float
+        self,
+        documents: Sequence[DocumentState],
+        tab_ids: Sequence[int],
+        now: float,
+        *,
+        fresh: bool = False,
     ) -> None:
-        """The extension said hello: match what it still knows with what is pending."""
+        """The extension said hello: match what it still knows with what is pending.
+
+        What was dispatched before a fresh one was loaded is lost: its relays are cut off.
+        """
         self.connection_lost()
         self._connected = True
+        if fresh:
+            for call in list(self._pending.values()):
+                self._fail(call, failures.lost("reloaded"))
         self.documents_changed(documents, tab_ids, now)
 
     def documents_changed(

@@ -26,6 +26,10 @@ _LOST = {
     "tab_closed": ("TAB_CLOSED", f"The tab was closed during the call. {MAY_HAVE_RUN}"),
     "navigated": ("PAGE_NAVIGATED", f"The page was left or reloaded mid-call. {MAY_HAVE_RUN}"),
     "crashed": ("PAGE_CRASHED", f"The page crashed during the call. {MAY_HAVE_RUN}"),
+    "reloaded": (
+        "EXTENSION_RELOADED",
+        f"The extension was reloaded, or the browser started again, mid-call. {MAY_HAVE_RUN}",
+    ),
     "not_delivered": (
         "NOT_DELIVERED",
         "The page was left before the call reached it, so the tool did not run. Call again.",
@@ -45,7 +49,9 @@ def from_wire(error: WireError) -> CallError:
     return ChainError(detail) if error.code in _CHAIN_CODES else ToolFailedError(detail)
 
 
-def lost(reason: Literal["tab_closed", "navigated", "crashed", "not_delivered"]) -> ChainError:
+def lost(
+    reason: Literal["tab_closed", "navigated", "crashed", "reloaded", "not_delivered"],
+) -> ChainError:
     """The call's document is gone."""
     code, message = _LOST[reason]
     return ChainError(

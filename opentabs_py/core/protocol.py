@@ -133,7 +133,11 @@ class RpcError(Model):
 
 
 class HelloParams(Model):
-    """Names the extension and what survived: every document, and the calls each knows."""
+    """Names the extension and what survived: every document, and the calls each knows.
+
+    Attributes:
+        fresh: Nothing survived: it was not synced since it was loaded, or the browser started.
+    """
 
     protocol_version: Integer
     extension_version: Name
@@ -143,6 +147,7 @@ class HelloParams(Model):
     tab_ids: list[Integer]
     documents: list[DocumentState]
     loading: list[LoadingTab] = []
+    fresh: bool = False
 
 
 class HelloResult(Model):

@@ -474,6 +474,15 @@ def test_a_call_is_lost_a_grace_after_the_hello_when_its_document_does_not_come_
     assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
 
 
+def test_a_call_is_lost_at_the_hello_of_an_extension_that_was_loaded_anew() -> None:
+    dispatch = connected(request())
+    dispatch.connection_lost()
+    dispatch.connection_resumed([document(A)], [TAB], 10.0, fresh=True)
+    assert the_error(dispatch).detail.code == "EXTENSION_RELOADED"
+    [cancel] = dispatch.take_messages()  # of a relay that got through, though it was cut off
+    assert isinstance(cancel, ToolCancel)
+
+
 def test_a_call_is_lost_at_the_hello_when_its_tab_is_gone() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()

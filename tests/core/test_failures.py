@@ -35,6 +35,8 @@ def timed_out(which: str = "idle", *, reports: int = 0, connected: bool = True) 
          "left or reloaded", "check before you call again"),
         (lambda: failures.lost("crashed"), ChainError, "PAGE_CRASHED",
          "page crashed", "check before you call again"),
+        (lambda: failures.lost("reloaded"), ChainError, "EXTENSION_RELOADED",
+         "extension was reloaded", "check before you call again"),
         (lambda: failures.lost("not_delivered"), ChainError, "NOT_DELIVERED",
          "did not run", "Call again"),
         (lambda: failures.tool_raised("export", "ValueError"), ToolFailedError, "INTERNAL_ERROR",
