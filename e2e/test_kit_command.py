@@ -196,6 +196,17 @@ def test_ui_keeps_the_browser_open_at_a_failure_until_enter_or_ctrl_c(failing: P
     assert [pid for pid in children if is_alive(pid)] == []
 
 
+def test_ui_that_is_killed_leaves_nothing_that_waits(failing: Path) -> None:
+    with terminal(UI, failing, DISPLAY=":none") as shown:
+        shown.wait_for("Press Enter to go on, or Ctrl-C to end the tests.")
+        children = descendants(shown.process.pid)
+        shown.process.kill()
+        deadline = time.monotonic() + PATIENT
+        while any(map(is_alive, children)):
+            assert time.monotonic() < deadline, shown.output
+            time.sleep(0.1)
+
+
 def test_ui_without_a_screen_says_what_to_do(failing: Path) -> None:
     with terminal(UI, failing) as shown:
         code = shown.wait()

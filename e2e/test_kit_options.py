@@ -1,8 +1,12 @@
 """The options of pytest-playwright mean of the browser with the extension what they always mean."""
 
+import json
 import os
+import shutil
+import sys
 from pathlib import Path
 
+import playwright
 import pytest
 
 from e2e.kit.runs import run_kit
@@ -10,10 +14,23 @@ from e2e.kit.runs import run_kit
 NAME = "test_a_tool_is_called"
 
 
-def has_ffmpeg() -> bool:
-    """Whether Playwright can record videos here; it does so with a build of its own."""
-    places = [os.environ.get("PLAYWRIGHT_BROWSERS_PATH"), Path.home() / ".cache" / "ms-playwright"]
-    return any(place and list(Path(place).glob("ffmpeg-*/ffmpeg-*")) for place in places)
+@pytest.fixture
+def ffmpeg(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Playwright records videos with: a build of its own, or the system's in its place."""
+    own = os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright"
+    if any(Path(own).glob("ffmpeg-*/ffmpeg-*")):
+        return
+    found = shutil.which("ffmpeg")
+    if found is None or sys.platform != "linux":
+        pytest.skip("there is no ffmpeg: `playwright install ffmpeg`, or the system's package")
+    driver = Path(playwright.__file__).parent / "driver" / "package" / "browsers.json"
+    browsers = json.loads(driver.read_text())["browsers"]
+    [revision] = [each["revision"] for each in browsers if each["name"] == "ffmpeg"]
+    place = tmp_path_factory.mktemp("browsers") / f"ffmpeg-{revision}"
+    place.mkdir()
+    (place / "ffmpeg-linux").symlink_to(found)
+    (place / "INSTALLATION_COMPLETE").touch()
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(place.parent))
 
 
 def test_a_window_is_shown_slowly_as_that_of_a_device(tmp_path: Path) -> None:
@@ -40,7 +57,7 @@ def test_a_browser_that_refuses_extensions_is_not_launched(tmp_path: Path) -> No
     assert "--browser-channel chrome cannot be tested in" in ran[NAME].text
 
 
-@pytest.mark.skipif(not has_ffmpeg(), reason="Playwright's ffmpeg is not installed")
+@pytest.mark.usefixtures("ffmpeg")
 @pytest.mark.parametrize(("when", "kept"), [("on", ["video.webm"]), ("retain-on-failure", [])])
 def test_a_video_of_the_page_is_kept_as_asked(tmp_path: Path, when: str, kept: list[str]) -> None:
     ran = run_kit(tmp_path, "options", f"--video={when}", "--output=kept")

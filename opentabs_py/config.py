@@ -24,6 +24,7 @@ from opentabs_py.core.progress import Pace
 from opentabs_py.errors import ConfigError
 
 DEFAULT_PORT = 8377
+STARTED_BY = "OPENTABS_TEST_STARTED_BY"  # in the environment: the process that runs `opentabs test`
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 

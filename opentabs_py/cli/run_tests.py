@@ -185,8 +185,15 @@ async def _run(command: Sequence[str]) -> int:
     """
     import anyio
 
+    from opentabs_py.config import STARTED_BY
+
     process = await anyio.open_process(
-        command, stdin=None, stdout=None, stderr=None, start_new_session=True
+        command,
+        stdin=None,
+        stdout=None,
+        stderr=None,
+        start_new_session=True,
+        env={**os.environ, STARTED_BY: str(os.getpid())},
     )
     try:
         return await process.wait()

@@ -1,11 +1,13 @@
 """A failure that is looked at: the browser stays as it is until the person who watches goes on."""
 
+import os
 import select
 import sys
 from typing import Any
 
 import pytest
 
+from opentabs_py.config import STARTED_BY
 from opentabs_py.testing.turn import Turn
 
 GO_ON = "The browser stays open. Press Enter to go on, or Ctrl-C to end the tests."
@@ -29,9 +31,16 @@ def pause(
             terminal.write_line(NOBODY, yellow=True)
             return
         terminal.write_line(GO_ON, bold=True)
-        turn.stay(_enter_is_pressed)
+        turn.stay(lambda: _enter_is_pressed() or _is_orphan())
     finally:
         capture.resume()
+    if _is_orphan():
+        pytest.exit("what started the tests is gone")
+
+
+def _is_orphan() -> bool:
+    parent = os.environ.get(STARTED_BY)
+    return parent is not None and os.getppid() != int(parent)
 
 
 def _enter_is_pressed() -> bool:
