@@ -311,9 +311,9 @@ class Heard(logging.Handler):
 def heard(caplog: pytest.LogCaptureFixture) -> Generator[Heard]:
     caplog.set_level(logging.INFO, "opentabs_py")
     handler = Heard()
-    logging.getLogger("opentabs_py.session").addHandler(handler)
+    logging.getLogger("opentabs_py").addHandler(handler)
     yield handler
-    logging.getLogger("opentabs_py.session").removeHandler(handler)
+    logging.getLogger("opentabs_py").removeHandler(handler)
 
 
 async def wait_for_tools(tabs: OpenTabs, *names: str) -> None:

@@ -4,7 +4,6 @@ import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -29,21 +28,10 @@ from opentabs_py.config import Settings, data_dir, load_settings
 from opentabs_py.connection import Socket
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.match import parse as parse_match_pattern
-from opentabs_py.core.plugins import PluginManifest
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.protocol import PluginSpec
-from opentabs_py.core.tabs import Readiness
 from opentabs_py.errors import BrowserError
-from opentabs_py.plugins.load import (
-    Plugin,
-    PluginChanges,
-    Quarantined,
-    compare_plugins,
-    future_sites,
-    load_plugins,
-    playground,
-    refuse_unknown_plugins,
-)
+from opentabs_py.plugin_set import PluginSet, PluginView
+from opentabs_py.plugins.load import Plugin, PluginChanges, Quarantined, playground
 from opentabs_py.served import ServedTool
 from opentabs_py.server.listen import bind
 from opentabs_py.server.toolbox import Toolbox
@@ -61,31 +49,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CONNECT_WITHIN = 20.0  # s; half a second is usual, a loaded machine takes several
-
-
-class PluginView:
-    """A plugin as it stands in the open pages.
-
-    Attributes:
-        manifest: What the plugin says about itself.
-    """
-
-    def __init__(self, manifest: PluginManifest, bridge: Bridge) -> None:
-        self.manifest = manifest
-        self._bridge = bridge
-
-    def __repr__(self) -> str:
-        return f"<PluginView {self.name} {self.readiness}>"
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.manifest.name
-
-    @property
-    def readiness(self) -> Readiness:
-        """`ready` in a page, `unavailable` in those that are open, or `closed`: none is."""
-        return self._bridge.tabs.readiness(self.name)
 
 
 class OpenTabs:
@@ -117,8 +80,6 @@ class OpenTabs:
     toolbox: Toolbox
     mcp_url: str
     extension_dir: Path
-    plugins: list[Plugin]
-    quarantined: list[Quarantined]
 
     def __init__(
         self,
@@ -153,13 +114,13 @@ class OpenTabs:
         self._observers = Observers()
         self._python = self._make_tools(tools) if tools else None
         self._stack = AsyncExitStack()
-        self._reloading = anyio.Lock()
         self._context: BrowserContext | None = None
         self._browser_gone = anyio.Event()
         self._playgrounds: dict[Path, str] = {}
         self._keeps_records = False
         self._observes_pages = self._is_open = False
         self._tasks: TaskGroup
+        self._plugins: PluginSet
         self._mcp_side: McpSide
 
     async def __aenter__(self) -> Self:
@@ -233,19 +194,23 @@ class OpenTabs:
         tool = next((tool for tool in self.tools if tool.listing.name == name), None)
         return None if tool is None else tool.listing.output_schema
 
+    @property
+    def plugins(self) -> Sequence[Plugin]:
+        """The plugins that are served."""
+        return self._plugins.plugins
+
+    @property
+    def quarantined(self) -> Sequence[Quarantined]:
+        """The plugins that are faulty, and why."""
+        return self._plugins.quarantined
+
     def plugin(self, name: str | None = None) -> PluginView:
         """Give a plugin by its name; without one, the only one there is.
 
         Raises:
             LookupError: There is none of that name, or not one alone.
         """
-        manifests = {each.manifest.name: each.manifest for each in self.plugins}
-        if name is None and len(manifests) == 1:
-            [name] = manifests
-        if name is None or name not in manifests:
-            wanted = "Name one of them" if name is None else f"There is no plugin {name!r}"
-            raise LookupError(f"{wanted}: {', '.join(manifests) or 'none is loaded'}.")
-        return PluginView(manifests[name], self.bridge)
+        return self._plugins.view(name)
 
     @property
     def browser_is_gone(self) -> bool:
@@ -296,7 +261,7 @@ class OpenTabs:
         Raises:
             BrowserError: There is no such plugin.
         """
-        found = next((each for each in self.plugins if each.manifest.name == plugin), None)
+        found = self._plugins.find(plugin)
         if found is None:
             raise BrowserError(f"There is no plugin {plugin!r} whose page could be opened.")
         return await self._playground(found) or found.manifest.homepage
@@ -401,46 +366,22 @@ class OpenTabs:
         calls under way in the old one go on. MCP clients are told when the list of tools is
         another. A plugin that has become faulty is served on as it was, and the fault is logged.
         """
-        async with self._reloading:
-            before = self.plugins, self.quarantined
-            plugins, quarantined = await anyio.to_thread.run_sync(
-                partial(
-                    load_plugins, self._directories, self.settings.settings, served=self.plugins
-                )
-            )
-            changes = compare_plugins(before, (plugins, quarantined))
-            if changes.added or changes.removed or changes.changed:
-                # First the pages, then the list: who reads the new list can call what is on it.
-                await self.bridge.sync_plugins([_spec(each, self._staged) for each in plugins])
-                self.toolbox.set_plugins(plugin.manifest for plugin in plugins)
-            self.plugins, self.quarantined = plugins, quarantined
-            _log_changes(changes)
-        return changes
+        return await self._plugins.reload()
 
     async def watch_plugins(self) -> None:
         """Reload the plugins whenever their files change, until cancelled."""
-        from opentabs_py.plugins.watch import watch_plugins  # noqa: PLC0415 (only serve needs it)
-
-        async def reload() -> None:
-            try:
-                await self.reload_plugins()
-            except OSError as error:  # a full disk, say: the next change may find it otherwise
-                logger.warning("The plugins cannot be reloaded: %s", error)
-
-        await watch_plugins(self._directories, reload)
+        await self._plugins.watch()
 
     async def _start(self, stack: AsyncExitStack) -> None:
         settings = self.settings
         chromium = configured_chromium(settings) if self._launcher is not None else None
-        self.plugins, self.quarantined = load_plugins(self._directories, settings.settings)
-        refuse_unknown_plugins(settings.settings, self.plugins, self.quarantined)
-        manifests = [plugin.manifest for plugin in self.plugins]
+        self._plugins = PluginSet(self._directories, settings.settings)
         listener = bind(settings.host, settings.port)
         stack.callback(listener.close)
         port = listener.getsockname()[1]
         self.mcp_url = f"http://{settings.url_host}:{port}/mcp"
         directory = stack.enter_context(temporary_dir())
-        staged = self._staged = self._stage(directory, port)
+        staged = self._stage(directory, port)
         self.extension_dir = staged.path
 
         self.bridge = Bridge(
@@ -455,11 +396,10 @@ class OpenTabs:
         if self._trace is not None:
             writer = stack.enter_context(TraceWriter(self._trace, version=__version__))
             self.toolbox.observe(writer.write)
-        self.toolbox.set_plugins(manifests)
+        await self._plugins.serve(self.bridge, self.toolbox, staged)
         if self._python is not None:
             self.toolbox.add_tools(self._python.tools)
             stack.callback(self._python.close)
-        await self.bridge.sync_plugins([_spec(plugin, staged) for plugin in self.plugins])
 
         tasks = self._tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
@@ -536,14 +476,12 @@ class OpenTabs:
         await stack.enter_async_context(serve_http(app, listener))
 
     def _stage(self, directory: Path, port: int) -> StagedExtension:
-        sites = [pattern for p in self.plugins for pattern in p.manifest.url_patterns]
-        sites += future_sites(self.quarantined, self.settings.settings)
         if self._launcher is not None or not self._has_pages:
             return stage_extension(
                 directory / "extension",
                 port=port,
                 host=self.settings.url_host,
-                sites=sites,
+                sites=self._plugins.sites,
                 relay_script=self._relay_script,
             )
         # Loaded by hand, so it stays where it is from run to run, and keeps its secret.
@@ -560,32 +498,6 @@ class OpenTabs:
                 f"The extension did not connect within {CONNECT_WITHIN:g} s of the browser's "
                 "start. Branded Chrome and Edge refuse to load it; `opentabs doctor` tells more."
             )
-
-
-def _log_changes(changes: PluginChanges) -> None:
-    for names, what in (
-        (changes.added, "Added"),
-        (changes.removed, "Removed"),
-        (changes.changed, "Reloaded"),
-    ):
-        if names:
-            logger.info("%s %s", what, ", ".join(names))
-    for each in changes.broken:
-        logger.warning("Not served as it is now: %s", each.reason)
-
-
-def _spec(plugin: Plugin, staged: StagedExtension) -> PluginSpec:
-    manifest = plugin.manifest
-    pre_script = plugin.pre_script
-    return PluginSpec(
-        name=manifest.name,
-        version=manifest.version,
-        matches=list(manifest.url_patterns),
-        exclude_matches=list(manifest.exclude_patterns),
-        file=staged.add_adapter(manifest.name, plugin.adapter),
-        config=dict(plugin.config),
-        pre_script=None if pre_script is None else staged.add_pre_script(manifest.name, pre_script),
-    )
 
 
 Server = OpenTabs

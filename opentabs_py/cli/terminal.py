@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -33,7 +33,7 @@ def warn(text: str) -> None:
     err.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
 
 
-def tell_quarantined(quarantined: list[Quarantined]) -> None:
+def tell_quarantined(quarantined: Sequence[Quarantined]) -> None:
     """Say which plugins are left out, and why."""
     for each in quarantined:
         warn(f"left out: {each.reason}")

@@ -28,7 +28,7 @@ from playwright import async_api, sync_api
 from playwright._impl._async_base import AsyncBase
 
 from opentabs_py.calls import RunningCall
-from opentabs_py.session import PluginView
+from opentabs_py.plugin_set import PluginView
 from opentabs_py.testing import verdicts
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.tabs import SyncPluginView

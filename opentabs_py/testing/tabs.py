@@ -8,8 +8,9 @@ from playwright.sync_api import BrowserContext, Page
 from opentabs_py.core.records import CallRecord
 from opentabs_py.core.tabs import Readiness
 from opentabs_py.errors import BrowserError
+from opentabs_py.plugin_set import PluginView
 from opentabs_py.served import Listing
-from opentabs_py.session import OpenTabs, PluginView
+from opentabs_py.session import OpenTabs
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector

@@ -1,0 +1,167 @@
+"""The plugins of a session: on disk, in the pages, and on the list of tools."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from opentabs_py.bridge import Bridge
+from opentabs_py.browser.stage import StagedExtension
+from opentabs_py.core.plugins import PluginManifest
+from opentabs_py.core.protocol import PluginSpec
+from opentabs_py.core.tabs import Readiness
+from opentabs_py.plugins.load import (
+    Plugin,
+    PluginChanges,
+    Quarantined,
+    compare_plugins,
+    future_sites,
+    load_plugins,
+    refuse_unknown_plugins,
+)
+from opentabs_py.server.toolbox import Toolbox
+
+logger = logging.getLogger(__name__)
+
+
+class PluginView:
+    """A plugin as it stands in the open pages.
+
+    Attributes:
+        manifest: What the plugin says about itself.
+    """
+
+    def __init__(self, manifest: PluginManifest, bridge: Bridge) -> None:
+        self.manifest = manifest
+        self._bridge = bridge
+
+    def __repr__(self) -> str:
+        return f"<PluginView {self.name} {self.readiness}>"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.manifest.name
+
+    @property
+    def readiness(self) -> Readiness:
+        """`ready` in a page, `unavailable` in those that are open, or `closed`: none is."""
+        return self._bridge.tabs.readiness(self.name)
+
+
+class PluginSet:
+    """What was found in some directories, and is served.
+
+    Args:
+        directories: Of built plugins.
+        settings: What each plugin is set to, by their names.
+
+    Attributes:
+        plugins: Those that are served.
+        quarantined: Those that are faulty.
+
+    Raises:
+        ConfigError: A setting is given to no plugin.
+    """
+
+    _bridge: Bridge
+    _toolbox: Toolbox
+    _staged: StagedExtension
+
+    def __init__(
+        self, directories: Sequence[Path], settings: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self._directories = directories
+        self._settings = settings
+        self._reloading = anyio.Lock()
+        self.plugins: list[Plugin]
+        self.quarantined: list[Quarantined]
+        self.plugins, self.quarantined = load_plugins(directories, settings)
+        refuse_unknown_plugins(settings, self.plugins, self.quarantined)
+
+    @property
+    def sites(self) -> list[str]:
+        """The match patterns of all sites that the extension must be let to."""
+        served = [pattern for each in self.plugins for pattern in each.manifest.url_patterns]
+        return served + future_sites(self.quarantined, self._settings)
+
+    async def serve(self, bridge: Bridge, toolbox: Toolbox, staged: StagedExtension) -> None:
+        """Put them into pages, and on the list of tools."""
+        self._bridge, self._toolbox, self._staged = bridge, toolbox, staged
+        toolbox.set_plugins(plugin.manifest for plugin in self.plugins)
+        await bridge.sync_plugins([_spec(plugin, staged) for plugin in self.plugins])
+
+    def find(self, name: str) -> Plugin | None:
+        """Give a plugin by its name, if it is served."""
+        return next((each for each in self.plugins if each.manifest.name == name), None)
+
+    def view(self, name: str | None) -> PluginView:
+        """Give a plugin by its name; without one, the only one there is.
+
+        Raises:
+            LookupError: There is none of that name, or not one alone.
+        """
+        names = [each.manifest.name for each in self.plugins]
+        if name is None and len(names) == 1:
+            [name] = names
+        plugin = None if name is None else self.find(name)
+        if plugin is None:
+            wanted = "Name one of them" if name is None else f"There is no plugin {name!r}"
+            raise LookupError(f"{wanted}: {', '.join(names) or 'none is loaded'}.")
+        return PluginView(plugin.manifest, self._bridge)
+
+    async def reload(self) -> PluginChanges:
+        """Read all again, and serve them as they are now; see `OpenTabs.reload_plugins`."""
+        async with self._reloading:
+            before = self.plugins, self.quarantined
+            load = partial(load_plugins, self._directories, self._settings, served=self.plugins)
+            plugins, quarantined = await anyio.to_thread.run_sync(load)
+            changes = compare_plugins(before, (plugins, quarantined))
+            if changes.added or changes.removed or changes.changed:
+                # First the pages, then the list: who reads the new list can call what is on it.
+                await self._bridge.sync_plugins([_spec(each, self._staged) for each in plugins])
+                self._toolbox.set_plugins(plugin.manifest for plugin in plugins)
+            self.plugins, self.quarantined = plugins, quarantined
+            _log_changes(changes)
+        return changes
+
+    async def watch(self) -> None:
+        """Reload them whenever their files change, until cancelled."""
+        from opentabs_py.plugins.watch import watch_plugins  # noqa: PLC0415 (only serve needs it)
+
+        async def reload() -> None:
+            try:
+                await self.reload()
+            except OSError as error:  # a full disk, say: the next change may find it otherwise
+                logger.warning("The plugins cannot be reloaded: %s", error)
+
+        await watch_plugins(self._directories, reload)
+
+
+def _log_changes(changes: PluginChanges) -> None:
+    for names, what in (
+        (changes.added, "Added"),
+        (changes.removed, "Removed"),
+        (changes.changed, "Reloaded"),
+    ):
+        if names:
+            logger.info("%s %s", what, ", ".join(names))
+    for each in changes.broken:
+        logger.warning("Not served as it is now: %s", each.reason)
+
+
+def _spec(plugin: Plugin, staged: StagedExtension) -> PluginSpec:
+    manifest = plugin.manifest
+    pre_script = plugin.pre_script
+    return PluginSpec(
+        name=manifest.name,
+        version=manifest.version,
+        matches=list(manifest.url_patterns),
+        exclude_matches=list(manifest.exclude_patterns),
+        file=staged.add_adapter(manifest.name, plugin.adapter),
+        config=dict(plugin.config),
+        pre_script=None if pre_script is None else staged.add_pre_script(manifest.name, pre_script),
+    )
