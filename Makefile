@@ -94,13 +94,14 @@ check-python: setup  ## Format and lint of Python
 .PHONY: check-javascript
 check-javascript: setup clients  ## Format, lint and types of JavaScript
 	$(call step,'JavaScript: format and lint and types')
-	@cd adapter_js && node_modules/.bin/biome check --error-on-warnings . ../extension ../opentabs_py ../e2e/clients
+	@cd adapter_js && node_modules/.bin/biome check --error-on-warnings . ../extension ../opentabs_py ../e2e/bench_floor ../e2e/clients
 	@$(JS)/tsc --project adapter_js
 	@$(JS)/tsc --project adapter_js/builder
 	@$(JS)/tsc --project adapter_js/test
 	@$(JS)/tsc --project adapter_js/test/types
 	@$(JS)/tsc --project adapter_js/tsconfig.viewer.json
 	@$(JS)/tsc --project e2e/clients
+	@$(JS)/tsc --project e2e/bench_floor
 
 .PHONY: check-types
 check-types: setup  ## Types of Python, by mypy and pyright
@@ -129,7 +130,7 @@ check-generated: setup  ## Generated files are fresh
 fix: setup  ## Format all, and fix what the linters can
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
-	@cd adapter_js && node_modules/.bin/biome check --write . ../extension ../opentabs_py ../e2e/clients
+	@cd adapter_js && node_modules/.bin/biome check --write . ../extension ../opentabs_py ../e2e/bench_floor ../e2e/clients
 
 .PHONY: generate
 generate: setup  ## Write the files that are generated from others

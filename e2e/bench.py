@@ -8,7 +8,9 @@ these numbers, and the lowest and highest.
 
 MCP client, server and this program share one process and one event loop. That makes the times
 at a client higher than a client of its own would see them, for our server and for the bare one
-that it is compared with alike.
+that it is compared with alike. The server of the prototype (`bench_floor`) that the other hops are
+compared with is in it too, but has a browser of its own: the two do a work one after the other or
+in turns, and the browser whose turn it is not idles.
 """
 
 import json
@@ -21,7 +23,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Annotated, Any
 
 import anyio
@@ -41,8 +43,11 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from e2e import bench_hop1
+from e2e.bench_floor.prototype import Floor, warm_floor
 from e2e.bench_table import Work, show, to_document
 from e2e.kit.runs import run_kit
+from opentabs_py.browser.chromium import configured_chromium
+from opentabs_py.browser.launch import kept_compiled
 from opentabs_py.config import load_settings
 from opentabs_py.connection import Socket
 from opentabs_py.core.progress import ProgressReport
@@ -57,40 +62,47 @@ PROBE = Path(__file__).parent / "plugins" / "probe"
 UVLOOP = {"use_uvloop": sys.platform != "win32"}
 
 PINGS = 200
-ECHOES = 500
+ECHOES, IN_A_ROW = 500, 100
 MCP_CALLS = 100
 AT_ONCE, CALLS_EACH = 32, 20
 FLOOD, LONG_FLOOD = 10_000, 30_000
-LONE_REPORTS, GAP = 100, 5  # ms between two, so that each finds the hops idle
+FLOODS = 3
+LONE_REPORTS, REPORTS_IN_A_ROW = 100, 25
+GAP = 5  # ms between two, so that each finds the hops idle
 CANCELLATIONS = 15
 REBUILDS = 9
 BIG = 32 * 1024 * 1024  # characters, of which one in sixteen takes two bytes
 
 
 WORKS = {
-    "first_result": Work("fresh process to first result", "s", "0.5 + server", at_most=1.5),
+    "first_result": Work("fresh process to first result", "s", beside="first_floor", at_most=1.5),
     "command": Work("`opentabs call`, from command to end", "s"),
-    "ping": Work("ping to the service worker and back: the floor of hop 2", "ms", "0.37–0.55"),
-    "echo": Work(f"echo, server to page and back, p50 of {ECHOES}", "ms", "0.7–1.0", at_most=1.4),
+    "ping": Work("ping to the service worker and back", "ms", "0.37–0.55"),
+    "echo": Work(
+        f"echo, server to page and back, p50 of {ECHOES}", "ms", beside="echo_floor", at_most=1.4
+    ),
     "echo_over_ping": Work("  of which hops 3–5 and our own work", "ms"),
     "mcp": Work("echo at an MCP client over HTTP, p50", "ms", "2.3–2.8"),
     "mcp_above": Work("  above a bare Python tool on the same server", "ms", at_most=1.5),
     "legacy": Work("echo at an initialize-era client, p50", "ms", "3.5–7"),
     "legacy_above": Work("  above a bare Python tool on the same server", "ms", at_most=1.5),
     **bench_hop1.WORKS,
-    "cancel": Work("from a client's cancellation to the page's signal", "ms", at_most=100),
+    "cancel": Work("a client's cancellation to the page's signal", "ms", at_most=100),
     "legacy_cancel": Work("  of an initialize-era client", "ms", at_most=100),
-    "one_at_once": Work("calls, one at a time", "/s", "1,050", at_least=350),
-    "many_at_once": Work(f"calls, {AT_ONCE} at once", "/s", "1,700", at_least=700),
+    "one_at_once": Work("calls, one at a time", "/s", beside="one_floor", at_least=350),
+    "many_at_once": Work(f"calls, {AT_ONCE} at once", "/s", beside="many_floor", at_least=700),
     "flood": Work(
-        f"{FLOOD:,} reports in a loop, all there, in order", "/s", "85–92 k", at_least=5e4
+        f"{FLOOD:,} reports in a loop, all there, in order",
+        "/s",
+        beside="flood_floor",
+        at_least=5e4,
     ),
     "long_flood": Work(f"{LONG_FLOOD:,} reports in a loop, all there, in order", "/s"),
     "other_tab": Work("worst call in another tab during a flood", "ms", at_most=50),
     "same_tab": Work("worst call in the same tab during a flood", "ms"),
-    "report": Work("one report, page to server, p50", "ms", "0.65", at_most=1.5),
-    "big": Work(f"{BIG >> 20} MiB result", "MiB/s", "~28", at_least=20),
-    "build": Work("`opentabs build` of a new plugin, from command to end", "s"),
+    "report": Work("one report, page to server, p50", "ms", beside="report_floor", at_most=1.5),
+    "big": Work(f"{BIG >> 20} MiB result", "MiB/s", beside="big_floor", at_least=20),
+    "build": Work("`opentabs build` of a new plugin", "s"),
     "rebuild": Work("build --watch, from saved to built", "ms", at_most=300),
     "kit_first": Work("test kit, from `pytest` to the first result", "s", at_most=3),
     "kit_further": Work("test kit, what each further test costs", "ms", at_most=100),
@@ -236,6 +248,7 @@ class Bench:
     page: Page
     tap: PongTap
     clients: dict[str, tuple[Client, Client]]  # era: (ours, of the bare server)
+    floor: Floor
 
     async def echo(self, tab: int) -> float:
         began = time.perf_counter()
@@ -244,12 +257,16 @@ class Bench:
 
     async def ping_and_echo(self) -> dict[str, float]:
         pings = [await self._ping() for _ in range(PINGS)]
-        began = time.perf_counter()
-        echoes = [await self.echo(self.tab) for _ in range(ECHOES)]
+        echoes, bare = [], []
+        for _ in range(ECHOES // IN_A_ROW):
+            echoes += [await self.echo(self.tab) for _ in range(IN_A_ROW)]
+            bare += [await self.floor.echo() for _ in range(IN_A_ROW)]
         return {
-            "one_at_once": ECHOES / (time.perf_counter() - began),
+            "one_at_once": 1000 / mean(echoes),
+            "one_floor": 1000 / mean(bare),
             "ping": median(pings),
             "echo": median(echoes),
+            "echo_floor": median(bare),
             "echo_over_ping": median(echoes) - median(pings),
         }
 
@@ -306,7 +323,10 @@ class Bench:
         async with anyio.create_task_group() as group:
             for _ in range(AT_ONCE):
                 group.start_soon(caller)
-        return {"many_at_once": AT_ONCE * CALLS_EACH / (time.perf_counter() - began)}
+        return {
+            "many_at_once": AT_ONCE * CALLS_EACH / (time.perf_counter() - began),
+            "many_floor": await self.floor.many_at_once(AT_ONCE, CALLS_EACH),
+        }
 
     async def flood(self, count: int = FLOOD) -> float:
         """Reports per second, from the call's start to the last report's arrival."""
@@ -318,8 +338,13 @@ class Bench:
         return count / (reports.last_came - began)
 
     async def floods(self) -> dict[str, float]:
+        ours, bare = [], []
+        for _ in range(FLOODS):
+            ours.append(await self.flood())
+            bare.append(await self.floor.flood(FLOOD))
         return {
-            "flood": await self.flood(),
+            "flood": median(ours),
+            "flood_floor": median(bare),
             "long_flood": await self.flood(LONG_FLOOD),
             "other_tab": await self._worst_during_flood(self.other_tab),
             "same_tab": await self._worst_during_flood(self.tab),
@@ -350,23 +375,27 @@ class Bench:
         many reports.
         """
         origin: float = await self.page.evaluate(ORIGIN)
+        bare_origin: float = await self.floor.page.evaluate(ORIGIN)
         took: list[float] = []
+        bare: list[float] = []
 
         def take(reports: Sequence[ProgressReport]) -> None:
             now = time.time() * 1000
             took.extend(now - origin - float(report.message or 0) for report in reports)
 
-        arguments = {"count": LONE_REPORTS, "gap": GAP, "tabId": self.tab}
-        await self.tabs.call("clock_report", arguments, on_progress=take)
+        arguments = {"count": REPORTS_IN_A_ROW, "gap": GAP, "tabId": self.tab}
+        for _ in range(LONE_REPORTS // REPORTS_IN_A_ROW):
+            await self.tabs.call("clock_report", arguments, on_progress=take)
+            bare += await self.floor.lone_reports(REPORTS_IN_A_ROW, GAP, bare_origin)
         assert len(took) == LONE_REPORTS
-        return {"report": median(took)}
+        return {"report": median(took), "report_floor": median(bare)}
 
     async def big(self) -> dict[str, float]:
         began = time.perf_counter()
         value = await self.tabs.call("probe_big", {"size": BIG, "tabId": self.tab})
         seconds = time.perf_counter() - began
         assert len(value["text"]) == BIG
-        return {"big": BIG / 2**20 / seconds}
+        return {"big": BIG / 2**20 / seconds, "big_floor": await self.floor.big(BIG)}
 
 
 def ms_since(began: float) -> float:
@@ -394,21 +423,32 @@ anyio.run(main, *sys.argv[1:], backend_options={"use_uvloop": sys.platform != "w
 """
 
 
-async def cold_start(url: str) -> dict[str, float]:
+async def cold_start(chromium: Path, url: str) -> dict[str, float]:
     """A process of its own, the files of Python and Chromium in the system's cache."""
-    script = [sys.executable, "-c", FIRST_RESULT, str(PROBE), url]
-    began = time.perf_counter()
-    async with await anyio.open_process(script, stderr=None) as process:
-        assert process.stdout is not None
-        line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 1000)
-        first_result = time.perf_counter() - began
-        assert line == b"{'value': 1}"
+    first_result = await seconds_to_echo("-c", FIRST_RESULT, str(PROBE), url)
+    with kept_compiled():  # as ours
+        first_floor = await seconds_to_echo("-m", "e2e.bench_floor.prototype", str(chromium), url)
     command = [sys.executable, "-m", "opentabs_py", "call", "probe_echo", '{"value": 1}']
     began = time.perf_counter()
     await anyio.run_process(
         [*command, "--plugin", str(PROBE), "--open", url], stderr=subprocess.PIPE
     )
-    return {"first_result": first_result, "command": time.perf_counter() - began}
+    return {
+        "first_result": first_result,
+        "first_floor": first_floor,
+        "command": time.perf_counter() - began,
+    }
+
+
+async def seconds_to_echo(*arguments: str) -> float:
+    """Until a Python of its own prints the value of an echo; it may take longer to end."""
+    began = time.perf_counter()
+    async with await anyio.open_process([sys.executable, *arguments], stderr=None) as process:
+        assert process.stdout is not None
+        line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 1000)
+        seconds = time.perf_counter() - began
+        assert line == b"{'value': 1}"
+    return seconds
 
 
 # --- setting up ----------------------------------------------------------------------------
@@ -433,7 +473,7 @@ def create_bare_server() -> Server[Any]:
 
 
 @asynccontextmanager
-async def warm_bench(url: str) -> AsyncGenerator[Bench]:
+async def warm_bench(chromium: Path, url: str) -> AsyncGenerator[Bench]:
     async with AsyncExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         clock = write_clock_plugin(Path(directory))
@@ -465,7 +505,8 @@ async def warm_bench(url: str) -> AsyncGenerator[Bench]:
         assert connection is not None
         tap = PongTap(connection._socket)
         connection._socket = tap
-        bench = Bench(tabs, tab, other_tab, page, tap, clients)
+        floor = await stack.enter_async_context(warm_floor(chromium, url, FLOOD))
+        bench = Bench(tabs, tab, other_tab, page, tap, clients, floor)
         for _ in range(100):  # also takes the reader over to the tap
             await bench.echo(tab)
             await bench.echo(other_tab)
@@ -482,13 +523,14 @@ async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[fl
             numbers[name].append(number)
         done(what)
 
+    chromium = configured_chromium(load_settings())
     async with serve_site() as url:
         for _ in range(rounds):
-            await do("cold start", lambda: cold_start(url))
+            await do("cold start", lambda: cold_start(chromium, url))
         async with bench_hop1.connect_all() as hop1:
             for _ in range(rounds):
                 await do("hop 1", hop1.measure)
-        async with warm_bench(url) as bench:
+        async with warm_bench(chromium, url) as bench:
             for _ in range(rounds):
                 await do("round trips", bench.ping_and_echo)
                 await do("MCP", bench.mcp)

@@ -16,7 +16,7 @@ class Work:
 
     Attributes:
         floor: What a bare prototype of the same hops took, on the machine it was measured on.
-        beside: Or the numbers of this run that are its floor, by their name.
+        beside: Or the numbers of this run that are its floor, by their name: one of each round.
         at_most: What is to be reached, where less is better.
         at_least: The same, where more is better.
     """
@@ -41,28 +41,41 @@ class Work:
     def floor_in(self, numbers: Mapping[str, Sequence[float]]) -> str:
         return self.floor if self.beside is None else f"{number(median(numbers[self.beside]))} here"
 
+    def times_floor(self, values: Sequence[float], floors: Sequence[float]) -> float:
+        """How many times what the floor takes: in each round, and of these the median."""
+        pairs = zip(values, floors, strict=True)
+        is_rate = self.unit.endswith("/s")
+        return median(floor / value if is_rate else value / floor for value, floor in pairs)
+
 
 def show(works: Mapping[str, Work], numbers: Mapping[str, Sequence[float]]) -> None:
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("work")
     for column in ("median", "min", "max"):
         table.add_column(column, justify="right")
-    for column in ("unit", "floor", "reach", ""):
+    table.add_column("unit")
+    for column in ("floor", "times"):
+        table.add_column(column, justify="right")
+    for column in ("reach", ""):
         table.add_column(column)
     for name, work in works.items():
         values = numbers[name]
         middle = median(values)
         reached = work.reached(middle)
-        mark = {None: "", True: "[green]✓[/]", False: "[yellow]not reached[/]"}[reached]
+        mark = {None: "", True: "[green]✓[/]", False: "[yellow]missed[/]"}[reached]
         shown = [number(value) for value in (middle, min(values), max(values))]
         floor = work.floor_in(numbers)
-        table.add_row(work.name, *shown, work.unit, floor, work.reach(), mark)
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
+        times = (
+            "" if work.beside is None else f"{work.times_floor(values, numbers[work.beside]):.2f}"
+        )
+        table.add_row(work.name, *shown, work.unit, floor, times, work.reach(), mark)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     console.print(table)
     rounds = max(len(values) for values in numbers.values())
     console.print(
-        f"[dim]Rounds: {rounds}. Floors: bare prototypes, on a quiet machine; or, here, a bare "
-        "MCP server in the same run.[/]"
+        f"[dim]Rounds: {rounds}. Floors: bare prototypes, in the same run where it says here, else "
+        "once on a quiet machine. Times: how many times the floor of its round ours takes, in the "
+        "median.[/]"
     )
 
 
@@ -83,6 +96,10 @@ def to_document(
             "max": round(max(numbers[name]), 4),
             "rounds": len(numbers[name]),
             "floor": work.floor_in(numbers),
+            "floor_median": None if work.beside is None else round(median(numbers[work.beside]), 4),
+            "times_floor": None
+            if work.beside is None
+            else round(work.times_floor(numbers[name], numbers[work.beside]), 4),
             "reach": work.reach(),
             "reached": work.reached(median(numbers[name])),
         }

@@ -1,0 +1,8 @@
+/** Text from the socket to the Port, and back: a socket per Port, so one that is open is ready. */
+chrome.runtime.onConnect.addListener(async (port) => {
+  const answer = await fetch(chrome.runtime.getURL("config.json"));
+  const config = await answer.json();
+  const socket = new WebSocket(`ws://127.0.0.1:${config.port}`);
+  socket.onmessage = ({ data }) => port.postMessage(data);
+  port.onMessage.addListener((text) => socket.send(text));
+});
