@@ -135,8 +135,8 @@ class RpcError(Model):
 class HelloParams(Model):
     """Names the extension and what survived: every document, and the calls each knows.
 
-    Attributes:
-        fresh: Nothing survived: it was not synced since it was loaded, or the browser started.
+    One that was not synced since it was loaded, or since the browser started, is `fresh`: what
+    was dispatched before is lost.
     """
 
     protocol_version: Integer
