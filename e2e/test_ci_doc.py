@@ -35,6 +35,7 @@ def test_the_steps_of_the_workflow_pass_and_leave_what_it_uploads(chat: Path) ->
     assert [step.split()[1] for step in steps] == ["browser", "test"]
     assert [each.returncode for each in done] == [0, 0], done[-1].stdout + done[-1].stderr
     assert "1 passed" in done[-1].stdout
+    assert "warning" not in done[-1].stdout
     assert [each.name for each in (chat / kept).iterdir()] == ["junit.xml"]
 
 

@@ -55,6 +55,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "opentabs(idle, ceiling, clock, fresh_profile, allow_breaches, faults_seed): what this "
         "test wants otherwise of the running OpenTabs chain",
     )
+    # Of pytest-playwright's own fixture; who tests a plugin can do nothing about it.
+    config.addinivalue_line(
+        "filterwarnings", "ignore:(?s).*'base_url' fixture:pytest.PytestDeprecationWarning"
+    )
     has_playwright = config.pluginmanager.has_plugin("playwright")
     config.pluginmanager.register(fixtures if has_playwright else missing, "opentabs-fixtures")
 
