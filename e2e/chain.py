@@ -58,6 +58,15 @@ class Tab:
             await self.call(tool, arguments, **options)
         return caught.value
 
+    async def refuse(self, tool: str, arguments: dict[str, Any] | None = None) -> CallError:
+        """Call a tool of a page that is not ready, and give the error, without a wait for it."""
+        state = self.tabs.bridge.tabs
+        grace, state.grace = state.grace, 0.0
+        try:
+            return await self.fail(tool, arguments)
+        finally:
+            state.grace = grace
+
     async def start(self, group: TaskGroup, steps: list[Any], key: str) -> "Running":
         """Start a call and wait until its tool runs in the page."""
         running = Running()

@@ -92,11 +92,7 @@ async def test_a_host_where_adapters_cannot_register_is_not_ready_and_says_why(
     host: Callable[..., Any],
 ) -> None:
     tab: Tab = await host(NO_PLACE, "unavailable")
-    tab.tabs.bridge.tabs.grace = 0.0
-    try:
-        error = await tab.fail("echo", {"value": 1})
-    finally:
-        tab.tabs.bridge.tabs.grace = 5.0
+    error = await tab.refuse("echo", {"value": 1})
 
     assert error.detail.code == "TAB_NOT_READY"
     assert "probe" in error.detail.message

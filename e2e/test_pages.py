@@ -111,11 +111,7 @@ async def test_tools_work_on_a_page_whose_policy_forbids_scripts(
 
 async def test_a_sandboxed_page_is_not_ready_and_says_why(open_tab: Callable[..., Any]) -> None:
     tab = await open_tab("sandbox", "unavailable")
-    tab.tabs.bridge.tabs.grace = 0.0
-    try:
-        error = await tab.fail("echo", {"value": 1})
-    finally:
-        tab.tabs.bridge.tabs.grace = 5.0
+    error = await tab.refuse("echo", {"value": 1})
 
     assert error.detail.code == "TAB_NOT_READY"
     assert "scripts cannot run in this page" in error.detail.message
@@ -125,11 +121,7 @@ async def test_a_page_that_is_not_ready_is_refused_and_taken_once_it_is(
     open_tab: Callable[..., Any],
 ) -> None:
     tab = await open_tab("unready", "unavailable")
-    tab.tabs.bridge.tabs.grace = 0.0
-    try:
-        error = await tab.fail("echo", {"value": 1})
-    finally:
-        tab.tabs.bridge.tabs.grace = 5.0
+    error = await tab.refuse("echo", {"value": 1})
     await tab.page.evaluate("document.body.dataset.ready = 'yes'")
 
     assert error.detail.code == "TAB_NOT_READY"
