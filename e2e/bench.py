@@ -43,7 +43,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from e2e import bench_hop1
-from e2e.bench_floor.prototype import Floor, warm_floor
+from e2e.bench_floor.prototype import Floor, fresh_page_ms, warm_floor
 from e2e.bench_table import Work, show, to_document
 from e2e.kit.runs import run_kit
 from opentabs_py.browser.chromium import configured_chromium
@@ -82,10 +82,17 @@ WORKS = {
         f"echo, server to page and back, p50 of {ECHOES}", "ms", beside="echo_floor", at_most=1.4
     ),
     "echo_over_ping": Work("  of which hops 3–5 and our own work", "ms"),
-    "mcp": Work("echo at an MCP client over HTTP, p50", "ms", "2.3–2.8"),
-    "mcp_above": Work("  above a bare Python tool on the same server", "ms", at_most=1.5),
-    "legacy": Work("echo at an initialize-era client, p50", "ms", "3.5–7"),
-    "legacy_above": Work("  above a bare Python tool on the same server", "ms", at_most=1.5),
+    "mcp": Work("echo at an MCP client over HTTP, p50", "ms", beside="mcp_floor"),
+    "mcp_above": Work(
+        "  above a Python tool on the same server", "ms", beside="mcp_above_floor", at_most=1.5
+    ),
+    "legacy": Work("echo at an initialize-era client, p50", "ms", beside="legacy_floor"),
+    "legacy_above": Work(
+        "  above a Python tool on the same server",
+        "ms",
+        beside="legacy_above_floor",
+        at_most=1.5,
+    ),
     **bench_hop1.WORKS,
     "cancel": Work("a client's cancellation to the page's signal", "ms", at_most=100),
     "legacy_cancel": Work("  of an initialize-era client", "ms", at_most=100),
@@ -105,7 +112,9 @@ WORKS = {
     "build": Work("`opentabs build` of a new plugin", "s"),
     "rebuild": Work("build --watch, from saved to built", "ms", at_most=300),
     "kit_first": Work("test kit, from `pytest` to the first result", "s", at_most=3),
-    "kit_further": Work("test kit, what each further test costs", "ms", at_most=100),
+    "kit_further": Work(
+        "test kit, what each further test costs", "ms", beside="page_floor", at_most=100
+    ),
 }
 COLD = ("first_result", "command")
 
@@ -282,12 +291,17 @@ class Bench:
     async def mcp(self) -> dict[str, float]:
         measured = {}
         for era, (client, bare) in self.clients.items():
-            ours, theirs = [], []
-            for _ in range(MCP_CALLS):  # in turns, so that noise hits both alike
-                ours.append(await call_ms(client, "probe_echo", {"value": 1, "tabId": self.tab}))
-                theirs.append(await call_ms(bare, "echo", {"value": 1}))
-            measured[era] = median(ours)
-            measured[f"{era}_above"] = median(ours) - median(theirs)
+            took: defaultdict[str, list[float]] = defaultdict(list)
+            for _ in range(MCP_CALLS):  # in turns, so that noise hits all alike
+                value = {"value": 1}
+                took["page"] += [await call_ms(client, "probe_echo", value | {"tabId": self.tab})]
+                took["python"] += [await call_ms(client, "python_echo", value)]
+                took["bare page"] += [await call_ms(bare, "page_echo", value)]
+                took["bare python"] += [await call_ms(bare, "echo", value)]
+            measured[era] = median(took["page"])
+            measured[f"{era}_floor"] = median(took["bare page"])
+            measured[f"{era}_above"] = median(took["page"]) - median(took["python"])
+            measured[f"{era}_above_floor"] = median(took["bare page"]) - median(took["bare python"])
         return measured
 
     async def cancellations(self) -> dict[str, float]:
@@ -454,22 +468,41 @@ async def seconds_to_echo(*arguments: str) -> float:
 # --- setting up ----------------------------------------------------------------------------
 
 
-def create_bare_server() -> Server[Any]:
-    """The MCP hop alone: a tool in Python that gives its arguments back."""
+async def python_echo(value: int) -> dict[str, int]:
+    """A tool of no hop but the first, beside those of pages."""
+    return {"value": value}
+
+
+def create_bare_server(floor: Floor) -> Server[Any]:
+    """The MCP hop alone: a tool in Python that gives its arguments back.
+
+    And one that asks the prototype's page to: what an MCP server costs that has none of ours.
+    """
 
     async def list_tools(
         _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         return types.ListToolsResult(
-            tools=[types.Tool(name="echo", input_schema={"type": "object"})]
+            tools=[
+                types.Tool(name=name, input_schema={"type": "object"})
+                for name in ("echo", "page_echo")
+            ]
         )
 
     async def call_tool(
         _ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
+        if params.name == "page_echo":
+            return to_result(await floor.link.call("echo", **(params.arguments or {})))
         return to_result(params.arguments)
 
-    return Server("bare", on_list_tools=list_tools, on_call_tool=call_tool)
+    # The SDK would list the tools for each call else.
+    return Server(
+        "bare",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        get_tool_input_schema=lambda _name: {"type": "object"},
+    )
 
 
 @asynccontextmanager
@@ -478,7 +511,9 @@ async def warm_bench(chromium: Path, url: str) -> AsyncGenerator[Bench]:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         clock = write_clock_plugin(Path(directory))
         settings = load_settings(port=0, host="127.0.0.1", profile=None, headed=False)
-        tabs = await stack.enter_async_context(OpenTabs(plugins=[PROBE, clock], settings=settings))
+        tabs = await stack.enter_async_context(
+            OpenTabs(plugins=[PROBE, clock], tools=[python_echo], settings=settings)
+        )
 
         # Another host, so that the two tabs never share a renderer.
         await tabs.open(url.replace("127.0.0.1", "localhost"))
@@ -487,8 +522,9 @@ async def warm_bench(chromium: Path, url: str) -> AsyncGenerator[Bench]:
         tab = (await tabs.bridge.wait_ready("clock")).tab_id
         assert tab != other_tab
 
+        floor = await stack.enter_async_context(warm_floor(chromium, url, FLOOD))
         listener = bind("127.0.0.1", 0)
-        bare_servers = {"/mcp": create_bare_server()}
+        bare_servers = {"/mcp": create_bare_server(floor)}
         endpoints = await stack.enter_async_context(
             run_endpoints(bare_servers, request_limit=settings.message_limit)
         )
@@ -505,7 +541,6 @@ async def warm_bench(chromium: Path, url: str) -> AsyncGenerator[Bench]:
         assert connection is not None
         tap = PongTap(connection._socket)
         connection._socket = tap
-        floor = await stack.enter_async_context(warm_floor(chromium, url, FLOOD))
         bench = Bench(tabs, tab, other_tab, page, tap, clients, floor)
         for _ in range(100):  # also takes the reader over to the tap
             await bench.echo(tab)
@@ -541,19 +576,23 @@ async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[fl
                 await do("big results", bench.big)
         for _ in range(rounds):
             await do("builds", builds)
-            await do("test kit", kit_runs)
+            await do("test kit", lambda: kit_runs(chromium))
     return numbers
 
 
-async def kit_runs() -> dict[str, float]:
-    """Run a suite of tests that do next to nothing."""
+async def kit_runs(chromium: Path) -> dict[str, float]:
+    """Run a suite of tests that do next to nothing, each in a page of its own."""
     with tempfile.TemporaryDirectory() as directory:
         began = time.time()
         ran = await anyio.to_thread.run_sync(run_kit, Path(directory), "bench")
         assert ran.code == 0, ran.output
         first = float((Path(directory) / "first").read_text()) - began
     further = [case.seconds for name, case in ran.cases.items() if "further" in name]
-    return {"kit_first": first, "kit_further": 1000 * median(further)}
+    return {
+        "kit_first": first,
+        "kit_further": 1000 * median(further),
+        "page_floor": median(await fresh_page_ms(chromium, len(further))),
+    }
 
 
 async def builds() -> dict[str, float]:

@@ -184,6 +184,21 @@ async def warm_floor(chromium: Path, url: str, flood: int) -> AsyncGenerator[Flo
                 await keeping
 
 
+async def fresh_page_ms(chromium: Path, count: int) -> list[float]:
+    """Give the milliseconds of what pytest-playwright does for a test: a context and a page."""
+    took = []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium)
+        for _ in range(count):
+            began = time.perf_counter()
+            context = await browser.new_context()
+            await context.new_page()
+            await context.close()
+            took.append((time.perf_counter() - began) * 1000)
+        await browser.close()
+    return took
+
+
 @asynccontextmanager
 async def serve(app: Any) -> AsyncGenerator[int]:
     """Serve on a free port, set up as our own server is, and give the port."""

@@ -97,6 +97,7 @@ class Chain:
             self.context,
             permissions=context_args.get("permissions") or (),
             keeps_storage=self._settings.profile is not None,
+            is_watched=options["headless"] is False,
         )
 
     def close(self) -> None:

@@ -35,6 +35,8 @@ _CLOCK = (
     "set_fixed_time",
     "set_system_time",
 )
+# Of a context, by which a test may change what pages are permitted.
+_PERMITTING = ("clear_permissions", "grant_permissions", "new_cdp_session")
 _Listener = Callable[..., Any]
 
 
@@ -45,15 +47,23 @@ class Isolation:
         context: The browser.
         permissions: Those that every test has.
         keeps_storage: The profile is the user's own: what is in it stays.
+        is_watched: There is a window, in which a person may permit what pages ask for.
 
     Attributes:
         is_spoilt: Something was done that cannot be undone.
     """
 
     def __init__(
-        self, context: BrowserContext, *, permissions: Sequence[str], keeps_storage: bool
+        self,
+        context: BrowserContext,
+        *,
+        permissions: Sequence[str],
+        keeps_storage: bool,
+        is_watched: bool,
     ) -> None:
         self.is_spoilt = False
+        self._is_watched = is_watched
+        self._is_permitting = False
         self._context = context
         self._permissions = list(permissions)
         self._keeps_storage = keeps_storage
@@ -66,7 +76,9 @@ class Isolation:
         self._note_listeners()
         for target, names in ((context, _SPOILING), (context.clock, _CLOCK)):
             for name in names:
-                self._note_spoiling(target, name)
+                self._note(target, name, "is_spoilt")
+        for name in _PERMITTING:
+            self._note(context, name, "_is_permitting")
 
     def clean(self) -> None:
         """Undo it all; to be called between tests."""
@@ -78,9 +90,11 @@ class Isolation:
                     page.close()
             context.unroute_all(behavior="ignoreErrors")
             self._remove_listeners()
-            context.clear_permissions()
-            if self._permissions:
-                context.grant_permissions(self._permissions)
+            if self._is_permitting or self._is_watched:
+                context.clear_permissions()
+                if self._permissions:
+                    context.grant_permissions(self._permissions)
+                self._is_permitting = False
             if not self._keeps_storage:
                 context.clear_cookies()
                 for origin in self._origins:
@@ -122,14 +136,15 @@ class Isolation:
                 self._context.remove_listener(event, listener)
         self._listeners.clear()
 
-    def _note_spoiling(self, target: object, name: str) -> None:
+    def _note(self, target: object, name: str, what: str) -> None:
+        """Have a call of a method set an attribute of ours."""
         original = getattr(target, name)
 
-        def spoil(*args: Any, **kwargs: Any) -> Any:
-            self.is_spoilt = True
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            setattr(self, what, True)
             return original(*args, **kwargs)
 
-        setattr(target, name, spoil)
+        setattr(target, name, noted)
 
 
 def _clear_storage(cdp: Any, origin: str) -> None:
