@@ -58,6 +58,7 @@ class PluginSet:
     Args:
         directories: Of built plugins.
         settings: What each plugin is set to, by their names.
+        to_debug: Somebody may look at them in the browser's DevTools.
 
     Attributes:
         plugins: Those that are served.
@@ -72,9 +73,14 @@ class PluginSet:
     _staged: StagedExtension
 
     def __init__(
-        self, directories: Sequence[Path], settings: Mapping[str, Mapping[str, Any]]
+        self,
+        directories: Sequence[Path],
+        settings: Mapping[str, Mapping[str, Any]],
+        *,
+        to_debug: bool = False,
     ) -> None:
         self._directories = directories
+        self._to_debug = to_debug
         self._settings = settings
         self._reloading = anyio.Lock()
         self.plugins: list[Plugin]
@@ -92,7 +98,7 @@ class PluginSet:
         """Put them into pages, and on the list of tools."""
         self._bridge, self._toolbox, self._staged = bridge, toolbox, staged
         toolbox.set_plugins(plugin.manifest for plugin in self.plugins)
-        await bridge.sync_plugins([_spec(plugin, staged) for plugin in self.plugins])
+        await bridge.sync_plugins(self._specs(self.plugins))
 
     def find(self, name: str) -> Plugin | None:
         """Give a plugin by its name, if it is served."""
@@ -122,7 +128,7 @@ class PluginSet:
             changes = compare_plugins(before, (plugins, quarantined))
             if changes.added or changes.removed or changes.changed:
                 # First the pages, then the list: who reads the new list can call what is on it.
-                await self._bridge.sync_plugins([_spec(each, self._staged) for each in plugins])
+                await self._bridge.sync_plugins(self._specs(plugins))
                 self._toolbox.set_plugins(plugin.manifest for plugin in plugins)
             self.plugins, self.quarantined = plugins, quarantined
             _log_changes(changes)
@@ -140,6 +146,9 @@ class PluginSet:
 
         await watch_plugins(self._directories, reload)
 
+    def _specs(self, plugins: Sequence[Plugin]) -> list[PluginSpec]:
+        return [_spec(each, self._staged, to_debug=self._to_debug) for each in plugins]
+
 
 def _log_changes(changes: PluginChanges) -> None:
     for names, what in (
@@ -153,15 +162,16 @@ def _log_changes(changes: PluginChanges) -> None:
         logger.warning("Not served as it is now: %s", each.reason)
 
 
-def _spec(plugin: Plugin, staged: StagedExtension) -> PluginSpec:
+def _spec(plugin: Plugin, staged: StagedExtension, *, to_debug: bool) -> PluginSpec:
     manifest = plugin.manifest
+    adapter = plugin.adapter_to_debug if to_debug else plugin.adapter
     pre_script = plugin.pre_script
     return PluginSpec(
         name=manifest.name,
         version=manifest.version,
         matches=list(manifest.url_patterns),
         exclude_matches=list(manifest.exclude_patterns),
-        file=staged.add_adapter(manifest.name, plugin.adapter),
+        file=staged.add_adapter(manifest.name, adapter),
         config=dict(plugin.config),
         pre_script=None if pre_script is None else staged.add_pre_script(manifest.name, pre_script),
     )

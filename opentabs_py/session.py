@@ -375,7 +375,7 @@ class OpenTabs:
     async def _start(self, stack: AsyncExitStack) -> None:
         settings = self.settings
         chromium = configured_chromium(settings) if self._launcher is not None else None
-        self._plugins = PluginSet(self._directories, settings.settings)
+        self._plugins = PluginSet(self._directories, settings.settings, to_debug=settings.headed)
         listener = bind(settings.host, settings.port)
         stack.callback(listener.close)
         port = listener.getsockname()[1]

@@ -1,5 +1,6 @@
 """Loading built plugins from directories; a broken one keeps nobody else out."""
 
+import base64
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ Given = Mapping[str, Mapping[str, object]]
 """Values of plugins' settings, by plugin and key."""
 
 _PACKAGE = "package.json"
+_SOURCE_MAP = b"//# sourceMappingURL="
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Plugin:
         adapter: The script that registers it in a page.
         pre_script: The script that runs before a page's own, if it has one.
         config: The values of its settings. Some are secrets.
+        source_map: Says which line of its source each of the adapter's is, if the build wrote that.
     """
 
     directory: Path
@@ -42,6 +45,16 @@ class Plugin:
     adapter: bytes
     pre_script: bytes | None = None
     config: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue], repr=False)
+    source_map: bytes | None = field(default=None, repr=False)
+
+    @property
+    def adapter_to_debug(self) -> bytes:
+        """The adapter with its source map in it, so that the browser's DevTools show the source."""
+        code, comment, _ = self.adapter.rpartition(_SOURCE_MAP)
+        if self.source_map is None or not comment:
+            return self.adapter
+        data = base64.b64encode(self.source_map)
+        return b"%b%bdata:application/json;base64,%b\n" % (code, comment, data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +119,14 @@ def load_plugin(directory: Path) -> Plugin:
     if manifest.pre_script_file is not None:
         hint = "Its tools.json names it as preScriptFile: build the plugin again."
         pre_script = _read(directory, f"dist/{manifest.pre_script_file}", hint)
-    return Plugin(directory, manifest, adapter, pre_script)
+    source_map = directory / "dist" / "adapter.iife.js.map"
+    return Plugin(
+        directory,
+        manifest,
+        adapter,
+        pre_script,
+        source_map=source_map.read_bytes() if source_map.is_file() else None,
+    )
 
 
 def _read(directory: Path, name: str, hint: str) -> bytes:

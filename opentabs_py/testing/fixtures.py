@@ -60,12 +60,13 @@ def opentabs_plugins(
 
 
 @pytest.fixture(scope="session")
-def opentabs_settings() -> "Settings":
+def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
     """The settings of the server: those of this project, on a free port, in a fresh profile."""
     from opentabs_py.config import load_settings  # noqa: PLC0415
 
     fresh = {"plugins": (), "host": "127.0.0.1", "port": 0, "profile": None, "token": None}
-    return load_settings().model_copy(update=fresh)
+    headed = pytestconfig.getoption("--headed", default=False)
+    return load_settings().model_copy(update={**fresh, "headed": headed})
 
 
 @pytest.fixture
