@@ -134,7 +134,7 @@ def kept_compiled() -> Generator[None]:
     try:
         yield
     finally:
-        del os.environ[NODE_CACHE]
+        os.environ.pop(NODE_CACHE, None)
 
 
 class BackgroundLaunch:
