@@ -21,8 +21,10 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-# A file's tests share what is slow to make: they stay together, and the longest files begin.
-PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+# Unit tests go to who is idle. The browser that the tests of an end-to-end file share is slow to
+# make: they stay together, and the longest files begin.
+PARALLEL := -n 2 --dist worksteal
+PARALLEL_FILES := -n 2 --dist loadfile --no-loadscope-reorder
 
 step = @printf '\033[1m%s\033[0m\n' $(1)
 
@@ -54,7 +56,7 @@ test-js: setup  ## Test the JavaScript in Node
 .PHONY: test-e2e
 test-e2e: setup clients  ## Test the whole chain in a real Chromium
 	$(call step,'End-to-end tests')
-	@$(BIN)/pytest e2e -m 'not realtime' $(PARALLEL) $(ARGS)
+	@$(BIN)/pytest e2e -m 'not realtime' $(PARALLEL_FILES) $(ARGS)
 
 .PHONY: conformance
 conformance: setup clients  ## Run the official MCP suite, in both eras, with the tools in a page
