@@ -121,5 +121,7 @@ async def _serving_http(kind: str) -> AsyncGenerator[str]:
     async with await anyio.open_process([*_command(kind), "http"], stderr=None) as process:
         assert process.stdout is not None
         line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 1000)
-        yield line.decode()
-        process.terminate()
+        try:
+            yield line.decode()
+        finally:
+            process.terminate()  # also after an error, or it would be waited for
