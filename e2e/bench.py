@@ -47,7 +47,7 @@ from e2e.bench_floor.prototype import Floor, fresh_page_ms, warm_floor
 from e2e.bench_table import Work, show, to_document
 from e2e.kit.runs import run_kit
 from opentabs_py.browser.chromium import configured_chromium
-from opentabs_py.browser.launch import kept_compiled
+from opentabs_py.browser.launch import compile_cache
 from opentabs_py.config import load_settings
 from opentabs_py.connection import Socket
 from opentabs_py.core.progress import ProgressReport
@@ -440,7 +440,7 @@ anyio.run(main, *sys.argv[1:], backend_options={"use_uvloop": sys.platform != "w
 async def cold_start(chromium: Path, url: str) -> dict[str, float]:
     """A process of its own, the files of Python and Chromium in the system's cache."""
     first_result = await seconds_to_echo("-c", FIRST_RESULT, str(PROBE), url)
-    with kept_compiled():  # as ours
+    with compile_cache():  # as ours
         first_floor = await seconds_to_echo("-m", "e2e.bench_floor.prototype", str(chromium), url)
     command = [sys.executable, "-m", "opentabs_py", "call", "probe_echo", '{"value": 1}']
     began = time.perf_counter()

@@ -159,7 +159,7 @@ class Client:
         if failure is not None:
             raise failure
         if result is None:
-            del self._calls[token]
+            self._calls.pop(token, None)
             if idle_scope.cancelled_caught:
                 raise _timed_out(name, "idle", idle)
             raise _timed_out(name, "ceiling", total)
@@ -179,6 +179,13 @@ class Client:
                     pass
 
     async def _follow(self, call: _Call, stream_id: str, name: str) -> None:
+        try:
+            await self._read_stream(call, stream_id, name)
+        except Exception:
+            # Of what the server says, or of the connection: other calls go on.
+            logger.exception("The stream %s is followed no longer", name)
+
+    async def _read_stream(self, call: _Call, stream_id: str, name: str) -> None:
         """Read a stream to its end, and pass over what has come by itself."""
         while True:
             after = call.seen.get(name, 0)

@@ -41,21 +41,25 @@ class Alarm:
         ring: Called on the event loop. Must not block or raise.
     """
 
-    __slots__ = ("_ring", "cancelled")
+    __slots__ = ("_ring",)
 
     def __init__(self, ring: Callable[[], None]) -> None:
-        self._ring = ring
-        self.cancelled = False
+        self._ring: Callable[[], None] | None = ring
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it calls nothing any more: it was cancelled, or has rung."""
+        return self._ring is None
 
     def cancel(self) -> None:
-        """Call nothing any more."""
-        self.cancelled = True
+        """Call nothing any more; and hold nothing, for the clock may keep this until its time."""
+        self._ring = None
 
     def ring(self) -> None:
         """Call it, once."""
-        if not self.cancelled:
-            self.cancelled = True
-            self._ring()
+        ring, self._ring = self._ring, None
+        if ring is not None:
+            ring()
 
 
 class AlarmClock:

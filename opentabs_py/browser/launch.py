@@ -102,7 +102,7 @@ async def launch_browser(plan: LaunchPlan) -> AsyncGenerator[BrowserContext]:
         BrowserError: It did not start.
     """
     plan.prepare()
-    with kept_compiled():
+    with compile_cache():
         playwright = await async_playwright().start()
     context: BrowserContext | None = None
     try:
@@ -122,7 +122,7 @@ async def launch_browser(plan: LaunchPlan) -> AsyncGenerator[BrowserContext]:
 
 
 @contextmanager
-def kept_compiled() -> Generator[None]:
+def compile_cache() -> Generator[None]:
     """Have a driver of Playwright's that is started meanwhile keep what Node compiles of it.
 
     The next then starts a fourth sooner. Where the directory cannot be written, nothing is kept.

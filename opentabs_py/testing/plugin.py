@@ -84,9 +84,9 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
     """Have pytest-playwright's driver start sooner."""
     if fixturedef.argname != "playwright":
         return (yield)
-    from opentabs_py.browser.launch import kept_compiled  # noqa: PLC0415
+    from opentabs_py.browser.launch import compile_cache  # noqa: PLC0415
 
-    with kept_compiled():
+    with compile_cache():
         return (yield)
 
 

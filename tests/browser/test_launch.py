@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.browser.launch import NODE_CACHE, kept_compiled
+from opentabs_py.browser.launch import NODE_CACHE, compile_cache
 
 
 def test_what_node_compiles_is_kept_in_the_cache_directory_and_the_environment_is_left_as_it_was(
@@ -13,13 +13,13 @@ def test_what_node_compiles_is_kept_in_the_cache_directory_and_the_environment_i
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv(NODE_CACHE, raising=False)
-    with kept_compiled():
+    with compile_cache():
         assert Path(os.environ[NODE_CACHE]) == tmp_path / "opentabs" / "node"
     assert NODE_CACHE not in os.environ
 
 
 def test_a_cache_of_the_users_own_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NODE_CACHE, "/elsewhere")
-    with kept_compiled():
+    with compile_cache():
         assert os.environ[NODE_CACHE] == "/elsewhere"
     assert os.environ[NODE_CACHE] == "/elsewhere"

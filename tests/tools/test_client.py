@@ -7,13 +7,14 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from opentabs_py import Progress
 from opentabs_py.client import Client
 from opentabs_py.errors import CallTimeoutError
 from opentabs_py.session import Server
-from tests.waiting import PATIENT
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -107,3 +108,30 @@ async def test_an_error_of_the_protocol_is_raised_as_it_is(mode: str) -> None:
             await client.sdk.list_tools(cursor="unknown")
         result = await client.call_tool("nothing")
     assert result.is_error
+
+
+def opens() -> types.CallToolResult:
+    """Name a stream, as a server of any make may."""
+    named = [{"id": "x", "name": "odd"}]
+    text = types.TextContent(text="open")
+    return types.CallToolResult(content=[text], _meta={"opentabs/streams": named})
+
+
+async def test_a_stream_that_cannot_be_read_does_not_end_the_connection(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = anyio.Event()
+
+    async def stream_read(id: str, after: int, wait_seconds: float) -> dict[str, Any]:  # noqa: A002, ARG001
+        """Give updates that are none."""
+        asked.set()
+        return {"updates": [{"what": "?"}], "open": True, "more": False}
+
+    async with a_client(opens, stream_read, reports, mode=mode, on_message=print) as client:
+        await client.call_tool("opens")
+        with anyio.fail_after(PATIENT):
+            await asked.wait()
+            await until_all_wait()
+        result = await client.call_tool("reports", {"times": 1})
+    assert not result.is_error
+    assert "The stream odd is followed no longer" in caplog.text
