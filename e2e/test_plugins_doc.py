@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from e2e.documents import ROOT, Block, read_blocks, run
-from opentabs_py.config import data_dir, load_settings
+from opentabs_py.config import load_settings
 from opentabs_py.core.plugins import mcp_name
 from opentabs_py.errors import ToolFailedError
+from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.toolchain import find_toolchain
 from opentabs_py.session import OpenTabs

@@ -148,7 +148,11 @@ async def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerat
         extension = staged.extension_dir
         port = int(staged.mcp_url.split(":")[2].split("/")[0])
     plan = LaunchPlan(find_chromium().path, extension, tmp_path / "profile", scratch=tmp_path)
-    async with launch_browser(plan) as context:
+
+    async def planned() -> LaunchPlan:
+        return plan
+
+    async with launch_browser(planned) as context:
         yield Apart(context.pages[0], port)
 
 

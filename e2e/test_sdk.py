@@ -17,10 +17,11 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
 from e2e.chain import PATIENT
-from opentabs_py.config import data_dir, load_settings
+from opentabs_py.config import load_settings
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.errors import ToolFailedError
+from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.toolchain import find_toolchain
 from opentabs_py.server.http import serve_http

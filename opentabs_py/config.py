@@ -6,7 +6,6 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
-import platformdirs
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
@@ -22,25 +21,11 @@ from pydantic_settings import (
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import ConfigError
+from opentabs_py.places import user_file
 
 DEFAULT_PORT = 8377
 STARTED_BY = "OPENTABS_TEST_STARTED_BY"  # in the environment: the process that runs `opentabs test`
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-def user_file() -> Path:
-    """Give the path of the user's own settings file."""
-    return platformdirs.user_config_path("opentabs") / "config.toml"
-
-
-def data_dir() -> Path:
-    """Give the directory for what is kept between runs."""
-    return platformdirs.user_data_path("opentabs")
-
-
-def cache_dir() -> Path:
-    """Give the directory for what can be made again."""
-    return platformdirs.user_cache_path("opentabs")
 
 
 def _loopback(host: str) -> str:

@@ -1,54 +1,45 @@
-"""A server, a browser and plugins as one: the library's front door."""
+"""A server, a browser and plugins as one: the library's front door.
 
-import logging
-import socket
+Little is loaded with it. Playwright's driver takes a third of a second to start, in a process of
+its own, and what a session needs besides takes as long to load: both are done at once.
+"""
+
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
-from anyio.abc import TaskGroup
+import anyio.to_thread
 from playwright.async_api import BrowserContext, Error, Page
 
 from opentabs_py import __version__
-from opentabs_py.bridge import Bridge
-from opentabs_py.browser.chromium import configured_chromium
-from opentabs_py.browser.launch import BackgroundLaunch, Launcher, LaunchPlan, launch_browser
-from opentabs_py.browser.stage import (
-    StagedExtension,
-    kept_secret,
-    stage_extension,
-    temporary_dir,
-)
-from opentabs_py.calls import RunningCall, keep_record
+from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
 from opentabs_py.clock import AlarmClock, Clock
-from opentabs_py.config import Settings, data_dir, load_settings
-from opentabs_py.connection import Socket
-from opentabs_py.core.dispatch import Limits
-from opentabs_py.core.match import parse as parse_match_pattern
-from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import BrowserError
-from opentabs_py.plugin_set import PluginSet, PluginView
-from opentabs_py.plugins.load import Plugin, PluginChanges, Quarantined, playground
-from opentabs_py.served import ServedTool
-from opentabs_py.server.listen import bind
-from opentabs_py.server.toolbox import Toolbox
-from opentabs_py.tools.observers import Event, Handler, Observers
-from opentabs_py.tools.progress import Told
-from opentabs_py.tracing.file import TraceWriter
 
 if TYPE_CHECKING:
     from mcp.server import Server as McpServer
     from mcp.types import CallToolResult
 
-    from opentabs_py.server.mcp_side import McpSide
+    from opentabs_py.bridge import Bridge
+    from opentabs_py.calls import RunningCall
+    from opentabs_py.config import Settings
+    from opentabs_py.connection import Socket
+    from opentabs_py.core.dispatch import Limits
+    from opentabs_py.core.progress import ProgressReport
+    from opentabs_py.plugin_set import PluginView
+    from opentabs_py.plugins.load import Plugin, PluginChanges, Quarantined
+    from opentabs_py.served import ServedTool
+    from opentabs_py.server.toolbox import Toolbox
+    from opentabs_py.serving import Serving
     from opentabs_py.tools.collection import PythonTools
-
-logger = logging.getLogger(__name__)
-
-CONNECT_WITHIN = 20.0  # s; half a second is usual, a loaded machine takes several
+    from opentabs_py.tools.observers import Handler, Observers
 
 
 class OpenTabs:
@@ -75,7 +66,6 @@ class OpenTabs:
         wrap_socket: Is given the extension's sockets, where tests plant others.
     """
 
-    settings: Settings
     bridge: Bridge
     toolbox: Toolbox
     mcp_url: str
@@ -95,33 +85,23 @@ class OpenTabs:
         relay_script: bytes = b"",
         wrap_socket: Callable[[Socket], Socket] = lambda socket: socket,
     ) -> None:
-        self.settings = settings or load_settings()
-        self._directories = [*map(Path, plugins), *self.settings.plugins]
-        self._launcher: Launcher | None
-        # There are no pages to be seen to.
-        self._has_pages = callable(browser) or bool(self._directories) or not tools
-        if callable(browser):
-            self._launcher = browser
-        else:
-            launches = browser == "launch" and self._has_pages
-            self._launcher = launch_browser if launches else None
+        self._settings = settings
+        self._directories = [*map(Path, plugins)]
+        self._has_tools = bool(tools)
+        self._browser = browser
         self._args = args
-        self._relay_script = relay_script
-        self._wrap_socket = wrap_socket
-        self._trace = trace
         self._ignore_default_args = ignore_default_args
         self._clock = AlarmClock(clock)
-        self._observers = Observers()
+        self._trace = trace
+        self._relay_script = relay_script
+        self._wrap_socket = wrap_socket
         self._python = self._make_tools(tools) if tools else None
         self._stack = AsyncExitStack()
         self._context: BrowserContext | None = None
         self._browser_gone = anyio.Event()
-        self._playgrounds: dict[Path, str] = {}
         self._keeps_records = False
         self._observes_pages = self._is_open = False
-        self._tasks: TaskGroup
-        self._plugins: PluginSet
-        self._mcp_side: McpSide
+        self._serving: Serving
 
     async def __aenter__(self) -> Self:
         """Start everything; with a browser, wait until its extension is connected.
@@ -147,6 +127,17 @@ class OpenTabs:
         # Not handed on: our task groups would wrap the caller's error in an ExceptionGroup.
         await self._stack.aclose()
 
+    @cached_property
+    def settings(self) -> Settings:
+        """How the session runs.
+
+        Raises:
+            ConfigError: A value of them cannot be used.
+        """
+        from opentabs_py.config import load_settings  # noqa: PLC0415
+
+        return self._settings or load_settings()
+
     @property
     def on_tool_progress(self) -> Observers:
         """The application's handlers of progress: assign one, or call this with several.
@@ -156,7 +147,7 @@ class OpenTabs:
         """
         self._observes_pages = True
         if self._is_open:
-            self.toolbox.on_page_report = self._tell_page_reports
+            self._observe_pages()
         return self._observers
 
     @on_tool_progress.setter
@@ -166,7 +157,13 @@ class OpenTabs:
     @property
     def has_pages(self) -> bool:
         """Whether a browser has anything to do here; for tools in Python alone it has not."""
-        return self._has_pages
+        # The settings last: they need not be loaded to say so for most.
+        return (
+            callable(self._browser)
+            or bool(self._directories)
+            or not self._has_tools
+            or bool(self.settings.plugins)
+        )
 
     @property
     def context(self) -> BrowserContext:
@@ -180,9 +177,9 @@ class OpenTabs:
         return self._context
 
     @property
-    def mcp_server(self) -> "McpServer[Any]":
+    def mcp_server(self) -> McpServer[Any]:
         """The MCP server, for transports besides HTTP."""
-        return self._mcp_side.server
+        return self._serving.mcp_side.server
 
     @property
     def tools(self) -> Sequence[ServedTool]:
@@ -197,12 +194,12 @@ class OpenTabs:
     @property
     def plugins(self) -> Sequence[Plugin]:
         """The plugins that are served."""
-        return self._plugins.plugins
+        return self._serving.plugins.plugins
 
     @property
     def quarantined(self) -> Sequence[Quarantined]:
         """The plugins that are faulty, and why."""
-        return self._plugins.quarantined
+        return self._serving.plugins.quarantined
 
     def plugin(self, name: str | None = None) -> PluginView:
         """Give a plugin by its name; without one, the only one there is.
@@ -210,7 +207,7 @@ class OpenTabs:
         Raises:
             LookupError: There is none of that name, or not one alone.
         """
-        return self._plugins.view(name)
+        return self._serving.plugins.view(name)
 
     @property
     def browser_is_gone(self) -> bool:
@@ -261,26 +258,10 @@ class OpenTabs:
         Raises:
             BrowserError: There is no such plugin.
         """
-        found = self._plugins.find(plugin)
+        found = self._serving.plugins.find(plugin)
         if found is None:
             raise BrowserError(f"There is no plugin {plugin!r} whose page could be opened.")
-        return await self._playground(found) or found.manifest.homepage
-
-    async def _playground(self, plugin: Plugin) -> str | None:
-        directory = playground(plugin.directory)
-        # Any port will do: patterns that name none take all.
-        patterns = [parse_match_pattern(each) for each in plugin.manifest.url_patterns]
-        if directory is None or not any(each.matches("http://127.0.0.1/") for each in patterns):
-            return None
-        if plugin.directory not in self._playgrounds:
-            from opentabs_py.server.http import serve_directory  # noqa: PLC0415
-
-            listener = bind("127.0.0.1", 0)
-            # In a task of the session's: who asks for the page may do so in any.
-            await self._tasks.start(serve_directory, directory, listener)
-            port = listener.getsockname()[1]
-            self._playgrounds[plugin.directory] = f"http://127.0.0.1:{port}/"
-        return self._playgrounds[plugin.directory]
+        return await self._serving.serve_playground(found) or found.manifest.homepage
 
     async def call(
         self,
@@ -303,7 +284,7 @@ class OpenTabs:
         limits: Limits | None = None,
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
         call_id: str | None = None,
-    ) -> "CallToolResult":
+    ) -> CallToolResult:
         """Call a tool by its MCP name, and give its result as an MCP client is given it.
 
         Where all tools are written in Python, this works outside of the context too.
@@ -318,13 +299,19 @@ class OpenTabs:
         Raises:
             RuntimeError: There are plugins, and the server does not run.
         """
+        from opentabs_py.bridge import Bridge  # noqa: PLC0415
         from opentabs_py.server.mcp import run_tool  # noqa: PLC0415
+        from opentabs_py.serving import add_python_tools, create_toolbox  # noqa: PLC0415
 
         async with AsyncExitStack() as stack:
             if not self._is_open:
-                if self._has_pages:
+                if self.has_pages:
                     raise RuntimeError("Enter the server first: async with Server(...) as server.")
-                self.toolbox = self._make_toolbox()
+                no_bridge = Bridge(secret="", origin="", version=__version__, clock=self._clock)
+                self.toolbox = create_toolbox(self.settings, no_bridge)
+                self._observe_pages()
+                if self._python is not None:
+                    add_python_tools(self.toolbox, self._python)
                 tasks = await stack.enter_async_context(anyio.create_task_group())
                 stack.callback(tasks.cancel_scope.cancel)
                 tasks.start_soon(self._clock.run)
@@ -351,11 +338,13 @@ class OpenTabs:
         Whatever it ends with is in the call, its `record` too: from the first call that is
         started, this session's calls are traced. Leaving the session cancels it.
         """
+        from opentabs_py.calls import RunningCall, keep_record  # noqa: PLC0415
+
         if not self._keeps_records:
             self._keeps_records = True
             self.toolbox.observe(keep_record)
         call = RunningCall(name, arguments or {}, output_schema=self.output_schema(name))
-        self._tasks.start_soon(call.run, self.toolbox, limits)
+        self._serving.tasks.start_soon(call.run, self.toolbox, limits)
         await call.wait_sent()
         return call
 
@@ -366,68 +355,55 @@ class OpenTabs:
         calls under way in the old one go on. MCP clients are told when the list of tools is
         another. A plugin that has become faulty is served on as it was, and the fault is logged.
         """
-        return await self._plugins.reload()
+        return await self._serving.plugins.reload()
 
     async def watch_plugins(self) -> None:
         """Reload the plugins whenever their files change, until cancelled."""
-        await self._plugins.watch()
+        await self._serving.plugins.watch()
 
     async def _start(self, stack: AsyncExitStack) -> None:
-        settings = self.settings
-        chromium = configured_chromium(settings) if self._launcher is not None else None
-        self._plugins = PluginSet(self._directories, settings.settings, to_debug=settings.headed)
-        listener = bind(settings.host, settings.port)
-        stack.callback(listener.close)
-        port = listener.getsockname()[1]
-        self.mcp_url = f"http://{settings.url_host}:{port}/mcp"
-        directory = stack.enter_context(temporary_dir())
-        staged = self._stage(directory, port)
-        self.extension_dir = staged.path
+        launch = await self._begin_launch(stack)
+        await anyio.to_thread.run_sync(import_module, "opentabs_py.serving", abandon_on_cancel=True)
+        from opentabs_py.serving import Serving  # noqa: PLC0415
 
-        self.bridge = Bridge(
-            secret=staged.secret,
-            origin=staged.origin,
+        serving = self._serving = Serving(
+            self.settings,
             version=__version__,
-            message_limit=settings.message_limit,
+            directories=[*self._directories, *self.settings.plugins],
+            python=self._python,
             clock=self._clock,
+            trace=self._trace,
+            relay_script=self._relay_script,
             wrap_socket=self._wrap_socket,
         )
-        self.toolbox = self._make_toolbox(self.bridge)
-        if self._trace is not None:
-            writer = stack.enter_context(TraceWriter(self._trace, version=__version__))
-            self.toolbox.observe(writer.write)
-        await self._plugins.serve(self.bridge, self.toolbox, staged)
-        if self._python is not None:
-            self.toolbox.add_tools(self._python.tools)
-            stack.callback(self._python.close)
-
-        tasks = self._tasks = await stack.enter_async_context(anyio.create_task_group())
-        stack.callback(tasks.cancel_scope.cancel)
-        await tasks.start(self.bridge.run)
-        launch = None
-        if self._launcher is not None and chromium is not None:
-            plan = LaunchPlan(
-                chromium=chromium,
-                extension=staged.path,
-                profile=settings.profile or directory / "profile",
-                scratch=directory,
-                headed=settings.headed,
-                args=self._args,
-                ignore_default_args=self._ignore_default_args,
-            )
-            launch = BackgroundLaunch(self._launcher(plan))
-            stack.push_async_callback(launch.close)
-            tasks.start_soon(launch.run)
-            await anyio.lowlevel.checkpoint()  # it begins before what follows is loaded
-        await self._serve(stack, listener)
-        if launch is not None:
-            self._context = await launch.result()
-            if self._context is not None:
-                self._context.on("close", lambda _: self.take_browser_gone())
-            await self._wait_connected()
+        self._context = await serving.start(
+            stack,
+            launch,
+            args=self._args,
+            ignore_default_args=self._ignore_default_args,
+            by_hand=launch is None and self.has_pages,
+        )
+        self.bridge, self.toolbox = serving.bridge, serving.toolbox
+        self.mcp_url, self.extension_dir = serving.mcp_url, serving.extension_dir
+        if self._context is not None:
+            self._context.on("close", lambda _: self.take_browser_gone())
+        self._observe_pages()
         self._is_open = True
 
-    def _make_tools(self, given: Sequence[Any]) -> "PythonTools":
+    async def _begin_launch(self, stack: AsyncExitStack) -> BackgroundLaunch | None:
+        if callable(self._browser):
+            launcher = self._browser
+        elif self._browser == "launch" and self.has_pages:
+            launcher = launch_browser
+        else:
+            return None
+        launch = BackgroundLaunch(launcher)
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(tasks.cancel_scope.cancel)
+        tasks.start_soon(launch.run)
+        return launch
+
+    def _make_tools(self, given: Sequence[Any]) -> PythonTools:
         from opentabs_py.tools.collection import PythonTools  # noqa: PLC0415
         from opentabs_py.tools.run import ToolHost  # noqa: PLC0415
 
@@ -436,68 +412,26 @@ class OpenTabs:
             given, ToolHost(self._clock, limits, message_limit, observers=self._observers)
         )
 
-    def _make_toolbox(self, bridge: Bridge | None = None) -> Toolbox:
-        """Give the toolbox; without a bridge, one that has the Python tools alone."""
-        settings = self.settings
-        toolbox = Toolbox(
-            bridge or Bridge(secret="", origin="", version=__version__, clock=self._clock),
-            limits=settings.limits,
-            input_limit=settings.message_limit,
-            strict_output=settings.strict_output,
-        )
+    @cached_property
+    def _observers(self) -> Observers:
+        from opentabs_py.tools.observers import Observers  # noqa: PLC0415
+
+        return Observers()
+
+    def _observe_pages(self) -> None:
+        """Tell handlers of progress what tools of pages report, if there may be any."""
         if self._observes_pages:
-            toolbox.on_page_report = self._tell_page_reports
-        if self._python is not None:
-            self._python.host.caller = toolbox
-            if bridge is None:
-                toolbox.add_tools(self._python.tools)
-        return toolbox
+            self.toolbox.on_page_report = self._tell_page_reports
 
     def _tell_page_reports(
         self, name: str, call_id: str, reports: Sequence[ProgressReport]
     ) -> None:
+        from opentabs_py.tools.observers import Event  # noqa: PLC0415
+        from opentabs_py.tools.progress import Told  # noqa: PLC0415
+
         for report in reports:
             told = Told.of_report(report)
             self._observers.tell(Event(name, call_id, report.seq, told))
-
-    async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> None:
-        from opentabs_py.server.http import create_app, serve_http  # noqa: PLC0415
-        from opentabs_py.server.mcp_side import McpSide  # noqa: PLC0415
-
-        streams = None if self._python is None else self._python.streams
-        self._mcp_side = McpSide(self.toolbox, self.settings, version=__version__, streams=streams)
-        self._tasks.start_soon(self._mcp_side.run)
-        app = create_app(
-            self._mcp_side.endpoints,
-            self.bridge,
-            host=self.settings.url_host,
-            token=token.get_secret_value() if (token := self.settings.token) else None,
-        )
-        await stack.enter_async_context(serve_http(app, listener))
-
-    def _stage(self, directory: Path, port: int) -> StagedExtension:
-        if self._launcher is not None or not self._has_pages:
-            return stage_extension(
-                directory / "extension",
-                port=port,
-                host=self.settings.url_host,
-                sites=self._plugins.sites,
-                relay_script=self._relay_script,
-            )
-        # Loaded by hand, so it stays where it is from run to run, and keeps its secret.
-        kept = data_dir() / "extension"
-        kept.mkdir(parents=True, exist_ok=True)
-        secret = kept_secret(data_dir() / "secret")
-        return stage_extension(kept, port=port, host=self.settings.url_host, secret=secret)
-
-    async def _wait_connected(self) -> None:
-        with anyio.move_on_after(CONNECT_WITHIN) as scope:
-            await self.bridge.wait_connected()
-        if scope.cancelled_caught:
-            raise BrowserError(
-                f"The extension did not connect within {CONNECT_WITHIN:g} s of the browser's "
-                "start. Branded Chrome and Edge refuse to load it; `opentabs doctor` tells more."
-            )
 
 
 Server = OpenTabs

@@ -6,10 +6,11 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from opentabs_py.config import demo_settings, load_settings, user_file
+from opentabs_py.config import demo_settings, load_settings
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.plugin_settings import Typed
 from opentabs_py.errors import ConfigError
+from opentabs_py.places import user_file
 
 
 @pytest.fixture(autouse=True)

@@ -2,20 +2,21 @@
 
 import json
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
-from playwright.async_api import BrowserContext, Error, async_playwright
+from playwright.async_api import BrowserContext, Error, Playwright, async_playwright
 
-from opentabs_py.config import cache_dir
 from opentabs_py.errors import BrowserError
+from opentabs_py.places import cache_dir
 
 NODE_CACHE = "NODE_COMPILE_CACHE"
 SOCKET_PATH = 103  # bytes of a Unix socket's path on macOS, 107 on Linux
+DRIVER_WITHIN = 20.0  # s; a third of one is usual
 CLOSE_WITHIN = 0.8  # s; a close takes 0.1 to 0.5 s
 STOP_WITHIN = 0.4  # s; with the server's own half second, all ends within two
 
@@ -87,7 +88,10 @@ class LaunchPlan:
         return BrowserError(_why_not_started(self.chromium, said, headed=self.headed))
 
 
-Launcher = Callable[[LaunchPlan], AbstractAsyncContextManager[BrowserContext | None]]
+Planned = Callable[[], Awaitable[LaunchPlan]]
+"""Waits for the plan: there is something to start before it is made."""
+
+Launcher = Callable[[Planned], AbstractAsyncContextManager[BrowserContext | None]]
 """Launches a browser as planned, and closes it at the end.
 
 Gives None when the browser is driven elsewhere than in this event loop. Raises `BrowserError`.
@@ -95,23 +99,26 @@ Gives None when the browser is driven elsewhere than in this event loop. Raises 
 
 
 @asynccontextmanager
-async def launch_browser(plan: LaunchPlan) -> AsyncGenerator[BrowserContext]:
+async def launch_browser(planned: Planned) -> AsyncGenerator[BrowserContext]:
     """A running Chromium with the extension in it, as Playwright's context.
+
+    Playwright's driver is started before the plan is waited for.
 
     Raises:
         BrowserError: It did not start.
     """
-    plan.prepare()
-    with compile_cache():
-        playwright = await async_playwright().start()
+    playwright = await _start_driver()
     context: BrowserContext | None = None
     try:
-        context = await playwright.chromium.launch_persistent_context(plan.profile, **plan.options)
+        plan = await planned()
+        plan.prepare()
+        try:
+            context = await playwright.chromium.launch_persistent_context(
+                plan.profile, **plan.options
+            )
+        except Error as error:
+            raise plan.not_started(error.message) from error
         yield context
-    except Error as error:
-        if context is not None:
-            raise  # the caller's own
-        raise plan.not_started(error.message) from error
     finally:
         if context is not None:
             with anyio.move_on_after(CLOSE_WITHIN, shield=True):
@@ -119,6 +126,16 @@ async def launch_browser(plan: LaunchPlan) -> AsyncGenerator[BrowserContext]:
         # Ends the driver, and with it a browser that did not close in time.
         with anyio.move_on_after(STOP_WITHIN, shield=True):
             await playwright.stop()
+
+
+async def _start_driver() -> Playwright:
+    # Cancelled half way, it would leave its process behind.
+    with compile_cache(), anyio.move_on_after(DRIVER_WITHIN, shield=True):
+        return await async_playwright().start()
+    raise BrowserError(
+        f"Playwright's driver did not start within {DRIVER_WITHIN:g} s. Is the machine busy? "
+        "`opentabs doctor` tells more."
+    )
 
 
 @contextmanager
@@ -138,10 +155,16 @@ def compile_cache() -> Generator[None]:
 
 
 class BackgroundLaunch:
-    """A browser on its way, in a task of its own."""
+    """A browser on its way, in a task of its own, from before its plan is made.
 
-    def __init__(self, browser: AbstractAsyncContextManager[BrowserContext | None]) -> None:
-        self._browser = browser
+    Args:
+        launcher: Launches it.
+    """
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._browser = launcher(self._wait_planned)
+        self._plan: LaunchPlan
+        self._planned = anyio.Event()
         self._done = anyio.Event()
         self._launched = False
         self._context: BrowserContext | None = None
@@ -156,6 +179,11 @@ class BackgroundLaunch:
             self._error = error
         finally:
             self._done.set()
+
+    def go_by(self, plan: LaunchPlan) -> None:
+        """Launch it like this."""
+        self._plan = plan
+        self._planned.set()
 
     async def result(self) -> BrowserContext | None:
         """Wait until it is there, and give what the launcher gave.
@@ -172,6 +200,10 @@ class BackgroundLaunch:
         """Close it, if it was launched."""
         if self._launched:
             await self._browser.__aexit__(None, None, None)
+
+    async def _wait_planned(self) -> LaunchPlan:
+        await self._planned.wait()
+        return self._plan
 
 
 def _environment(scratch: Path) -> dict[str, str | float | bool]:

@@ -59,7 +59,7 @@ async def builder(*, quiet: bool = False) -> AsyncGenerator["Builder"]:
     import anyio
 
     from opentabs_py.cli.terminal import err, progress_bar
-    from opentabs_py.config import data_dir
+    from opentabs_py.places import data_dir
     from opentabs_py.plugins.build import start_builder
     from opentabs_py.plugins.toolchain import find_toolchain
 

@@ -5,9 +5,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from opentabs_py.config import data_dir
 from opentabs_py.core.authoring import SourceFault
 from opentabs_py.errors import PluginError
+from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.inspect import is_stale
 from opentabs_py.plugins.load import is_plugin

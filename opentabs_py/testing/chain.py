@@ -9,10 +9,11 @@ from typing import Any
 import anyio
 from playwright.sync_api import BrowserContext, BrowserType, Error
 
-from opentabs_py.browser.launch import LaunchPlan
+from opentabs_py.browser.launch import LaunchPlan, Planned
 from opentabs_py.config import Settings
 from opentabs_py.errors import BrowserError
-from opentabs_py.session import CONNECT_WITHIN, OpenTabs
+from opentabs_py.serving import CONNECT_WITHIN
+from opentabs_py.session import OpenTabs
 from opentabs_py.testing.clock import StoppableClock
 from opentabs_py.testing.faults import FaultInjector, relay_faults
 from opentabs_py.testing.isolation import Isolation
@@ -141,9 +142,9 @@ class Chain:
                     future.set_exception(error)
 
     @asynccontextmanager
-    async def _launch(self, plan: LaunchPlan) -> AsyncGenerator[None]:
+    async def _launch(self, planned: Planned) -> AsyncGenerator[None]:
         """A `Launcher` that has the test's thread do it."""
-        self._plan.set_result(plan)
+        self._plan.set_result(await planned())
         await self._launched.wait()
         if self._failure is not None:
             raise self._failure

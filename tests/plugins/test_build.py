@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.config import data_dir
 from opentabs_py.errors import BuildError
+from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import Builder, Built, start_builder
 from opentabs_py.plugins.load import load_plugin
 from opentabs_py.plugins.toolchain import Toolchain, find_toolchain

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.config import data_dir
+from opentabs_py.places import data_dir
 from opentabs_py.plugins.icons import LucideIcons
 from opentabs_py.plugins.toolchain import find_toolchain
 

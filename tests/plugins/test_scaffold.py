@@ -7,8 +7,8 @@ from typing import Literal
 import anyio
 import pytest
 
-from opentabs_py.config import data_dir
 from opentabs_py.errors import ConfigError
+from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.scaffold import scaffold
 from opentabs_py.plugins.toolchain import Toolchain, find_toolchain

@@ -1,0 +1,236 @@
+"""What a session serves: plugins and tools, to the extension and to MCP clients."""
+
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.abc import TaskGroup
+from playwright.async_api import BrowserContext
+
+from opentabs_py.bridge import Bridge
+from opentabs_py.browser.chromium import configured_chromium
+from opentabs_py.browser.launch import BackgroundLaunch, LaunchPlan
+from opentabs_py.browser.stage import (
+    StagedExtension,
+    kept_secret,
+    stage_extension,
+    temporary_dir,
+)
+from opentabs_py.clock import AlarmClock
+from opentabs_py.config import Settings
+from opentabs_py.connection import Socket
+from opentabs_py.core.match import parse as parse_match_pattern
+from opentabs_py.errors import BrowserError
+from opentabs_py.places import data_dir
+from opentabs_py.plugin_set import PluginSet
+from opentabs_py.plugins.load import Plugin, playground
+from opentabs_py.server.http import create_app, serve_directory, serve_http
+from opentabs_py.server.listen import bind
+from opentabs_py.server.mcp_side import McpSide
+from opentabs_py.server.toolbox import Toolbox
+from opentabs_py.tracing.file import TraceWriter
+
+if TYPE_CHECKING:
+    from opentabs_py.tools.collection import PythonTools
+
+CONNECT_WITHIN = 20.0  # s; half a second is usual, a loaded machine takes several
+
+
+class Serving:
+    """The server of one session, from its plugins on disk to its port.
+
+    Args:
+        settings: Where to listen, how long calls may take.
+        version: Of the server, as its clients and the extension are told it.
+        directories: Of built plugins.
+        python: The tools written in Python.
+        clock: What the timers of calls run on.
+        trace: A file that every call is written to.
+        relay_script: Runs in the relay's world.
+        wrap_socket: Is given the extension's sockets.
+
+    Attributes:
+        plugins: What was found in the directories.
+        bridge: To the extension.
+        toolbox: All that is served.
+        mcp_side: What MCP clients speak to.
+        mcp_url: Where they do.
+        extension_dir: The extension that connects here.
+        tasks: What runs as long as the session.
+    """
+
+    bridge: Bridge
+    toolbox: Toolbox
+    mcp_side: McpSide
+    mcp_url: str
+    extension_dir: Path
+    tasks: TaskGroup
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        version: str,
+        directories: Sequence[Path],
+        python: "PythonTools | None",
+        clock: AlarmClock,
+        trace: Path | None,
+        relay_script: bytes,
+        wrap_socket: Callable[[Socket], Socket],
+    ) -> None:
+        self._settings = settings
+        self._version = version
+        self._python = python
+        self._clock = clock
+        self._trace = trace
+        self._relay_script = relay_script
+        self._wrap_socket = wrap_socket
+        self._playgrounds: dict[Path, str] = {}
+        self.plugins = PluginSet(directories, settings.settings, to_debug=settings.headed)
+
+    async def start(
+        self,
+        stack: AsyncExitStack,
+        launch: BackgroundLaunch | None,
+        *,
+        args: Sequence[str],
+        ignore_default_args: Sequence[str],
+        by_hand: bool,
+    ) -> BrowserContext | None:
+        """Start everything; with a browser, wait until its extension is connected.
+
+        Args:
+            stack: Stops it all.
+            launch: The browser's, which waits for a plan.
+            args: More command-line switches for it.
+            ignore_default_args: Switches of Playwright's to leave out.
+            by_hand: The user loads the extension into a browser of their own.
+
+        Returns:
+            What the launcher gave.
+
+        Raises:
+            BrowserError: No Chromium, or it did not start or connect.
+            ConfigError: The port cannot be had, or a setting is given to no plugin.
+        """
+        settings = self._settings
+        chromium = None if launch is None else configured_chromium(settings)
+        listener = bind(settings.host, settings.port)
+        stack.callback(listener.close)
+        port = listener.getsockname()[1]
+        self.mcp_url = f"http://{settings.url_host}:{port}/mcp"
+        directory = stack.enter_context(temporary_dir())
+        staged = self._stage(None if by_hand else directory / "extension", port)
+        self.extension_dir = staged.path
+
+        self.bridge = Bridge(
+            secret=staged.secret,
+            origin=staged.origin,
+            version=self._version,
+            message_limit=settings.message_limit,
+            clock=self._clock,
+            wrap_socket=self._wrap_socket,
+        )
+        self.toolbox = create_toolbox(settings, self.bridge)
+        if self._trace is not None:
+            writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
+            self.toolbox.observe(writer.write)
+        await self.plugins.serve(self.bridge, self.toolbox, staged)
+        if self._python is not None:
+            add_python_tools(self.toolbox, self._python)
+            stack.callback(self._python.close)
+
+        self.tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(self.tasks.cancel_scope.cancel)
+        await self.tasks.start(self.bridge.run)
+        if launch is None or chromium is None:
+            await self._serve(stack, listener)
+            return None
+        stack.push_async_callback(launch.close)
+        launch.go_by(
+            LaunchPlan(
+                chromium=chromium,
+                extension=staged.path,
+                profile=settings.profile or directory / "profile",
+                scratch=directory,
+                headed=settings.headed,
+                args=args,
+                ignore_default_args=ignore_default_args,
+            )
+        )
+        await self._serve(stack, listener)
+        context = await launch.result()
+        await self._wait_connected()
+        return context
+
+    async def serve_playground(self, plugin: Plugin) -> str | None:
+        """Serve a plugin's `playground/`, if it is for pages of this machine; give its address."""
+        directory = playground(plugin.directory)
+        # Any port will do: patterns that name none take all.
+        patterns = [parse_match_pattern(each) for each in plugin.manifest.url_patterns]
+        if directory is None or not any(each.matches("http://127.0.0.1/") for each in patterns):
+            return None
+        if plugin.directory not in self._playgrounds:
+            listener = bind("127.0.0.1", 0)
+            # In a task of the session's: who asks for the page may do so in any.
+            await self.tasks.start(serve_directory, directory, listener)
+            port = listener.getsockname()[1]
+            self._playgrounds[plugin.directory] = f"http://127.0.0.1:{port}/"
+        return self._playgrounds[plugin.directory]
+
+    async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> None:
+        settings = self._settings
+        streams = None if self._python is None else self._python.streams
+        self.mcp_side = McpSide(self.toolbox, settings, version=self._version, streams=streams)
+        self.tasks.start_soon(self.mcp_side.run)
+        app = create_app(
+            self.mcp_side.endpoints,
+            self.bridge,
+            host=settings.url_host,
+            token=token.get_secret_value() if (token := settings.token) else None,
+        )
+        await stack.enter_async_context(serve_http(app, listener))
+
+    def _stage(self, into: Path | None, port: int) -> StagedExtension:
+        host = self._settings.url_host
+        if into is not None:
+            sites, script = self.plugins.sites, self._relay_script
+            return stage_extension(into, port=port, host=host, sites=sites, relay_script=script)
+        # Loaded by hand, so it stays where it is from run to run, and keeps its secret.
+        kept = data_dir() / "extension"
+        kept.mkdir(parents=True, exist_ok=True)
+        return stage_extension(
+            kept, port=port, host=host, secret=kept_secret(data_dir() / "secret")
+        )
+
+    async def _wait_connected(self) -> None:
+        with anyio.move_on_after(CONNECT_WITHIN) as scope:
+            await self.bridge.wait_connected()
+        if scope.cancelled_caught:
+            raise BrowserError(
+                f"The extension did not connect within {CONNECT_WITHIN:g} s of the browser's "
+                "start. Branded Chrome and Edge refuse to load it; `opentabs doctor` tells more."
+            )
+
+
+def create_toolbox(settings: Settings, bridge: Bridge) -> Toolbox:
+    """Give a toolbox that goes by the settings."""
+    return Toolbox(
+        bridge,
+        limits=settings.limits,
+        input_limit=settings.message_limit,
+        strict_output=settings.strict_output,
+    )
+
+
+def add_python_tools(toolbox: Toolbox, python: "PythonTools") -> None:
+    """Serve tools written in Python too, which may call all others.
+
+    Raises:
+        ConfigError: One has the name of another.
+    """
+    python.host.caller = toolbox
+    toolbox.add_tools(python.tools)

@@ -1,0 +1,53 @@
+"""How a session starts, as far as it needs no browser."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opentabs_py import OpenTabs
+from opentabs_py.config import load_settings
+from opentabs_py.errors import BrowserError
+
+WATCHED_LAUNCH = """
+import sys, anyio
+from contextlib import asynccontextmanager
+from opentabs_py import OpenTabs
+
+@asynccontextmanager
+async def launch(planned):
+    print("pydantic" in sys.modules)
+    await planned()
+    print("pydantic" in sys.modules)
+    raise SystemExit
+    yield
+
+async def main():
+    async with OpenTabs(browser=launch):
+        pass
+
+anyio.run(main)
+"""
+
+
+def children() -> set[str]:
+    own = os.getpid()
+    return {*Path(f"/proc/{own}/task/{own}/children").read_text().split()}
+
+
+def test_a_launch_begins_before_what_a_session_needs_besides_is_loaded() -> None:
+    command = [sys.executable, "-c", WATCHED_LAUNCH]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.stdout.split() == ["False", "True"], run.stderr
+
+
+@pytest.mark.anyio
+async def test_a_start_that_fails_leaves_no_driver_behind(tmp_path: Path) -> None:
+    before = children()
+    nowhere = load_settings(chromium=tmp_path / "chromium")
+    with pytest.raises(BrowserError, match="there is no such program"):
+        async with OpenTabs(settings=nowhere):
+            raise AssertionError("it started")
+    assert children() == before
