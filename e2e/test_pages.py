@@ -12,6 +12,7 @@ import pytest
 from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
 from opentabs_py.config import load_settings
 from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ChainError
 from opentabs_py.session import OpenTabs
 
@@ -70,6 +71,22 @@ async def test_push_state_mid_call_changes_nothing(tab: Tab) -> None:
         await running.wait()
 
     assert running.value["result"] == "pushed"
+
+
+async def test_what_a_tool_reported_and_returned_arrives_though_it_leaves_its_page_at_once(
+    tab: Tab,
+) -> None:
+    # Of so many reports most still wait for receipts when the document goes.
+    count = 5_000
+    leave = "{get: () => 0, set: () => location.reload()}"
+    await tab.page.evaluate(f"() => void Object.defineProperty(probe.finished, 'leave', {leave})")
+    reports: list[ProgressReport] = []
+
+    arguments = {"key": "leave", "steps": [{"flood": count}], "result": "left"}
+    value = await tab.call("run", arguments, on_progress=reports.extend)
+
+    assert value["result"] == "left"
+    assert [report.progress for report in reports] == list(range(1, count + 1))
 
 
 async def test_a_page_that_is_navigated_is_injected_again(tab: Tab, site: str) -> None:

@@ -138,6 +138,31 @@ function seqs(messages) {
   );
 }
 
+/** @param {any[]} messages */
+function lengths(messages) {
+  return seqs(messages).map((each) => (typeof each === "string" ? each : each.length));
+}
+
+/** @param {number} count */
+function manyReports(count) {
+  const message = "x".repeat(4000);
+  return Array.from({ length: count }, (_, i) => ({ progress: i, message }));
+}
+
+/**
+ * All that a relay sends when each batch is acknowledged.
+ * @param {ReturnType<typeof startRelay>} relay
+ */
+function drain(relay) {
+  const messages = [];
+  for (let more = relay.take(); more.length > 0; more = relay.take()) {
+    messages.push(...more);
+    const reports = more.findLast(({ method }) => method === "tool.progress")?.params.reports;
+    if (reports !== undefined) relay.ack(reports.at(-1).seq);
+  }
+  return messages;
+}
+
 // --- connecting -----------------------------------------------------------------------------
 
 test("a document says who it is, and that its channel is protected", () => {
@@ -342,11 +367,43 @@ test("the first report goes at once; those made before its receipt go together a
   assert.deepEqual(seqs(relay.take()), [[4]]);
 });
 
-test("all reports go before the result, receipt or not", () => {
+test("few reports go before the result, receipt or not", () => {
   const relay = startCall();
   for (let i = 0; i < 3; i++) relay.report({ progress: i });
   relay.result("done");
   assert.deepEqual(seqs(relay.take()), [[0], [1, 2], "tool.result"]);
+});
+
+test("of many reports one batch is in flight at a time after the end too, and the result is last", () => {
+  const relay = startCall();
+  relay.report({ progress: 0 });
+  relay.report(...manyReports(200)); // four batches
+  relay.result("done");
+  assert.deepEqual(lengths(relay.take()), [1, 65]);
+  relay.ack(0); // of two in flight
+  assert.deepEqual(lengths(relay.take()), []);
+  relay.ack(65);
+  assert.deepEqual(lengths(relay.take()), [65]);
+  relay.worker.die();
+  relay.take();
+  relay.resend();
+  assert.deepEqual(lengths(relay.take()), [65]);
+  relay.ack(130);
+  assert.deepEqual(lengths(relay.take()), [65]);
+  relay.ack(195);
+  assert.deepEqual(lengths(relay.take()), [5, "tool.result"]);
+  relay.ack(200);
+  assert.deepEqual(lengths(relay.take()), []);
+});
+
+test("a document that goes sends all that it has, the result last", () => {
+  const relay = startCall();
+  relay.report({ progress: 0 });
+  relay.report(...manyReports(200));
+  relay.result("done");
+  relay.take();
+  relay.fire("pagehide");
+  assert.deepEqual(lengths(relay.take()), [65, 65, 5, "tool.result"]);
 });
 
 test("after a worker's death what was not acknowledged is sent again, as it was", () => {
@@ -398,7 +455,7 @@ test("past 8 MiB the oldest unsent reports are given up, and counted", () => {
     relay.report(...Array.from({ length: 100 }, (_, j) => ({ progress: i + j, message })));
   }
   relay.result("done");
-  const batches = relay.take().filter(({ method }) => method === "tool.progress");
+  const batches = drain(relay).filter(({ method }) => method === "tool.progress");
   const reports = batches.flatMap(({ params }) => params.reports);
   const dropped = batches.reduce((sum, { params }) => sum + (params.dropped ?? 0), 0);
   assert.equal(reports.length + dropped, total);
@@ -417,8 +474,7 @@ test("past 8 MiB the oldest unsent reports are given up, and counted", () => {
 test("a batch holds no more than a quarter of a MiB or so", () => {
   const relay = startCall();
   relay.report({ progress: 0 });
-  const message = "x".repeat(4000);
-  relay.report(...Array.from({ length: 200 }, (_, i) => ({ progress: i, message })));
+  relay.report(...manyReports(200));
   relay.take();
   relay.ack(0);
   const [{ params }] = relay.take();

@@ -2,7 +2,8 @@
  * What one call has to tell the server: its reports and its end, kept until acknowledged.
  *
  * One batch of reports is in flight at a time, so those made faster than the hops gather in
- * the next: no timer, nothing to throttle. The end goes last.
+ * the next: no timer, nothing to throttle, and what others send never waits behind more than
+ * that. The end goes with the last of them.
  */
 var Outbox = class Outbox {
   static #BATCH = 256 * 1024; // characters of reports in one batch
@@ -15,11 +16,11 @@ var Outbox = class Outbox {
   /** @type {{seq: number, text: string}[]} not acknowledged, in order */
   #reports = [];
   #size = 0; // characters in #reports
-  #sent = 0; // how many of #reports have gone on this link
+  #sent = 0; // how many of #reports are in flight on this link
   #dropped = 0; // given up at the bound and not yet told
-  #inFlight = false;
   /** @type {string | null} */
   #end = null;
+  #endSent = false; // on this link
 
   /**
    * @param {string} documentId
@@ -51,9 +52,7 @@ var Outbox = class Outbox {
       this.#size += text.length;
     }
     this.#keepBound();
-    if (!this.#inFlight) {
-      this.#sendBatch();
-    }
+    this.#sendNext();
   }
 
   /**
@@ -66,18 +65,23 @@ var Outbox = class Outbox {
     this.#end =
       `{"jsonrpc":"2.0","method":"tool.${kind}","params":{${this.#address},"seq":${this.#seq}` +
       `${stamps},"${field}":${Outbox.#wellFormed(body)}}}`;
-    this.#sendEnd();
+    this.#sendBatch(); // what fits into one more holds up no result
+    this.#sendNext();
+  }
+
+  /** The document goes: what waits for a receipt goes now, or never. */
+  flush() {
+    while (this.#sent < this.#reports.length) {
+      this.#sendBatch();
+    }
+    this.#sendNext();
   }
 
   /** The link is a new one: all that is not acknowledged goes again. */
   resend() {
     this.#sent = 0;
-    this.#inFlight = false;
-    if (this.#end === null) {
-      this.#sendBatch();
-    } else {
-      this.#sendEnd();
-    }
+    this.#endSent = false;
+    this.#sendNext();
   }
 
   /** @param {number} seq up to which all has arrived */
@@ -86,10 +90,7 @@ var Outbox = class Outbox {
     const done = this.#reports.splice(0, found < 0 ? this.#reports.length : found);
     this.#size -= done.reduce((sum, { text }) => sum + text.length, 0);
     this.#sent = Math.max(0, this.#sent - done.length);
-    this.#inFlight = this.#sent > 0;
-    if (!this.#inFlight) {
-      this.#sendBatch();
-    }
+    this.#sendNext();
   }
 
   #keepBound() {
@@ -102,6 +103,17 @@ var Outbox = class Outbox {
     this.#dropped += excess;
   }
 
+  /** Sends what may go now: a batch when none is in flight, and the end after the last. */
+  #sendNext() {
+    if (this.#sent === 0) {
+      this.#sendBatch();
+    }
+    if (this.#end !== null && !this.#endSent && this.#sent === this.#reports.length) {
+      this.#endSent = true;
+      this.#post(this.#end);
+    }
+  }
+
   #sendBatch() {
     let size = 0;
     const first = this.#sent;
@@ -111,7 +123,6 @@ var Outbox = class Outbox {
     if (this.#sent === first) {
       return;
     }
-    this.#inFlight = true;
     const texts = this.#reports.slice(first, this.#sent).map(({ text }) => text);
     const dropped = this.#dropped > 0 ? `,"dropped":${this.#dropped}` : "";
     this.#dropped = 0;
@@ -119,13 +130,6 @@ var Outbox = class Outbox {
       `{"jsonrpc":"2.0","method":"tool.progress","params":{${this.#address},` +
         `"reports":[${texts.join(",")}]${dropped}}}`,
     );
-  }
-
-  #sendEnd() {
-    while (this.#sent < this.#reports.length) {
-      this.#sendBatch(); // a result must not overtake its reports
-    }
-    this.#post(/** @type {string} */ (this.#end));
   }
 
   /** @param {unknown} report */

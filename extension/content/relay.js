@@ -369,6 +369,11 @@
     }
   });
   window.addEventListener("message", takeMessage);
+  window.addEventListener("pagehide", () => {
+    for (const { outbox } of calls.values()) {
+      outbox.flush();
+    }
+  });
   window.addEventListener("pageshow", (event) => {
     if (event.persisted) {
       comeBack();
