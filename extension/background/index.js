@@ -5,6 +5,10 @@
  * synchronously, and nothing that matters is kept here: relays keep what has not been
  * acknowledged, the server keeps the calls, and `storage.session` keeps the plugins.
  */
+// Named here too, all modules are fetched at once, not level by level.
+import "../protocol.js";
+import "./match.js";
+import "./scripts.js";
 import * as documents from "./documents.js";
 import * as link from "./link.js";
 import * as plugins from "./plugins.js";
