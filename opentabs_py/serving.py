@@ -146,10 +146,11 @@ class Serving:
         self.tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(self.tasks.cancel_scope.cancel)
         await self.tasks.start(self.bridge.run)
+        stop = await self._serve(stack, listener)
         if launch is None or chromium is None:
-            await self._serve(stack, listener)
             return None
         stack.push_async_callback(launch.close)
+        stack.callback(stop)  # while the browser closes
         launch.go_by(
             LaunchPlan(
                 chromium=chromium,
@@ -161,7 +162,6 @@ class Serving:
                 ignore_default_args=ignore_default_args,
             )
         )
-        await self._serve(stack, listener)
         context = await launch.result()
         await self._wait_connected()
         return context
@@ -181,7 +181,7 @@ class Serving:
             self._playgrounds[plugin.directory] = f"http://127.0.0.1:{port}/"
         return self._playgrounds[plugin.directory]
 
-    async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> None:
+    async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> Callable[[], None]:
         settings = self._settings
         streams = None if self._python is None else self._python.streams
         self.mcp_side = McpSide(self.toolbox, settings, version=self._version, streams=streams)
@@ -192,7 +192,7 @@ class Serving:
             host=settings.url_host,
             token=token.get_secret_value() if (token := settings.token) else None,
         )
-        await stack.enter_async_context(serve_http(app, listener))
+        return await stack.enter_async_context(serve_http(app, listener))
 
     def _stage(self, into: Path | None, port: int) -> StagedExtension:
         host = self._settings.url_host

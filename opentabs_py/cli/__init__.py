@@ -3,6 +3,7 @@
 import os
 import sys
 
+from opentabs_py.cli import collector
 from opentabs_py.cli.app import app
 from opentabs_py.cli.codes import CHAIN_FAILED, INTERRUPTED, USAGE
 from opentabs_py.cli.terminal import tell_error
@@ -17,6 +18,7 @@ from opentabs_py.errors import (
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    collector.expect_much()
     try:
         sys.exit(app(standalone_mode=True))
     except OpenTabsError as error:
@@ -29,3 +31,5 @@ def main() -> None:
         sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    finally:
+        collector.settle()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import anyio
 import typer
 
+from opentabs_py.cli import collector
 from opentabs_py.cli.options import (
     Ceiling,
     Headed,
@@ -179,6 +180,7 @@ async def _serve(
         logger.info("Serving %d tools of %s", len(tabs.tools), names)
         logger.info("MCP at %s", tabs.mcp_url)
         async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_settle)
             tasks.start_soon(tabs.watch_plugins)
             if browser is Browser.LAUNCH and tabs.has_pages:
                 tasks.start_soon(_end_with_browser, tabs, tasks.cancel_scope)
@@ -191,6 +193,13 @@ async def _serve(
                 await anyio.sleep_forever()
         if tabs.browser_is_gone:
             raise BrowserError("The browser was closed or died. Start `opentabs serve` again.")
+
+
+async def _settle() -> None:
+    from opentabs_py.server.mcp_side import load
+
+    await load()
+    collector.settle()
 
 
 async def _end_with_browser(tabs: "OpenTabs", scope: anyio.CancelScope) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -121,8 +121,11 @@ class _Uvicorn(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]:
-    """Serve an application on a bound socket while the context is open."""
+async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[Callable[[], None]]:
+    """Serve an application on a bound socket while the context is open.
+
+    Gives a function that has it begin to stop, for who has something else to end meanwhile.
+    """
     config = uvicorn.Config(
         app,
         http=PatientProtocol,  # by h11: httptools fails a header conformance check
@@ -145,15 +148,18 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[No
         with running:
             await server.serve([listener])
 
+    def stop() -> None:
+        server.should_exit = True
+
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(serve)
         try:
             await server.is_up.wait()
-            yield
+            yield stop
         except Exception as error:  # noqa: BLE001
             failure = error  # the caller's; raised below, for the task group would wrap it
         finally:
-            server.should_exit = True
+            stop()
             # uvicorn looks at `should_exit` every 0.1 s and then waits for open streams.
             running.deadline = anyio.current_time() + STOP_WITHIN
     if failure is not None:

@@ -61,7 +61,7 @@ class McpSide:
     async def run(self) -> None:
         """Load all that when it is asked for, and serve until cancelled."""
         await self._is_wanted.wait()
-        await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
+        await load()
         from opentabs_py.server.endpoints import run_endpoints  # noqa: PLC0415
 
         async with run_endpoints(
@@ -95,6 +95,11 @@ class McpSide:
 def load_soon() -> None:
     """Begin to load what a client will need, in a thread, where it holds up nobody."""
     threading.Thread(target=_load, daemon=True).start()
+
+
+async def load() -> None:
+    """Load it, or wait until it is loaded."""
+    await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
 
 
 def _load() -> None:
