@@ -1,12 +1,13 @@
 /**
  * What one call has to tell the server: its reports and its end, kept until acknowledged.
  *
- * One batch of reports is in flight at a time, so those made faster than the hops gather in
- * the next: no timer, nothing to throttle, and what others send never waits behind more than
- * that. The end goes with the last of them.
+ * Reports made while others are in flight gather, and go together when those have arrived, or
+ * when they fill a batch: no timer, nothing to throttle. Two batches are in flight at most, so
+ * what others send never waits behind more. The end goes with the last of them.
  */
 var Outbox = class Outbox {
-  static #BATCH = 256 * 1024; // characters of reports in one batch
+  static #BATCH = 128 * 1024; // characters of reports in one batch
+  static #WINDOW = 192 * 1024; // characters in flight beyond which no other batch goes
   static #KEPT = 8 * 1024 * 1024; // characters of unacknowledged reports kept
   static #MESSAGE_MAX = 4096; // characters of a progress message
 
@@ -17,6 +18,7 @@ var Outbox = class Outbox {
   #reports = [];
   #size = 0; // characters in #reports
   #sent = 0; // how many of #reports are in flight on this link
+  #inFlight = 0; // characters of these
   #dropped = 0; // given up at the bound and not yet told
   /** @type {string | null} */
   #end = null;
@@ -80,6 +82,7 @@ var Outbox = class Outbox {
   /** The link is a new one: all that is not acknowledged goes again. */
   resend() {
     this.#sent = 0;
+    this.#inFlight = 0;
     this.#endSent = false;
     this.#sendNext();
   }
@@ -88,7 +91,9 @@ var Outbox = class Outbox {
   acknowledge(seq) {
     const found = this.#reports.findIndex((report) => report.seq > seq);
     const done = this.#reports.splice(0, found < 0 ? this.#reports.length : found);
-    this.#size -= done.reduce((sum, { text }) => sum + text.length, 0);
+    const size = done.reduce((sum, { text }) => sum + text.length, 0);
+    this.#size -= size;
+    this.#inFlight = Math.max(0, this.#inFlight - size);
     this.#sent = Math.max(0, this.#sent - done.length);
     this.#sendNext();
   }
@@ -103,9 +108,12 @@ var Outbox = class Outbox {
     this.#dropped += excess;
   }
 
-  /** Sends what may go now: a batch when none is in flight, and the end after the last. */
+  /** Sends what may go now: reports, and the end after the last. */
   #sendNext() {
     if (this.#sent === 0) {
+      this.#sendBatch();
+    }
+    while (this.#inFlight < Outbox.#WINDOW && this.#size - this.#inFlight >= Outbox.#BATCH) {
       this.#sendBatch();
     }
     if (this.#end !== null && !this.#endSent && this.#sent === this.#reports.length) {
@@ -123,6 +131,7 @@ var Outbox = class Outbox {
     if (this.#sent === first) {
       return;
     }
+    this.#inFlight += size;
     const texts = this.#reports.slice(first, this.#sent).map(({ text }) => text);
     const dropped = this.#dropped > 0 ? `,"dropped":${this.#dropped}` : "";
     this.#dropped = 0;
