@@ -109,6 +109,26 @@ async def test_eight_calls_lose_nothing_and_run_once_whatever_breaks(
     tally["slowest"] = max(tally["slowest"], *(round(call.seconds * 1000) for call in calls))
 
 
+@pytest.mark.parametrize("breakage", ["worker killed", "connection dropped"])
+async def test_a_flood_whose_tool_has_ended_goes_on_where_a_broken_link_left_it(
+    tab: Tab, breakage: str
+) -> None:
+    count = 40_000  # 6 MiB; it takes half a second
+    async with anyio.create_task_group() as group:
+        running = await tab.start(group, [{"flood": count}], breakage)
+        await running.wait_for_report()
+        if breakage == "worker killed":
+            await tab.kill_worker()
+        else:
+            tab.tabs.bridge.disconnect(4999, "a test drops it")
+        came_before = len(running.reports)
+        await running.wait()
+
+    assert came_before < count
+    assert running.value == {"key": breakage, "result": breakage}
+    assert [report.progress for report in running.reports] == list(range(1, count + 1))
+
+
 async def test_a_call_made_while_the_link_is_down_waits_for_it(tab: Tab, tabs: OpenTabs) -> None:
     tabs.bridge.disconnect(4999, "a test drops it")
     while tabs.bridge.connected:
