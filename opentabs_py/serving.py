@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
-from playwright.async_api import BrowserContext
 
 from opentabs_py.bridge import Bridge
 from opentabs_py.browser.chromium import configured_chromium
@@ -99,8 +98,8 @@ class Serving:
         args: Sequence[str],
         ignore_default_args: Sequence[str],
         by_hand: bool,
-    ) -> BrowserContext | None:
-        """Start everything; with a browser, wait until its extension is connected.
+    ) -> None:
+        """Start everything, and have the browser launched.
 
         Args:
             stack: Stops it all.
@@ -109,11 +108,8 @@ class Serving:
             ignore_default_args: Switches of Playwright's to leave out.
             by_hand: The user loads the extension into a browser of their own.
 
-        Returns:
-            What the launcher gave.
-
         Raises:
-            BrowserError: No Chromium, or it did not start or connect.
+            BrowserError: There is no Chromium.
             ConfigError: The port cannot be had, or a setting is given to no plugin.
         """
         settings = self._settings
@@ -148,7 +144,7 @@ class Serving:
         await self.tasks.start(self.bridge.run)
         stop = await self._serve(stack, listener)
         if launch is None or chromium is None:
-            return None
+            return
         stack.push_async_callback(launch.close)
         stack.callback(stop)  # while the browser closes
         launch.go_by(
@@ -162,9 +158,20 @@ class Serving:
                 ignore_default_args=ignore_default_args,
             )
         )
-        context = await launch.result()
-        await self._wait_connected()
-        return context
+
+    async def wait_connected(self) -> None:
+        """Wait for the extension of a browser that has been launched.
+
+        Raises:
+            BrowserError: It does not connect.
+        """
+        with anyio.move_on_after(CONNECT_WITHIN) as scope:
+            await self.bridge.wait_connected()
+        if scope.cancelled_caught:
+            raise BrowserError(
+                f"The extension did not connect within {CONNECT_WITHIN:g} s of the browser's "
+                "start. Branded Chrome and Edge refuse to load it; `opentabs doctor` tells more."
+            )
 
     async def serve_playground(self, plugin: Plugin) -> str | None:
         """Serve a plugin's `playground/`, if it is for pages of this machine; give its address."""
@@ -205,15 +212,6 @@ class Serving:
         return stage_extension(
             kept, port=port, host=host, secret=kept_secret(data_dir() / "secret")
         )
-
-    async def _wait_connected(self) -> None:
-        with anyio.move_on_after(CONNECT_WITHIN) as scope:
-            await self.bridge.wait_connected()
-        if scope.cancelled_caught:
-            raise BrowserError(
-                f"The extension did not connect within {CONNECT_WITHIN:g} s of the browser's "
-                "start. Branded Chrome and Edge refuse to load it; `opentabs doctor` tells more."
-            )
 
 
 def create_toolbox(settings: Settings, bridge: Bridge) -> Toolbox:

@@ -376,7 +376,7 @@ class OpenTabs:
             relay_script=self._relay_script,
             wrap_socket=self._wrap_socket,
         )
-        self._context = await serving.start(
+        await serving.start(
             stack,
             launch,
             args=self._args,
@@ -385,9 +385,12 @@ class OpenTabs:
         )
         self.bridge, self.toolbox = serving.bridge, serving.toolbox
         self.mcp_url, self.extension_dir = serving.mcp_url, serving.extension_dir
-        if self._context is not None:
-            self._context.on("close", lambda _: self.take_browser_gone())
         self._observe_pages()
+        if launch is not None:
+            self._context = await launch.result()
+            if self._context is not None:
+                self._context.on("close", lambda _: self.take_browser_gone())
+            await serving.wait_connected()
         self._is_open = True
 
     async def _begin_launch(self, stack: AsyncExitStack) -> BackgroundLaunch | None:
