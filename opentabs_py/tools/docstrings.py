@@ -1,14 +1,16 @@
-"""What a docstring in Google's style says to those who call."""
+"""What a docstring says to those who call, in Google's style, NumPy's or Sphinx's."""
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from inspect import cleandoc
+from textwrap import indent
+from typing import Any, Final
 
-_ARGUMENTS = frozenset({"args", "arguments", "parameters", "params"})
-_FOR_PROGRAMMERS = _ARGUMENTS | {"raises", "returns", "return", "yields", "yield", "attributes"}
-_HEADING = re.compile(r"(\w+):\s*")
-_ARGUMENT = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
+from griffe import Docstring as GriffeDocstring
+from griffe import DocstringSection, DocstringSectionKind, GoogleOptions, PerStyleOptions
+
+_QUIET: Final = PerStyleOptions(
+    google=GoogleOptions(warnings=False), numpy={"warnings": False}, sphinx={"warnings": False}
+)
+_ARGUMENTS: Final = (DocstringSectionKind.parameters, DocstringSectionKind.other_parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,7 @@ class Docstring:
     """A docstring in parts.
 
     Attributes:
-        text: All but the sections that speak to programmers.
+        text: All but the sections that speak to programmers, as Raises and Returns do.
         arguments: What is said of each argument.
     """
 
@@ -25,39 +27,37 @@ class Docstring:
 
 
 def parse_docstring(docstring: str | None) -> Docstring:
-    """Take a docstring apart; one in another style is all text."""
-    text: list[str] = []
-    arguments: dict[str, str] = {}
-    lines = cleandoc(docstring or "").splitlines()
-    while lines:
-        line = lines.pop(0)
-        heading = _HEADING.fullmatch(line)
-        name = heading[1].lower() if heading is not None else ""
-        if name not in _FOR_PROGRAMMERS:
-            text.append(line)
-            continue
-        section: list[str] = []
-        while lines and (not lines[0].strip() or lines[0][0].isspace()):
-            section.append(lines.pop(0))
-        if name in _ARGUMENTS:
-            arguments |= _read_arguments(section)
-    # Two blank lines are left where a section was.
-    return Docstring(re.sub(r"\n{3,}", "\n\n", "\n".join(text)).strip(), arguments)
+    """Take a docstring apart; one in no known style is all text."""
+    parsed = GriffeDocstring(docstring or "", lineno=1)
+    sections = parsed.parse("auto", default="google", per_style_options=_QUIET)
+    arguments = {
+        argument.name.lstrip("*"): " ".join(argument.description.split())
+        for section in sections
+        if section.kind in _ARGUMENTS
+        for argument in section.value
+    }
+    texts = [_text(section) for section in sections]
+    return Docstring("\n\n".join(text for text in texts if text), arguments)
 
 
-def _read_arguments(section: Sequence[str]) -> dict[str, str]:
-    parts: dict[str, list[str]] = {}
-    indent: int | None = None
-    current: list[str] = []
-    for line in section:
-        stripped = line.strip()
-        depth = len(line) - len(line.lstrip())
-        if not stripped:
-            continue
-        indent = depth if indent is None else indent
-        match = _ARGUMENT.fullmatch(stripped) if depth <= indent else None
-        if match is not None:
-            current = parts.setdefault(match[1], [])
-            stripped = match[2]
-        current.append(stripped)
-    return {name: " ".join(part for part in text if part) for name, text in parts.items()}
+def _text(section: DocstringSection) -> str:
+    """Give a section as it was written, if it is for those who call."""
+    value: Any = section.value
+    match section.kind:
+        case DocstringSectionKind.text:
+            return str(value).strip()
+        case DocstringSectionKind.examples:
+            heading = f"Examples: {section.title}" if section.title else "Examples:"
+            return _under(heading, "\n\n".join(text for _, text in value))
+        case DocstringSectionKind.admonition:
+            kind, title = value.kind.replace("-", " "), section.title or value.kind
+            # Where no title was given, griffe gives the kind as it was written.
+            is_kind = title.lower().startswith(kind)
+            heading = f"{title}:" if is_kind else f"{kind.capitalize()}: {title}"
+            return _under(heading, value.contents)
+        case _:
+            return ""
+
+
+def _under(heading: str, text: str) -> str:
+    return f"{heading}\n{indent(text, '    ')}"

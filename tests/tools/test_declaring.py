@@ -1,5 +1,6 @@
 """What a signature and a docstring say of the tool that a function is."""
 
+import inspect
 from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -16,7 +17,7 @@ from opentabs_py.core.dispatch import Limits
 from opentabs_py.errors import ConfigError
 from opentabs_py.served import Listing
 from opentabs_py.session import Server
-from opentabs_py.tools.docstrings import parse_docstring
+from opentabs_py.tools.docstrings import Docstring, parse_docstring
 from opentabs_py.tools.python_tool import PythonTool
 from opentabs_py.tools.run import ToolHost
 
@@ -71,25 +72,108 @@ def test_the_schema_has_types_defaults_and_descriptions_and_no_titles() -> None:
     assert "title" not in schema["$defs"]["Place"]
 
 
-def test_the_description_is_the_docstring_without_what_is_for_programmers() -> None:
-    docstring = parse_docstring(
-        """Say what.
+GOOGLE = """Say what.
 
-        More of it.
+    More of it:
 
-        Args:
-            a: First.
-            *rest: Others: all of them.
+        indented
 
-        Returns:
-            Nothing.
+    Args:
+        a: First,
+            in two lines.
+        b (int, optional): Second: a number.
+        *rest: Others.
 
-        Note:
-            Mind this.
-        """
-    )
-    assert docstring.text == "Say what.\n\nMore of it.\n\nNote:\n    Mind this."
-    assert docstring.arguments == {"a": "First.", "rest": "Others: all of them."}
+    Returns:
+        Nothing.
+
+    Note:
+        Mind this.
+
+    Warning: Take care
+        It is hot.
+
+    Example:
+        >>> say("a")
+
+    Examples:
+        As a program does.
+
+        >>> say("b")
+
+    Raises:
+        ValueError: Never.
+    """
+NUMPY = """Say what.
+
+    Parameters
+    ----------
+    a : str
+        First,
+        in two lines.
+    b : int, optional
+        Second: a number.
+    *rest
+        Others.
+
+    Returns
+    -------
+    str
+        Nothing.
+
+    Notes
+    -----
+    Mind this.
+    """
+SPHINX = """Say what.
+
+    :param str a: First,
+        in two lines.
+    :param b: Second: a number.
+    :param rest: Others.
+    :returns: Nothing.
+    :raises ValueError: Never.
+    """
+SAID = """Say what.
+
+More of it:
+
+    indented
+
+Note:
+    Mind this.
+
+Warning: Take care
+    It is hot.
+
+Example:
+    >>> say("a")
+
+Examples:
+    As a program does.
+
+    >>> say("b")"""
+
+
+@pytest.mark.parametrize(
+    ("docstring", "text"),
+    [(GOOGLE, SAID), (NUMPY, "Say what.\n\nNotes:\n    Mind this."), (SPHINX, "Say what.")],
+    ids=["google", "numpy", "sphinx"],
+)
+def test_the_description_is_the_docstring_without_what_is_for_programmers(
+    docstring: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    parsed = parse_docstring(inspect.cleandoc(docstring))
+    assert parsed.text == text
+    assert parsed.arguments == {
+        "a": "First, in two lines.", "b": "Second: a number.", "rest": "Others.",
+    }  # fmt: skip
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("docstring", ["", "Say: what\n\nArgs: none", "\n:param\n---\nReturns"])
+def test_a_docstring_in_no_style_is_all_text(docstring: str) -> None:
+    assert parse_docstring(docstring) == Docstring(docstring.strip())
 
 
 def test_a_partial_hides_what_it_has_bound_and_keeps_its_timers() -> None:
