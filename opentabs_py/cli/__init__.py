@@ -4,9 +4,7 @@ import os
 import sys
 
 from opentabs_py.cli import collector
-from opentabs_py.cli.app import app
 from opentabs_py.cli.codes import CHAIN_FAILED, INTERRUPTED, USAGE
-from opentabs_py.cli.terminal import tell_error
 from opentabs_py.errors import (
     CallRefusedError,
     ConfigError,
@@ -20,11 +18,7 @@ def main() -> None:
     """Run the command line and exit with its code."""
     collector.expect_much()
     try:
-        sys.exit(app(standalone_mode=True))
-    except OpenTabsError as error:
-        tell_error(error)
-        usage = isinstance(error, CallRefusedError | ConfigError | PluginError | TraceError)
-        sys.exit(USAGE if usage else CHAIN_FAILED)
+        _run()
     except BrokenPipeError:
         # Who read our stdout has seen enough: `opentabs demo | head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -33,3 +27,16 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     finally:
         collector.settle()
+
+
+def _run() -> None:
+    # Loaded here, for Ctrl-C while it is.
+    from opentabs_py.cli.app import app
+    from opentabs_py.cli.terminal import tell_error
+
+    try:
+        sys.exit(app(standalone_mode=True))
+    except OpenTabsError as error:
+        tell_error(error)
+        usage = isinstance(error, CallRefusedError | ConfigError | PluginError | TraceError)
+        sys.exit(USAGE if usage else CHAIN_FAILED)
