@@ -424,17 +424,7 @@ class OpenTabs:
     def _observe_pages(self) -> None:
         """Tell handlers of progress what tools of pages report, if there may be any."""
         if self._observes_pages:
-            self.toolbox.on_page_report = self._tell_page_reports
-
-    def _tell_page_reports(
-        self, name: str, call_id: str, reports: Sequence[ProgressReport]
-    ) -> None:
-        from opentabs_py.tools.observers import Event  # noqa: PLC0415
-        from opentabs_py.tools.progress import Told  # noqa: PLC0415
-
-        for report in reports:
-            told = Told.of_report(report)
-            self._observers.tell(Event(name, call_id, report.seq, told))
+            self.toolbox.on_page_report = self._observers.tell_page_reports
 
 
 Server = OpenTabs

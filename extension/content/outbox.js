@@ -2,8 +2,9 @@
  * What one call has to tell the server: its reports and its end, kept until acknowledged.
  *
  * Reports made while others are in flight gather, and go together when those have arrived, or
- * when they fill a batch: no timer, nothing to throttle. Two batches are in flight at most, so
- * what others send never waits behind more. The end goes with the last of them.
+ * when they fill a batch: no timer, nothing to throttle. Two batches are in flight at most, and
+ * one more when the tool has ended, so what others send never waits behind more. The end goes
+ * with the last of them.
  */
 var Outbox = class Outbox {
   static #BATCH = 128 * 1024; // characters of reports in one batch
@@ -67,7 +68,7 @@ var Outbox = class Outbox {
     this.#end =
       `{"jsonrpc":"2.0","method":"tool.${kind}","params":{${this.#address},"seq":${this.#seq}` +
       `${stamps},"${field}":${Outbox.#wellFormed(body)}}}`;
-    this.#sendBatch(); // what fits into one more holds up no result
+    this.#sendBatch(); // if that is all, the result waits for no receipt
     this.#sendNext();
   }
 

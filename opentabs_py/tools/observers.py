@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import anyio
 from anyio.lowlevel import checkpoint
 
+from opentabs_py.core.progress import ProgressReport
 from opentabs_py.tools.progress import Told
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,11 @@ class Observers:
         """Give an event to every handler; to be called on the event loop."""
         for observer in self._all():
             observer.put(event)
+
+    def tell_page_reports(self, tool: str, call_id: str, reports: Sequence[ProgressReport]) -> None:
+        """Give every handler what a page's tool reported; to be called on the event loop."""
+        for report in reports:
+            self.tell(Event(tool, call_id, report.seq, Told.of_report(report)))
 
     async def settle(self) -> None:
         """Let handlers that do not wait for anything see all that they were told."""
