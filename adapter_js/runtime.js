@@ -1,52 +1,61 @@
 /**
  * The runtime: in the page (MAIN world), it holds the plugins' adapters and runs their tools.
  *
- * A page is hostile. This script runs before the page's own, takes the builtins it needs
- * then, and never looks one up again: no method call on a value, no iteration, no property
- * that may be missing, because each can end in the page's code. What comes and goes does so
- * by events on `document` whose names are 128 random bits and used once; each message names
- * the next. Tool code starts after an `await`, when `window.event` no longer shows ours.
+ * A page is hostile. This script runs before the page's own, and still the page may have patched
+ * the builtins of its world: by way of the Window that it opened. So all builtins are taken from
+ * a realm that the relay made and no page has touched, and none is looked up again: no method
+ * call on a value, no iteration, no property that may be missing, because each can end in the
+ * page's code. What comes and goes does so by events on a node that only relay and runtime hold.
+ * Tool code starts after an `await`, when `window.event` no longer shows ours.
+ *
+ * What tools are given (input, context, signal) is of the page's own realm, as they expect.
  */
 (() => {
-  const page = globalThis;
-  const NAME = 32;
+  // sloppy functions can be had from Error.prepareStackTrace, with their `this`
+  // @ts-expect-error a script's `this` is the Window, which no page can redefine here
+  const page = /** @type {any} */ (this);
+  const ID = 32; // hex digits of a call id
   const MESSAGE_MAX = 4096;
   const FIRST_PROBE = 1000; // ms between two questions whether a plugin is ready
   const LAST_PROBE = 30_000;
 
-  const { apply, getPrototypeOf } = Reflect;
-  const { parse, stringify } = JSON;
-  const { defineProperty, freeze, hasOwn } = Object;
-  const { isFinite: isFiniteNumber } = Number;
-  const arrayPrototype = Array.prototype;
-  const objectPrototype = Object.prototype;
-  const MapConstructor = Map;
-  const SetConstructor = Set;
+  const { realm, given } = findRealm();
+  const { apply, getPrototypeOf } = realm.Reflect;
+  const { parse, stringify } = realm.JSON;
+  const { defineProperty, freeze, hasOwn, keys: keysOf } = realm.Object;
+  const { isArray } = realm.Array;
+  const { isFinite: isFiniteNumber } = realm.Number;
+  const MapConstructor = realm.Map;
   const {
     get: mapGet,
     set: mapSet,
     delete: mapDelete,
     has: mapHas,
     forEach: mapForEach,
-  } = Map.prototype;
-  const { forEach: setForEach } = Set.prototype;
-  const { slice: stringSlice } = String.prototype;
-  const { addEventListener, removeEventListener, dispatchEvent } = EventTarget.prototype;
-  const { preventDefault, stopImmediatePropagation } = Event.prototype;
-  const EventConstructor = CustomEvent;
-  const detailOf = getter(CustomEvent.prototype, "detail");
-  const AbortControllerConstructor = AbortController;
-  const { abort } = AbortController.prototype;
-  const signalOf = getter(AbortController.prototype, "signal");
-  const ExceptionConstructor = DOMException;
-  const { getRandomValues } = Crypto.prototype;
-  const randomSource = page.crypto;
-  const Bytes = Uint8Array;
-  const later = page.setTimeout;
-  const { timeOrigin } = performance;
-  const { now: performanceNow } = Performance.prototype;
-  const clock = performance;
-  const { warn } = console;
+  } = realm.Map.prototype;
+  const { forEach: setForEach } = realm.Set.prototype;
+  const { slice: stringSlice } = realm.String.prototype;
+  const { addEventListener, removeEventListener, dispatchEvent } = realm.EventTarget.prototype;
+  const { preventDefault } = realm.Event.prototype;
+  const EventConstructor = realm.CustomEvent;
+  const detailOf = getter(realm.CustomEvent.prototype, "detail");
+  const relatedTargetOf = getter(realm.FocusEvent.prototype, "relatedTarget");
+  const { abort } = realm.AbortController.prototype;
+  const signalOf = getter(realm.AbortController.prototype, "signal");
+  const { now: performanceNow } = realm.Performance.prototype;
+  const { performance: clock } = realm;
+  const { timeOrigin } = clock;
+
+  const objectPrototype = /** @type {object} */ (getPrototypeOf({}));
+  const arrayPrototype = /** @type {object} */ (getPrototypeOf([]));
+  // The page's own, for tools to see. Each may be missing, or throw.
+  const PageAbortController = read(() => page.AbortController);
+  const PageException = read(() => page.DOMException);
+  const mapPrototype = read(() => page.Map.prototype);
+  const setPrototype = read(() => page.Set.prototype);
+  const later = read(() => page.setTimeout);
+  const pageConsole = read(() => page.console);
+  const warn = read(() => pageConsole.warn);
   const doc = page.document;
 
   /**
@@ -55,7 +64,26 @@
    * @returns {(this: object) => any}
    */
   function getter(prototype, name) {
-    return /** @type {any} */ (Object.getOwnPropertyDescriptor(prototype, name)).get;
+    return /** @type {any} */ (realm.Object.getOwnPropertyDescriptor(prototype, name)).get;
+  }
+
+  /**
+   * The realm that the relay made in a frame of this document, and the node in it. Where there
+   * is none, the realm is the page's own, and the channel is not protected.
+   * @returns {{realm: typeof globalThis, given: EventTarget | null}}
+   */
+  function findRealm() {
+    for (let i = 0; page[i] !== undefined; i++) {
+      try {
+        const node = page[i].document.documentElement.lastChild;
+        if (node.localName === "opentabs") {
+          return { realm: page[i], given: node };
+        }
+      } catch {
+        // A frame of another origin, in a document that was open before the extension came.
+      }
+    }
+    return { realm: page, given: null };
   }
 
   /**
@@ -70,30 +98,37 @@
 
   /** @type {Map<string, Plugin>} */
   const plugins = new MapConstructor();
-  /** @type {Map<string, {controller: AbortController, invalid: boolean}>} */
+  /** @type {Map<string, {controller: any, invalid: boolean}>} */
   const running = new MapConstructor();
 
-  let down = "";
-  let up = "";
+  /** @type {EventTarget} that relay and runtime alone hold */
+  let node;
 
   // --- the channel -------------------------------------------------------------------------
 
-  /**
-   * @param {string} name
-   * @param {(event: CustomEvent) => void} listener
-   */
-  function listen(name, listener) {
-    apply(addEventListener, doc, [name, listener]);
+  /** @param {EventTarget} shared */
+  function join(shared) {
+    node = shared;
+    apply(addEventListener, node, ["down", hear]);
   }
 
-  /**
-   * @param {string} name
-   * @param {string} detail
-   * @returns {boolean} whether somebody took it
-   */
-  function emit(name, detail) {
-    const init = /** @type {any} */ ({ __proto__: null, detail, cancelable: true });
-    return !apply(dispatchEvent, doc, [new EventConstructor(name, init)]);
+  /** @param {FocusEvent} event the relay's offer of the node, where it could make no realm */
+  function accept(event) {
+    apply(removeEventListener, doc, ["opentabs:offer", accept]);
+    join(apply(relatedTargetOf, event, []));
+  }
+
+  /** @param {CustomEvent} event */
+  function hear(event) {
+    apply(preventDefault, event, []); // says that it was received
+    const detail = apply(detailOf, event, []);
+    take(slice(detail, 0, 1), slice(detail, 1));
+  }
+
+  /** @param {string} text */
+  function tell(text) {
+    const init = /** @type {any} */ ({ __proto__: null, detail: text });
+    apply(dispatchEvent, node, [new EventConstructor("up", init)]);
   }
 
   /**
@@ -104,49 +139,6 @@
    */
   function slice(text, start, end) {
     return apply(stringSlice, text, [start, end]);
-  }
-
-  function randomName() {
-    const bytes = new Bytes(NAME / 2);
-    apply(getRandomValues, randomSource, [bytes]);
-    let name = "";
-    for (let i = 0; i < NAME / 2; i++) {
-      const byte = /** @type {number} */ (bytes[i]);
-      name += "0123456789abcdef"[byte >> 4];
-      name += "0123456789abcdef"[byte & 15];
-    }
-    return name;
-  }
-
-  /** @param {CustomEvent} event the relay's one offer of the first two names and the nonce */
-  function accept(event) {
-    apply(preventDefault, event, []);
-    apply(stopImmediatePropagation, event, []);
-    apply(removeEventListener, doc, ["opentabs:offer", accept]);
-    const detail = apply(detailOf, event, []);
-    down = slice(detail, 0, NAME);
-    up = slice(detail, NAME, 2 * NAME);
-    listen(down, hear);
-    prepare(slice(detail, 2 * NAME));
-  }
-
-  /** @param {CustomEvent} event */
-  function hear(event) {
-    apply(preventDefault, event, []);
-    apply(stopImmediatePropagation, event, []);
-    apply(removeEventListener, doc, [down, hear]);
-    const detail = apply(detailOf, event, []);
-    down = slice(detail, 0, NAME);
-    listen(down, hear);
-    take(slice(detail, NAME, NAME + 1), slice(detail, NAME + 1));
-  }
-
-  /** @param {string} text */
-  function tell(text) {
-    const next = randomName();
-    if (emit(up, next + text)) {
-      up = next;
-    }
   }
 
   /**
@@ -160,7 +152,7 @@
         run(parse(text).params);
         break;
       case "c":
-        cancel(slice(text, 0, NAME), slice(text, NAME));
+        cancel(slice(text, 0, ID), slice(text, ID));
         break;
       case "a":
         adopt(text);
@@ -170,6 +162,9 @@
         break;
       case "r":
         probe(text);
+        break;
+      case "n":
+        prepare(text);
         break;
     }
   }
@@ -191,16 +186,17 @@
       );
       return;
     }
-    const controller = new AbortControllerConstructor();
-    const call = { controller, invalid: false, answered: false, late: false };
+    const call = { controller: undefined, invalid: false, answered: false, late: false };
     apply(mapSet, running, [callId, call]);
-    const context = freeze({
-      reportProgress: reporter(callId, call, `${plugin} ${tool}`),
-      signal: apply(signalOf, controller, []),
-    });
     let answer;
     try {
-      answer = `r${callId}${toJson(await apply(entry.handle, entry.tool, [input, context]))}`;
+      call.controller = new PageAbortController();
+      const context = freeze({
+        reportProgress: reporter(callId, call, `${plugin} ${tool}`),
+        signal: apply(signalOf, call.controller, []),
+      });
+      const args = [realm === page ? input : toPageRealm(input), context];
+      answer = `r${callId}${toJson(await apply(entry.handle, entry.tool, args))}`;
     } catch (error) {
       answer = `e${callId}${describe(error)}`;
     }
@@ -223,8 +219,29 @@
     const call = apply(mapGet, running, [callId]);
     if (call !== undefined) {
       apply(mapDelete, running, [callId]);
-      apply(abort, call.controller, [new ExceptionConstructor(reason, "AbortError")]);
+      apply(abort, call.controller, [new PageException(reason, "AbortError")]);
     }
+  }
+
+  /**
+   * The same JSON value in objects of the page's own realm. A copy is spread, and then only
+   * properties that it has are set, so no setter of the page is called.
+   * @param {any} value
+   * @returns {any}
+   */
+  function toPageRealm(value) {
+    if (typeof value !== "object" || value === null) {
+      return value;
+    }
+    const copy = isArray(value) ? [...value] : { ...value };
+    const keys = keysOf(value);
+    for (let i = 0; i < keys.length; i++) {
+      const key = /** @type {string} */ (keys[i]);
+      if (typeof copy[key] === "object") {
+        copy[key] = toPageRealm(copy[key]);
+      }
+    }
+    return copy;
   }
 
   /**
@@ -260,7 +277,7 @@
     if (prototype === objectPrototype || prototype === arrayPrototype) {
       return value;
     }
-    if (value instanceof MapConstructor) {
+    if (inherits(prototype, mapPrototype)) {
       const object = /** @type {any} */ ({ __proto__: null });
       apply(mapForEach, value, [
         (/** @type {unknown} */ item, /** @type {any} */ name) => {
@@ -269,7 +286,7 @@
       ]);
       return object;
     }
-    if (value instanceof SetConstructor) {
+    if (inherits(prototype, setPrototype)) {
       /** @type {unknown[]} */
       const list = [];
       apply(setForEach, value, [
@@ -281,6 +298,19 @@
       return list;
     }
     return value;
+  }
+
+  /**
+   * @param {any} prototype of a value
+   * @param {object | undefined} wanted
+   */
+  function inherits(prototype, wanted) {
+    for (let each = prototype; each !== null; each = getPrototypeOf(each)) {
+      if (each === wanted) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Whether the page has put a toJSON() where every object inherits it. */
@@ -332,8 +362,8 @@
   }
 
   /**
-   * @param {() => unknown} get
-   * @returns {unknown} undefined when it throws
+   * @param {() => any} get
+   * @returns {any} undefined when it throws
    */
   function read(get) {
     try {
@@ -369,7 +399,7 @@
         if (!apply(mapHas, running, [callId])) {
           if (call.answered && !call.late) {
             call.late = true;
-            apply(warn, console, ["OpenTabs: reported progress after its end:", name]);
+            apply(warn, pageConsole, ["OpenTabs: reported progress after its end:", name]);
           }
           return;
         }
@@ -427,7 +457,7 @@
       (hasMessage ? message.length <= MESSAGE_MAX : message === undefined);
     if (!isValid && !call.invalid) {
       call.invalid = true;
-      apply(warn, console, [
+      apply(warn, pageConsole, [
         "OpenTabs: reportProgress() takes {progress?: number, total?: number, message?: string of 4096 characters at most}, not",
         options,
       ]);
@@ -449,12 +479,11 @@
 
   /** @param {string} nonce with which plugins sign their logs and readiness changes */
   function prepare(nonce) {
-    const global = /** @type {any} */ (page);
     try {
-      global.__openTabs ??= {};
-      global.__openTabs.adapters ??= {};
-      global.__openTabs._logNonce = nonce;
-      global.__openTabs._readinessNonce = nonce;
+      page.__openTabs ??= {};
+      page.__openTabs.adapters ??= {};
+      page.__openTabs._logNonce = nonce;
+      page.__openTabs._readinessNonce = nonce;
     } catch {
       // Frozen by an earlier adapter, which brings its own copy along.
     }
@@ -466,7 +495,7 @@
    * @param {string} name
    */
   function adopt(name) {
-    const adapter = read(() => /** @type {any} */ (page).__openTabs.adapters[name]);
+    const adapter = read(() => page.__openTabs.adapters[name]);
     const tools = read(() => collect(adapter));
     if (tools === undefined) {
       apply(mapDelete, plugins, [name]);
@@ -543,6 +572,10 @@
     return timeOrigin + apply(performanceNow, clock, []);
   }
 
-  listen("opentabs:offer", accept);
-  emit("opentabs:ready", "");
+  if (given !== null) {
+    join(given);
+  } else {
+    apply(addEventListener, doc, ["opentabs:offer", accept]);
+    apply(dispatchEvent, doc, [new EventConstructor("opentabs:ready")]); // for a relay that came first
+  }
 })();

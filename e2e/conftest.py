@@ -25,6 +25,8 @@ from opentabs_py.session import OpenTabs
 HEADERS = {
     "strict": {"content-security-policy": "script-src 'none'; require-trusted-types-for 'script'"},
     "sandbox": {"content-security-policy": "sandbox"},
+    "sandbox-scripts": {"content-security-policy": "sandbox allow-scripts"},
+    "no-frames": {"content-security-policy": "default-src 'none'; frame-src 'none'"},
 }
 BODIES = {
     "unready": '<body data-ready="no">signed out',

@@ -11,10 +11,6 @@ export function source(path) {
   return readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 }
 
-export function randomName() {
-  return Buffer.from(crypto.getRandomValues(new Uint8Array(NAME / 2))).toString("hex");
-}
-
 /**
  * Lets all that is ready to run, run; then looks again, a bounded number of times.
  * @param {() => unknown} condition
@@ -49,14 +45,49 @@ function ownCopy(parent, members) {
   return copy;
 }
 
-/** The globals of one document, with real events; time stands still until a test moves it. */
-export function makePage() {
-  const PageTarget = ownCopy(EventTarget, [
-    "addEventListener",
-    "removeEventListener",
-    "dispatchEvent",
-  ]);
-  const document = new PageTarget();
+/** An event with a node in it, which Node has not. */
+export class FocusEvent extends Event {
+  #relatedTarget;
+  /**
+   * @param {string} type
+   * @param {{relatedTarget?: EventTarget | null}} init
+   */
+  constructor(type, { relatedTarget = null } = {}) {
+    super(type, { cancelable: true });
+    this.#relatedTarget = relatedTarget;
+  }
+  get relatedTarget() {
+    return this.#relatedTarget;
+  }
+}
+
+/** A node that events can be dispatched on, and that is in no document. */
+export function makeNode() {
+  return Object.assign(new EventTarget(), { localName: "opentabs" });
+}
+
+/** Classes of one realm that are not JavaScript's own; a page may patch them. */
+function realmClasses() {
+  return {
+    EventTarget: ownCopy(EventTarget, ["addEventListener", "removeEventListener", "dispatchEvent"]),
+    Event: ownCopy(Event, ["preventDefault", "stopImmediatePropagation"]),
+    CustomEvent: ownCopy(CustomEvent, ["detail"]),
+    FocusEvent: ownCopy(FocusEvent, ["relatedTarget"]),
+    AbortController,
+    DOMException,
+    Performance,
+    performance,
+  };
+}
+
+/**
+ * The globals of one document, with real events; time stands still until a test moves it. With a
+ * node, the first of its frames has builtins of its own and that node.
+ * @param {EventTarget} [node]
+ */
+export function makePage(node) {
+  const classes = realmClasses();
+  const document = new classes.EventTarget();
   document.readyState = "complete";
   /** @type {{run: () => void, ms: number}[]} */
   const timers = [];
@@ -65,19 +96,16 @@ export function makePage() {
   const clock = { now: 1_000_000 };
   const context = vm.createContext({
     document,
-    EventTarget: PageTarget,
-    Event: ownCopy(Event, ["preventDefault", "stopImmediatePropagation"]),
-    CustomEvent: ownCopy(CustomEvent, ["detail"]),
-    AbortController,
-    DOMException,
-    Crypto,
-    crypto,
-    Performance,
-    performance,
+    ...classes,
     console: { warn: (/** @type {unknown[]} */ ...args) => warnings.push(args), debug() {} },
     setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) =>
       timers.push({ run, ms }),
   });
+  if (node !== undefined) {
+    const inner = { documentElement: { lastChild: node } };
+    const frame = vm.createContext({ document: inner, ...realmClasses() });
+    context[0] = vm.runInContext("globalThis", frame);
+  }
   return {
     document,
     context,
@@ -90,11 +118,11 @@ export function makePage() {
 }
 
 /**
- * What one end of the channel is to the other: it speaks and hears by events whose names are
- * used once. It calls Node's own methods, as another world would.
- * @param {EventTarget} document
+ * What one end of the channel is to the other. It calls Node's own methods, as another world would.
+ * @param {EventTarget} node
+ * @param {{hears: "up" | "down", says: "up" | "down"}} directions
  */
-export function channelEnd(document) {
+export function channelEnd(node, { hears, says }) {
   const { addEventListener, dispatchEvent } = EventTarget.prototype;
   const { preventDefault } = Event.prototype;
   const detailOf = /** @type {() => string} */ (
@@ -102,46 +130,19 @@ export function channelEnd(document) {
   );
   /** @type {string[]} */
   const heard = [];
-  /** @type {Set<string>} */
-  const names = new Set();
-  let speaksOn = "";
-
-  /** @param {string} name */
-  function listen(name) {
-    names.add(name);
-    addEventListener.call(document, name, take, { once: true });
-  }
-
-  /** @param {Event} event */
-  function take(event) {
+  addEventListener.call(node, hears, (event) => {
     preventDefault.call(event);
-    const detail = detailOf.call(event);
-    listen(detail.slice(0, NAME));
-    heard.push(detail.slice(NAME));
-  }
-
+    heard.push(detailOf.call(event));
+  });
   return {
     heard,
-    names,
-    listen,
-    /** @param {string} name */
-    speakOn(name) {
-      speaksOn = name;
-      names.add(name);
-    },
-    /**
-     * @param {string} text
-     * @returns {string} the name that was used for it
-     */
+    /** @param {string} text */
     say(text) {
-      const used = speaksOn;
-      const next = randomName();
-      const event = new CustomEvent(used, { detail: next + text, cancelable: true });
-      if (dispatchEvent.call(document, event)) {
-        throw new Error("nobody took it");
+      const event = new CustomEvent(says, { detail: text, cancelable: true });
+      // A relay listens; only a runtime says that it received something.
+      if (dispatchEvent.call(node, event) && says === "down") {
+        throw new Error("nobody received it");
       }
-      this.speakOn(next);
-      return used;
     },
     /** @param {string} kind */
     ofKind: (kind) => heard.filter((text) => text[0] === kind).map((text) => text.slice(1)),

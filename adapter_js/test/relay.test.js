@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import vm from "node:vm";
-import { CALL, channelEnd, fakeWorker, makePage, NAME, source } from "./fakes.js";
+import { CALL, channelEnd, FocusEvent, fakeWorker, makeNode, makePage, source } from "./fakes.js";
 
 const RELAY = ["channel", "outbox", "logs", "relay"]
   .map((name) => source(`extension/content/${name}.js`))
@@ -16,27 +16,25 @@ const MEBI = 1024 * 1024;
 function startRelay({ runtime = true, late = false, document: more = {} } = {}) {
   const { document: target, timers, clock } = makePage();
   const worker = fakeWorker();
-  const page = channelEnd(target);
+  const node = makeNode();
+  const isDown = { hears: /** @type {const} */ ("down"), says: /** @type {const} */ ("up") };
+  const page = channelEnd(runtime && !late ? node : makeNode(), isDown);
   const { addEventListener, removeEventListener, dispatchEvent } = EventTarget.prototype;
-  let nonce = "";
   let documentId = "";
-  if (runtime) {
-    /** @param {Event} event */
-    const accept = (event) => {
-      event.preventDefault();
-      const { detail } = /** @type {CustomEvent<string>} */ (event);
-      page.listen(detail.slice(0, NAME));
-      page.speakOn(detail.slice(NAME, 2 * NAME));
-      nonce = detail.slice(2 * NAME);
-    };
+  if (runtime && late) {
+    /** @param {any} event */
+    const accept = (event) => Object.assign(page, channelEnd(event.relatedTarget, isDown));
     addEventListener.call(target, "opentabs:offer", accept, { once: true });
   }
+  const frame = { isThere: true, remove: () => (frame.isThere = false) };
   /** @type {Map<string, (event: any) => void>} */
   const onWindow = new Map();
   const window = {
     /** @type {(type: string, listener: (event: any) => void) => void} */
     addEventListener: (type, listener) => onWindow.set(type, listener),
   };
+  /** @type {() => void} */
+  let childrenChanged = () => {};
   const context = vm.createContext({
     // The same document as the page's, by this world's own methods.
     document: Object.assign(
@@ -45,18 +43,28 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
         addEventListener: addEventListener.bind(target),
         removeEventListener: removeEventListener.bind(target),
         dispatchEvent: dispatchEvent.bind(target),
+        createElement: () => node,
+        adoptNode: () => assert.ok(frame.isThere, "the frame took the node's listeners along"),
       },
       more,
     ),
     window,
     chrome: worker.chrome,
     CustomEvent,
+    FocusEvent,
+    MutationObserver: class {
+      /** @param {() => void} listener */
+      constructor(listener) {
+        childrenChanged = listener;
+      }
+      observe() {}
+    },
     crypto,
     performance,
     Date: { now: () => clock.now },
     setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) =>
       timers.push({ run, ms }),
-    ...(late ? { openTabsLate: true } : {}),
+    ...(late ? {} : { openTabsRealm: { frame, node } }),
   });
   const load = () => vm.runInContext(RELAY, context);
   load();
@@ -103,7 +111,14 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     take,
     server,
     documentId: () => documentId,
-    nonce: () => nonce,
+    node,
+    frame,
+    /** The page calls `document.open()`: every listener of its window is gone. */
+    reopen() {
+      onWindow.clear();
+      childrenChanged();
+    },
+    nonce: () => page.ofKind("n")[0],
     dispatch: (more = {}) =>
       server("tool.dispatch", { plugin: "demo", tool: "t", input: {}, ...more }),
     ack: (/** @type {number} */ seq) => server("tool.ack", { seq }),
@@ -118,7 +133,8 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     /** @param {object} data @param {unknown} [from] */
     post: (data, from = window) =>
       onWindow.get("message")?.({ source: from, data: structuredClone(data) }),
-    fire: (/** @type {string} */ type, event = {}) => onWindow.get(type)?.(event),
+    fire: (/** @type {string} */ type, event = {}) =>
+      onWindow.get(type)?.({ isTrusted: true, ...event }),
   };
 }
 
@@ -311,7 +327,7 @@ test("what is sent again goes behind a mark of the link it is for", () => {
 test("the worker is told that a call was received before the page is", () => {
   const relay = startRelay();
   let heard = -1;
-  relay.target.addEventListener(relay.page.names.values().next().value ?? "", () => {
+  relay.node.addEventListener("down", () => {
     heard = relay.take().filter(({ type }) => type === "received").length;
   });
   relay.dispatch();
@@ -651,7 +667,7 @@ test("a plugin's logs go on with level, text and time", () => {
 test("logs without the nonce, from another window, or of no plugin here are dropped", () => {
   const relay = startLogs();
   const sound = { type: "opentabs:plugin-logs", plugin: "demo", entries: [{ message: "m" }] };
-  relay.post({ ...sound, nonce: "f".repeat(NAME) });
+  relay.post({ ...sound, nonce: "f".repeat(32) });
   relay.post(sound);
   relay.post({ ...sound, nonce: relay.nonce() }, {});
   relay.post({ ...sound, nonce: relay.nonce(), plugin: "ghost" });
@@ -695,27 +711,56 @@ for (const [what, entry] of /** @type {[string, object][]} */ ([
 
 // --- the channel ----------------------------------------------------------------------------
 
-test("a message on a name that was used, or guessed, changes nothing", () => {
+test("a message that is not on the channel's node changes nothing", () => {
   const relay = startCall();
-  const used = relay.page.say(`p${CALL}{"progress":1}`);
-  const detail = `${"0".repeat(NAME)}r${CALL}"FORGED"`;
-  for (const name of [used, "0".repeat(NAME), "opentabs:offer"]) {
+  const detail = `r${CALL}"FORGED"`;
+  for (const name of ["up", "down", "opentabs:offer"]) {
     relay.target.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
   }
   relay.result("real");
-  assert.deepEqual(seqs(relay.take()), [[0], "tool.result"]);
+  assert.deepEqual(seqs(relay.take()), ["tool.result"]);
 });
 
-test("a page that says it is ready, once the channel is taken, is offered nothing", () => {
-  const relay = startCall();
-  let offers = 0;
-  relay.target.addEventListener("opentabs:offer", () => offers++);
+test("the frame that gave the runtime its builtins is gone once the relay is there", () => {
+  assert.ok(!startRelay().frame.isThere);
+  assert.ok(!startRelay({ runtime: false }).frame.isThere);
+});
+
+for (const late of [false, true]) {
+  test(`a page that says it is ready is offered nothing, ${late ? "late" : "in time"}`, () => {
+    const relay = startRelay({ late });
+    let offers = 0;
+    relay.target.addEventListener("opentabs:offer", () => offers++);
+    relay.target.dispatchEvent(new CustomEvent("opentabs:ready"));
+    assert.equal(offers, 0);
+  });
+}
+
+test("a runtime that no realm reached is offered the node, and unprotected", () => {
+  const relay = startRelay({ runtime: false });
+  const heard = [];
+  relay.target.addEventListener("opentabs:offer", (/** @type {any} */ event) => {
+    heard.push(channelEnd(event.relatedTarget, { hears: "down", says: "up" }).heard);
+  });
   relay.target.dispatchEvent(new CustomEvent("opentabs:ready"));
-  assert.equal(offers, 0);
+  assert.equal(relay.attached[0].isProtected, false);
+  assert.equal(heard.length, 1);
 });
 
-test("every name is used once", () => {
+test("a page that made the events of the back/forward cache ends no call", () => {
   const relay = startCall();
-  for (let i = 0; i < 5; i++) relay.report({ progress: i });
-  assert.equal(relay.page.names.size, 2 + relay.page.heard.length + 5);
+  relay.fire("pageshow", { persisted: true, isTrusted: false });
+  relay.fire("pagehide", { persisted: true, isTrusted: false });
+  relay.result("real");
+  assert.deepEqual(seqs(relay.take()), ["tool.result"]);
+});
+
+test("a page that called document.open() is listened to as before", () => {
+  const relay = startLogs();
+  relay.reopen();
+  relay.log({ message: "heard" });
+  assert.deepEqual(
+    relay.take().map(({ params }) => params.entries[0].message),
+    ["heard"],
+  );
 });

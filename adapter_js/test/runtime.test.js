@@ -2,38 +2,63 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CALL, channelEnd, makePage, NAME, randomName, settled, source, until } from "./fakes.js";
+import {
+  CALL,
+  channelEnd,
+  FocusEvent,
+  makeNode,
+  makePage,
+  NAME,
+  settled,
+  source,
+  until,
+} from "./fakes.js";
 
 const RUNTIME = source("adapter_js/runtime.js");
 
-/** A page with the runtime in it, shaken hands with before any script of its own. */
-function startRuntime() {
-  const page = makePage();
-  const relay = channelEnd(page.document);
-  const [down, up, nonce] = [randomName(), randomName(), randomName()];
-  page.document.addEventListener("opentabs:ready", () => {
-    relay.speakOn(down);
-    relay.listen(up);
-    const offer = new CustomEvent("opentabs:offer", {
-      detail: down + up + nonce,
-      cancelable: true,
-    });
-    page.document.dispatchEvent(offer);
-  });
+const NONCE = "f".repeat(NAME);
+
+/**
+ * A page with the runtime in it.
+ * @param {{before?: string, hasRealm?: boolean}} [options] what a page did to its Window before, and
+ *     whether the relay could make a realm of its own
+ */
+async function startRuntime({ before = "", hasRealm = true } = {}) {
+  const node = makeNode();
+  const page = makePage(hasRealm ? node : undefined);
+  const relay = channelEnd(node, { hears: "up", says: "down" });
+  /** @type {string[]} */
+  const seen = [];
+  page.context.note = (/** @type {unknown} */ thing) => {
+    seen.push(inspect(thing));
+  };
+  page.run(before);
   page.run(RUNTIME);
-  return { page, relay, nonce };
+  const offer = () => page.document.dispatchEvent(makeOffer(node));
+  if (!hasRealm) offer();
+  relay.say(`n${NONCE}`);
+  await settled(); // as when the page's own scripts run
+  return { page, relay, seen, offer };
+}
+
+/** @param {EventTarget} node */
+function makeOffer(node) {
+  return new FocusEvent("opentabs:offer", { relatedTarget: node });
 }
 
 /**
  * The same with a plugin whose tools are given as the source of an object of handlers.
  * @param {string} tools
+ * @param {Parameters<typeof startRuntime>[0]} [options]
  */
-async function startPlugin(tools) {
-  const { page, relay, nonce } = startRuntime();
-  page.run(`__openTabs.adapters.demo = {
+async function startPlugin(tools, options) {
+  const { page, relay, seen, offer } = await startRuntime(options);
+  // Made with Node's own builtins, for the page may have patched its own.
+  const handlers = Object.entries(page.run(`(${tools})`));
+  page.context.__openTabs.adapters.demo = {
     isReady: async () => true,
-    tools: Object.entries(${tools}).map(([name, handle]) => ({ name, handle })),
-  };`);
+    tools: handlers.map(([name, handle]) => ({ name, handle })),
+  };
   relay.say("ademo");
   await until(() => relay.ofKind("s").length === 1, "the plugin's readiness");
 
@@ -77,7 +102,7 @@ async function startPlugin(tools) {
     await until(() => answers(callId).length > 0, `an answer of ${tool}`);
     return { callId, .../** @type {{kind: string, body: any}} */ (answers(callId)[0]) };
   }
-  return { page, relay, nonce, start, answers, reports, call };
+  return { page, relay, seen, offer, start, answers, reports, call };
 }
 
 // --- calls ----------------------------------------------------------------------------------
@@ -350,14 +375,6 @@ test("a report after the end is logged once, with the tool's name", async () => 
 
 // --- the channel ----------------------------------------------------------------------------
 
-test("every name is used once", async () => {
-  const { relay, call } = await startPlugin("{ next: () => 1 }");
-  for (let i = 0; i < 5; i++) await call("next");
-  // Two offered; each message, down or up, has named one more.
-  const [down, up] = [1 + 5, relay.heard.length];
-  assert.equal(relay.names.size, 2 + down + up);
-});
-
 test("a traced call tells when it starts, before its tool runs, and when it has ended", async () => {
   const { relay, start, answers } = await startPlugin(
     "{ echo: async () => 1, hang: () => new Promise(() => {}) }",
@@ -380,31 +397,64 @@ test("a call that is not traced tells nothing of time", async () => {
   assert.deepEqual(relay.ofKind("t"), []);
 });
 
-test("a message on a name that was used, or guessed, changes nothing", async () => {
-  const { page, relay, call, answers } = await startPlugin(
+test("a message that is not on the channel's node changes nothing", async () => {
+  const { page, call, answers } = await startPlugin(
     "{ next: () => { globalThis.runs = (globalThis.runs ?? 0) + 1; } }",
   );
   await call("next");
-  const before = new Set(relay.names);
-  await call("next");
   const params = { callId: CALL, plugin: "demo", tool: "next", input: {}, trace: false };
-  const detail = `${randomName()}d${JSON.stringify({ params })}`;
-  const current = [...relay.names].filter((name) => !before.has(name)).at(-2);
-  for (const name of [...before, randomName(), "opentabs:offer", "opentabs:ready"]) {
-    if (name === current) continue;
+  const detail = `d${JSON.stringify({ params })}`;
+  for (const name of ["down", "up", "opentabs:offer", "opentabs:ready"]) {
     page.document.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
   }
   await settled();
-  assert.equal(page.context.runs, 2);
+  assert.equal(page.context.runs, 1);
   assert.deepEqual(answers(CALL), []);
 });
 
-test("a second offer is not taken", async () => {
-  const { page, call } = await startPlugin("{ next: () => 1 }");
-  const detail = randomName() + randomName() + randomName();
-  const offer = new CustomEvent("opentabs:offer", { detail, cancelable: true });
-  assert.equal(page.document.dispatchEvent(offer), true);
-  assert.equal((await call("next")).body, 1);
+for (const hasRealm of [true, false]) {
+  test(`a second offer changes nothing, ${hasRealm ? "with" : "without"} a realm`, async () => {
+    const { page, call } = await startPlugin("{ next: () => 1 }", { hasRealm });
+    const other = makeNode();
+    page.document.dispatchEvent(makeOffer(other));
+    assert.throws(() => channelEnd(other, { hears: "up", says: "down" }).say("n"), /nobody/);
+    assert.equal((await call("next")).body, 1);
+  });
+}
+
+test("a frame of another origin, or of the page, is not taken for the relay's", () => {
+  for (const frame of ["{ get document() { throw 1; } }", "{ document: {} }", "window"]) {
+    const node = makeNode();
+    const page = makePage();
+    page.run(`window = globalThis; window[0] = ${frame};`);
+    page.run(RUNTIME);
+    page.document.dispatchEvent(makeOffer(node));
+    channelEnd(node, { hears: "up", says: "down" }).say("n");
+  }
+});
+
+test("the input of a tool is of the page's own realm, however it is built", async () => {
+  const { call } = await startPlugin(`{
+    look: (input) => [
+      Object.getPrototypeOf(input) === Object.prototype,
+      input.list instanceof Array,
+      input.list[1] instanceof Object,
+      Object.keys(input),
+      Object.hasOwn(input, "__proto__") && input["__proto__"].own,
+      input.list,
+    ],
+  }`);
+  const input = JSON.parse(
+    '{"list": [1, {"a": null}, [[2]]], "__proto__": {"own": "yes"}, "z": 1}',
+  );
+  assert.deepEqual((await call("look", input)).body, [
+    true,
+    true,
+    true,
+    ["list", "__proto__", "z"],
+    "yes",
+    [1, { a: null }, [[2]]],
+  ]);
 });
 
 // What a hostile page does to its builtins before the plugin's tools run. Each notes all it sees.
@@ -467,40 +517,41 @@ const PATCHES = {
       get() { return function () { note([this]); return "FORGED"; }; }, configurable: true });`,
 };
 
+const TOOLS = `{
+  work: async ({ n }, { reportProgress }) => {
+    reportProgress({ progress: 1, total: 2, message: "half" });
+    await null;
+    reportProgress({ progress: 2, total: 2, message: "whole" });
+    return { list: [n === "SECRET", "two"], deep: { yes: true } };
+  },
+  fail: () => { throw { code: "NOPE", message: "No.", retryable: true }; },
+}`;
+
 for (const [what, code] of Object.entries(PATCHES)) {
-  test(`a page that patched ${what} sees no name and breaks no call`, async () => {
-    const { page, relay, call, reports } = await startPlugin(`{
-      work: async ({ n }, { reportProgress }) => {
-        reportProgress({ progress: 1, total: 2, message: "half" });
-        await null;
-        reportProgress({ progress: 2, total: 2, message: "whole" });
-        return { list: [n, "two"], deep: { yes: true } };
-      },
-      fail: () => { throw { code: "NOPE", message: "No.", retryable: true }; },
-    }`);
-    /** @type {string[]} */
-    const seen = [];
-    page.context.note = (/** @type {unknown} */ thing) => {
-      seen.push(inspect(thing));
-    };
-    page.run(code);
+  for (const when of ["before the runtime came", "after it"]) {
+    test(`a page that patched ${what} ${when} sees no call and breaks none`, async () => {
+      // Node's own globals would break by accessors on Object.prototype: here none is added then.
+      const before = when === "after it" ? "" : `var __openTabs = { adapters: {} };${code}`;
+      const { page, call, reports, seen } = await startPlugin(TOOLS, { before });
+      if (when === "after it") page.run(code);
 
-    const { kind, body, callId } = await call("work", { n: 1 });
-    const failed = await call("fail");
+      const { kind, body, callId } = await call("work", { n: "SECRET" });
+      const failed = await call("fail");
 
-    assert.deepEqual([kind, body], ["r", { list: [1, "two"], deep: { yes: true } }]);
-    assert.deepEqual(
-      reports(callId).map((report) => [report.progress, report.total, report.message]),
-      [
-        [1, 2, "half"],
-        [2, 2, "whole"],
-      ],
-    );
-    assert.equal(failed.body.code, "NOPE");
-    for (const name of relay.names) {
-      assert.ok(!seen.some((text) => text.includes(name)), `the page saw a name: ${name}`);
-    }
-  });
+      assert.deepEqual([kind, body], ["r", { list: [true, "two"], deep: { yes: true } }]);
+      assert.deepEqual(
+        reports(callId).map((report) => [report.progress, report.total, report.message]),
+        [
+          [1, 2, "half"],
+          [2, 2, "whole"],
+        ],
+      );
+      assert.equal(failed.body.code, "NOPE");
+      for (const secret of [callId, failed.callId, "SECRET", "tool.dispatch"]) {
+        assert.ok(!seen.some((text) => text.includes(secret)), `the page saw ${secret}`);
+      }
+    });
+  }
 }
 
 /**
@@ -532,14 +583,14 @@ test("a page that patched the iterators of Map and Set changes no result", async
 
 // --- adapters -------------------------------------------------------------------------------
 
-test("plugins find the nonces that sign their logs and readiness changes", () => {
-  const { page, nonce } = startRuntime();
+test("plugins find the nonces that sign their logs and readiness changes", async () => {
+  const { page } = await startRuntime();
   const { _logNonce, _readinessNonce } = page.context.__openTabs;
-  assert.deepEqual([_logNonce, _readinessNonce], [nonce, nonce]);
+  assert.deepEqual([_logNonce, _readinessNonce], [NONCE, NONCE]);
 });
 
 test("an adapter that did not register itself is unavailable and says so", async () => {
-  const { relay } = startRuntime();
+  const { relay } = await startRuntime();
   relay.say("aghost");
   await until(() => relay.ofKind("s").length > 0, "readiness");
   const state = JSON.parse(/** @type {string} */ (relay.ofKind("s")[0]));
@@ -589,7 +640,7 @@ test("an adapter in a registry that replaced the first one, frozen, is found", a
 
 /** @param {string} isReady */
 async function startWithReadiness(isReady) {
-  const { page, relay } = startRuntime();
+  const { page, relay } = await startRuntime();
   page.run(`globalThis.asked = 0; __openTabs.adapters.demo = { tools: [], isReady: ${isReady} };`);
   relay.say("ademo");
   await settled();

@@ -145,7 +145,7 @@ async function injectLate() {
         });
         await chrome.scripting.executeScript({
           target,
-          files: ["content/late.js", ...RELAY],
+          files: RELAY,
           injectImmediately: true,
         });
       } catch (error) {

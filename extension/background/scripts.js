@@ -1,6 +1,6 @@
 /**
- * What Chrome puts into every later document of the plugins before its own scripts: relay and
- * runtime, once each, and the plugins' pre-scripts.
+ * What Chrome puts into every later document of the plugins before its own scripts: realm, runtime
+ * and relay, once each and in this order, and the plugins' pre-scripts.
  */
 
 /** @import { PluginSpec } from "../protocol.js" */
@@ -13,6 +13,7 @@ export const RELAY = [
   "content/relay.js",
 ];
 export const RUNTIME = ["content/runtime.js"];
+const REALM = ["content/realm.js"];
 
 /**
  * Has Chrome do so for these plugins and no others. It may refuse a plugin's patterns: that is
@@ -74,12 +75,14 @@ function scriptsOf(specs) {
   }
   const preScripts = specs.flatMap((spec) =>
     typeof spec.preScript === "string"
-      ? [script(`pre-script of ${spec.name}`, spec, [spec.preScript], "MAIN")]
+      ? [script(`4 pre-script of ${spec.name}`, spec, [spec.preScript], "MAIN")]
       : [],
   );
+  // Chrome runs them in the order of their ids.
   return [
-    script("runtime", { matches }, RUNTIME, "MAIN"),
-    script("relay", { matches }, RELAY, "ISOLATED"),
+    script("1 realm", { matches }, REALM, "ISOLATED"),
+    script("2 runtime", { matches }, RUNTIME, "MAIN"),
+    script("3 relay", { matches }, RELAY, "ISOLATED"),
     ...preScripts,
   ];
 }
@@ -103,8 +106,8 @@ function script(id, { matches, excludeMatches = [] }, js, world) {
 async function whyRefused(spec) {
   try {
     // A second runtime in a document finds no relay to talk to, and does nothing.
-    await chrome.scripting.registerContentScripts([script("probe", spec, RUNTIME, "MAIN")]);
-    await chrome.scripting.unregisterContentScripts({ ids: ["probe"] });
+    await chrome.scripting.registerContentScripts([script("5 probe", spec, RUNTIME, "MAIN")]);
+    await chrome.scripting.unregisterContentScripts({ ids: ["5 probe"] });
     return null;
   } catch (error) {
     return String(error).slice(0, 1000);

@@ -1,29 +1,51 @@
 /**
- * The relay's end of the channel to the page: events on `document` whose names are 128 random
- * bits and used once. Each message names the next, so a page can neither hear nor forge one.
+ * The relay's end of the channel to the page: events on a node that is in no document and that
+ * only relay and runtime hold, so a page can neither hear nor forge one.
+ *
+ * The runtime takes the node from the frame that `realm.js` made. Where there is none, in a
+ * sandboxed page or one that was open before the extension came, the node is handed over in an
+ * event on `document`, under the page's eyes, and the channel is not protected.
  *
  * The classic scripts of this folder share the ISOLATED world, and one that is injected again
  * declares its `var` again.
  */
 var PageChannel = class PageChannel {
-  static #NAME = 32; // hex digits
   static #OFFER = "opentabs:offer";
   static #READY = "opentabs:ready";
 
   /** @type {(kind: string, text: string) => void} */
   #take;
-  #down = PageChannel.randomName();
-  #up = PageChannel.randomName();
+  /** @type {HTMLElement} */
+  #node;
+  #isProtected = false;
 
   /** What the page's plugins sign their logs and readiness changes with. */
   nonce = PageChannel.randomName();
 
-  /** @param {(kind: string, text: string) => void} take is given each message of the runtime */
+  /** @param {(kind: string, text: string) => void} take handles each message of the runtime */
   constructor(take) {
     this.#take = take;
-    document.addEventListener(this.#up, this.#hear, { once: true });
-    document.addEventListener(PageChannel.#READY, this.#offer);
-    this.#offer(); // for a runtime that came first
+    const scope = /** @type {{openTabsRealm?: {frame: HTMLElement, node: HTMLElement}}} */ (
+      globalThis
+    );
+    const realm = scope.openTabsRealm;
+    delete scope.openTabsRealm;
+    this.#node = realm?.node ?? document.createElement("opentabs");
+    this.#node.addEventListener("up", this.#hear);
+    if (realm !== undefined) {
+      document.adoptNode(this.#node); // else the frame takes its listeners along
+      realm.frame.remove();
+      this.#isProtected = this.#greet();
+    }
+    if (!this.#isProtected) {
+      document.addEventListener(PageChannel.#READY, this.#offer);
+      this.#offer(); // for a runtime that came first
+    }
+  }
+
+  /** Whether the page had no chance to put itself between relay and runtime. */
+  get isProtected() {
+    return this.#isProtected;
   }
 
   /** @param {() => void} listener is called when another relay comes to this document */
@@ -31,41 +53,36 @@ var PageChannel = class PageChannel {
     document.addEventListener(PageChannel.#OFFER, listener);
   }
 
+  /** @returns {string} 128 random bits in hex */
   static randomName() {
-    const bytes = crypto.getRandomValues(new Uint8Array(PageChannel.#NAME / 2));
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
     return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
   /**
    * @param {string} text
-   * @returns {boolean} whether the runtime is there and took it
+   * @returns {boolean} whether the runtime is there and received it
    */
   tell(text) {
-    const next = PageChannel.randomName();
-    const event = new CustomEvent(this.#down, { detail: next + text, cancelable: true });
-    if (document.dispatchEvent(event)) {
-      return false;
-    }
-    this.#down = next;
-    return true;
+    const event = new CustomEvent("down", { detail: text, cancelable: true });
+    return !this.#node.dispatchEvent(event);
   }
 
-  /** The first names go over once, in a fixed event, before any script of the page runs. */
+  #greet() {
+    return this.tell(`n${this.nonce}`);
+  }
+
   #offer = () => {
-    const detail = this.#down + this.#up + this.nonce;
-    const event = new CustomEvent(PageChannel.#OFFER, { detail, cancelable: true });
-    if (!document.dispatchEvent(event)) {
+    const event = new FocusEvent(PageChannel.#OFFER, { relatedTarget: this.#node });
+    document.dispatchEvent(event);
+    if (this.#greet()) {
       document.removeEventListener(PageChannel.#READY, this.#offer);
     }
   };
 
   /** @param {Event} event */
   #hear = (event) => {
-    event.preventDefault();
-    event.stopImmediatePropagation();
     const { detail } = /** @type {CustomEvent<string>} */ (event);
-    this.#up = detail.slice(0, PageChannel.#NAME);
-    document.addEventListener(this.#up, this.#hear, { once: true });
-    this.#take(detail[PageChannel.#NAME] ?? "", detail.slice(PageChannel.#NAME + 1));
+    this.#take(detail[0] ?? "", detail.slice(1));
   };
 };

@@ -6,9 +6,7 @@
  * a call id it has seen, so that a tool runs at most once per dispatch.
  */
 (() => {
-  const scope = /** @type {{openTabsRelay?: {alive(): boolean}, openTabsLate?: boolean}} */ (
-    globalThis
-  );
+  const scope = /** @type {{openTabsRelay?: {alive(): boolean}}} */ (globalThis);
   if (scope.openTabsRelay?.alive() === true) {
     return;
   }
@@ -23,7 +21,6 @@
   /** @typedef {{file: string, readiness: string, reason?: string}} PluginState */
   /** @typedef {{outbox: InstanceType<typeof Outbox>, stamps: Record<string, number> | null}} Call */
 
-  const isProtected = scope.openTabsLate !== true;
   const channel = new PageChannel(takeFromPage);
   const logs = new PluginLogs();
 
@@ -172,7 +169,7 @@
       type: "attach",
       documentId,
       calls: [...calls.keys()],
-      isProtected,
+      isProtected: channel.isProtected,
       complete,
       plugins: [...plugins],
     });
@@ -330,8 +327,37 @@
     }
   }
 
-  /** To the server a document in the back/forward cache is gone; back again, it is a new one. */
-  function comeBack() {
+  /** Adds the listeners that are not there; those that are stay as they are. */
+  function listen() {
+    PageChannel.whenAnotherComes(abandonIfReloaded);
+    window.addEventListener("message", takeMessage);
+    window.addEventListener("pagehide", flush);
+    window.addEventListener("pageshow", comeBack);
+  }
+
+  function abandonIfReloaded() {
+    if (!isAlive()) {
+      abandon("the extension was reloaded");
+    }
+  }
+
+  /** @param {Event} event a page can make one of its own, which is not trusted */
+  function flush({ isTrusted }) {
+    if (isTrusted) {
+      for (const { outbox } of calls.values()) {
+        outbox.flush();
+      }
+    }
+  }
+
+  /**
+   * To the server a document in the back/forward cache is gone; back again, it is a new one.
+   * @param {PageTransitionEvent} event
+   */
+  function comeBack({ isTrusted, persisted }) {
+    if (!isTrusted || !persisted) {
+      return;
+    }
     abandon("the page was left and came back");
     documentId = PageChannel.randomName();
     const old = port;
@@ -363,22 +389,9 @@
   }
 
   scope.openTabsRelay = { alive: isAlive };
-  PageChannel.whenAnotherComes(() => {
-    if (!isAlive()) {
-      abandon("the extension was reloaded");
-    }
-  });
-  window.addEventListener("message", takeMessage);
-  window.addEventListener("pagehide", () => {
-    for (const { outbox } of calls.values()) {
-      outbox.flush();
-    }
-  });
-  window.addEventListener("pageshow", (event) => {
-    if (event.persisted) {
-      comeBack();
-    }
-  });
+  listen();
+  // `document.open()` removes every listener of the document and its window, and every child.
+  new MutationObserver(listen).observe(document, { childList: true });
   if (/** @type {{prerendering?: boolean}} */ (document).prerendering === true) {
     document.addEventListener("prerenderingchange", begin, { once: true });
   } else {
