@@ -27,8 +27,10 @@ chrome.tabs.onUpdated.addListener((tabId, { status, title, url }) => {
   if (url !== undefined) {
     documents.moved(tabId, url);
   }
-  if (status !== undefined || title !== undefined || url !== undefined) {
+  if (status !== undefined) {
     tabs.changed();
+  } else if (title !== undefined || url !== undefined) {
+    tabs.changedSoon();
   }
 });
 chrome.windows.onFocusChanged.addListener(() => tabs.changed());

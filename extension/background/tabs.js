@@ -10,8 +10,11 @@ import * as plugins from "./plugins.js";
 const TITLE_MAX = 1024;
 const URL_MAX = 16384;
 
+const SOON = 100; // ms; a page can change its title and its URL as fast as it likes
+
 let dirty = false;
 let telling = false;
+let waiting = false;
 
 /** Something may have changed; changes that come together are told together. */
 export async function changed() {
@@ -30,6 +33,17 @@ export async function changed() {
     }
   } finally {
     telling = false;
+  }
+}
+
+/** Something may have changed that no call waits for. */
+export function changedSoon() {
+  if (!waiting) {
+    waiting = true;
+    setTimeout(() => {
+      waiting = false;
+      changed();
+    }, SOON);
   }
 }
 
