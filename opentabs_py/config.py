@@ -72,6 +72,7 @@ class Settings(BaseSettings):
         chromium: The Chromium to launch; found when not given.
         profile: The browser's user data directory; a fresh one when not given.
         headed: Show the browser's window.
+        no_sandbox: Run Chromium without its sandbox, where the system does not let it have one.
         plugins: Directories of built plugins; in the environment, joined as PATH is.
         settings: Values of plugins' own settings, by plugin and key; in the environment, JSON. The
             sources are merged key by key.
@@ -98,6 +99,7 @@ class Settings(BaseSettings):
     chromium: Path | None = None
     profile: Path | None = None
     headed: bool = False
+    no_sandbox: bool = False
     plugins: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
     settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
 

@@ -18,6 +18,7 @@ from opentabs_py.browser.stage import (
     stage_extension,
     temporary_dir,
 )
+from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.clock import AlarmClock
 from opentabs_py.config import Settings
 from opentabs_py.connection import Socket
@@ -154,6 +155,8 @@ class Serving:
                 profile=settings.profile or directory / "profile",
                 scratch=directory,
                 headed=settings.headed,
+                sandbox=configured_sandbox(settings),
+                keeps_profile=settings.profile is not None,
                 args=args,
                 ignore_default_args=ignore_default_args,
             )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opentabs_py.browser.chromium import BY_HAND, VARIABLE, Chromium, find_chromium
+from opentabs_py.browser.switches import is_root
 from opentabs_py.errors import BrowserError
 
 DOWNLOAD_LIMIT = 1200.0  # s; 180 MB at 150 KB/s
@@ -52,7 +53,7 @@ def install_chromium(
     except BrowserError:
         report("No Chromium found; installing one.")
     failures: list[str] = []
-    for attempt in _attempts(environ, as_root=_is_root() if as_root is None else as_root):
+    for attempt in _attempts(environ, as_root=is_root() if as_root is None else as_root):
         failure = _try(attempt, report, environ)
         if failure is None:
             found = find_chromium(environ=environ)
@@ -104,10 +105,6 @@ def _attempts(environ: Mapping[str, str], *, as_root: bool) -> list[_Attempt]:
         name = f"apt-get install {package}"
         attempts.append(_Attempt(name, [update, install], APT_LIMIT, impossible))
     return attempts
-
-
-def _is_root() -> bool:
-    return sys.platform != "win32" and os.geteuid() == 0
 
 
 def _privilege(environ: Mapping[str, str], *, as_root: bool) -> tuple[str, ...] | None:

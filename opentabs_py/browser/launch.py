@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 from playwright.async_api import BrowserContext, Error, Playwright, async_playwright
 
+from opentabs_py.browser import switches
 from opentabs_py.errors import BrowserError
 from opentabs_py.places import cache_dir
 
@@ -31,6 +32,8 @@ class LaunchPlan:
         profile: The user data directory; made when it is not there.
         scratch: A directory for what browser and driver write besides; the caller removes it.
         headed: Show the window.
+        sandbox: Whether Chromium has its sandbox.
+        keeps_profile: The profile is there to stay, and what people sign in to is in it.
         args: More command-line switches.
         ignore_default_args: Switches of Playwright's to leave out.
     """
@@ -40,6 +43,8 @@ class LaunchPlan:
     profile: Path
     scratch: Path
     headed: bool = False
+    sandbox: bool = True
+    keeps_profile: bool = False
     args: Sequence[str] = ()
     ignore_default_args: Sequence[str] = ()
 
@@ -52,11 +57,16 @@ class LaunchPlan:
             "no_viewport": self.headed or None,
             "artifacts_dir": self.scratch / "artifacts",
             "env": _environment(self.scratch),
-            "ignore_default_args": list(self.ignore_default_args) or None,
+            "chromium_sandbox": self.sandbox,
+            "ignore_default_args": [
+                *switches.left_out(keeps_profile=self.keeps_profile),
+                *self.ignore_default_args,
+            ],
             # Playwright disables extensions by default: both switches are needed.
             "args": [
                 f"--load-extension={self.extension}",
                 f"--disable-extensions-except={self.extension}",
+                *switches.added(keeps_profile=self.keeps_profile),
                 *self.args,
             ],
             # Signals are the caller's: who is signalled closes the browser itself.
@@ -220,6 +230,15 @@ def _why_not_started(chromium: Path, text: str, *, headed: bool) -> str:
         return (
             f"{chromium} found no screen to show a window on. Leave out --headed, or run this "
             "under a virtual screen: xvfb-run -a."
+        )
+    if "No usable sandbox" in text or "Failed to move to new namespace" in text:
+        return (
+            f"{chromium} cannot make its sandbox: this system does not let it have user "
+            "namespaces. Any one of these is enough:\n"
+            "  sudo sysctl -w kernel.unprivileged_userns_clone=1             Debian\n"
+            "  sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 Ubuntu\n"
+            "  a seccomp profile that allows clone and unshare               a container\n"
+            "  export OPENTABS_NO_SANDBOX=1    no sandbox: only for pages that you trust"
         )
     if "ProcessSingleton" in text or "user data directory is already in use" in text:
         return "The profile is in use by another browser. Close that one, or take another profile."
