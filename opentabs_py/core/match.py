@@ -8,6 +8,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from opentabs_py.core.text import shorten
+
+LONGEST_PATTERN: Final = 256  # characters; the wire's bound too. A host name has 253 at most
+
 _ALL_URLS: Final = "<all_urls>"
 _ALL_URLS_SCHEMES: Final = frozenset({"http", "https", "file", "ftp"})
 _WEB_SCHEMES: Final = frozenset({"http", "https"})
@@ -79,6 +83,11 @@ def parse(pattern: str) -> MatchPattern:
     Raises:
         ValueError: It is none; the text says what is wrong and what to write instead.
     """
+    if len(pattern) > LONGEST_PATTERN:
+        raise ValueError(
+            f"{shorten(pattern)!r} has {len(pattern):,} characters; "
+            f"a match pattern may have {LONGEST_PATTERN}, so write a shorter one"
+        )
     if pattern == _ALL_URLS:
         return MatchPattern(pattern, _ALL_URLS_SCHEMES, "", True, None, "/*")
     found = _PATTERN.fullmatch(pattern)

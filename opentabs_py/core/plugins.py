@@ -19,11 +19,18 @@ from pydantic_core import ErrorDetails
 
 from opentabs_py.core.match import parse as parse_match_pattern
 from opentabs_py.core.plugin_settings import find_schema_faults, settle, settled_patterns
+from opentabs_py.core.protocol import Name
 from opentabs_py.core.schemas import JsonObject, check_schema
 from opentabs_py.core.text import path_text, shorten
 from opentabs_py.errors import PluginError
 
 TAB_ID: Final = "tabId"
+# What a plugin's id goes into bounds it: MCP names (2025-11-25, "Tool Names": 128 characters), and
+# the names of staged files, of which a file system takes 255 bytes and the wire 256 characters.
+LONGEST_ID: Final = 128
+LONGEST_TOOL_NAME: Final = 128
+LONGEST_HOMEPAGE: Final = 2048  # characters; errors quote it, and servers refuse longer addresses
+LONGEST_FILE: Final = 255  # characters; file systems take as many bytes in one name
 RESERVED_IDS: Final = frozenset(
     {"system", "browser", "opentabs", "extension", "config", "plugin", "tool", "mcp"}
 )
@@ -144,6 +151,8 @@ def _check(
     faults += _pattern_faults(package_raw, tools_raw)
     faults += _settings_faults(package_raw, "opentabs", "configSchema")
     tools_faults += _duplicate_faults(tools_raw)
+    if package is not None and tools is not None:
+        tools_faults += _long_name_faults(plugin_id(package.name), tools.tools)
     tools_faults += _settings_faults(tools_raw, "configSchema")
     return package, tools
 
@@ -178,9 +187,10 @@ def plugin_id(package_name: str) -> str:
         ValueError: The name is not a plugin's, or its id is reserved.
     """
     found = _PACKAGE.fullmatch(package_name)
+    quoted = repr(shorten(package_name))
     if found is None:
         raise ValueError(
-            f"{package_name!r} is not the name of a plugin; "
+            f"{quoted} is not the name of a plugin; "
             "write 'opentabs-plugin-<name>' or '@<scope>/opentabs-plugin-<name>'"
         )
     scope: str | None = found["scope"]
@@ -188,8 +198,13 @@ def plugin_id(package_name: str) -> str:
     plugin = name if scope in (None, _HOUSE_SCOPE) else f"{scope}-{name}"
     if not _PLUGIN_ID.fullmatch(plugin):
         raise ValueError(
-            f"{package_name!r} would make the plugin's id {plugin!r}; "
+            f"{quoted} would make the plugin's id {shorten(plugin)!r}; "
             "use lower-case letters, digits and single '-' between them"
+        )
+    if len(plugin) > LONGEST_ID:
+        raise ValueError(
+            f"{quoted} would make an id of {len(plugin):,} characters; "
+            f"choose a name that leaves {LONGEST_ID} at most"
         )
     if plugin in RESERVED_IDS:
         raise ValueError(f"the plugin id {plugin!r} is reserved; choose another name")
@@ -260,7 +275,7 @@ def _match_pattern(pattern: str) -> str:
 def _tool_name(name: str) -> str:
     if not _TOOL_NAME.fullmatch(name):
         raise ValueError(
-            f"{name!r} is not a tool's name; write lower-case words joined by '_', "
+            f"{shorten(name)!r} is not a tool's name; write lower-case words joined by '_', "
             "beginning with a letter, as in 'send_message'"
         )
     return name
@@ -268,9 +283,9 @@ def _tool_name(name: str) -> str:
 
 def _file_in_dist(path: str) -> str:
     inside = path.removeprefix("dist/")
-    if not _RELATIVE_FILE.fullmatch(inside):
+    if len(inside) > LONGEST_FILE or not _RELATIVE_FILE.fullmatch(inside):
         raise ValueError(
-            f"{path!r} is not a file in the plugin's dist directory; "
+            f"{shorten(path)!r} is not a file in the plugin's dist directory; "
             "write its name, as in 'pre-script.iife.js'"
         )
     return inside
@@ -316,13 +331,13 @@ class _About(_File):
     description: _Text
     url_patterns: _Patterns
     exclude_patterns: _Patterns | None = None
-    homepage: str | None = None
+    homepage: Annotated[str, Field(max_length=LONGEST_HOMEPAGE)] | None = None
     config_schema: _Settings | None = None
 
 
 class _PackageFile(_File):
     name: Annotated[str, AfterValidator(_plugin_package)]
-    version: _Text
+    version: Name
     opentabs: _About
 
 
@@ -472,6 +487,9 @@ def _fault(details: ErrorDetails) -> Fault:
         why = "is missing"
     elif kind == "string_too_short":
         why = "is empty"
+    elif kind == "string_too_long":
+        bound = details.get("ctx", {})["max_length"]
+        why = f"has {len(details['input']):,} characters, more than the {bound} it may have"
     else:
         expected = _EXPECTED.get(kind, "what belongs here")
         why = f"is {_show(details['input'])}, not {expected}"
@@ -522,6 +540,17 @@ def _duplicate_faults(tools: JsonValue) -> Iterator[Fault]:
             yield Fault(
                 ("tools", index, "name"),
                 f"{name!r} is the name of another tool, tools[{first[name]}]; give each its own",
+            )
+
+
+def _long_name_faults(plugin: str, tools: Iterable[_Tool]) -> Iterator[Fault]:
+    for index, tool in enumerate(tools):
+        length = len(mcp_name(plugin, tool.name))
+        if length > LONGEST_TOOL_NAME:
+            yield Fault(
+                ("tools", index, "name"),
+                f"{shorten(tool.name)!r} would be a tool of {length:,} characters for MCP clients, "
+                f"with the plugin's id before it; {LONGEST_TOOL_NAME} are allowed, so shorten it",
             )
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
+from opentabs_py.core.match import LONGEST_PATTERN
 from opentabs_py.core.progress import MAX_SAFE_INTEGER, ProgressReport
 from opentabs_py.core.text import path_text
 from opentabs_py.errors import ProtocolError
@@ -30,6 +31,7 @@ CLOSE_PROTOCOL = 4003
 CallId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 DocumentId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_PATTERN)]
 Text = Annotated[str, StringConstraints(max_length=8192)]
 Integer = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER)]
 Time = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -88,8 +90,8 @@ class PluginSpec(Model):
 
     name: Name
     version: Name
-    matches: list[Name]
-    exclude_matches: list[Name]
+    matches: list[Pattern]
+    exclude_matches: list[Pattern]
     file: Name
     config: dict[str, Any]
     pre_script: Name | None = None

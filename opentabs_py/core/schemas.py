@@ -43,10 +43,12 @@ def check_schema(schema: JsonObject) -> None:
     for reference in _references(schema):
         if not reference.startswith("#"):
             raise ValueError(
-                f"refers to {reference!r} outside itself; copy what that says into its $defs"
+                f"refers to {shorten(reference)!r} outside itself; copy what that says into its $defs"
             )
         if not _is_held(schema, unquote(reference[1:])):
-            raise ValueError(f"refers to {reference!r}, which it does not hold; add it there")
+            raise ValueError(
+                f"refers to {shorten(reference)!r}, which it does not hold; add it there"
+            )
     try:
         _compile(schema)
     except jsonschema_rs.ValidationError as error:

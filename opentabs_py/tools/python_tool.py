@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from opentabs_py.core import failures
 from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.plugins import LONGEST_TOOL_NAME
 from opentabs_py.core.schemas import Checker
 from opentabs_py.errors import (
     CallError,
@@ -35,7 +36,7 @@ from opentabs_py.tools.values import name_streams, to_block, to_output
 logger = logging.getLogger(__name__)
 
 MAX_FAULTS: Final = 5  # of one call's arguments; an agent mends them one at a time anyway
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")  # MCP 2025-11-25, "Tool Names"
+_NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_TOOL_NAME}}}")
 
 
 class PythonTool:

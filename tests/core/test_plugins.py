@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from opentabs_py.core.match import LONGEST_PATTERN
 from opentabs_py.core.plugins import (
+    LONGEST_ID,
     RESERVED_IDS,
     PluginManifest,
     PluginTool,
@@ -22,6 +24,7 @@ from opentabs_py.core.plugins import (
     plugin_id,
     split_tab_id,
 )
+from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.errors import PluginError
 
 Json = dict[str, Any]
@@ -579,3 +582,40 @@ def test_arguments_without_a_tab_id_name_no_tab() -> None:
 def test_a_tab_id_that_is_no_integer_is_refused(tab: JsonValue) -> None:
     with pytest.raises(ValueError, match=r"tabId is .* not an integer; give the number of a tab"):
         split_tab_id({"tabId": tab})
+
+
+# --- bounds ---------------------------------------------------------------------
+
+
+def test_a_plugin_of_the_longest_id_version_and_patterns_fits_the_wire() -> None:
+    pattern = "https://chat.example/" + "x" * (LONGEST_PATTERN - 21)
+    package = a_package("opentabs-plugin-" + "c" * LONGEST_ID, urlPatterns=[pattern])
+    manifest = parse({**package, "version": "1" * 256}, {"tools": []})
+    spec = PluginSpec(
+        name=manifest.name,
+        version=manifest.version,
+        matches=list(manifest.url_patterns),
+        exclude_matches=[],
+        file=f"pre-scripts/{manifest.name}-{'0' * 16}.js",
+        config={},
+    )
+    assert len(spec.name) == LONGEST_ID
+
+
+def test_an_id_that_is_too_long_is_told_with_the_bound() -> None:
+    [fault] = faults_of(a_package("opentabs-plugin-" + "c" * (LONGEST_ID + 1)))
+    assert "an id of 129 characters" in fault
+    assert "128 at most" in fault
+
+
+def test_a_tool_name_is_too_long_when_it_is_with_the_id_before_it() -> None:
+    parse(tools={"tools": [a_tool("t" * 123)]})
+    [fault] = faults_of(tools={"tools": [a_tool("t" * 124)]})
+    assert fault.startswith("dist/tools.json: tools[0].name: ")
+    assert "a tool of 129 characters" in fault
+    assert "128 are allowed" in fault
+
+
+def test_a_version_that_is_too_long_is_told_with_the_bound() -> None:
+    [fault] = faults_of({**a_package(), "version": "1" * 257})
+    assert "version: has 257 characters, more than the 256 it may have; write" in fault
