@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from opentabs_py.core import failures
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.plugins import LONGEST_TOOL_NAME
-from opentabs_py.core.schemas import Checker
+from opentabs_py.core.schemas import Checker, check_schema
 from opentabs_py.errors import (
     CallError,
     CallRefusedError,
@@ -78,6 +78,13 @@ class PythonTool:
             output_schema=self._signature.output_schema,
             annotations=None if annotations is None else dict(annotations),
         )
+        for which in (self.listing.input_schema, self.listing.output_schema):
+            try:
+                check_schema(which or {})
+            except ValueError as error:
+                raise ConfigError(
+                    f"The types of {name} make a JSON Schema that cannot be used: it {error}."
+                ) from None
         self._timeouts = declaration.timeouts
         self._function = function
         self._host = host

@@ -82,6 +82,17 @@ def test_a_broken_plugin_is_quarantined_and_the_others_are_loaded(tmp_path: Path
     ]
 
 
+def test_an_exponential_schema_quarantines_its_plugin_alone(tmp_path: Path) -> None:
+    defs: Json = {f"a{i}": {"allOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 2} for i in range(34)}
+    schema = {"type": "object", "$ref": "#/$defs/a0", "$defs": {**defs, "a34": {}}}
+    good = build(tmp_path / "good", name="good")
+    plugins, [quarantined] = load_plugins(
+        [build(tmp_path / "bad", a_tool("send", input_schema=schema)), good]
+    )
+    assert [plugin.directory for plugin in plugins] == [good]
+    assert "tools[0].input_schema: would be applied 68,719,476,734 times" in quarantined.reason
+
+
 def test_two_plugins_of_one_name_are_both_quarantined_and_name_each_other(tmp_path: Path) -> None:
     one, two, other = build(tmp_path / "1"), build(tmp_path / "2"), build(tmp_path / "3", name="x")
     plugins, quarantined = load_plugins([one, two, other])

@@ -9,7 +9,7 @@ import pytest
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.plugins import PluginManifest
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.errors import CallRefusedError
+from opentabs_py.errors import BrokenResultError, CallRefusedError
 from opentabs_py.server.toolbox import Toolbox
 from tests.fakes import FakeBridge, a_manifest, a_tool
 
@@ -133,3 +133,39 @@ def test_setting_plugins_anew_drops_the_tools_of_the_old() -> None:
     toolbox, _ = a_toolbox()
     toolbox.set_plugins([a_manifest(a_tool("read"), name="mail")])
     assert [tool.listing.name for tool in toolbox.tools] == ["mail_read"]
+
+
+async def test_arguments_that_would_take_too_long_to_check_are_refused_and_the_next_call_runs() -> (
+    None
+):
+    # Each level of the value doubles the looks: 2^60 at the last.
+    inner = {"properties": {"in": {"$ref": "#/$defs/node"}}}
+    schema = {
+        "type": "object",
+        "properties": {"in": {"$ref": "#/$defs/node"}},
+        "$defs": {"node": {"anyOf": [inner, inner]}},
+    }
+    toolbox, bridge = a_toolbox(a_manifest(a_tool("send", input_schema=schema)))
+    value: Any = None
+    for _ in range(60):
+        value = {"in": value}
+    error = await refused(toolbox, "chat_send", value)
+    assert "too large, or too deeply nested, to be checked" in str(error)
+    assert bridge.calls == []
+    assert await toolbox.call("chat_send", {"in": None}) == "sent"
+
+
+async def test_a_result_that_would_take_too_long_to_check_is_delivered_unchecked() -> None:
+    defs = {f"a{i}": {"allOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 2} for i in range(14)}
+    rows = {"type": "array", "items": {"$ref": "#/$defs/a0"}}
+    schema = {
+        "type": "object",
+        "properties": {"rows": rows},
+        "$defs": {**defs, "a14": {"type": "integer"}},
+    }
+    toolbox, bridge = a_toolbox(a_manifest(a_tool("send", output_schema=schema)))
+    bridge.value = {"rows": [1] * 100_000}
+    assert await toolbox.call("chat_send", {}) == bridge.value
+    toolbox.strict_output = True
+    with pytest.raises(BrokenResultError, match="too large, or too deeply nested, to be checked"):
+        await toolbox.call("chat_send", {})

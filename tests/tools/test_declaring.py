@@ -281,3 +281,19 @@ def test_the_public_names_are_there_and_others_are_not() -> None:
     }  # fmt: skip
     with pytest.raises(AttributeError):
         _ = opentabs_py.nothing
+
+
+def test_a_function_whose_types_make_an_exponential_schema_is_refused() -> None:
+    def many(x: Any) -> None:
+        """Do nothing."""
+
+    many.__annotations__["x"] = Annotated[int, Field(json_schema_extra=_exponential)]
+    with pytest.raises(ConfigError, match="make a JSON Schema that cannot be used: it would be"):
+        listing(many)
+
+
+def _exponential(schema: dict[str, Any]) -> None:
+    inner: dict[str, Any] = {}
+    for _ in range(18):
+        inner = {"allOf": [inner, inner]}
+    schema.update(inner)
