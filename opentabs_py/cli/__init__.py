@@ -32,8 +32,9 @@ def main() -> None:
 def _run() -> None:
     # Loaded here, for Ctrl-C while it is.
     from opentabs_py.cli.app import app
-    from opentabs_py.cli.terminal import tell_error
+    from opentabs_py.cli.terminal import guard_log, tell_error
 
+    guard_log()
     try:
         sys.exit(app(standalone_mode=True))
     except OpenTabsError as error:

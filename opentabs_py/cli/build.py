@@ -1,7 +1,5 @@
 """`opentabs build`: from a plugin's source to what is served."""
 
-import json
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -94,7 +92,7 @@ def tell_faults(built: "Built") -> None:
 
 
 def _tell(built: "Built", *, as_json: bool) -> None:
-    from opentabs_py.cli.terminal import err
+    from opentabs_py.cli.terminal import err, write_json
 
     if as_json:
         document = {
@@ -108,8 +106,7 @@ def _tell(built: "Built", *, as_json: bool) -> None:
             "faults": [_fault_json(fault) for fault in built.faults],
             "warnings": [_fault_json(fault) for fault in built.warnings],
         }
-        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
-        sys.stdout.flush()
+        write_json(document)
         return
     tell_faults(built)
     if not built.faults:

@@ -209,6 +209,7 @@ def _innermost(error: Exception) -> Exception:
 
 def _print(outcome: dict[str, Any], *, as_json: bool) -> None:
     from opentabs_py.cli.terminal import write_result
+    from opentabs_py.core.text import visible
 
     if as_json:
         write_result(json.dumps(outcome, ensure_ascii=False))
@@ -216,6 +217,6 @@ def _print(outcome: dict[str, Any], *, as_json: bool) -> None:
     for content in outcome["content"]:
         text = content.get("text") or json.dumps(content, ensure_ascii=False)
         if outcome["isError"]:
-            sys.stderr.write(text + "\n")
+            sys.stderr.write(visible(text) + "\n")
         else:
             write_result(text)

@@ -1,7 +1,5 @@
 """`opentabs demo`: the whole chain at work, in one command."""
 
-import json
-import sys
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -28,6 +26,7 @@ def demo(headed: Headed = None, json_: Json = False) -> None:
     """
     from opentabs_py.cli.call import describe
     from opentabs_py.cli.run import run
+    from opentabs_py.cli.terminal import write_json
 
     began = time.perf_counter()
     try:
@@ -43,14 +42,14 @@ def demo(headed: Headed = None, json_: Json = False) -> None:
             "result": None,
             "hops": [],
         }
-        print(json.dumps({**document, "seconds": seconds, "error": describe(error)}))  # noqa: T201
+        write_json({**document, "seconds": seconds, "error": describe(error)})
         code = CHAIN_FAILED
     raise typer.Exit(code)
 
 
 async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.cli.call import call_over_mcp
-    from opentabs_py.cli.terminal import progress_bar
+    from opentabs_py.cli.terminal import progress_bar, write_json
     from opentabs_py.config import demo_settings
     from opentabs_py.core.records import CallRecord
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
@@ -90,7 +89,7 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     if not document["ok"]:
         document["error"] = outcome["error"]
     if as_json:
-        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+        write_json(document)
     else:
         _show(document, outcome, record)
     return 0 if document["ok"] else CHAIN_FAILED

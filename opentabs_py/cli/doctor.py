@@ -1,7 +1,5 @@
 """`opentabs doctor`: probes each hop in turn and names the first broken one."""
 
-import json
-import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
@@ -39,7 +37,7 @@ def doctor(headed: Headed = None, json_: Json = False) -> None:
     from opentabs_py.cli.run import run
 
     async def examine() -> int:
-        from opentabs_py.cli.terminal import err
+        from opentabs_py.cli.terminal import err, write_json
 
         checks: list[Check] = []
 
@@ -58,7 +56,7 @@ def doctor(headed: Headed = None, json_: Json = False) -> None:
                 "broken": None if broken is None else broken.hop,
                 "checks": [asdict(check) for check in checks],
             }
-            sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+            write_json(document)
         elif broken is None:
             err.print("[bold green]Every hop works.[/]")
         else:

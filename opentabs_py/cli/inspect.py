@@ -1,7 +1,6 @@
 """`opentabs inspect`: a built plugin looked over."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +16,12 @@ if TYPE_CHECKING:
 
 def inspect(directory: PluginDir = Path(), json_: Json = False) -> None:
     """Show a built plugin: its tools and schemas, sizes, the pages it asks for, warnings."""
+    from opentabs_py.cli.terminal import write_json
     from opentabs_py.plugins.inspect import inspect_plugin
 
     inspection = inspect_plugin(directory)
     if json_:
-        sys.stdout.write(json.dumps(_as_json(inspection), ensure_ascii=False) + "\n")
+        write_json(_as_json(inspection))
     else:
         _show(inspection)
 
@@ -63,7 +63,8 @@ def _show(inspection: "Inspection") -> None:
 
     manifest = inspection.manifest
     out.print(
-        f"[bold]{escape(manifest.display_name)}[/] [dim]{manifest.name} {manifest.version}[/]\n"
+        f"[bold]{escape(manifest.display_name)}[/] "
+        f"[dim]{manifest.name} {escape(manifest.version)}[/]\n"
         f"{escape(manifest.description)}\n"
     )
     about = Table.grid(padding=(0, 2))

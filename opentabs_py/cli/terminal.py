@@ -1,11 +1,12 @@
 """What a person sees: stderr for progress and errors, stdout for results alone."""
 
+import json
 import logging
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.logging import RichHandler
 from rich.markup import escape
 from rich.progress import (
@@ -15,12 +16,34 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.segment import Segment
 
+from opentabs_py.core.text import one_line, visible
 from opentabs_py.errors import OpenTabsError
 from opentabs_py.plugins.load import Quarantined
 
-err = Console(stderr=True, highlight=False)
-out = Console(highlight=False)
+
+class _SafeConsole(Console):
+    """Lets no control character of a text reach the terminal; its own styles do."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Write foreign text visibly, wherever it stands: in tables, progress bars, the log."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(visible(segment.text), segment.style)
+
+
+class _SafeFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
+err = _SafeConsole(stderr=True, highlight=False)
+out = _SafeConsole(highlight=False)
 
 
 def tell_error(error: OpenTabsError) -> None:
@@ -39,6 +62,12 @@ def tell_quarantined(quarantined: Sequence[Quarantined]) -> None:
         warn(f"left out: {each.reason}")
 
 
+def guard_log() -> None:
+    """Make fit for a terminal what is logged by commands that do not show their log otherwise."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_SafeFormatter("%(message)s"))
+
+
 def log_to_stderr(*, level: int = logging.INFO) -> None:
     """Show our log on stderr, and the libraries' from warning up; one line each for a program."""
     if err.is_terminal:
@@ -47,7 +76,9 @@ def log_to_stderr(*, level: int = logging.INFO) -> None:
         )
         logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
     else:
-        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+        handler = logging.StreamHandler()
+        handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(message)s"))
+        logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("opentabs_py").setLevel(level)
 
 
@@ -60,7 +91,7 @@ class ProgressBar:
 
     def say(self, message: str) -> None:
         """Show what is going on."""
-        self._progress.update(self._task, description=escape(message))
+        self._progress.update(self._task, description=escape(one_line(message)))
 
     def stop(self) -> None:
         """Take the bar away: what follows is the result's."""
@@ -94,7 +125,20 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[ProgressBar]:
 def write_result(text: str) -> None:
     """Write a result to stdout; JSON is coloured for a person, and whole for a program."""
     if sys.stdout.isatty() and text.lstrip().startswith(("{", "[")):
-        out.print_json(text, ensure_ascii=False)
-    else:
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+        try:
+            out.print_json(text, ensure_ascii=False)
+        except (ValueError, RecursionError):
+            pass  # it only began like JSON
+        else:
+            return
+    _write(text)
+
+
+def write_json(document: object) -> None:
+    """Write a document to stdout, for a program."""
+    _write(json.dumps(document, ensure_ascii=False))
+
+
+def _write(text: str) -> None:
+    sys.stdout.write((visible(text) if sys.stdout.isatty() else text) + "\n")
+    sys.stdout.flush()

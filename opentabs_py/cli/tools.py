@@ -1,6 +1,5 @@
 """`opentabs tools`: what can be called."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +34,7 @@ def tools(
     """List the tools of the plugins, as MCP clients see them. Starts no browser."""
     from rich.table import Table
 
-    from opentabs_py.cli.terminal import err, out, tell_quarantined
+    from opentabs_py.cli.terminal import err, out, tell_quarantined, write_json
     from opentabs_py.plugins.load import load_plugins, refuse_unknown_plugins
 
     settings = gather_settings(plugin, set_)
@@ -45,7 +44,7 @@ def tools(
     rows = [*_of_pages(plugins), *_of_python(gather_tools(tools_))]
     rows.sort(key=lambda row: row.document["name"])
     if json_:
-        typer.echo(json.dumps([row.document for row in rows], ensure_ascii=False))
+        write_json([row.document for row in rows])
     elif rows:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for column in ("tool", "arguments", "what it does"):

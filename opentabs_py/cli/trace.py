@@ -1,8 +1,6 @@
 """`opentabs trace show`: recorded calls, looked at."""
 
-import json
 import os
-import sys
 import webbrowser
 from collections.abc import Sequence
 from datetime import datetime
@@ -140,13 +138,15 @@ def _print(trace: "Trace", records: "Sequence[CallRecord]") -> None:
 def _print_json(
     file: Path, trace: "Trace", records: "Sequence[CallRecord]", written: list[str]
 ) -> None:
+    from opentabs_py.cli.terminal import write_json
+
     document = {
         "file": str(file),
         "cut": trace.cut,
         "written": written,
         "calls": [_as_json(record) for record in records],
     }
-    sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+    write_json(document)
 
 
 def _as_json(record: "CallRecord") -> dict[str, object]:

@@ -1,6 +1,10 @@
 """How paths and values are written in messages."""
 
+import unicodedata
 from collections.abc import Iterable
+from typing import Final
+
+_KEPT: Final = "\n\t\u200c\u200d"
 
 
 def path_text(path: Iterable[int | str]) -> str:
@@ -14,8 +18,27 @@ def shorten(text: str, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def visible(text: str) -> str:
+    r"""Return a foreign text fit for a terminal: what would act on it is written as `\u001b`.
+
+    That is every control and format character (escape sequences, carriage returns, bidirectional
+    overrides, zero-width spaces, tags) but newlines, tabs, and the two joiners that words of some
+    languages need. The escapes are JSON's, so JSON remains what it was.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in _KEPT else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    if unicodedata.category(character) == "Zs":
+        return " "  # a space of another width
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
 def one_line(text: str) -> str:
-    """Make a page's text fit for a terminal: no control character of theirs reaches it."""
+    """Return a foreign text fit for one line: a space for all that would act on a terminal."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from opentabs_py.core.text import visible
 from opentabs_py.testing.verdicts import Seen, not_increasing, schema_faults
 
 LATE_REPORT = "OpenTabs: reported progress after its end:"  # the runtime writes it, once per call
@@ -33,7 +34,7 @@ def find_breaches(calls: Sequence[Seen], page_warnings: Sequence[str]) -> list[s
 
 def breach_text(breaches: Sequence[str]) -> str:
     """Write breaches as the error of a test."""
-    lines = "\n".join(f"  {breach}" for breach in breaches)
+    lines = visible("\n".join(f"  {breach}" for breach in breaches))
     return (
         f"The test passed, but tools broke their contracts:\n{lines}\n"
         "Mend the tool, or mark the test: @pytest.mark.opentabs(allow_breaches=True)."

@@ -28,6 +28,7 @@ from playwright import async_api, sync_api
 from playwright._impl._async_base import AsyncBase
 
 from opentabs_py.calls import RunningCall
+from opentabs_py.core.text import visible
 from opentabs_py.plugin_set import PluginView
 from opentabs_py.testing import verdicts
 from opentabs_py.testing.call import Call
@@ -114,7 +115,7 @@ class _Expectations(Generic[R]):
 
     def _fail(self, lines: Sequence[str]) -> None:
         message = [] if self._asked.message is None else [self._asked.message]
-        error = AssertionError("\n".join([*message, *lines]))
+        error = AssertionError("\n".join([*message, visible("\n".join(lines))]))
         if not self._asked.is_soft:
             raise error
         # pytest-playwright collects them for each test, and fails it at its end.

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opentabs_py.core.faults import FaultLog
+from opentabs_py.core.text import visible
 from opentabs_py.testing.transcript import Transcript
 from opentabs_py.testing.verdicts import Seen, ending
 from opentabs_py.tracing.waterfall import headline, report
@@ -45,7 +46,7 @@ def failure_report(
     if transcript.logs:
         logs = [f"{log.plugin} {log.level}: {log.message}" for log in transcript.logs]
         parts.append(_block("logs of the plugins", logs))
-    return "\n\n".join(parts)
+    return visible("\n\n".join(parts))
 
 
 def annotation(path: str, line: int, title: str, message: str) -> str:

@@ -1,8 +1,13 @@
 """How paths and values are written in messages."""
 
-import pytest
+import json
+import unicodedata
 
-from opentabs_py.core.text import duration, one_line, path_text, shorten
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opentabs_py.core.text import duration, one_line, path_text, shorten, visible
 
 
 def test_a_path_is_written_as_in_javascript() -> None:
@@ -40,3 +45,24 @@ def test_a_time_is_written_with_three_digits_in_the_unit_that_fits(
     seconds: float, text: str
 ) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31m\x07\x7f\x9b", "a\\u001b[31m\\u0007\\u007f\\u009b"),
+        ("a\u202eb\u2066c\u200bd\ufeff\u2028", "a\\u202eb\\u2066c\\u200bd\\ufeff\\u2028"),
+        ("\U000e0041\ud800", "\\udb40\\udc41\\ud800"),
+        ("two\n\tlines\r", "two\n\tlines\\u000d"),
+        ("a\xa0b\u3000c", "a b c"),
+        ("\u0645\u06cc\u200c\u062e 👩\u200d👧 é☃",) * 2,
+    ],
+)
+def test_what_would_act_on_a_terminal_is_written_out(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@given(st.text())
+def test_json_made_visible_is_the_same_json_but_for_spaces(text: str) -> None:
+    same = "".join(" " if unicodedata.category(c) == "Zs" else c for c in text)
+    assert json.loads(visible(json.dumps(text, ensure_ascii=False))) == same

@@ -51,6 +51,14 @@ def test_a_call_that_runs_is_told_and_so_is_that_there_was_none() -> None:
     assert failure_report(Transcript(), [], told="") == "no call was made"
 
 
+def test_what_pages_and_plugins_wrote_does_nothing_to_the_terminal() -> None:
+    evil = "\x1b]0;owned\x07\u202e"
+    transcript = Transcript(page_errors=[evil], logs=[PluginLog("chat", "info", evil)])
+    text = failure_report(transcript, [], told="")
+    assert text.count("\\u001b]0;owned\\u0007\\u202e") == 2
+    assert "\x1b" not in text + breach_text([evil])
+
+
 def test_what_was_done_on_the_way_is_shown_with_what_does_it_again() -> None:
     planted = Planted(Rule("port", "drop", kind="tool.progress"), {"up": "1-2"})
     log = FaultLog(7, (planted,), ("reload_extension()",))

@@ -1,0 +1,126 @@
+"""What pages and plugins say reaches a terminal as text, and does nothing to it."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import a_tool, package_json, tools_json
+
+# Sets the title, clears the screen, writes the clipboard, turns the text round, hides a word.
+EVIL = "\x1b]0;owned\x07 \x1b[2J \x1b]52;c;\x07 \x9b31m \r\u202e\u2066 \u200b\U000e0041 [/x] [red]"
+FORBIDDEN = ["\x1b]", "\x1b[2J", "\x07", "\x9b", "\u202e", "\u2066", "\u200b", "\U000e0041"]
+
+TOOLS = """
+import logging
+
+from opentabs_py import Progress, ToolError, tool
+
+EVIL = {evil!r}
+
+@tool
+async def say(fail: bool = False, plain: bool = False, progress: Progress = None):
+    \"\"\"Say it.\"\"\"
+    progress.report(EVIL, progress=0.5, total=1)
+    logging.getLogger(__name__).warning(EVIL)
+    if fail:
+        raise ToolError(EVIL, code="EVIL" + EVIL)
+    return EVIL if plain else {{"said": EVIL}}
+"""
+
+
+@pytest.fixture
+def evil(tmp_path: Path) -> Path:
+    """A plugin whose every free text is evil, and a file of tools that say so too."""
+    package = json.loads(package_json())
+    package["version"] = EVIL
+    package["opentabs"] |= {"displayName": EVIL, "description": EVIL}
+    schema = {"type": "object", "properties": {EVIL: {"enum": [EVIL]}}}
+    texts = {"displayName": EVIL, "description": EVIL, "summary": EVIL}
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "package.json").write_text(json.dumps(package))
+    tools = tools_json(a_tool("send", **texts, input_schema=schema, output_schema=schema))
+    (tmp_path / "dist" / "tools.json").write_text(tools)
+    (tmp_path / "dist" / "adapter.iife.js").write_bytes(b"")
+    (tmp_path / "evil.py").write_text(TOOLS.format(evil=EVIL))
+    return tmp_path
+
+
+def in_terminal(*args: str) -> tuple[int, str]:
+    """Run a command with a terminal for stdout and stderr; return its code and what came there."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "opentabs_py", *args],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "200"},
+    ) as process:
+        os.close(theirs)
+        written = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            written += part
+        os.close(ours)
+        return process.wait(30), written.decode()
+
+
+def assert_harmless(text: str) -> None:
+    assert "owned" in text
+    assert "\\u001b" in text
+    for each in FORBIDDEN:
+        assert each not in text
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("json_", [[], ["--json"]])
+@pytest.mark.parametrize("command", [["inspect", "."], ["tools", "--plugin", "."]])
+def test_a_plugins_texts_are_shown_and_not_obeyed(
+    evil: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], json_: list[str]
+) -> None:
+    monkeypatch.chdir(evil)
+    code, text = in_terminal(*command, *json_)
+    assert code == 0, text
+    assert_harmless(text)
+    if json_:
+        assert EVIL in texts_in(json.loads(text))
+
+
+def texts_in(value: Any) -> list[str]:
+    if not isinstance(value, dict | list):
+        return [str(value)]
+    parts = value.values() if isinstance(value, dict) else value
+    return [text for part in parts for text in texts_in(part)]
+
+
+def test_a_quarantined_plugins_fault_is_shown_and_not_obeyed(evil: Path) -> None:
+    package = json.loads((evil / "package.json").read_text())
+    package["opentabs"]["configSchema"] = {EVIL: {"type": EVIL}}
+    (evil / "package.json").write_text(json.dumps(package))
+    _, text = in_terminal("tools", "--plugin", str(evil))
+    assert "left out" in text
+    assert_harmless(text)
+
+
+@pytest.mark.parametrize("json_", [[], ["--json"]])
+@pytest.mark.parametrize("arguments", ["{}", '{"plain": true}', '{"fail": true}'])
+def test_progress_results_and_errors_are_shown_and_not_obeyed(
+    evil: Path, arguments: str, json_: list[str]
+) -> None:
+    _, text = in_terminal("call", "say", arguments, "--tools", str(evil / "evil.py"), *json_)
+    assert_harmless(text)
+
+
+def test_what_a_program_reads_is_the_exact_result(evil: Path) -> None:
+    command = [sys.executable, "-m", "opentabs_py", "call", "say", "--tools", str(evil / "evil.py")]
+    run = subprocess.run(command, capture_output=True, check=True)
+    assert json.loads(run.stdout) == {"said": EVIL}
+    assert "\u202e" in run.stdout.decode()
