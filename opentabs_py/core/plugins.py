@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Never, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic.alias_generators import to_camel
@@ -272,6 +273,20 @@ def _match_pattern(pattern: str) -> str:
     return pattern
 
 
+def _web_address(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        is_web = parts.scheme in ("http", "https") and parts.hostname is not None
+    except ValueError:
+        is_web = False
+    if not is_web or any(c.isspace() or not c.isprintable() for c in address):
+        raise ValueError(
+            f"is {_show(address)}, not an address of http or https; "
+            "write one, as in 'https://example.com/', or leave it out"
+        )
+    return address
+
+
 def _tool_name(name: str) -> str:
     if not _TOOL_NAME.fullmatch(name):
         raise ValueError(
@@ -331,7 +346,9 @@ class _About(_File):
     description: _Text
     url_patterns: _Patterns
     exclude_patterns: _Patterns | None = None
-    homepage: Annotated[str, Field(max_length=LONGEST_HOMEPAGE)] | None = None
+    homepage: (
+        Annotated[str, Field(max_length=LONGEST_HOMEPAGE), AfterValidator(_web_address)] | None
+    ) = None
     config_schema: _Settings | None = None
 
 

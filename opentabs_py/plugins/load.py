@@ -18,6 +18,7 @@ from opentabs_py.core.plugins import (
     parse_plugin,
 )
 from opentabs_py.errors import ConfigError, PluginError
+from opentabs_py.plugins.files import read_within
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +26,9 @@ Given = Mapping[str, Mapping[str, object]]
 """Values of plugins' settings, by plugin and key."""
 
 _PACKAGE = "package.json"
+_ADAPTER = "dist/adapter.iife.js"
+LONGEST_JSON = 16 * 1024 * 1024  # bytes; tools.json of the largest known plugin has 0.3 MB
+LONGEST_SCRIPT = 64 * 1024 * 1024  # bytes; a page that evaluates more is of no use
 _SOURCE_MAP = b"//# sourceMappingURL="
 
 
@@ -88,8 +92,8 @@ class PluginChanges:
 def is_plugin(directory: Path) -> bool:
     """Tell whether a directory is a plugin's, built or not."""
     try:
-        package: object = json.loads((directory / "package.json").read_bytes())
-    except (OSError, ValueError):
+        package: object = json.loads(read_within(directory, _PACKAGE, limit=LONGEST_JSON))
+    except (OSError, PluginError, ValueError, RecursionError):
         return False
     return isinstance(package, dict) and "opentabs" in package
 
@@ -97,7 +101,8 @@ def is_plugin(directory: Path) -> bool:
 def playground(directory: Path) -> Path | None:
     """Give the directory of a plugin's own pages to be tried on, if it has one."""
     found = directory / "playground"
-    return found if (found / "index.html").is_file() else None
+    is_within = found.resolve().is_relative_to(directory.resolve())
+    return found if is_within and (found / "index.html").is_file() else None
 
 
 def load_plugin(directory: Path) -> Plugin:
@@ -110,7 +115,7 @@ def load_plugin(directory: Path) -> Plugin:
         raise PluginError(f"{directory} is not a directory. Give the plugin's own directory.")
     package_json = _read(directory, _PACKAGE, "Is it a plugin?")
     tools_json = _read(directory, "dist/tools.json", "Build the plugin first.")
-    adapter = _read(directory, "dist/adapter.iife.js", "Build the plugin first.")
+    adapter = _read(directory, _ADAPTER, "Build the plugin first.", limit=LONGEST_SCRIPT)
     try:
         manifest = parse_plugin(package_json, tools_json)
     except PluginError as error:
@@ -118,24 +123,20 @@ def load_plugin(directory: Path) -> Plugin:
     pre_script = None
     if manifest.pre_script_file is not None:
         hint = "Its tools.json names it as preScriptFile: build the plugin again."
-        pre_script = _read(directory, f"dist/{manifest.pre_script_file}", hint)
-    source_map = directory / "dist" / "adapter.iife.js.map"
-    return Plugin(
-        directory,
-        manifest,
-        adapter,
-        pre_script,
-        source_map=source_map.read_bytes() if source_map.is_file() else None,
-    )
-
-
-def _read(directory: Path, name: str, hint: str) -> bytes:
+        file = f"dist/{manifest.pre_script_file}"
+        pre_script = _read(directory, file, hint, limit=LONGEST_SCRIPT)
     try:
-        return (directory / name).read_bytes()
+        source_map = read_within(directory, f"{_ADAPTER}.map", limit=LONGEST_SCRIPT)
+    except FileNotFoundError:
+        source_map = None
+    return Plugin(directory, manifest, adapter, pre_script, source_map=source_map)
+
+
+def _read(directory: Path, name: str, hint: str, *, limit: int = LONGEST_JSON) -> bytes:
+    try:
+        return read_within(directory, name, limit=limit)
     except FileNotFoundError:
         raise PluginError(f"{directory} has no {name}. {hint}") from None
-    except OSError as error:
-        raise PluginError(f"{directory / name} cannot be read: {error.strerror}.") from error
 
 
 def load_plugins(
@@ -205,8 +206,8 @@ def future_sites(quarantined: Iterable[Quarantined], settings: Given) -> list[st
     sites: list[str] = []
     for directory in {each.directory for each in quarantined}:
         try:
-            package_json = (directory / _PACKAGE).read_bytes()
-        except OSError:
+            package_json = read_within(directory, _PACKAGE, limit=LONGEST_JSON)
+        except (FileNotFoundError, PluginError):
             continue
         sites += find_sites(package_json, settings)
     return sites

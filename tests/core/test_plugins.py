@@ -619,3 +619,21 @@ def test_a_tool_name_is_too_long_when_it_is_with_the_id_before_it() -> None:
 def test_a_version_that_is_too_long_is_told_with_the_bound() -> None:
     [fault] = faults_of({**a_package(), "version": "1" * 257})
     assert "version: has 257 characters, more than the 256 it may have; write" in fault
+
+
+@pytest.mark.parametrize(
+    "homepage",
+    [
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "//chat.example",
+        "https://",
+        "http://[",
+        "",
+        "https://a b",
+    ],
+)
+def test_a_homepage_that_is_not_of_the_web_is_refused(homepage: str) -> None:
+    [fault] = faults_of(a_package(homepage=homepage))
+    assert "opentabs.homepage: is " in fault
+    assert "not an address of http or https; write one" in fault

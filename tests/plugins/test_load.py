@@ -1,6 +1,7 @@
 """Loading built plugins: a broken one keeps nobody else out."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.load import (
     compare_plugins,
     future_sites,
+    is_plugin,
     load_plugin,
     load_plugins,
+    playground,
     refuse_unknown_plugins,
 )
 from tests.fakes import Json, a_tool, package_json, tools_json
@@ -56,7 +59,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     directory = build(tmp_path / "chat")
     (directory / "dist" / "tools.json").unlink()
     (directory / "dist" / "tools.json").mkdir()
-    with pytest.raises(PluginError, match=r"tools\.json cannot be read: Is a directory"):
+    with pytest.raises(PluginError, match=r"tools\.json is not a regular file"):
         load_plugin(directory)
 
 
@@ -260,3 +263,82 @@ def test_the_sites_of_plugins_that_are_not_built_are_known(tmp_path: Path) -> No
     _, quarantined = load_plugins([unbuilt, tmp_path / "nowhere"])
     assert len(quarantined) == 2
     assert future_sites(quarantined, {}) == ["https://chat.example/*"]
+
+
+# --- nothing but the plugin's own files ---------------------------------------------------
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Path:
+    """A healthy plugin, to be loaded beside a hostile one."""
+    return build(tmp_path / "beside", name="beside")
+
+
+FILES = ["package.json", "dist/tools.json", "dist/adapter.iife.js", "dist/pre/script.js"]
+
+
+def with_all_files(directory: Path) -> Path:
+    with_pre_script(build(directory))
+    (directory / "dist" / "pre").mkdir()
+    (directory / "dist" / "pre" / "script.js").write_bytes(b"")
+    return directory
+
+
+@pytest.mark.parametrize("name", [*FILES, "dist/adapter.iife.js.map"])
+@pytest.mark.parametrize("kind", ["link out", "link to a device", "fifo", "directory", "circle"])
+def test_what_is_not_a_file_of_the_plugins_quarantines_it_alone(
+    tmp_path: Path, beside: Path, name: str, kind: str
+) -> None:
+    directory = with_all_files(tmp_path / "hostile")
+    secret = tmp_path / "id_rsa"
+    secret.write_bytes((directory / name).read_bytes() if (directory / name).exists() else b"")
+    (directory / name).unlink(missing_ok=True)
+    match kind:
+        case "link out":
+            (directory / name).symlink_to(secret)
+        case "link to a device":
+            (directory / name).symlink_to("/dev/zero")
+        case "fifo":
+            os.mkfifo(directory / name)
+        case "directory":
+            (directory / name).mkdir()
+        case "circle":
+            (directory / name).symlink_to(directory / name)
+    plugins, quarantined = load_plugins([directory, beside])
+    assert [plugin.directory for plugin in plugins] == [beside]
+    [reason] = [each.reason for each in quarantined]
+    assert name in reason
+    assert is_plugin(directory) == (name != "package.json")
+
+
+def test_a_dist_that_is_a_link_out_of_the_plugin_is_refused(tmp_path: Path) -> None:
+    directory, other = with_all_files(tmp_path / "one"), with_all_files(tmp_path / "other")
+    shutil.rmtree(directory / "dist")
+    (directory / "dist").symlink_to(other / "dist")
+    with pytest.raises(PluginError, match=r"tools\.json leads out of the plugin, to .*other/dist"):
+        load_plugin(directory)
+
+
+def test_links_within_a_plugin_and_to_it_are_followed(tmp_path: Path) -> None:
+    directory = with_all_files(tmp_path / "real")
+    (directory / "dist").rename(directory / "build")
+    (directory / "dist").symlink_to("build")
+    (tmp_path / "linked").symlink_to(directory)
+    assert load_plugin(tmp_path / "linked").manifest.name == "chat"
+
+
+def test_a_file_over_the_limit_is_refused_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = build(tmp_path / "chat")
+    monkeypatch.setattr("opentabs_py.plugins.load.LONGEST_SCRIPT", 10)
+    with pytest.raises(PluginError, match=r"adapter\.iife\.js is longer than 10 bytes"):
+        load_plugin(directory)
+
+
+def test_a_playground_that_is_a_link_out_of_the_plugin_is_not_served(tmp_path: Path) -> None:
+    directory = build(tmp_path / "chat")
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "index.html").write_text("secret")
+    (directory / "playground").symlink_to(tmp_path / "private")
+    assert playground(directory) is None
