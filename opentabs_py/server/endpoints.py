@@ -17,30 +17,25 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from opentabs_py.server.guards import local_hosts
-
 
 @asynccontextmanager
 async def run_endpoints(
-    servers: Mapping[str, Server[Any]], *, request_limit: int, host: str = "127.0.0.1"
+    servers: Mapping[str, Server[Any]], *, request_limit: int
 ) -> AsyncGenerator[Mapping[str, ASGIApp]]:
     """Serve MCP clients while the context is open, which leaves their sessions.
+
+    Hosts and Origins are for `guards.LocalOnly` to check: the SDK matches them by their beginning.
 
     Args:
         servers: The MCP server of each path, as in `/mcp`.
         request_limit: The longest body of a request, in bytes.
-        host: The address they are reached at, besides the usual names of this machine.
     """
-    hosts = local_hosts(host)
-    security = TransportSecuritySettings(
-        allowed_hosts=[f"{host}:*" for host in hosts],
-        allowed_origins=[f"http://{host}:*" for host in hosts],
-    )
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     async with AsyncExitStack() as stack:
         endpoints: dict[str, ASGIApp] = {}
         for path, server in servers.items():
             manager = StreamableHTTPSessionManager(
-                server, security_settings=security, max_request_body_size=request_limit
+                server, security_settings=unchecked, max_request_body_size=request_limit
             )
             await stack.enter_async_context(manager.run())
             endpoints[path] = RequestBodyLimitMiddleware(UniqueIds(manager), request_limit)

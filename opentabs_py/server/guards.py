@@ -2,6 +2,8 @@
 
 import asyncio
 import hmac
+import logging
+import re
 from typing import Any, Final
 
 from starlette.datastructures import Headers
@@ -9,18 +11,60 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+logger = logging.getLogger(__name__)
+
 # What a client leaves unread is kept up to here, so that a stream of a session that it does not
 # read holds up no other of that session; one that then reads nothing for a minute is cut off.
 UNREAD_LIMIT: Final = 8 * 1024 * 1024  # bytes, of one connection
 READ_WITHIN = 60.0  # s
 
 
-def local_hosts(host: str = "127.0.0.1") -> list[str]:
-    """Give the names that this machine may be asked for by, an address that it listens on included.
+# A Host (RFC 9110, section 7.2) and an Origin (RFC 6454, section 7), with nothing around them.
+_HOST: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(:(?P<port>[0-9]{1,5}))?")
+_ORIGIN: Final = re.compile(r"http://" + _HOST.pattern)
 
-    A name that someone else's DNS points here is none of them.
+
+class LocalOnly:
+    """Lets only requests for this machine by its own names, and from its own pages.
+
+    A name that someone else's DNS points here is none of these, so no page of another site can
+    have its visitor's browser call tools.
+
+    Args:
+        app: What is protected; WebSockets reach it as they are.
+        host: The address it is reached at, besides the usual names of this machine.
     """
-    return sorted({"127.0.0.1", "localhost", "[::1]", host})
+
+    def __init__(self, app: ASGIApp, host: str = "127.0.0.1") -> None:
+        self._app = app
+        self._hosts = {"127.0.0.1", "localhost", "[::1]", host.lower()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass it on, or answer 421 or 403."""
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            if not self._is_local(_HOST, headers.get("host", "")):
+                refusal = _refuse(421, "Ask for 127.0.0.1 or localhost: the Host is another.")
+            elif not all(self._is_local(_ORIGIN, each) for each in headers.getlist("origin")):
+                refusal = _refuse(403, "The Origin is not of this machine.")
+            else:
+                refusal = self._app
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _is_local(self, grammar: re.Pattern[str], text: str) -> bool:
+        found = grammar.fullmatch(text)
+        return (
+            found is not None
+            and found["host"].lower() in self._hosts
+            and int(found["port"] or 0) <= 65535
+        )
+
+
+def _refuse(status: int, why: str) -> ASGIApp:
+    logger.warning("A request was refused: %s", why)
+    return JSONResponse({"error": why}, status_code=status)
 
 
 class RequireToken:

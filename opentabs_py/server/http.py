@@ -10,8 +10,6 @@ import anyio
 import uvicorn
 from anyio.abc import TaskStatus
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
@@ -21,7 +19,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from opentabs_py.bridge import SUBPROTOCOL, Bridge
 from opentabs_py.connection import SocketClosedError
-from opentabs_py.server.guards import PatientProtocol, RequireToken, local_hosts
+from opentabs_py.server.guards import LocalOnly, PatientProtocol, RequireToken
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +68,6 @@ def create_app(
         host: The address it is reached at, besides the usual names of this machine.
         token: What MCP clients must present; None lets every program of this machine in.
     """
-    local_names = Middleware(TrustedHostMiddleware, allowed_hosts=local_hosts(host))
 
     async def serve_extension(websocket: WebSocket) -> None:
         if websocket.headers.get("origin") != bridge.origin:
@@ -97,11 +94,12 @@ def create_app(
         routes=[
             *(Route(path, endpoint) for path, endpoint in endpoints.items()),
             WebSocketRoute("/ws", serve_extension),
-            Route("/status", tell_status, middleware=[local_names]),
+            Route("/status", tell_status),
         ],
     )
     if token is not None:
         app.add_middleware(RequireToken, token=token)
+    app.add_middleware(LocalOnly, host=host)  # first of all
     return app
 
 

@@ -68,7 +68,6 @@ class McpSide:
             {PATH: self.server, GATEWAY_PATH: self._create(as_gateway=True)},
             # A character may be written as six bytes. What is over the limit the toolbox refuses.
             request_limit=6 * self._settings.message_limit + 1024 * 1024,
-            host=self._settings.url_host,
         ) as self._loaded:
             self._is_loaded.set()
             await anyio.sleep_forever()

@@ -123,18 +123,47 @@ async def test_an_extension_that_hangs_up_is_gone() -> None:
         ({"Host": "127.0.0.1.evil.example:80"}, False),
         ({"Origin": "https://evil.example"}, False),
         ({"Origin": "null"}, False),
+        ({"Host": "LOCALHOST"}, True),
+        ({"Host": "[::1]:80"}, True),
+        ({"Host": "localhost:1.evil.com"}, False),
+        ({"Host": "localhost:99999"}, False),
+        ({"Host": "localhost:"}, False),
+        ({"Host": "me@localhost:80"}, False),
+        ({"Host": "localhost:80@evil.example"}, False),
+        ({"Host": "[::1]:80.evil.example"}, False),
+        ({"Host": "[::1].evil.example:80"}, False),
+        ({"Host": ""}, False),
+        ({"Origin": "http://localhost"}, True),
+        ({"Origin": "http://[::1]:1234"}, True),
+        ({"Origin": "http://localhost:1.evil.com"}, False),
+        ({"Origin": "http://localhost:1@evil.com"}, False),
+        ({"Origin": "http://localhost:1234/"}, False),
+        ({"Origin": "http://localhost:1234 http://evil.example"}, False),
+        ({"Origin": "https://localhost:1234"}, False),
+        ({"Origin": "chrome-extension://x"}, False),
+        ({"Origin": ""}, False),
     ],
 )
-async def test_mcp_is_for_clients_of_this_machine_alone(
-    headers: dict[str, str],
-    allowed: bool,
+@pytest.mark.parametrize("path", ["/mcp", "/status"])
+async def test_only_clients_of_this_machine_are_answered(
+    path: str, headers: dict[str, str], allowed: bool
 ) -> None:
     accept = {"Accept": "application/json, text/event-stream"}
     async with serving(a_bridge()) as port, httpx2.AsyncClient(timeout=5) as client:
-        answer = await client.post(
-            f"http://127.0.0.1:{port}/mcp", json=PING, headers={**accept, **headers}
+        answer = await client.request(
+            "GET" if path == "/status" else "POST",
+            f"http://127.0.0.1:{port}{path}",
+            json=PING,
+            headers={**accept, **headers},
         )
     assert (answer.status_code not in (403, 421)) is allowed
+
+
+async def test_two_origins_are_not_one_of_this_machine() -> None:
+    both = [("Origin", "http://localhost:1"), ("Origin", "https://evil.example")]
+    async with serving(a_bridge()) as port, httpx2.AsyncClient(timeout=5) as client:
+        answer = await client.get(f"http://127.0.0.1:{port}/status", headers=both)
+    assert answer.status_code == 403
 
 
 @pytest.mark.parametrize("given", [None, "Bearer", "Bearer wrong", "Basic " + "t" * 16, "t" * 16])
