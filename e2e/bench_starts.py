@@ -13,7 +13,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from e2e.bench_floor.prototype import fresh_page_ms
 from e2e.chain import PROBE
 from e2e.kit.runs import run_kit
-from opentabs_py.browser.launch import compile_cache
+from opentabs_py.browser.driver import compile_cache
 from opentabs_py.plugins.scaffold import scaffold
 
 STARTS = 3

@@ -29,16 +29,17 @@ def is_alive(pid: int) -> bool:
 def extension_process(extension: Path) -> int | None:
     """Give the process that an extension's service worker runs in; None when it has none now."""
     for browser in descendants(os.getpid()):
-        words = _command_line(browser)
+        words = command_line(browser)
         if f"--load-extension={extension}" in words and not any("--type=" in w for w in words):
             for child in descendants(browser):
-                if "--extension-process" in _command_line(child):
+                if "--extension-process" in command_line(child):
                     return child
             return None
     raise LookupError(f"no browser of ours runs the extension of {extension}")
 
 
-def _command_line(pid: int) -> list[str]:
+def command_line(pid: int) -> list[str]:
+    """Return the words a process was started with; none when it is gone."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:

@@ -2,22 +2,21 @@
 
 import json
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
-from playwright.async_api import BrowserContext, Error, Playwright, async_playwright
+from playwright.async_api import BrowserContext, Error
 
 from opentabs_py.browser import switches
+from opentabs_py.browser.driver import start_driver
+from opentabs_py.browser.process import BrowserProcess, browser_process
 from opentabs_py.errors import BrowserError
-from opentabs_py.places import cache_dir
 
-NODE_CACHE = "NODE_COMPILE_CACHE"
 SOCKET_PATH = 103  # bytes of a Unix socket's path on macOS, 107 on Linux
-DRIVER_WITHIN = 20.0  # s; a third of one is usual
 CLOSE_WITHIN = 0.8  # s; a close takes 0.1 to 0.5 s
 STOP_WITHIN = 0.4  # s; with the server's own half second, all ends within two
 
@@ -117,51 +116,35 @@ async def launch_browser(planned: Planned) -> AsyncGenerator[BrowserContext]:
     Raises:
         BrowserError: It did not start.
     """
-    playwright = await _start_driver()
+    driver = await start_driver()
     context: BrowserContext | None = None
+    browser: BrowserProcess | None = None
     try:
         plan = await planned()
         plan.prepare()
         try:
-            context = await playwright.chromium.launch_persistent_context(
+            context = await driver.playwright.chromium.launch_persistent_context(
                 plan.profile, **plan.options
             )
         except Error as error:
+            if driver.is_gone():
+                raise BrowserError(
+                    "Playwright's driver died while it started the browser. Try again."
+                ) from error
             raise plan.not_started(error.message) from error
+        browser = browser_process(plan.profile)
+        driver.close_with(context)
         yield context
     finally:
         if context is not None:
-            with anyio.move_on_after(CLOSE_WITHIN, shield=True):
+            # An error means that the driver dies just now: the rest is the same.
+            with anyio.move_on_after(CLOSE_WITHIN, shield=True), suppress(Error):
                 await context.close()
         # Ends the driver, and with it a browser that did not close in time.
         with anyio.move_on_after(STOP_WITHIN, shield=True):
-            await playwright.stop()
-
-
-async def _start_driver() -> Playwright:
-    # Cancelled half way, it would leave its process behind.
-    with compile_cache(), anyio.move_on_after(DRIVER_WITHIN, shield=True):
-        return await async_playwright().start()
-    raise BrowserError(
-        f"Playwright's driver did not start within {DRIVER_WITHIN:g} s. Is the machine busy? "
-        "`opentabs doctor` tells more."
-    )
-
-
-@contextmanager
-def compile_cache() -> Generator[None]:
-    """Have a driver of Playwright's that is started meanwhile keep what Node compiles of it.
-
-    The next then starts a fourth sooner. Where the directory cannot be written, nothing is kept.
-    """
-    if NODE_CACHE in os.environ:
-        yield  # the user's own
-        return
-    os.environ[NODE_CACHE] = str(cache_dir() / "node")
-    try:
-        yield
-    finally:
-        os.environ.pop(NODE_CACHE, None)
+            await driver.playwright.stop()
+        if browser is not None:
+            await browser.end()
 
 
 class BackgroundLaunch:

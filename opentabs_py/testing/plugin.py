@@ -84,7 +84,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
     """Have pytest-playwright's driver start sooner."""
     if fixturedef.argname != "playwright":
         return (yield)
-    from opentabs_py.browser.launch import compile_cache  # noqa: PLC0415
+    from opentabs_py.browser.driver import compile_cache  # noqa: PLC0415
 
     with compile_cache():
         return (yield)

@@ -1,11 +1,11 @@
-"""What is done about a launch besides launching."""
+"""What is done about the start of a driver besides starting it."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from opentabs_py.browser.launch import NODE_CACHE, compile_cache
+from opentabs_py.browser.driver import NODE_CACHE, compile_cache
 
 
 def test_what_node_compiles_is_kept_in_the_cache_directory_and_the_environment_is_left_as_it_was(
