@@ -16,7 +16,7 @@ import pytest
 
 from e2e.kit.runs import command, environment, prepare
 from e2e.processes import descendants, is_alive
-from opentabs_py.browser.stage import temporary_dir
+from opentabs_py.browser.scratch import temporary_dir
 
 PATIENT = 20.0  # s; the bound of every wait here, far above what any takes
 

@@ -12,12 +12,8 @@ from anyio.abc import TaskGroup
 from opentabs_py.bridge import Bridge
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.launch import BackgroundLaunch, LaunchPlan
-from opentabs_py.browser.stage import (
-    StagedExtension,
-    kept_secret,
-    stage_extension,
-    temporary_dir,
-)
+from opentabs_py.browser.scratch import temporary_dir
+from opentabs_py.browser.stage import StagedExtension, kept_secret, stage_extension
 from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.clock import AlarmClock
 from opentabs_py.config import Settings

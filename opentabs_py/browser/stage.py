@@ -9,20 +9,13 @@ that was written after load at once.
 import base64
 import hashlib
 import json
-import os
 import secrets
 import shutil
-import tempfile
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from opentabs_py.assets import extension_dir, runtime_file
-
-_PREFIX = "opentabs-"
-_PREFIXES = (_PREFIX, "playwright-pytest-")  # pytest-playwright leaves its own behind when killed
-_MARK = "owner.pid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,48 +103,3 @@ def _extension_id(key: str) -> str:
     """Give the id that Chrome makes of a manifest's `key`: its hash, digits as a to p."""
     digest = hashlib.sha256(base64.b64decode(key)).hexdigest()[:32]
     return "".join(chr(ord("a") + int(digit, 16)) for digit in digest)
-
-
-@contextmanager
-def temporary_dir() -> Generator[Path]:
-    """A directory of this process, removed at the end; those of dead processes go too."""
-    _remove_abandoned(Path(tempfile.gettempdir()))
-    path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    own_directory(path)
-    try:
-        yield path
-    finally:
-        # A browser that is just going may still write into its profile.
-        shutil.rmtree(path, ignore_errors=True)
-        if path.exists():
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def own_directory(path: Path) -> None:
-    """Mark a temporary directory as this process's: when that was killed, others remove it."""
-    (path / _MARK).write_text(str(os.getpid()))
-
-
-def _remove_abandoned(parent: Path) -> None:
-    for mark in (mark for prefix in _PREFIXES for mark in parent.glob(f"{prefix}*/{_MARK}")):
-        try:
-            owner = int(mark.read_text())
-        except (OSError, ValueError):
-            continue  # being written or removed just now
-        if not _is_alive(owner):
-            shutil.rmtree(mark.parent, ignore_errors=True)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # another user's
-    # A killed process stays as a zombie where nobody collects it, as in many a container.
-    try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-    except OSError:
-        return True  # no /proc here, or it has just gone
-    return state != b"Z"

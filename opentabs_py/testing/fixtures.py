@@ -129,7 +129,7 @@ def _opentabs_browsers(
     _opentabs_worker: "Worker", playwright: Any, _pw_artifacts_folder: Any
 ) -> Generator[None]:
     """Closes the browsers before Playwright goes."""
-    from opentabs_py.browser.stage import own_directory  # noqa: PLC0415
+    from opentabs_py.browser.scratch import own_directory  # noqa: PLC0415
 
     own_directory(Path(_pw_artifacts_folder.name))
     _opentabs_worker.thread.playwright = playwright

@@ -1,17 +1,11 @@
 """The copy of the extension that one browser loads."""
 
 import json
-import os
 import stat
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
-import pytest
-
 from opentabs_py.assets import extension_dir
-from opentabs_py.browser.stage import own_directory, stage_extension, temporary_dir
+from opentabs_py.browser.stage import stage_extension
 
 # The id that Chrome shows for the key in extension/manifest.json.
 PINNED = json.loads((extension_dir() / "manifest.json").read_text())["key"]
@@ -88,63 +82,3 @@ def test_a_pre_script_lies_beside_the_adapters_named_by_its_content(tmp_path: Pa
     assert file.startswith("pre-scripts/chat-")
     assert (staged.path / file).read_bytes() == b"one"
     assert file.removeprefix("pre-scripts") == staged.add_adapter("chat", b"one")[8:]
-
-
-# --- temporary directories ------------------------------------------------------------
-
-
-def test_a_temporary_directory_is_gone_afterwards_with_all_that_is_in_it() -> None:
-    with temporary_dir() as path:
-        (path / "profile").mkdir()
-        (path / "profile" / "file").write_text("x")
-    assert not path.exists()
-
-
-def test_a_directory_that_a_dead_process_left_behind_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
-        dead.wait()
-    for name, owner in (("dead", str(dead.pid)), ("alive", str(os.getpid())), ("odd", "x")):
-        (tmp_path / f"opentabs-{name}").mkdir()
-        (tmp_path / f"opentabs-{name}" / "owner.pid").write_text(owner)
-    (tmp_path / "opentabs-unmarked").mkdir()
-    with temporary_dir():
-        left = {path.name for path in tmp_path.iterdir()}
-    assert "opentabs-dead" not in left
-    assert {"opentabs-alive", "opentabs-odd", "opentabs-unmarked"} <= left
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
-def test_a_directory_of_a_dead_process_that_nobody_collected_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as dead:
-        assert dead.stdout is not None
-        dead.stdout.read()  # ends when the process does; it is a zombie until it is waited for
-        while b") Z" not in Path(f"/proc/{dead.pid}/stat").read_bytes():
-            assert dead.returncode is None
-        (tmp_path / "opentabs-dead").mkdir()
-        (tmp_path / "opentabs-dead" / "owner.pid").write_text(str(dead.pid))
-        with temporary_dir():
-            assert not (tmp_path / "opentabs-dead").exists()
-
-
-def test_a_directory_of_others_is_removed_only_when_it_is_marked_as_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    for name in ("playwright-pytest-marked", "playwright-pytest-theirs"):
-        (tmp_path / name).mkdir()
-    own_directory(tmp_path / "playwright-pytest-marked")
-    with temporary_dir():
-        assert (tmp_path / "playwright-pytest-marked").exists()
-    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
-        dead.wait()
-    (tmp_path / "playwright-pytest-marked" / "owner.pid").write_text(str(dead.pid))
-    with temporary_dir():
-        left = {path.name for path in tmp_path.iterdir()}
-    assert "playwright-pytest-marked" not in left
-    assert "playwright-pytest-theirs" in left

@@ -1,0 +1,110 @@
+"""Temporary directories: one of each process, and the removal of those that were left behind.
+
+All users of a machine may share the directory that they lie in, so whatever is found there may
+have been planted.
+"""
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_PREFIX = "opentabs-"
+_PREFIXES = (_PREFIX, "playwright-pytest-")  # pytest-playwright leaves its own behind when killed
+_MARK = "owner.pid"
+_PID_DIGITS = 10  # as many as the largest number of 32 bits has, which no process id exceeds
+_MARK_FLAGS = os.O_RDONLY | (0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+@contextmanager
+def temporary_dir() -> Generator[Path]:
+    """A directory of this process, removed at the end; those of dead processes go too."""
+    _remove_abandoned(Path(tempfile.gettempdir()))
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    own_directory(path)
+    try:
+        yield path
+    finally:
+        # A browser that is just going may still write into its profile.
+        _remove(path)
+        if path.exists():
+            _remove(path)
+
+
+def own_directory(path: Path) -> None:
+    """Mark a temporary directory as this process's: when that was killed, others remove it."""
+    (path / _MARK).write_text(str(os.getpid()))
+
+
+def _remove_abandoned(parent: Path) -> None:
+    with os.scandir(parent) as entries:
+        found = [entry for entry in entries if entry.name.startswith(_PREFIXES)]
+    for entry in found:
+        try:
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode) and _is_ours(status):
+                owner = _read_mark(parent / entry.name / _MARK)
+                if owner is not None and not _is_alive(owner):
+                    _remove(parent / entry.name)
+        except OSError:
+            continue  # being removed just now
+
+
+def _read_mark(mark: Path) -> int | None:
+    """Return the process that a mark names; None for what no run of ours wrote.
+
+    Raises:
+        OSError: There is no mark, or it is a link.
+    """
+    file = os.open(mark, _MARK_FLAGS)
+    try:
+        status = os.fstat(file)
+        if not (stat.S_ISREG(status.st_mode) and _is_ours(status)):
+            return None
+        text = os.read(file, _PID_DIGITS + 1).decode("ascii", "replace")
+    finally:
+        os.close(file)
+    is_pid = text.isascii() and text.isdigit() and len(text) <= _PID_DIGITS
+    return int(text) if is_pid and 0 < int(text) < 2**31 else None
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    return sys.platform == "win32" or status.st_uid == os.geteuid()
+
+
+def _remove(path: Path) -> None:
+    """Remove a directory, its mark last: what a removal leaves, the next run can still tell."""
+    mark = path / _MARK
+    with suppress(OSError):
+        for each in {*path.iterdir()} - {mark}:
+            _remove_one(each)
+        if {*path.iterdir()} <= {mark}:
+            mark.unlink(missing_ok=True)
+            path.rmdir()
+
+
+def _remove_one(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # another user's
+    # A killed process stays as a zombie where nobody collects it, as in many a container.
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except OSError:
+        return True  # no /proc here, or it has just gone
+    return state != b"Z"
