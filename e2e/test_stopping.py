@@ -1,11 +1,13 @@
-"""`opentabs serve` stops when it is told to, whatever its clients are waiting for."""
+"""Commands stop when they are told to, whatever their clients are waiting for, and whenever."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -103,3 +105,63 @@ def test_over_stdio_it_stops_at_once_and_says_nothing_but_protocol(
     assert rest == ""
     assert code == 0
     assert took < WITHIN["stdio"] * SLACK
+
+
+COMMANDS = {"serve": ["serve", "--port", "0", "--plugin", str(PROBE)], "demo": ["demo"]}
+MOMENTS = 24 if "SOAK" in os.environ else 4
+# The command's own code, or the signal's where nothing had to be closed yet. A demo that is over
+# before the signal comes has succeeded.
+CODES = {
+    ("serve", signal.SIGINT): {0, 130, -signal.SIGINT},
+    ("serve", signal.SIGHUP): {0, -signal.SIGHUP},
+    ("demo", signal.SIGINT): {0, 130, -signal.SIGINT},
+    ("demo", signal.SIGHUP): {0, 129, -signal.SIGHUP},
+}
+
+
+@pytest.fixture(scope="module")
+def start_takes() -> float:
+    """How long a server's start takes here and now, in seconds."""
+    began = time.monotonic()
+    serve, _ = start()
+    took = time.monotonic() - began
+    with serve:
+        serve.terminate()
+        serve.communicate(timeout=20)
+    return took
+
+
+@pytest.mark.parametrize("seed", range(MOMENTS))
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP], ids=["int", "hup"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_terminals_signal_at_any_moment_of_the_start_ends_it_quietly_and_leaves_nothing(
+    name: str, how: signal.Signals, seed: int, start_takes: float, short_path: Path
+) -> None:
+    moment = random.Random(f"{name} {how} {seed}").uniform(0.1, 1.1) * start_takes
+    command = subprocess.Popen(
+        [*OPENTABS, *COMMANDS[name]],
+        text=True,
+        env={**os.environ, "TMPDIR": str(short_path)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # as a terminal's: its signals reach all that it started
+    )
+    with command:
+        with suppress(subprocess.TimeoutExpired):
+            command.wait(timeout=moment)
+        children = descendants(command.pid)
+        with suppress(ProcessLookupError):  # it was quicker
+            os.killpg(command.pid, how)
+        try:
+            _, said = command.communicate(timeout=20)
+        finally:
+            command.kill()
+    assert "Traceback" not in said
+    assert "Exception" not in said
+    assert command.returncode in CODES[name, how], said
+    assert list(short_path.iterdir()) == []
+    deadline = time.monotonic() + PATIENT
+    while any(is_alive(pid) for pid in children):
+        assert time.monotonic() < deadline, "a process is left"
+        time.sleep(0.01)

@@ -13,7 +13,7 @@ from playwright.async_api import BrowserContext, Error
 
 from opentabs_py.browser import switches
 from opentabs_py.browser.driver import start_driver
-from opentabs_py.browser.process import BrowserProcess, browser_process
+from opentabs_py.browser.process import end_browser
 from opentabs_py.errors import BrowserError
 
 SOCKET_PATH = 103  # bytes of a Unix socket's path on macOS, 107 on Linux
@@ -117,8 +117,9 @@ async def launch_browser(planned: Planned) -> AsyncGenerator[BrowserContext]:
         BrowserError: It did not start.
     """
     driver = await start_driver()
+    plan: LaunchPlan | None = None
     context: BrowserContext | None = None
-    browser: BrowserProcess | None = None
+    closed = False
     try:
         plan = await planned()
         plan.prepare()
@@ -132,19 +133,19 @@ async def launch_browser(planned: Planned) -> AsyncGenerator[BrowserContext]:
                     "Playwright's driver died while it started the browser. Try again."
                 ) from error
             raise plan.not_started(error.message) from error
-        browser = browser_process(plan.profile)
         driver.close_with(context)
         yield context
     finally:
         if context is not None:
-            # An error means that the driver dies just now: the rest is the same.
+            # An error means that the driver dies just now.
             with anyio.move_on_after(CLOSE_WITHIN, shield=True), suppress(Error):
                 await context.close()
+                closed = not driver.is_gone()
         # Ends the driver, and with it a browser that did not close in time.
         with anyio.move_on_after(STOP_WITHIN, shield=True):
             await driver.playwright.stop()
-        if browser is not None:
-            await browser.end()
+        if plan is not None and not closed:
+            await end_browser(plan.extension)
 
 
 class BackgroundLaunch:
@@ -158,6 +159,7 @@ class BackgroundLaunch:
         self._browser = launcher(self._wait_planned)
         self._plan: LaunchPlan
         self._planned = anyio.Event()
+        self._scope = anyio.CancelScope()
         self._done = anyio.Event()
         self._launched = False
         self._context: BrowserContext | None = None
@@ -166,8 +168,9 @@ class BackgroundLaunch:
     async def run(self) -> None:
         """Launch it."""
         try:
-            self._context = await self._browser.__aenter__()
-            self._launched = True
+            with self._scope:
+                self._context = await self._browser.__aenter__()
+                self._launched = True
         except BrowserError as error:
             self._error = error
         finally:
@@ -190,7 +193,10 @@ class BackgroundLaunch:
         return self._context
 
     async def close(self) -> None:
-        """Close it, if it was launched."""
+        """Close it, or end its launch, and wait until it is gone."""
+        self._scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await self._done.wait()
         if self._launched:
             await self._browser.__aexit__(None, None, None)
 

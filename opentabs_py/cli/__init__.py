@@ -1,7 +1,9 @@
 """The command line: one file per command."""
 
 import os
+import signal
 import sys
+from types import FrameType
 
 from opentabs_py.cli import collector
 from opentabs_py.cli.codes import CHAIN_FAILED, INTERRUPTED, USAGE
@@ -16,6 +18,10 @@ from opentabs_py.errors import (
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    # Until an event loop takes signals, there is nothing to clean up. A KeyboardInterrupt would not
+    # do: raised in a callback of what is being loaded, it is ignored, and the command goes on.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored: nohup
+        signal.signal(signal.SIGINT, _end_at_once)
     collector.expect_much()
     try:
         _run()
@@ -27,6 +33,10 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     finally:
         collector.settle()
+
+
+def _end_at_once(_number: int, _frame: FrameType | None) -> None:
+    os._exit(INTERRUPTED)
 
 
 def _run() -> None:

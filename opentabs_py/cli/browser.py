@@ -1,5 +1,7 @@
 """`opentabs browser`: the Chromium that is used."""
 
+import signal
+
 import typer
 
 app = typer.Typer(help="Find or install the Chromium that is used.", no_args_is_help=True)
@@ -22,5 +24,8 @@ def install() -> None:
     """
     from opentabs_py.browser.install import install_chromium
 
+    # It ends what it has started and removes what is incomplete.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     chromium = install_chromium(lambda line: typer.echo(line, err=True))
     typer.echo(f"{chromium.path} ({chromium.source})")

@@ -131,6 +131,7 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[Ca
         ws_max_size=4 * 1024 * 1024,  # frames are of 1 MiB of characters at most
         ws_ping_interval=None,  # ping frames do not keep a service worker alive; ours do
         ws_per_message_deflate=False,
+        lifespan="off",  # uvicorn leaves it running, and then logs it, when it is stopped early
         log_config=None,
         log_level="warning",
         access_log=False,

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 INTERRUPTED = """
 import sys
 
@@ -20,5 +22,33 @@ main()
 
 def test_ctrl_c_while_the_commands_are_loaded_ends_it_without_a_word() -> None:
     command = [sys.executable, "-c", INTERRUPTED]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", "")
+
+
+SWALLOWED = """
+import os, signal, sys
+
+class Deaf:
+    def __del__(self):  # what is raised here is ignored, as in some of what libraries load
+        os.kill(os.getpid(), signal.SIGINT)
+
+class Impatient:
+    @staticmethod
+    def find_spec(name, path, target=None):
+        if name == "MODULE":
+            Deaf()
+
+sys.meta_path.insert(0, Impatient)
+from opentabs_py.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["opentabs_py.cli.app", "opentabs_py.config"])
+def test_ctrl_c_ends_a_command_that_is_loading_where_an_exception_would_be_ignored(
+    module: str,
+) -> None:
+    command = [sys.executable, "-c", SWALLOWED.replace("MODULE", module), "demo"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (130, "", "")
