@@ -8,9 +8,10 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from opentabs_py.config import Settings
+if TYPE_CHECKING:
+    from opentabs_py.config import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ def added(*, keeps_profile: bool) -> Sequence[str]:
     return (_FEATURES_OFF_WITH_A_KEPT_PROFILE,) if keeps_profile else ()
 
 
-def configured_sandbox(settings: Settings) -> bool:
+def configured_sandbox(settings: "Settings") -> bool:
     """Return whether Chromium gets its sandbox; as root it does not start with one.
 
     Logs a warning where that puts at risk more than a test.
