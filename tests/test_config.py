@@ -103,6 +103,12 @@ def test_a_value_that_cannot_be_used_is_named_with_its_rule(
     assert repr(value) in str(caught.value)
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "example.com", ""])
+def test_a_host_that_other_machines_could_reach_is_refused(host: str) -> None:
+    with pytest.raises(ConfigError, match="other machines could connect"):
+        load_settings(host=host)
+
+
 def test_a_value_of_the_environment_that_cannot_be_used_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
