@@ -106,6 +106,9 @@ async def site() -> AsyncGenerator[str]:
         kind = request.path_params["kind"]
         if kind == "hostile.js":
             return HTMLResponse(HOSTILE, media_type="text/javascript")
+        if kind == "never":
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
         body = BODIES.get(kind, "<body>a page")
         html = f"<!doctype html><title>{kind}</title>{body}"
         return HTMLResponse(html, headers=HEADERS.get(kind))

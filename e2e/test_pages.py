@@ -55,6 +55,24 @@ async def test_a_navigation_away_from_the_site_ends_it_at_once(tab: Tab) -> None
     assert error.detail.code == "PAGE_NAVIGATED"
 
 
+@pytest.mark.parametrize(
+    "leave", ["location.reload()", "location.href = '/other'", "location.href = 'about:blank'"]
+)
+async def test_a_tool_that_waits_for_its_site_when_its_page_is_left_has_no_error_of_its_own(
+    tab: Tab, leave: str
+) -> None:
+    async with anyio.create_task_group() as group:
+        running = Running()
+        group.start_soon(running.run, tab, [{"report": {}}, {"fetch": "/never"}], "left")
+        await running.wait_for_report()
+        await tab.page.evaluate(leave)
+        await running.wait()
+
+    assert isinstance(running.error, ChainError)
+    assert running.error.detail.code == "PAGE_NAVIGATED"
+    assert not running.error.detail.retryable
+
+
 async def test_a_crash_mid_call_ends_it_at_once(tab: Tab) -> None:
     async def crash() -> None:
         cdp = await tab.page.context.new_cdp_session(tab.page)

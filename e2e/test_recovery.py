@@ -20,6 +20,7 @@ from playwright.async_api import Page
 from e2e.chain import KILLS, PATIENT, PROBE, Running, Tab, wait_for_document, wait_for_receipts
 from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
+from opentabs_py.browser.switches import is_root
 from opentabs_py.config import load_settings
 from opentabs_py.session import OpenTabs
 
@@ -167,7 +168,13 @@ async def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerat
     async with OpenTabs(browser="none", settings=load_settings(port=0), plugins=[PROBE]) as staged:
         extension = staged.extension_dir
         port = int(staged.mcp_url.split(":")[2].split("/")[0])
-    plan = LaunchPlan(find_chromium().path, extension, tmp_path / "profile", scratch=tmp_path)
+    plan = LaunchPlan(
+        find_chromium().path,
+        extension,
+        tmp_path / "profile",
+        scratch=tmp_path,
+        sandbox=not is_root(),
+    )
 
     async def planned() -> LaunchPlan:
         return plan

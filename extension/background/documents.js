@@ -308,12 +308,13 @@ async function whyGone(doc) {
     return "tab_closed"; // there is no such tab
   }
   try {
-    await chrome.scripting.executeScript({
+    const [ran] = await chrome.scripting.executeScript({
       target: { tabId: doc.tabId, documentIds: [doc.chromeId] },
       func: () => undefined,
       injectImmediately: true,
     });
-    return null;
+    // Of a document in the back/forward cache, Chrome may take the one that replaced it.
+    return ran?.documentId === doc.chromeId ? null : "navigated";
   } catch {
     return "navigated"; // the tab shows another document
   }

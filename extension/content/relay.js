@@ -37,6 +37,7 @@
   let limit = Number.POSITIVE_INFINITY;
   let stream = 0;
   let complete = false;
+  let leaving = false;
 
   // --- the page side -----------------------------------------------------------------------
 
@@ -63,7 +64,11 @@
         end(call, "result", body);
         break;
       case "e":
-        end(call, "error", body);
+        // A page that is left aborts what its tools wait for: that is not their own error, and
+        // an agent would repeat what may have been done. The Port's closing ends the call.
+        if (!leaving) {
+          end(call, "error", body);
+        }
         break;
       case "t":
         takeStamps(callId, call, JSON.parse(body));
@@ -331,7 +336,7 @@
   function listen() {
     PageChannel.whenAnotherComes(abandonIfReloaded);
     window.addEventListener("message", takeMessage);
-    window.addEventListener("pagehide", flush);
+    window.addEventListener("pagehide", leave);
     window.addEventListener("pageshow", comeBack);
   }
 
@@ -341,9 +346,10 @@
     }
   }
 
-  /** @param {Event} event a page can make one of its own, which is not trusted */
-  function flush({ isTrusted }) {
+  /** @param {PageTransitionEvent} event a page can make one of its own, which is not trusted */
+  function leave({ isTrusted }) {
     if (isTrusted) {
+      leaving = true;
       for (const { outbox } of calls.values()) {
         outbox.flush();
       }
@@ -358,6 +364,7 @@
     if (!isTrusted || !persisted) {
       return;
     }
+    leaving = false;
     abandon("the page was left and came back");
     documentId = PageChannel.randomName();
     const old = port;

@@ -77,6 +77,9 @@
         for (let i = 0; i < (step.flood ?? 0); i++) {
           context?.reportProgress({ progress: i + 1, total: step.flood, message: `report ${i + 1} of ${step.flood}, ${"x".repeat(step.size ?? 100)}` });
         }
+        if (step.fetch !== undefined) {
+          await fetch(step.fetch, { signal: context?.signal });
+        }
         if (step.block !== undefined) {
           const until = performance.now() + step.block;
           while (performance.now() < until);
