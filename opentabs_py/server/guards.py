@@ -4,8 +4,11 @@ import asyncio
 import hmac
 import logging
 import re
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
+import h11
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -17,6 +20,29 @@ logger = logging.getLogger(__name__)
 # read holds up no other of that session; one that then reads nothing for a minute is cut off.
 UNREAD_LIMIT: Final = 8 * 1024 * 1024  # bytes, of one connection
 READ_WITHIN = 60.0  # s
+
+# A client of this machine sends a request in milliseconds; one behind a slow tunnel, in its time.
+HEADERS_WITHIN = 20.0  # s; from the connection, or from the first byte of a later request
+BODY_WITHIN = 30.0  # s; from the headers, and a second more for each
+BODY_RATE = 64 * 1024  # bytes
+READ_FIRST = 0.5  # s; for what came in time and is not read yet
+# Connections whose requests are half sent; of more, the oldest is closed.
+MOST_HALF_SENT = 200
+
+
+@dataclass(slots=True)
+class _Sending:
+    """A request that is being sent to us."""
+
+    began: float
+    within: float
+    is_body: bool
+    received: int = 0
+    is_late: bool = False
+
+    @property
+    def allowed(self) -> float:
+        return self.within + self.received / BODY_RATE
 
 
 # A Host (RFC 9110, section 7.2) and an Origin (RFC 6454, section 7), with nothing around them.
@@ -90,17 +116,83 @@ class RequireToken:
 
 
 class PatientProtocol(H11Protocol):
-    """Keeps what a client has not read yet, within a bound, and cuts off one that stopped."""
+    """Waits for a client that is slow to send or to read, but within bounds.
+
+    Keeps what a client has not read yet up to a bound, and closes the connection of one that
+    stopped reading, and of one that does not complete its request in time.
+
+    Attributes:
+        sending: The request that is not here whole.
+    """
 
     _cut: asyncio.TimerHandle | None = None
+    sending: "_Sending | None" = None
+    _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Let more be kept than asyncio would."""
+        """Let more be kept than asyncio would; wait for a request."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=UNREAD_LIMIT)
+        self._wait_for(HEADERS_WITHIN)
+        self._close_oldest()
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of a request, and wait for the rest."""
+        super().data_received(data)
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:
+            return
+        sending, theirs = self.sending, self.conn.their_state
+        if theirs is h11.SEND_BODY:
+            if sending is None or not sending.is_body:
+                sending = self._wait_for(BODY_WITHIN, is_body=True)
+            sending.received += len(data)
+        elif theirs is h11.IDLE and self.conn.trailing_data[0]:
+            if sending is None:
+                self._wait_for(HEADERS_WITHIN)
+        elif theirs is not h11.IDLE:
+            self._has_all()
+
+    def _wait_for(self, within: float, *, is_body: bool = False) -> "_Sending":
+        self._has_all()
+        self.sending = sending = _Sending(self.loop.time(), within, is_body=is_body)
+        self._deadline = self.loop.call_later(within, self._look_at_deadline)
+        return sending
+
+    def _close_oldest(self) -> None:
+        """Make room: one that sends at once needs hardly any time, and the oldest has had most."""
+        half_sent = [
+            (each.began, connection)
+            for connection in self.connections
+            if isinstance(connection, PatientProtocol) and (each := connection.sending) is not None
+        ]
+        if len(half_sent) > MOST_HALF_SENT:
+            _, oldest = min(half_sent, key=itemgetter(0))
+            oldest.transport.abort()
+
+    def _has_all(self) -> None:
+        self.sending = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _look_at_deadline(self) -> None:
+        sending = self.sending
+        if sending is None:
+            return
+        left = sending.began + sending.allowed - self.loop.time()
+        if left > 0:
+            self._deadline = self.loop.call_later(left, self._look_at_deadline)
+        elif not sending.is_late:
+            # What waits to be read counts first, for a process that was stopped meanwhile.
+            sending.is_late = True
+            self._deadline = self.loop.call_later(READ_FIRST, self._look_at_deadline)
+        else:
+            logger.info("A connection was closed: its request did not come within the time")
+            self.transport.abort()
 
     def handle_websocket_upgrade(self, event: Any) -> None:
         """Leave the extension's socket as it is."""
+        self._has_all()
         self.transport.set_write_buffer_limits()  # the extension's frames wait for one another
         super().handle_websocket_upgrade(event)
 
@@ -117,6 +209,7 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""
         super().connection_lost(exc)
+        self._has_all()
         self._wait_no_longer()
 
     def _wait_no_longer(self) -> None:
