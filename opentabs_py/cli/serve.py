@@ -187,7 +187,9 @@ async def _serve(
             if stdio:
                 from opentabs_py.server.stdio import serve_stdio
 
-                await serve_stdio(tabs.mcp_server)
+                # JSON may write a character of two bytes as six.
+                limit = 3 * settings.message_limit + 1024 * 1024
+                await serve_stdio(tabs.mcp_server, line_limit=limit)
                 tasks.cancel_scope.cancel()
             else:
                 await anyio.sleep_forever()

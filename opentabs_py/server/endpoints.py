@@ -57,15 +57,17 @@ class UniqueIds:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass it on, or answer 400."""
-        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
-        if session is None or scope["method"] != "POST":
+        if scope["method"] != "POST":
             await self._manager.handle_request(scope, receive, send)
             return
         first = await receive()
-        request_id = _request_id(first.get("body", b""))
+        if first["type"] != "http.request" or first.get("more_body", False):
+            return  # the client hung up before its request was whole
+        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
+        request_id = None if session is None else _request_id(first.get("body", b""))
         # The SDK takes 1 and "1" for the same.
-        key = session, str(request_id)
-        if request_id is not None and key in self._in_flight:
+        key = session or "", str(request_id)
+        if key in self._in_flight:
             error = {
                 "code": types.INVALID_REQUEST,
                 "message": f"A request of this session with the id {request_id!r} still runs: ids "

@@ -12,6 +12,7 @@ import os
 import stat
 import sys
 import termios
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import anyio
@@ -25,14 +26,20 @@ logger = logging.getLogger(__name__)
 
 READ_WITHIN = 1.0  # s; a client that takes longer to read its progress may lose some
 LOOK_EVERY = 0.001  # s
-LINE_LIMIT = 512 * 1024 * 1024  # bytes; the toolbox has the limit that users see
+LINE_LIMIT = 200 * 1024 * 1024  # bytes; the toolbox has the limit that users see
+_PIECE = 1024 * 1024  # bytes
 
 
-async def serve_stdio(server: Server[Any]) -> None:
+async def serve_stdio(server: Server[Any], *, line_limit: int = LINE_LIMIT) -> None:
     """Serve one client until it closes stdin.
 
     While it runs, file descriptor 1 is stderr and 0 is empty, so that no print of ours or of
     a child process reaches the client.
+
+    Args:
+        server: Serves it.
+        line_limit: The longest message, in bytes. A longer one is dropped as it comes, and
+            answered with an error.
     """
     wire_in, wire_out = os.dup(0), os.dup(1)
     sys.stdout.flush()
@@ -41,21 +48,21 @@ async def serve_stdio(server: Server[Any]) -> None:
     os.dup2(nothing, 0)
     os.close(nothing)
 
-    reader, writer = await _open_pipes(wire_in, wire_out)
+    reader, writer = await _open_pipes(wire_in, wire_out, line_limit)
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_read, reader, to_server)
+        tasks.start_soon(_read, reader, to_server, to_client.clone(), line_limit)
         tasks.start_soon(_write, writer, wire_out, from_server)
         await server.run(from_client, to_client, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
 
 async def _open_pipes(
-    wire_in: int, wire_out: int
+    wire_in: int, wire_out: int, line_limit: int
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=LINE_LIMIT)
+    reader = asyncio.StreamReader(limit=line_limit)
     await loop.connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(wire_in, "rb")
     )
@@ -66,16 +73,48 @@ async def _open_pipes(
 
 
 async def _read(
-    reader: asyncio.StreamReader, to_server: MemoryObjectSendStream[SessionMessage | Exception]
+    reader: asyncio.StreamReader,
+    to_server: MemoryObjectSendStream[SessionMessage | Exception],
+    to_client: MemoryObjectSendStream[SessionMessage],
+    limit: int,
 ) -> None:
-    async with to_server:
-        while line := await reader.readline():
+    async with to_server, to_client:
+        async for line in _lines(reader):
+            if line is None:
+                await to_client.send(SessionMessage(_too_long(limit)))
+                continue
             try:
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError as error:
                 await to_server.send(error)
             else:
                 await to_server.send(SessionMessage(message))
+
+
+async def _lines(reader: asyncio.StreamReader) -> AsyncGenerator[bytes | None]:
+    """Return the lines; None for one that was longer than the reader's limit, and is dropped."""
+    is_too_long = False
+    while True:
+        try:
+            line = await reader.readuntil()
+        except asyncio.LimitOverrunError as error:
+            left = error.consumed
+            while left > 0:
+                left -= len(await reader.read(min(left, _PIECE)))
+            is_too_long = True
+            continue
+        except asyncio.IncompleteReadError as error:
+            if error.partial and not is_too_long:
+                yield error.partial
+            return
+        yield None if is_too_long else line
+        is_too_long = False
+
+
+def _too_long(limit: int) -> types.JSONRPCError:
+    message = f"A message was longer than {limit:,} bytes, and was dropped. Send less at once."
+    error = types.ErrorData(code=types.INVALID_REQUEST, message=message)
+    return types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
 
 
 async def _write(
