@@ -19,7 +19,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from opentabs_py.bridge import SUBPROTOCOL, Bridge
 from opentabs_py.connection import SocketClosedError
+from opentabs_py.server import guards
 from opentabs_py.server.guards import LocalOnly, PatientProtocol, RequireToken
+from opentabs_py.server.repeats import counted
 
 logger = logging.getLogger(__name__)
 
@@ -118,6 +120,10 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
+# Anybody who can connect can be refused as often as they like.
+_REFUSALS = (__name__, guards.__name__, "uvicorn.error")
+
+
 @asynccontextmanager
 async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[Callable[[], None]]:
     """Serve an application on a bound socket while the context is open.
@@ -150,17 +156,18 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[Ca
     def stop() -> None:
         server.should_exit = True
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(serve)
-        try:
-            await server.is_up.wait()
-            yield stop
-        except Exception as error:  # noqa: BLE001
-            failure = error  # the caller's; raised below, for the task group would wrap it
-        finally:
-            stop()
-            # uvicorn looks at `should_exit` every 0.1 s and then waits for open streams.
-            running.deadline = anyio.current_time() + STOP_WITHIN
+    with counted(*_REFUSALS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve)
+            try:
+                await server.is_up.wait()
+                yield stop
+            except Exception as error:  # noqa: BLE001
+                failure = error  # the caller's; raised below, for the task group would wrap it
+            finally:
+                stop()
+                # uvicorn looks at `should_exit` every 0.1 s and then waits for open streams.
+                running.deadline = anyio.current_time() + STOP_WITHIN
     if failure is not None:
         raise failure
 

@@ -1,0 +1,67 @@
+"""Messages of the log that anybody who can connect could repeat without end."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+
+PERIOD = 60.0  # s
+
+
+class Repeats(logging.Filter):
+    """Lets a warning through once a period, and then says how many more there were like it.
+
+    Warnings are alike when they have the same text before their values are put in. Errors, and
+    all that is logged outside an event loop, pass.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._more: Counter[tuple[str, int, str]] = Counter()
+        self._timers: dict[tuple[str, int, str], tuple[asyncio.TimerHandle, str]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record is to be logged."""
+        if record.levelno > logging.WARNING or hasattr(record, "is_summary"):
+            return True
+        key = record.name, record.levelno, str(record.msg)
+        if key in self._timers:
+            self._more[key] += 1
+            return False
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return True
+        timer = loop.call_later(PERIOD, self._summarise, key)
+        self._timers[key] = timer, record.getMessage()
+        return True
+
+    def end(self) -> None:
+        """Say what was held back, and hold back no more."""
+        for key, (timer, _) in list(self._timers.items()):
+            timer.cancel()
+            self._summarise(key)
+
+    def _summarise(self, key: tuple[str, int, str]) -> None:
+        _, first = self._timers.pop(key)
+        name, level, _ = key
+        if more := self._more.pop(key, 0):
+            logger = logging.getLogger(name)
+            text = "%d more like this were not logged one by one: %s"
+            logger.log(level, text, more, first, extra={"is_summary": True})
+
+
+@contextmanager
+def counted(*names: str) -> Generator[None]:
+    """Count the repeats of loggers' warnings while the context is open."""
+    repeats = Repeats()
+    loggers = [logging.getLogger(name) for name in names]
+    for logger in loggers:
+        logger.addFilter(repeats)
+    try:
+        yield
+    finally:
+        repeats.end()
+        for logger in loggers:
+            logger.removeFilter(repeats)
