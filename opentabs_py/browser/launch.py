@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -214,6 +215,24 @@ def _environment(scratch: Path) -> dict[str, str | float | bool]:
     return {**os.environ, "TMPDIR": str(scratch)}
 
 
+def _limit_hit(text: str) -> str | None:
+    """Return which limit of this process ended the browser, if one did, and what to do."""
+    if sys.platform == "win32":
+        return None
+    import resource  # noqa: PLC0415 (not everywhere)
+
+    if "Too many open files" in text:
+        return "too many files were open. Raise the limit: ulimit -n 4096."
+    for limit, option in ((resource.RLIMIT_AS, "-v"), (resource.RLIMIT_DATA, "-d")):
+        allowed = resource.getrlimit(limit)[0]
+        if "signal=SIG" in text and allowed != resource.RLIM_INFINITY:
+            return (
+                f"it crashed, where only {allowed / 2**30:.1f} GiB of memory may be reserved, "
+                f"and it reserves much more than it uses. Lift that: ulimit {option} unlimited."
+            )
+    return None
+
+
 def _why_not_started(chromium: Path, text: str, *, headed: bool) -> str:
     if headed and ("DISPLAY" in text or "headless" in text):
         return (
@@ -231,5 +250,7 @@ def _why_not_started(chromium: Path, text: str, *, headed: bool) -> str:
         )
     if "ProcessSingleton" in text or "user data directory is already in use" in text:
         return "The profile is in use by another browser. Close that one, or take another profile."
+    if (limit := _limit_hit(text)) is not None:
+        return f"{chromium} did not start: {limit}"
     first = text.strip().splitlines()[0]
     return f"{chromium} did not start: {first}. Is it a Chromium? See what it says to --version."

@@ -1,9 +1,12 @@
 """The command line: one file per command."""
 
+import errno
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
+from typing import cast
 
 from opentabs_py.cli import collector
 from opentabs_py.cli.codes import CHAIN_FAILED, INTERRUPTED, USAGE
@@ -15,6 +18,8 @@ from opentabs_py.errors import (
     TraceError,
 )
 
+_CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
 
 def main() -> None:
     """Run the command line and exit with its code."""
@@ -24,19 +29,53 @@ def main() -> None:
         signal.signal(signal.SIGINT, _end_at_once)
     collector.expect_much()
     try:
-        _run()
-    except BrokenPipeError:
-        # Who read our stdout has seen enough: `opentabs demo | head`.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _write_all()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except (OSError, ExceptionGroup) as failure:  # a group where a task was writing
+        error = _of_system(failure)
+        if error is None or not _is_unwritable(error):
+            raise
+        # What is still to be written would fail at the process's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_tell_unwritable(error))
     finally:
         collector.settle()
 
 
 def _end_at_once(_number: int, _frame: FrameType | None) -> None:
     os._exit(INTERRUPTED)
+
+
+def _write_all() -> None:
+    try:
+        _run()
+    finally:
+        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] (when closed)
+            sys.stdout.flush()  # what fails here is handled, and at the process's end is not
+
+
+def _of_system(failure: OSError | ExceptionGroup[Exception]) -> OSError | None:
+    """Return the error of the system that alone was raised, in however many groups."""
+    if isinstance(failure, OSError):
+        return failure
+    first, *others = failure.exceptions
+    if others or not isinstance(first, OSError | ExceptionGroup):
+        return None
+    return _of_system(cast("OSError | ExceptionGroup[Exception]", first))
+
+
+def _is_unwritable(error: OSError) -> bool:
+    return isinstance(error, BrokenPipeError) or error.errno in _CANNOT_WRITE
+
+
+def _tell_unwritable(error: OSError) -> int:
+    if isinstance(error, BrokenPipeError):
+        return 0  # who read our stdout has seen enough: `opentabs demo | head`
+    where = f" to {error.filename}" if error.filename else ""
+    with suppress(OSError):
+        sys.stderr.write(f"error: Cannot write{where}: {error.strerror}. Make room there.\n")
+    return CHAIN_FAILED
 
 
 def _run() -> None:

@@ -24,7 +24,7 @@ from opentabs_py import Progress, ToolError, tool
 EVIL = {evil!r}
 
 @tool
-async def say(fail: bool = False, plain: bool = False, progress: Progress = None):
+async def say(progress: Progress, fail: bool = False, plain: bool = False):
     \"\"\"Say it.\"\"\"
     progress.report(EVIL, progress=0.5, total=1)
     logging.getLogger(__name__).warning(EVIL)

@@ -1,0 +1,16 @@
+"""How a browser is launched, and what is said of one that does not start."""
+
+from pathlib import Path
+
+from opentabs_py.browser.launch import LaunchPlan
+
+
+def a_plan(tmp_path: Path, profile: Path) -> LaunchPlan:
+    return LaunchPlan(Path("/usr/bin/chromium"), tmp_path, profile, tmp_path)
+
+
+def test_a_browser_with_too_few_files_to_open_is_told_as_such(tmp_path: Path) -> None:
+    said = "Target closed\n[err] FATAL: Check failed: . : Too many open files (24)"
+    error = str(a_plan(tmp_path, tmp_path).not_started(said))
+    assert "too many files were open. Raise the limit: ulimit -n" in error
+    assert "Is it a Chromium?" not in error
