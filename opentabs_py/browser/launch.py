@@ -85,7 +85,9 @@ class LaunchPlan:
         preferences = self.profile / "Default" / "Preferences"
         try:
             if not preferences.exists():
-                preferences.parent.mkdir(parents=True, exist_ok=True)
+                # Its cookies are for nobody else. What is there already is the user's own affair.
+                self.profile.mkdir(mode=0o700, parents=True, exist_ok=True)
+                preferences.parent.mkdir(mode=0o700, exist_ok=True)
                 preferences.write_text(json.dumps({"extensions": {"ui": {"developer_mode": True}}}))
         except OSError as error:
             raise BrowserError(

@@ -1,5 +1,7 @@
 """How a browser is launched, and what is said of one that does not start."""
 
+import os
+import stat
 from pathlib import Path
 
 from opentabs_py.browser.launch import LaunchPlan
@@ -7,6 +9,20 @@ from opentabs_py.browser.launch import LaunchPlan
 
 def a_plan(tmp_path: Path, profile: Path) -> LaunchPlan:
     return LaunchPlan(Path("/usr/bin/chromium"), tmp_path, profile, tmp_path)
+
+
+def test_a_profile_that_is_made_is_for_its_owner_alone(tmp_path: Path) -> None:
+    profile = tmp_path / "new" / "profile"
+    a_plan(tmp_path, profile).prepare()
+    assert stat.S_IMODE(profile.stat().st_mode) == 0o700
+    assert stat.S_IMODE((profile / "Default").stat().st_mode) == 0o700
+
+
+def test_a_profile_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    profile.mkdir(mode=0o750)
+    a_plan(tmp_path, profile).prepare()
+    assert stat.S_IMODE(profile.stat().st_mode) == 0o750
 
 
 def test_a_browser_with_too_few_files_to_open_is_told_as_such(tmp_path: Path) -> None:
