@@ -3,6 +3,7 @@
 import logging
 import os
 import random
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -10,10 +11,12 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx2
 import pytest
+from anyio.abc import Process
 from mcp.client import Client
 from playwright.async_api import Page
 
@@ -22,6 +25,7 @@ from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
 from opentabs_py.browser.switches import is_root
 from opentabs_py.config import load_settings
+from opentabs_py.core.dispatch import LATE
 from opentabs_py.session import OpenTabs
 
 logger = logging.getLogger(__name__)
@@ -257,6 +261,55 @@ async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
             document = await wait_for_document(second, page.url)
         assert document.calls == []
     assert await page.evaluate("probe.runs.late") == 1
+
+
+@pytest.mark.parametrize("over", [0, 1_500], ids=["result", "progress"])
+async def test_a_server_that_was_stopped_past_a_deadline_reads_what_came_before_it_ends_a_call(
+    site: str, over: int
+) -> None:
+    idle = 1.5
+    command = [sys.executable, "-m", "opentabs_py", "serve", "--port", "0"]
+    command += ["--plugin", str(PROBE), "--open", f"{site}/stopped", "--idle-timeout", str(idle)]
+    async with await anyio.open_process(command, stdout=subprocess.DEVNULL) as server:
+        try:
+            url = await mcp_url(server)
+            reported = anyio.Event()
+
+            async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+                reported.set()
+
+            steps = [{"report": {"progress": 1}}, {"wait": 600}, {"report": {"progress": 2}}]
+            arguments = {"key": "stopped", "steps": [*steps, {"wait": over}], "result": "kept"}
+            results: list[Any] = []
+
+            async def call() -> None:
+                async with Client(url) as client:
+                    results.append(
+                        await client.call_tool("probe_run", arguments, progress_callback=note)
+                    )
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(call)
+                with anyio.fail_after(PATIENT):
+                    await reported.wait()
+                server.send_signal(signal.SIGSTOP)
+                await anyio.sleep(idle + LATE + 0.1)
+                server.send_signal(signal.SIGCONT)
+        finally:
+            server.send_signal(signal.SIGCONT)
+            server.terminate()
+            await server.wait()
+    assert results[0].structured_content == {"key": "stopped", "result": "kept"}
+
+
+async def mcp_url(server: Process) -> str:
+    """Wait until a server says where it serves."""
+    assert server.stderr is not None
+    said = ""
+    with anyio.fail_after(PATIENT):
+        while "MCP at " not in said or not said.endswith("\n"):
+            said += (await server.stderr.receive()).decode()
+    return said.split("MCP at ")[1].strip()
 
 
 async def is_connected(http: httpx2.AsyncClient, url: str) -> bool:

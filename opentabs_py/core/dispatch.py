@@ -23,6 +23,7 @@ A call is in one of three states until it ends:
     tool.lost                 ends LOST
     cancel                    ends CANCELLED; the page is told when the link is up
     idle or ceiling timer     ends TIMED_OUT; the page is told when the link is up
+    any timer, fired late     the call is spared for a moment, see LATE
 
 Documents come and go by whole snapshots: the one in `hello`, and one at every change.
 Whoever cannot be told now is told when a document next comes and names the call.
@@ -40,6 +41,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from math import inf
 from typing import Any, Literal
 
 from opentabs_py.core import failures
@@ -68,6 +70,11 @@ MOVED_ON_GRACE = 3.0  # its tab has another one
 SILENT_GRACE = (
     15.0  # its tab has none: one whose page blocks its thread cannot say that it is there
 )
+# A process that was stopped, or busy, past a deadline may have what moves it waiting on its socket:
+# a timer that fires later than this, in seconds, has the call spared for as long as it may take to
+# read that, and for an extension to connect again and send what was not acknowledged.
+LATE = 0.25
+CATCH_UP = 1.0
 NOBODY_WAITS = "nobody waits for this call any more"
 
 
@@ -153,6 +160,7 @@ class _Call:
     seq: int = -1
     reports: int = 0
     lost_at: float | None = None  # set while AWAITED
+    spared_until: float = -inf
     alarm: float = 0.0  # this call's bound in the heap of timers
 
     @property
@@ -165,7 +173,8 @@ class _Call:
 
     def deadline(self) -> float:
         ends = min(self.idle_at, self.ceiling_at)
-        return ends if self.lost_at is None else min(ends, self.lost_at)
+        ends = ends if self.lost_at is None else min(ends, self.lost_at)
+        return max(ends, self.spared_until)
 
 
 @dataclass(slots=True)
@@ -317,12 +326,14 @@ class Dispatch:
                 self._await(call, now + grace)
 
     def handle_timer(self, now: float) -> None:
-        """End every call whose time is up."""
+        """End every call whose time is up, but for those that are spared."""
         while self._timers and self._timers[0][0] <= now:
             alarm, call_id = heapq.heappop(self._timers)
             call = self._pending.get(call_id)
             if call is None or call.alarm != alarm:
                 continue
+            if now - call.deadline() > LATE:
+                call.spared_until = now + CATCH_UP
             if call.deadline() > now:
                 self._set_timer(call)
             elif call.lost_at is not None and call.lost_at <= min(call.idle_at, call.ceiling_at):

@@ -1,11 +1,12 @@
 """The two timers of a call of a Python tool, as `core/dispatch.py` has them for pages."""
 
 from collections.abc import Callable
+from math import inf
 from typing import Literal
 
 from opentabs_py.clock import AlarmClock
 from opentabs_py.core import failures
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.dispatch import CATCH_UP, LATE, Limits
 from opentabs_py.errors import CallTimeoutError
 
 Which = Literal["idle", "ceiling"]
@@ -28,6 +29,7 @@ class Timers:
         self._end = end
         self._started = self._heard = clock.now()
         self._signs = 0
+        self._spared_until = -inf
         self._alarm = clock.set_alarm(self._deadline(), self._ring)
 
     def hear(self) -> None:
@@ -49,11 +51,15 @@ class Timers:
         )
 
     def _deadline(self) -> float:
-        return min(self._heard + self._limits.idle, self._started + self._limits.ceiling)
+        ends = min(self._heard + self._limits.idle, self._started + self._limits.ceiling)
+        return max(ends, self._spared_until)
 
     def _ring(self) -> None:
+        now = self._clock.now()
+        if now - self._deadline() > LATE:  # what the tool waits for may be there to be read
+            self._spared_until = now + CATCH_UP
         deadline = self._deadline()
-        if deadline > self._clock.now():
+        if deadline > now:
             self._alarm = self._clock.set_alarm(deadline, self._ring)
         else:
             is_idle = self._heard + self._limits.idle < self._started + self._limits.ceiling

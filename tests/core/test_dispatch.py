@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from opentabs_py.core.dispatch import (
+    CATCH_UP,
+    LATE,
     MOVED_ON_GRACE,
     SILENT_GRACE,
     CallRequest,
@@ -215,9 +217,49 @@ def test_progress_never_moves_the_ceiling() -> None:
 
 
 def test_a_timer_handled_late_names_the_limit_that_was_reached_first() -> None:
-    dispatch = connected(request(idle=30.0, ceiling=300.0))
-    dispatch.handle_timer(1000.0)
+    dispatch = connected(request(idle=30.0, ceiling=30.1))
+    dispatch.handle_timer(30.0 + LATE)
     assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
+
+
+def test_a_timer_that_fires_late_lets_what_waits_be_read_first() -> None:
+    dispatch = connected(request(idle=30.0))
+    dispatch.handle_timer(30.01 + LATE)
+    assert (dispatch.take_events(), dispatch.next_deadline()) == ([], 30.01 + LATE + CATCH_UP)
+    dispatch.receive(result(), 30.01 + LATE)
+    assert isinstance(dispatch.take_events()[-1], Succeeded)
+
+
+def test_progress_that_is_read_late_keeps_the_call_alive() -> None:
+    dispatch = connected(request(idle=30.0, ceiling=300.0))
+    dispatch.handle_timer(100.0)
+    dispatch.receive(progress(0), 100.0)
+    dispatch.take_events()
+    dispatch.handle_timer(100.0 + CATCH_UP)
+    assert dispatch.next_deadline() == 130.0
+
+
+def test_a_call_about_which_nothing_waited_ends_when_that_could_have_been_read() -> None:
+    dispatch = connected(request(idle=30.0))
+    dispatch.handle_timer(100.0)
+    dispatch.handle_timer(100.0 + CATCH_UP)
+    assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
+
+
+def test_a_call_is_spared_again_when_its_process_was_stopped_again() -> None:
+    dispatch = connected(request(idle=30.0))
+    dispatch.handle_timer(100.0)
+    dispatch.handle_timer(200.0)
+    assert (dispatch.take_events(), dispatch.next_deadline()) == ([], 200.0 + CATCH_UP)
+
+
+def test_a_document_may_come_back_after_a_late_timer() -> None:
+    dispatch = connected(request(idle=1000.0, ceiling=1000.0))
+    dispatch.documents_changed([], [TAB], 10.0)
+    dispatch.handle_timer(100.0)
+    dispatch.documents_changed([document(A)], [TAB], 100.0)
+    dispatch.handle_timer(100.0 + CATCH_UP)
+    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
 
 
 def test_limits_reached_at_the_same_time_end_the_call_by_the_ceiling() -> None:
@@ -580,7 +622,7 @@ def test_an_awaited_call_can_end_by_its_result() -> None:
 
 
 def test_an_awaited_call_whose_idle_timer_comes_first_times_out() -> None:
-    dispatch = connected(request(idle=10.0 + SILENT_GRACE / 2))
+    dispatch = connected(request(idle=10.0 + SILENT_GRACE - LATE))
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
     dispatch.handle_timer(10.0 + SILENT_GRACE)

@@ -199,7 +199,10 @@ async def test_concurrent_async_skills_do_not_mix() -> None:
 
 @pytest.mark.parametrize(
     ("steps", "why"),
-    [([9.0, 9.0, 10.0], "it was silent for too long"), ([9.0] * 7, "it was open for too long")],
+    [
+        ([9.0, 9.0, 10.0], "it was silent for too long"),
+        ([9.0] * 6 + [6.0], "it was open for too long"),
+    ],
 )
 async def test_a_silence_and_a_total_end_a_stream_that_is_left_open(
     steps: list[float], why: str

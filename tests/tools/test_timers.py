@@ -8,7 +8,7 @@ import pytest
 from mcp.types import CallToolResult
 
 from opentabs_py import Module, Progress, skill
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.dispatch import CATCH_UP, Limits
 from opentabs_py.session import Server
 from tests.tools.held_clock import HeldClock
 from tests.waiting import PATIENT, until_all_wait
@@ -119,3 +119,14 @@ async def test_a_tool_that_says_nothing_ends_after_the_idle_time() -> None:
     result = await live("nothing", [29.9, 0.1], Limits(30.0, 300.0))
     assert "code=TIMEOUT_IDLE" in str(result.content)
     assert "no progress report came" in str(result.content)
+
+
+@pytest.mark.parametrize("steps", [[100.0, 30.0], [100.0, 100.0, 30.0]])
+async def test_a_timer_that_fires_late_lets_the_tool_give_a_sign_first(steps: list[float]) -> None:
+    result = await live("report", steps, Limits(30.0, 300.0))
+    assert f"{len(steps) - 1} progress report" in str(result.content)
+
+
+async def test_a_tool_that_gives_no_sign_after_a_late_timer_ends() -> None:
+    result = await live("nothing", [100.0, CATCH_UP], Limits(30.0, 300.0))
+    assert "code=TIMEOUT_IDLE" in str(result.content)
