@@ -11,7 +11,7 @@
 /** @typedef {{documentId: string, callId: string, seq: number, error: WireError, stamps?: Record<string, number> | null}} ErrorParams */
 /** @typedef {{jsonrpc: "2.0", id: number | null, error: RpcError}} Failure */
 /** @typedef {{jsonrpc: "2.0", method: "hello", id: number, params: HelloParams}} Hello */
-/** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[], loading?: LoadingTab[], fresh?: boolean}} HelloParams */
+/** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[], loading?: LoadingTab[], crashed?: number[], fresh?: boolean}} HelloParams */
 /** @typedef {{serverVersion: string, time: number, messageLimit: number}} HelloResult */
 /** @typedef {{tabId: number, url: string, plugins: string[]}} LoadingTab */
 /** @typedef {{level: "debug" | "info" | "warning" | "error", message: string, time: number}} LogEntry */
@@ -37,7 +37,7 @@
 /** @typedef {{plugins: PluginSpec[]}} SyncParams */
 /** @typedef {{injected: number, faults: PluginFault[]}} SyncResult */
 /** @typedef {{jsonrpc: "2.0", method: "tabs.changed", params: TabsParams}} TabsChanged */
-/** @typedef {{tabIds: number[], documents: DocumentState[], loading?: LoadingTab[]}} TabsParams */
+/** @typedef {{tabIds: number[], documents: DocumentState[], loading?: LoadingTab[], crashed?: number[]}} TabsParams */
 /** @typedef {{jsonrpc: "2.0", method: "tabs.query", id: number, params: QueryParams}} TabsQuery */
 /** @typedef {{jsonrpc: "2.0", method: "tool.ack", params: AckParams}} ToolAck */
 /** @typedef {{jsonrpc: "2.0", method: "tool.cancel", params: CancelParams}} ToolCancel */
@@ -348,6 +348,14 @@ const definitions = {
       "loading": {
         "items": {
           "$ref": "#/$defs/LoadingTab"
+        },
+        "type": "array"
+      },
+      "crashed": {
+        "items": {
+          "maximum": 9007199254740991,
+          "minimum": 0,
+          "type": "integer"
         },
         "type": "array"
       },
@@ -1019,6 +1027,14 @@ const definitions = {
       "loading": {
         "items": {
           "$ref": "#/$defs/LoadingTab"
+        },
+        "type": "array"
+      },
+      "crashed": {
+        "items": {
+          "maximum": 9007199254740991,
+          "minimum": 0,
+          "type": "integer"
         },
         "type": "array"
       }

@@ -315,7 +315,11 @@ class Bridge:
         self.tabs.connection_changed(connected=True, now=now)
         self.tabs.update(params.documents, now, loading=params.loading)
         self.dispatch.connection_resumed(
-            params.documents, params.tab_ids, self.clock.now(), fresh=params.fresh
+            params.documents,
+            params.tab_ids,
+            self.clock.now(),
+            crashed=params.crashed,
+            fresh=params.fresh,
         )
         self._turn()
         self._tabs_changed()
@@ -436,7 +440,9 @@ class Bridge:
 
     def _take_tabs(self, state: protocol.TabsParams) -> None:
         self.tabs.update(state.documents, anyio.current_time(), loading=state.loading)
-        self.dispatch.documents_changed(state.documents, state.tab_ids, self.clock.now())
+        self.dispatch.documents_changed(
+            state.documents, state.tab_ids, self.clock.now(), crashed=state.crashed
+        )
         self._tabs_changed()
 
     async def _query_tabs(self) -> None:

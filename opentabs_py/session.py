@@ -19,6 +19,7 @@ import anyio.to_thread
 from playwright.async_api import BrowserContext, Error, Page
 
 from opentabs_py import __version__
+from opentabs_py.browser.crashes import start_worker_at_crashes
 from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
 from opentabs_py.clock import AlarmClock, Clock
 from opentabs_py.errors import BrowserError
@@ -390,6 +391,9 @@ class OpenTabs:
             self._context = await launch.result()
             if self._context is not None:
                 self._context.on("close", lambda _: self.take_browser_gone())
+                start_worker_at_crashes(
+                    self._context, self.bridge.origin, lambda: self.bridge.connected, serving.tasks
+                )
             await serving.wait_connected()
         self._is_open = True
 

@@ -47,7 +47,10 @@ export function changedSoon() {
   }
 }
 
-/** @returns {Promise<{tabIds: number[], documents: DocumentState[], loading: LoadingTab[]}>} */
+/**
+ * @returns {Promise<{tabIds: number[], documents: DocumentState[], loading: LoadingTab[],
+ *   crashed: number[]}>}
+ */
 export async function snapshot() {
   await Promise.all([plugins.ready(), documents.settled()]);
   const [open, focused] = await Promise.all([
@@ -81,6 +84,10 @@ export async function snapshot() {
     });
   }
   const attached = new Set(Array.from(documents.all(), (doc) => doc.tabId));
+  // A worker that died with the pages it served sees only here what became of them.
+  const crashed = open.flatMap(({ id, status }) =>
+    id === undefined || status !== "unloaded" || attached.has(id) ? [] : [id],
+  );
   const loading = open.flatMap(({ id, url = "", discarded, status }) => {
     const names = plugins.serving(url);
     const gone = id === undefined || discarded || status === "unloaded";
@@ -89,5 +96,5 @@ export async function snapshot() {
       : [{ tabId: id, url: url.slice(0, URL_MAX), plugins: names }];
   });
   const tabIds = open.flatMap((tab) => (tab.id === undefined ? [] : [tab.id]));
-  return { tabIds, documents: states, loading };
+  return { tabIds, documents: states, loading, crashed };
 }

@@ -12,11 +12,11 @@ A call is in one of three states until it ends:
     -----------------------   --------------   --------------   -------------------------
     connection lost           -> ADRIFT                         -> ADRIFT
     hello, document there                      -> SENT          -> SENT     (sent again if
-    hello, tab gone                            ends LOST        ends LOST    not known there)
+    hello, tab gone, crashed                   ends LOST        ends LOST    not known there)
     hello, document missing                    -> AWAITED       -> AWAITED
     document comes back                                         -> SENT     (the same)
     document goes             -> AWAITED
-    its tab goes              ends LOST                         ends LOST
+    its tab goes, crashes     ends LOST                         ends LOST
     a grace later                                               ends LOST
     progress, new seq         idle timer moves, acknowledged, in every state
     result, error             ends, receipted, in every state
@@ -283,6 +283,7 @@ class Dispatch:
         tab_ids: Sequence[int],
         now: float,
         *,
+        crashed: Sequence[int] = (),
         fresh: bool = False,
     ) -> None:
         """The extension said hello: match what it still knows with what is pending.
@@ -294,16 +295,22 @@ class Dispatch:
         if fresh:
             for call in list(self._pending.values()):
                 self._fail(call, failures.lost("reloaded"))
-        self.documents_changed(documents, tab_ids, now)
+        self.documents_changed(documents, tab_ids, now, crashed=crashed)
 
     def documents_changed(
-        self, documents: Sequence[DocumentState], tab_ids: Sequence[int], now: float
+        self,
+        documents: Sequence[DocumentState],
+        tab_ids: Sequence[int],
+        now: float,
+        *,
+        crashed: Sequence[int] = (),
     ) -> None:
-        """Take the documents and the tabs there are, all of them.
+        """Take the documents and the tabs there are, all of them, and the tabs that crashed.
 
         What was not there before is matched with what is pending. The calls of a tab that is
-        no longer there are lost. Those of a document are awaited: a call may have crossed this
-        news on its way, and the worker's own word on it, which tells more, is still to come.
+        no longer there, or whose page crashed, are lost. Those of a document are awaited: a call
+        may have crossed this news on its way, and the worker's own word on it, which tells more,
+        is still to come.
         """
         occupied = {document.tab_id for document in documents}
         fresh = {d.document_id: d for d in documents if d.document_id not in self._present}
@@ -321,6 +328,8 @@ class Dispatch:
                 continue
             elif call.request.tab_id not in tabs:
                 self._fail(call, failures.lost("tab_closed"))
+            elif call.request.tab_id in crashed:
+                self._fail(call, failures.lost("crashed"))
             else:
                 grace = MOVED_ON_GRACE if call.request.tab_id in occupied else SILENT_GRACE
                 self._await(call, now + grace)

@@ -149,6 +149,7 @@ class HelloParams(Model):
     tab_ids: list[Integer]
     documents: list[DocumentState]
     loading: list[LoadingTab] = []
+    crashed: list[Integer] = []
     fresh: bool = False
 
 
@@ -244,11 +245,15 @@ class LostParams(Model):
 
 
 class TabsParams(Model):
-    """Every document that a plugin serves, and every tab there is: the whole state."""
+    """Every document that a plugin serves, and every tab there is: the whole state.
+
+    The page of a tab in `crashed` has crashed, or the browser has discarded it.
+    """
 
     tab_ids: list[Integer]
     documents: list[DocumentState]
     loading: list[LoadingTab] = []
+    crashed: list[Integer] = []
 
 
 class LogParams(Model):

@@ -253,6 +253,25 @@ def test_a_call_is_spared_again_when_its_process_was_stopped_again() -> None:
     assert (dispatch.take_events(), dispatch.next_deadline()) == ([], 200.0 + CATCH_UP)
 
 
+@pytest.mark.parametrize("how", ["hello", "news"])
+def test_the_calls_of_a_tab_whose_page_crashed_end_at_once_and_no_others(how: str) -> None:
+    dispatch = connected(request())
+    if how == "hello":  # of a worker that died with the page
+        dispatch.connection_lost()
+        dispatch.connection_resumed([], [TAB], 10.0, crashed=[OTHER_TAB])
+        dispatch.connection_resumed([], [TAB], 10.0, crashed=[TAB])
+    else:
+        dispatch.documents_changed([], [TAB], 10.0, crashed=[OTHER_TAB])
+        dispatch.documents_changed([], [TAB], 10.0, crashed=[TAB])
+    assert the_error(dispatch).detail.code == "PAGE_CRASHED"
+
+
+def test_a_document_that_is_there_has_not_crashed() -> None:
+    dispatch = connected(request())
+    dispatch.documents_changed([document(A)], [TAB], 10.0, crashed=[TAB])
+    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
+
+
 def test_a_document_may_come_back_after_a_late_timer() -> None:
     dispatch = connected(request(idle=1000.0, ceiling=1000.0))
     dispatch.documents_changed([], [TAB], 10.0)
