@@ -1,6 +1,5 @@
 """How a browser is launched, and what is said of one that does not start."""
 
-import os
 import stat
 from pathlib import Path
 
