@@ -196,6 +196,7 @@ class Connection:
             try:
                 text = self._assembler.feed(frame)
                 message = None if text is None else protocol.parse_from_extension(text)
+                del frame, text  # long ones would be kept until the next comes
             except ProtocolError as error:
                 where = f" at {error.path}" if error.path else ""
                 logger.warning("The extension sent a malformed message%s: %s", where, error)

@@ -8,13 +8,10 @@ from mcp import types
 from mcp.server import Server
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import (
-    RequestBodyLimitMiddleware,
-    TransportSecuritySettings,
-)
+from mcp.server.transport_security import TransportSecuritySettings
 from pydantic_core import from_json
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
@@ -38,52 +35,56 @@ async def run_endpoints(
                 server, security_settings=unchecked, max_request_body_size=request_limit
             )
             await stack.enter_async_context(manager.run())
-            endpoints[path] = RequestBodyLimitMiddleware(UniqueIds(manager), request_limit)
+            endpoints[path] = WholeRequests(manager, request_limit)
         yield endpoints
 
 
-class UniqueIds:
-    """Refuses a request whose id another request of its session bears that still runs.
+class WholeRequests:
+    """Passes requests on once they are here whole, within a limit, with an id of their own.
 
-    The SDK would give the answers of both to the second, and leave the first without one.
+    A request whose id another one of its session bears that still runs is refused: the SDK would
+    give the answers of both to the second, and leave the first without one.
 
     Args:
-        manager: Takes what passes. The body of a request has to come in one message.
+        manager: Takes what passes.
+        limit: The longest body of a request, in bytes.
     """
 
-    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+    def __init__(self, manager: StreamableHTTPSessionManager, limit: int) -> None:
         self._manager = manager
+        self._limit = limit
         self._in_flight: set[tuple[str, str]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or answer 400."""
+        """Pass it on, or answer 400 or 413."""
         if scope["method"] != "POST":
             await self._manager.handle_request(scope, receive, send)
             return
-        first = await receive()
-        if first["type"] != "http.request" or first.get("more_body", False):
+        try:
+            body = await _read(receive, self._limit)
+        except _TooLongError:
+            await Response("Request body too large", status_code=413)(scope, receive, send)
+            return
+        if body is None:
             return  # the client hung up before its request was whole
         session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
-        request_id = None if session is None else _request_id(first.get("body", b""))
+        request_id = None if session is None else _request_id(body)
         # The SDK takes 1 and "1" for the same.
         key = session or "", str(request_id)
-        if key in self._in_flight:
+        if request_id is not None and key in self._in_flight:
             error = {
                 "code": types.INVALID_REQUEST,
                 "message": f"A request of this session with the id {request_id!r} still runs: ids "
                 "must be unique within a session. Send another.",
             }
-            body = {"jsonrpc": "2.0", "id": request_id, "error": error}
-            await JSONResponse(body, status_code=400)(scope, receive, send)
+            answer = {"jsonrpc": "2.0", "id": request_id, "error": error}
+            await JSONResponse(answer, status_code=400)(scope, receive, send)
             return
-        told = False
+        left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        del body  # a call may take minutes, and its body is read once
 
         async def replay() -> Message:
-            nonlocal told
-            if told:
-                return await receive()
-            told = True
-            return first
+            return left.pop() if left else await receive()
 
         if request_id is None:
             await self._manager.handle_request(scope, replay, send)
@@ -93,6 +94,31 @@ class UniqueIds:
             await self._manager.handle_request(scope, replay, send)
         finally:
             self._in_flight.discard(key)
+
+
+class _TooLongError(Exception):
+    pass
+
+
+async def _read(receive: Receive, limit: int) -> bytes | None:
+    """Return the body of a request; None when the client hung up before its end.
+
+    Raises:
+        _TooLongError: It is longer than the limit.
+    """
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise _TooLongError
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
 
 
 def _request_id(body: bytes) -> int | str | None:
