@@ -5,7 +5,8 @@ import hmac
 import logging
 import re
 from dataclasses import dataclass
-from operator import itemgetter
+from math import inf
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 import h11
@@ -20,6 +21,11 @@ logger = logging.getLogger(__name__)
 # read holds up no other of that session; one that then reads nothing for a minute is cut off.
 UNREAD_LIMIT: Final = 8 * 1024 * 1024  # bytes, of one connection
 READ_WITHIN = 60.0  # s
+# All connections together; over it, those are closed that have read nothing for a while. Behind
+# each byte that waits stands another, in the event that is being sent. (Besides, the SDK keeps
+# the last message of each session of the initialize era.)
+UNREAD_TOTAL = 128 * 1024 * 1024  # bytes
+STUCK_AFTER = 1.0  # s; a client of this machine reads 100 MiB in a fraction of it
 
 # A client of this machine sends a request in milliseconds; one behind a slow tunnel, in its time.
 HEADERS_WITHIN = 20.0  # s; from the connection, or from the first byte of a later request
@@ -126,6 +132,9 @@ class PatientProtocol(H11Protocol):
     """
 
     _cut: asyncio.TimerHandle | None = None
+    _look: asyncio.TimerHandle | None = None
+    _unread = 0  # bytes, when that was looked at
+    _since = inf  # when its client was last seen to read, while it has much to read
     sending: "_Sending | None" = None
     _deadline: asyncio.TimerHandle | None = None
 
@@ -199,6 +208,9 @@ class PatientProtocol(H11Protocol):
     def pause_writing(self) -> None:
         """Wait for the client, but not for ever."""
         super().pause_writing()
+        self._since = self.loop.time()
+        self._unread = self.transport.get_write_buffer_size()
+        self._look = self.loop.call_later(STUCK_AFTER, self._close_stuck)
         self._cut = asyncio.get_running_loop().call_later(READ_WITHIN, self.transport.abort)
 
     def resume_writing(self) -> None:
@@ -212,7 +224,34 @@ class PatientProtocol(H11Protocol):
         self._has_all()
         self._wait_no_longer()
 
+    def _close_stuck(self) -> None:
+        """Close those that have not read for longest, while all have too much unread together."""
+        now = self.loop.time()
+        unread = {
+            connection: connection.transport.get_write_buffer_size()
+            for connection in self.connections
+            if isinstance(connection, PatientProtocol) and not connection.transport.is_closing()
+        }
+        total = sum(unread.values())
+        for stuck in sorted(unread, key=attrgetter("_since")):
+            if stuck.look_at(unread[stuck], now) and total > UNREAD_TOTAL and len(unread) > 1:
+                total -= unread.pop(stuck)
+                logger.warning("A client was cut off: too much of large results is not read")
+                stuck.transport.abort()
+        if self._since < inf and self in unread:
+            self._look = self.loop.call_later(STUCK_AFTER, self._close_stuck)
+
+    def look_at(self, unread: int, now: float) -> bool:
+        """Note what is unread now; return whether its client reads nothing of much."""
+        if unread < self._unread:
+            self._since = now
+        self._unread = unread
+        return now - self._since >= STUCK_AFTER
+
     def _wait_no_longer(self) -> None:
+        self._since = inf
+        if self._look is not None:
+            self._look.cancel()
         if self._cut is not None:
             self._cut.cancel()
             self._cut = None

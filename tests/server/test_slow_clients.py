@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from urllib.parse import urlsplit
 
 import anyio
@@ -103,3 +103,42 @@ async def test_one_that_reads_nothing_for_too_long_is_cut_off_and_its_session_go
             answer = await session.post(url, json={**CALL, "id": 1})
             assert '"id":1,"result"' in answer.text
             assert await anyio.to_thread.run_sync(count_until_closed, connection) < 24 * MIB
+
+
+async def test_of_many_that_read_nothing_the_first_are_cut_off_and_others_are_answered(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(guards, "UNREAD_TOTAL", 60 * MIB)
+    monkeypatch.setattr(guards, "STUCK_AFTER", 0.05)
+    served = Served(FakeBridge(value={"text": "x" * (12 * MIB)}))  # 24 MiB in an answer
+    async with served.over_http() as url, AsyncExitStack() as stack:
+        stuck: list[socket.socket] = []
+        session = await stack.enter_async_context(a_session(url))
+        for _ in range(5):
+            session = await stack.enter_async_context(a_session(url))
+            served.bridge.called = anyio.Event()
+            stuck.append(stack.enter_context(await post_and_read_nothing(url, session)))
+            stuck[-1].settimeout(PATIENT)
+            await wait_for_call(served)
+            await until_all_wait()
+        answer = await session.post(url, json={**CALL, "id": 1})
+        assert len(answer.content) > 24 * MIB
+        await logged(caplog, "A client was cut off")
+        assert await anyio.to_thread.run_sync(count_until_closed, stuck[0]) < 12 * MIB
+        # The last may still read what is its own.
+        assert await anyio.to_thread.run_sync(count_to, 24 * MIB, stuck[-1]) >= 24 * MIB
+
+
+async def logged(caplog: pytest.LogCaptureFixture, text: str) -> None:
+    """Wait until this is logged."""
+    with anyio.fail_after(PATIENT):
+        while text not in caplog.text:  # noqa: ASYNC110 (the log tells nobody)
+            await anyio.sleep(0.01)
+
+
+def count_to(least: int, connection: socket.socket) -> int:
+    """Read so many bytes of a connection, or as many as there are."""
+    count = 0
+    while count < least and (part := connection.recv(MIB)):
+        count += len(part)
+    return count
