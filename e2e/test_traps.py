@@ -10,10 +10,16 @@ from urllib.parse import quote
 import anyio
 import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from e2e.chain import KILLS, PATIENT, PROBE, Kill, Running, Tab, wait_for_document
 from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.config import load_settings
+from opentabs_py.server.http import serve_http
+from opentabs_py.server.listen import bind
 from opentabs_py.session import OpenTabs
 
 REPORTS = [{"report": {"progress": n}} for n in range(1, 6)]
@@ -160,23 +166,67 @@ async def an_undriven_browser(
             browser.terminate()
 
 
-async def test_a_page_that_is_only_prerendered_takes_no_call(
-    open_tab: Callable[..., Any], site: str
-) -> None:
-    shown: Tab = await open_tab()
-    await shown.page.evaluate(
-        """url => {
-          const rules = document.createElement("script");
-          rules.type = "speculationrules";
-          rules.textContent = JSON.stringify({ prerender: [{ source: "list", urls: [url] }] });
-          document.head.append(rules);
-        }""",
-        f"{site}/prerendered",
-    )
-    async with anyio.create_task_group() as group:
-        running = await shown.start(group, [{"wait": 300}], "shown")
-        await running.wait()
+PRERENDERS = """<!doctype html><title>shown</title>
+<script type="speculationrules">
+{"prerender": [{"source": "list", "urls": ["/next"], "eagerness": "immediate"}]}
+</script>
+<script>
+(async () => {
+  while ((await (await fetch("/may-go")).text()) !== "yes") {
+    await new Promise((next) => setTimeout(next, 20));
+  }
+  location.href = "/next";
+})();
+</script>"""
+IS_PRERENDERED = """<!doctype html><title>next</title>
+<script>
+if (document.prerendering) fetch("/prerendered");
+document.addEventListener("prerenderingchange", () => fetch("/activated"));
+</script>"""
 
-    assert running.value == {"key": "shown", "result": "shown"}
-    documents = [d.url for d in shown.tabs.bridge.tabs.documents if d.tab_id == shown.id]
-    assert documents == [shown.page.url]
+
+async def test_a_page_that_is_only_prerendered_takes_no_call_and_then_every_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without Playwright, which forbids prerendering."""
+    prerendered, activated, may_go = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def page(request: Request) -> Response:
+        match request.url.path:
+            case "/shown":
+                return HTMLResponse(PRERENDERS)
+            case "/next":
+                return HTMLResponse(IS_PRERENDERED)
+            case "/prerendered":
+                prerendered.set()
+            case "/activated":
+                activated.set()
+        return Response("yes" if may_go.is_set() else "no")
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    listener = bind("127.0.0.1", 0)
+    site = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    async with (
+        serve_http(Starlette(routes=[Route("/{path:path}", page)]), listener),
+        OpenTabs(browser="none", settings=load_settings(port=0), plugins=[PROBE]) as tabs,
+        an_undriven_browser(tabs.extension_dir, tmp_path / "profile", "about:blank") as open_tab,
+    ):
+        with anyio.fail_after(PATIENT):
+            await tabs.bridge.wait_connected()
+        await open_tab(f"{site}/shown")
+        shown = await wait_for_document(tabs, f"{site}/shown")
+        with anyio.fail_after(PATIENT):
+            await prerendered.wait()
+        # Whatever the prerendered page had to say would come before the end of this call.
+        arguments = {"key": "shown", "steps": [{"wait": 300}], "result": 1}
+        assert await tabs.call("probe_run", arguments) == {"key": "shown", "result": 1}
+        assert [each.url for each in tabs.bridge.tabs.documents] == [f"{site}/shown"]
+        may_go.set()
+        with anyio.fail_after(PATIENT):
+            await activated.wait()
+        document = await wait_for_document(tabs, f"{site}/next")
+        value = await tabs.call("probe_echo", {"value": 2})
+
+    assert document.tab_id == shown.tab_id
+    assert document.protected
+    assert value == {"value": 2}

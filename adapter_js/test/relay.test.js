@@ -688,6 +688,18 @@ test("logs over the rate are dropped and counted", () => {
   ]);
 });
 
+test("logs go on when the clock is set back", () => {
+  const relay = startLogs();
+  relay.log({ message: "before" });
+  relay.clock.now -= 3_600_000;
+  relay.log({ message: "after" });
+  const entries = relay.take().flatMap(({ params }) => params.entries);
+  assert.deepEqual(
+    entries.map(({ message }) => message),
+    ["before", "after"],
+  );
+});
+
 for (const [what, entry] of /** @type {[string, object][]} */ ([
   ["a time that is infinite", { message: "m", ts: Infinity }],
   ["half a surrogate pair", { message: "\ud800", data: ["\udfff"] }],

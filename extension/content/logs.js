@@ -24,7 +24,8 @@ var PluginLogs = class PluginLogs {
    */
   take(entries) {
     const now = Date.now();
-    const gained = ((now - this.#refilled) / 1000) * PluginLogs.#RATE;
+    // A clock that was set back must not take any away.
+    const gained = (Math.max(0, now - this.#refilled) / 1000) * PluginLogs.#RATE;
     this.#tokens = Math.min(PluginLogs.#BURST, this.#tokens + gained);
     this.#refilled = now;
     const taken = entries.slice(0, Math.floor(this.#tokens));
