@@ -137,7 +137,6 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[Ca
         ws_max_size=4 * 1024 * 1024,  # frames are of 1 MiB of characters at most
         ws_ping_interval=None,  # ping frames do not keep a service worker alive; ours do
         ws_per_message_deflate=False,
-        lifespan="off",  # uvicorn leaves it running, and then logs it, when it is stopped early
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -152,6 +151,10 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[Ca
     async def serve() -> None:
         with running:
             await server.serve([listener])
+        if running.cancelled_caught and server.started:
+            # uvicorn was cut off before it ended the application's lifespan.
+            with anyio.move_on_after(STOP_WITHIN, shield=True):
+                await server.lifespan.shutdown()
 
     def stop() -> None:
         server.should_exit = True

@@ -1,0 +1,38 @@
+"""A server's own life: it ends what it has started, whenever it is stopped."""
+
+import anyio
+import httpx2
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from opentabs_py.server.http import serve_http
+from opentabs_py.server.listen import bind
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("requests", [0, 1])
+async def test_the_lifespan_of_an_application_is_ended_though_a_request_outlives_its_server(
+    requests: int,
+) -> None:
+    asked: list[str] = []
+    came = anyio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            came.set()
+            await anyio.sleep_forever()
+        for step in ("startup", "shutdown"):
+            asked.append((await receive())["type"])
+            await send({"type": f"lifespan.{step}.complete"})
+
+    with anyio.fail_after(10), bind("127.0.0.1", 0) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        async with httpx2.AsyncClient() as client, anyio.create_task_group() as tasks:
+            async with serve_http(app, listener):
+                for _ in range(requests):
+                    tasks.start_soon(client.get, url)
+                    await came.wait()
+            tasks.cancel_scope.cancel()
+
+    assert asked == ["lifespan.startup", "lifespan.shutdown"]
