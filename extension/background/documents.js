@@ -284,13 +284,15 @@ async function lose(doc) {
 }
 
 /**
+ * What a page posts arrives when it is left in order. What a crash takes with it may have said
+ * that a call was received, and its tool may have run.
  * @param {Doc} doc
  * @param {"tab_closed" | "navigated" | "crashed"} reason
  */
 function forgetLost(doc, reason) {
   documents.delete(doc.id);
   for (const [callId, received] of doc.calls) {
-    tellLost(callId, received ? reason : "not_delivered");
+    tellLost(callId, received || reason !== "navigated" ? reason : "not_delivered");
   }
 }
 
