@@ -74,12 +74,10 @@ async def serve(kind: str, transport: str) -> None:
         listener = bind("127.0.0.1", 0)
         bridge = Bridge(secret="", origin="", version="0")
         async with AsyncExitStack() as stack:
+            app: ASGIApp = server.streamable_http_app()
             if kind == "ours":
                 endpoints = run_endpoints({"/mcp": server}, request_limit=MIB)
-                app: ASGIApp = create_app(await stack.enter_async_context(endpoints), bridge)
-            else:
-                app = server.streamable_http_app()
-                await stack.enter_async_context(server.session_manager.run())
+                app = create_app(await stack.enter_async_context(endpoints), bridge)
             await stack.enter_async_context(serve_http(app, listener))
             print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
             await anyio.sleep_forever()
