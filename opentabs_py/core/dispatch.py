@@ -305,7 +305,7 @@ class Dispatch:
         *,
         crashed: Sequence[int] = (),
     ) -> None:
-        """Take the documents and the tabs there are, all of them, and the tabs that crashed.
+        """Handle a snapshot: all documents and tabs that there are, and the tabs that crashed.
 
         What was not there before is matched with what is pending. The calls of a tab that is
         no longer there, or whose page crashed, are lost. Those of a document are awaited: a call

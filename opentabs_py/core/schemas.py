@@ -53,7 +53,7 @@ class Checker:
         self._validator = _compile(schema)
 
     def faults(self, value: JsonValue, *, most: int | None = None) -> list[Fault]:
-        """Say where a JSON value breaks the schema; an empty list when it does not.
+        """Return where a JSON value breaks the schema; an empty list when it does not.
 
         A value that would take too long to check is one fault.
         """
@@ -174,7 +174,7 @@ def _patterns(schema: JsonObject) -> Iterator[str]:
 
 
 def _backtracks(pattern: str) -> bool:
-    """Tell whether a pattern is beyond what can be matched in linear time."""
+    """Return whether a pattern is beyond what can be matched in linear time."""
     options = jsonschema_rs.RegexOptions()
     try:
         jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options)

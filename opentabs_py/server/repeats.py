@@ -22,7 +22,7 @@ class Repeats(logging.Filter):
         self._timers: dict[tuple[str, int, str], tuple[asyncio.TimerHandle, str]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a record is to be logged."""
+        """Return whether a record is to be logged."""
         if record.levelno > logging.WARNING or hasattr(record, "is_summary"):
             return True
         key = record.name, record.levelno, str(record.msg)
@@ -38,7 +38,7 @@ class Repeats(logging.Filter):
         return True
 
     def end(self) -> None:
-        """Say what was held back, and hold back no more."""
+        """Log how many were held back, and hold back no more."""
         for key, (timer, _) in list(self._timers.items()):
             timer.cancel()
             self._summarise(key)
