@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import anyio
 import pytest
-from anyio.abc import TaskGroup
+from anyio.abc import Process, TaskGroup
 from playwright.async_api import Page
 
 from e2e.processes import extension_process
@@ -153,3 +153,13 @@ async def wait_for_receipts(tabs: OpenTabs) -> None:
     with anyio.fail_after(PATIENT):
         while tabs.bridge.dispatch.has_receipts:  # noqa: ASYNC110 (they go by a timer)
             await anyio.sleep(0.01)
+
+
+async def mcp_url(server: Process) -> str:
+    """Wait until a server says where it serves."""
+    assert server.stderr is not None
+    said = ""
+    with anyio.fail_after(PATIENT):
+        while "MCP at " not in said or not said.endswith("\n"):
+            said += (await server.stderr.receive()).decode()
+    return said.split("MCP at ")[1].strip()

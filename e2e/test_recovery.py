@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,16 @@ from anyio.abc import Process
 from mcp.client import Client
 from playwright.async_api import Page
 
-from e2e.chain import KILLS, PATIENT, PROBE, Running, Tab, wait_for_document, wait_for_receipts
+from e2e.chain import (
+    KILLS,
+    PATIENT,
+    PROBE,
+    Running,
+    Tab,
+    mcp_url,
+    wait_for_document,
+    wait_for_receipts,
+)
 from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
 from opentabs_py.browser.switches import is_root
@@ -222,7 +231,10 @@ async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
     page = apart.page
     command = [sys.executable, "-m", "opentabs_py", "serve", "--browser", "none"]
     command += ["--port", str(apart.port), "--plugin", str(PROBE)]
-    async with await anyio.open_process(command, stderr=subprocess.DEVNULL) as server:
+    async with AsyncExitStack() as stack:
+        server = await anyio.open_process(command, stderr=subprocess.DEVNULL)
+        stack.push_async_callback(server.aclose)
+        stack.callback(kill, server)  # also after an error, or it would be waited for
         url = f"http://127.0.0.1:{apart.port}"
         async with httpx2.AsyncClient() as http:
             with anyio.fail_after(PATIENT):
@@ -302,14 +314,9 @@ async def test_a_server_that_was_stopped_past_a_deadline_reads_what_came_before_
     assert results[0].structured_content == {"key": "stopped", "result": "kept"}
 
 
-async def mcp_url(server: Process) -> str:
-    """Wait until a server says where it serves."""
-    assert server.stderr is not None
-    said = ""
-    with anyio.fail_after(PATIENT):
-        while "MCP at " not in said or not said.endswith("\n"):
-            said += (await server.stderr.receive()).decode()
-    return said.split("MCP at ")[1].strip()
+def kill(process: Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
 
 
 async def is_connected(http: httpx2.AsyncClient, url: str) -> bool:

@@ -78,7 +78,7 @@
           context?.reportProgress({ progress: i + 1, total: step.flood, message: `report ${i + 1} of ${step.flood}, ${"x".repeat(step.size ?? 100)}` });
         }
         if (step.fetch !== undefined) {
-          await fetch(step.fetch, { signal: context?.signal });
+          await fetch(step.fetch, { method: step.method, signal: context?.signal });
         }
         if (step.block !== undefined) {
           const until = performance.now() + step.block;
