@@ -70,7 +70,7 @@ test-realtime: setup  ## Wait out the real 30 s and 5 min limits (6 minutes)
 .PHONY: soak
 soak: setup  ## 10,000 calls and 300 kills; 30,000 calls in one session; 100,000 malformed frames (25 minutes)
 	$(call step,'Soak')
-	@SOAK=1 $(BIN)/pytest -s -v e2e/test_soak.py e2e/test_recovery.py e2e/test_pages.py e2e/test_stopping.py tests/test_malformed_frames.py --timeout 1800 $(ARGS)
+	@SOAK=1 $(BIN)/pytest -s -v e2e/test_soak.py e2e/test_recovery.py e2e/test_pages.py e2e/test_stopping.py e2e/test_conditions.py tests/test_malformed_frames.py --timeout 1800 $(ARGS)
 
 .PHONY: test-wheel
 test-wheel: setup  ## Build the wheel, install it in an empty environment, run its demo

@@ -284,7 +284,9 @@ async def test_memory_does_not_grow_with_the_number_of_calls(site: str, say: Say
     say(f"{CALLS_IN_A_SESSION:,} calls in {time.monotonic() - began:.0f} s; medians of Pss in MB")
     for each in (samples[0], middle, end):
         say(f"  {line_of(each)}")
-    for name, allowed in {"server": 5, "worker": 5, "page": 5}.items():
+    # Chrome collects the garbage of a worker, 10 KB a call, when it likes: from 54 to 77 MB were
+    # seen, and 54 after 70,000 calls. A leak of 2 KB a call would be 30 MB by then.
+    for name, allowed in {"server": 5, "worker": 30, "page": 10}.items():
         assert end[name] < middle[name] + allowed, name
 
 
