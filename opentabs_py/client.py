@@ -22,6 +22,7 @@ from mcp.client import Client as SdkClient
 from mcp.server import Server
 from mcp.shared.memory import create_client_server_memory_streams
 
+from opentabs_py import stacks
 from opentabs_py.errors import CallTimeoutError, ErrorDetail
 
 logger = logging.getLogger(__name__)
@@ -103,7 +104,7 @@ class Client:
         traceback: TracebackType | None,
     ) -> None:
         """Close the connection; streams that go on are followed no longer."""
-        await self._stack.aclose()
+        await stacks.close(self._stack)
 
     @property
     def sdk(self) -> SdkClient:

@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 from playwright.async_api import BrowserContext, Error, Page
 
-from opentabs_py import __version__
+from opentabs_py import __version__, stacks
 from opentabs_py.browser.crashes import start_worker_at_crashes
 from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
 from opentabs_py.clock import AlarmClock, Clock
@@ -114,7 +114,7 @@ class OpenTabs:
         try:
             await self._start(self._stack)
         except BaseException:
-            await self._stack.aclose()
+            await stacks.close(self._stack)
             raise
         return self
 
@@ -126,7 +126,7 @@ class OpenTabs:
     ) -> None:
         """Stop everything, in reverse order."""
         # Not handed on: our task groups would wrap the caller's error in an ExceptionGroup.
-        await self._stack.aclose()
+        await stacks.close(self._stack)
 
     @cached_property
     def settings(self) -> Settings:

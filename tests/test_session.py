@@ -31,6 +31,44 @@ async def main():
 anyio.run(main)
 """
 
+# In a process of its own: a loop that spins could not be ended by a test that runs in it.
+CANCELLED = """
+import sys, anyio
+from opentabs_py import OpenTabs, tool
+from opentabs_py.client import Client
+from opentabs_py.config import load_settings
+
+@tool
+def greet(name: str) -> str:
+    "Greet somebody."
+    return name
+
+async def hold(context, up):
+    async with context:
+        up.set()
+        await anyio.sleep_forever()
+
+async def cancel(context):
+    up = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(hold, context, up)
+        await up.wait()
+        tasks.cancel_scope.cancel()
+
+def session():
+    return OpenTabs(tools=[greet], settings=load_settings(port=0))
+
+async def main():
+    if sys.argv[1] == "session":
+        await cancel(session())
+    else:
+        async with session() as tabs:
+            await cancel(Client(tabs.mcp_url))
+    print("left")
+
+anyio.run(main)
+"""
+
 
 def children() -> set[str]:
     own = os.getpid()
@@ -41,6 +79,13 @@ def test_a_launch_begins_before_what_a_session_needs_besides_is_loaded() -> None
     command = [sys.executable, "-c", WATCHED_LAUNCH]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.stdout.split() == ["False", "True"], run.stderr
+
+
+@pytest.mark.parametrize("held", ["session", "client"])
+def test_a_task_that_is_cancelled_while_it_holds_a_session_or_a_client_ends(held: str) -> None:
+    command = [sys.executable, "-c", CANCELLED, held]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert run.stdout.split() == ["left"], run.stderr
 
 
 @pytest.mark.anyio
