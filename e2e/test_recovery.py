@@ -236,6 +236,29 @@ async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_
     assert value == {"value": 1}
 
 
+async def test_the_extension_comes_back_though_it_found_no_configuration(apart: Apart) -> None:
+    async with apart.serve() as first:
+        with anyio.fail_after(PATIENT):
+            await first.bridge.wait_connected()
+        config = first.extension_dir / "config.json"
+        worker = apart.page.context.service_workers[0]
+        await worker.evaluate("chrome.alarms.clearAll()")
+        kept = config.read_text()
+        config.write_text("")
+
+    async def title() -> str:
+        return str(await worker.evaluate("chrome.action.getTitle({})"))
+
+    with anyio.fail_after(PATIENT):
+        while "not configured" not in await title():  # noqa: ASYNC110 (asked)
+            await anyio.sleep(0.02)
+    config.write_text(kept)
+
+    async with apart.serve() as second:
+        with anyio.fail_after(PATIENT):
+            await second.bridge.wait_connected()
+
+
 async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
     site: str, apart: Apart
 ) -> None:

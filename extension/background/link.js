@@ -33,6 +33,7 @@ export async function connect() {
     open(new WebSocket(`ws://${server}/ws`, ["opentabs", `opentabs.secret.${secret}`]));
   } catch (error) {
     tell(`not configured: ${error}. Load the folder that "opentabs serve --browser none" prints.`);
+    connectLater();
   } finally {
     connecting = false;
   }
@@ -47,9 +48,13 @@ function open(opened) {
     socket = null;
     greeted = false;
     tell(event.reason === "" ? "not connected" : `not connected: ${event.reason}`);
-    setTimeout(connect, retry);
-    retry = Math.min(retry * 2, LAST_RETRY);
+    connectLater();
   };
+}
+
+function connectLater() {
+  setTimeout(connect, retry);
+  retry = Math.min(retry * 2, LAST_RETRY);
 }
 
 /** @param {WebSocket} opened */

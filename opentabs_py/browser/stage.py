@@ -7,6 +7,7 @@ that was written after load at once.
 """
 
 import base64
+import contextlib
 import hashlib
 import json
 import secrets
@@ -46,9 +47,7 @@ class StagedExtension:
         target = self.path / file
         if not target.exists():
             target.parent.mkdir(exist_ok=True)
-            partial = target.with_suffix(".partial")
-            partial.write_bytes(script)
-            partial.replace(target)
+            _write_whole(target, script)
         return file
 
 
@@ -63,6 +62,8 @@ def stage_extension(
 ) -> StagedExtension:
     """Write a copy of the extension that connects to a server on this machine.
 
+    A browser that has loaded an older copy reads each file either as it was or as it is now.
+
     Args:
         into: The directory; files of an older copy in it are replaced.
         port: Where the server listens.
@@ -72,31 +73,44 @@ def stage_extension(
         relay_script: Runs in the relay's world behind its channel, where tests plant faults.
     """
     secret = secret or secrets.token_hex(32)
-    shutil.copytree(extension_dir(), into, dirs_exist_ok=True)
-    shutil.copyfile(runtime_file(), into / "content" / "runtime.js")
+    shutil.copytree(extension_dir(), into, dirs_exist_ok=True, copy_function=_copy_whole)
+    _copy_whole(runtime_file(), into / "content" / "runtime.js")
     if relay_script:
-        with (into / "content" / "channel.js").open("ab") as channel:
-            channel.write(b"\n" + relay_script)
-    config = into / "config.json"
-    config.touch(mode=0o600)
-    config.write_text(json.dumps({"server": f"{host}:{port}", "secret": secret}))
+        channel = into / "content" / "channel.js"
+        _write_whole(channel, channel.read_bytes() + b"\n" + relay_script)
+    config = {"server": f"{host}:{port}", "secret": secret}
+    _write_whole(into / "config.json", json.dumps(config).encode(), mode=0o600)
     manifest_file = into / "manifest.json"
     manifest = json.loads(manifest_file.read_text())
     if sites is not None:
         manifest["host_permissions"] = sorted(set(sites))
-        manifest_file.write_text(json.dumps(manifest, indent=2))
+        _write_whole(manifest_file, json.dumps(manifest, indent=2).encode())
     return StagedExtension(into, f"chrome-extension://{_extension_id(manifest['key'])}", secret)
 
 
 def kept_secret(file: Path) -> str:
     """Give the secret that a file keeps; the first time, one is made."""
+    with contextlib.suppress(FileNotFoundError):
+        if kept := file.read_text().strip():
+            return kept
+    secret = secrets.token_hex(32)
+    _write_whole(file, secret.encode(), mode=0o600)
+    return secret
+
+
+def _copy_whole(source: str | Path, target: str | Path) -> None:
+    _write_whole(Path(target), Path(source).read_bytes())
+
+
+def _write_whole(file: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """Write a file so that whoever reads it meanwhile finds all of the old or all of the new."""
+    partial = file.with_name(f"{file.name}.{secrets.token_hex(4)}.partial")
     try:
-        return file.read_text().strip()
-    except FileNotFoundError:
-        secret = secrets.token_hex(32)
-        file.touch(mode=0o600)
-        file.write_text(secret)
-        return secret
+        partial.touch(mode=mode, exist_ok=False)
+        partial.write_bytes(content)
+        partial.replace(file)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _extension_id(key: str) -> str:

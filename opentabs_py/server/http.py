@@ -155,6 +155,9 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[Ca
             # uvicorn was cut off before it ended the application's lifespan.
             with anyio.move_on_after(STOP_WITHIN, shield=True):
                 await server.lifespan.shutdown()
+        # Or whoever was let in at the last moment, or closes slowly, would go on being served.
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()
 
     def stop() -> None:
         server.should_exit = True

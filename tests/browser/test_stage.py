@@ -1,11 +1,12 @@
 """The copy of the extension that one browser loads."""
 
+import contextlib
 import json
 import stat
 from pathlib import Path
 
 from opentabs_py.assets import extension_dir
-from opentabs_py.browser.stage import stage_extension
+from opentabs_py.browser.stage import kept_secret, stage_extension
 
 # The id that Chrome shows for the key in extension/manifest.json.
 PINNED = json.loads((extension_dir() / "manifest.json").read_text())["key"]
@@ -60,6 +61,31 @@ def test_staging_again_into_the_same_directory_replaces_the_configuration(tmp_pa
         "server": "127.0.0.1:2",
         "secret": "new",
     }
+
+
+def test_whoever_reads_a_file_while_it_is_staged_again_reads_the_whole_of_the_old_one(
+    tmp_path: Path,
+) -> None:
+    stage_extension(tmp_path, port=1, sites=["https://a.example/*"], relay_script=b"1")
+    names = ["config.json", "manifest.json", "content/channel.js", "content/runtime.js"]
+    before = {name: (tmp_path / name).read_bytes() for name in names}
+    with contextlib.ExitStack() as stack:
+        opened = {name: stack.enter_context((tmp_path / name).open("rb")) for name in names}
+        stage_extension(tmp_path, port=2, sites=["https://b.example/*"], relay_script=b"2")
+        read = {name: file.read() for name, file in opened.items()}
+
+    assert read == before
+    assert (tmp_path / "config.json").read_bytes() != before["config.json"]
+    assert list(tmp_path.rglob("*.partial")) == []
+
+
+def test_a_secret_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.touch()  # as a start that was killed left it
+    secret = kept_secret(file)
+    assert len(secret) == 64
+    assert kept_secret(file) == secret
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_an_adapter_is_named_by_its_content(tmp_path: Path) -> None:

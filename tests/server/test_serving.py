@@ -36,3 +36,25 @@ async def test_the_lifespan_of_an_application_is_ended_though_a_request_outlives
             tasks.cancel_scope.cancel()
 
     assert asked == ["lifespan.startup", "lifespan.shutdown"]
+
+
+async def test_a_connection_that_would_outlive_its_server_is_closed() -> None:
+    came = anyio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            came.set()
+            await anyio.sleep_forever()
+        for step in ("startup", "shutdown"):
+            await receive()
+            await send({"type": f"lifespan.{step}.complete"})
+
+    with anyio.fail_after(10), bind("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        async with serve_http(app, listener):
+            client = await anyio.connect_tcp("127.0.0.1", port)
+            await client.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await came.wait()
+        async with client:
+            with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
+                await client.receive()
