@@ -88,12 +88,19 @@
 
   /**
    * @typedef {object} Plugin
-   * @property {Map<string, {tool: any, handle: Function}>} tools
+   * @property {Map<string, Tool>} tools
    * @property {any} adapter
    * @property {boolean} probing whether a question waits for its answer
    * @property {boolean} timed whether the next question is set
    * @property {number} wait ms until it
    * @property {string} state as it was told last
+   */
+
+  /**
+   * @typedef {object} Tool
+   * @property {any} tool
+   * @property {Function} handle
+   * @property {boolean} deliversLogs whether its result comes when its logs have arrived
    */
 
   /** @type {Map<string, Plugin>} */
@@ -206,6 +213,9 @@
       flush();
       if (trace) {
         tell(`t${callId}{"runtime.up":${now()}}`);
+      }
+      if (!entry.deliversLogs) {
+        tell(`l${callId}`);
       }
       tell(answer);
     }
@@ -509,12 +519,13 @@
 
   /** @param {any} adapter */
   function collect(adapter) {
-    /** @type {Map<string, {tool: any, handle: Function}>} */
+    /** @type {Map<string, Tool>} */
     const tools = new MapConstructor();
     const list = adapter.tools;
+    const deliversLogs = adapter.deliversLogs === true;
     for (let i = 0; i < list.length; i++) {
       const tool = list[i];
-      apply(mapSet, tools, [tool.name, { tool, handle: tool.handle }]);
+      apply(mapSet, tools, [tool.name, { tool, handle: tool.handle, deliversLogs }]);
     }
     return tools;
   }

@@ -1,7 +1,7 @@
 """A call reaches the tool in the page, and its value or error comes back whole."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import anyio
@@ -12,7 +12,7 @@ from mcp.client import Client
 
 from e2e.chain import PROBE, Tab
 from opentabs_py.config import load_settings
-from opentabs_py.core.protocol import LogParams
+from opentabs_py.core.protocol import LogEntry, LogParams
 from opentabs_py.errors import CallRefusedError, ChainError, ToolFailedError
 from opentabs_py.session import OpenTabs
 
@@ -239,3 +239,15 @@ async def test_what_a_plugin_logs_reaches_the_server(
 
     texts = [r.getMessage() for r in caplog.records if r.name == "opentabs_py.plugin.probe"]
     assert texts == ["probe: log 0", "probe: log 1", "probe: log 2"]
+
+
+async def test_logs_posted_right_before_a_tool_returns_reach_its_caller(tab: Tab) -> None:
+    logged: list[str] = []
+
+    def note(entries: Sequence[LogEntry]) -> None:
+        logged.extend(entry.message for entry in entries)
+
+    for _ in range(20):
+        logged.clear()
+        await tab.tabs.toolbox.call("probe_log", {"count": 3, "tabId": tab.id}, on_log=note)
+        assert logged == ["log 0", "log 1", "log 2"]

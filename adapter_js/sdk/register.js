@@ -42,6 +42,7 @@ export function register(pluginOrClass, { name, hash }) {
       stopWatching();
       flushLogs();
     }),
+    deliversLogs: true, // see `handle` below
     __adapterHash: hash,
   });
   tearDown(registry().adapters?.[name]);

@@ -35,6 +35,8 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
   };
   /** @type {() => void} */
   let childrenChanged = () => {};
+  /** @type {{onmessage(): void}[]} ports with a message on its way */
+  const posts = [];
   const context = vm.createContext({
     // The same document as the page's, by this world's own methods.
     document: Object.assign(
@@ -62,6 +64,12 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     crypto,
     performance,
     Date: { now: () => clock.now },
+    MessageChannel: class {
+      constructor() {
+        const port1 = { onmessage: () => {} };
+        Object.assign(this, { port1, port2: { postMessage: () => posts.push(port1) } });
+      }
+    },
     setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) =>
       timers.push({ run, ms }),
     ...(late ? {} : { openTabsRealm: { frame, node } }),
@@ -113,6 +121,10 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     documentId: () => documentId,
     node,
     frame,
+    /** The tasks of messages to ports run. */
+    arrive() {
+      for (const port of posts.splice(0)) port.onmessage();
+    },
     /** The page calls `document.open()`: every listener of its window is gone. */
     reopen() {
       onWindow.clear();
@@ -425,6 +437,39 @@ test("a document that goes sends all that it has, the result last", () => {
   relay.take();
   relay.fire("pagehide");
   assert.deepEqual(lengths(relay.take()), [33, 33, 33, 2, "tool.result"]);
+});
+
+for (const kind of ["r", "e"]) {
+  test(`an end (${kind}) waits for logs that were posted before it`, () => {
+    const relay = startCall();
+    relay.adopt();
+    relay.take();
+    const entries = [{ message: "the last" }];
+    relay.page.say(`l${CALL}`);
+    relay.page.say(`${kind}${CALL}{"code":"NOPE","message":"No.","retryable":true}`);
+    relay.post({ type: "opentabs:plugin-logs", plugin: "demo", entries, nonce: relay.nonce() });
+    const before = relay.take().map(({ method }) => method);
+    relay.arrive();
+    const after = relay.take().map(({ method }) => method);
+    assert.deepEqual(
+      [before, after],
+      [["plugin.log"], [kind === "r" ? "tool.result" : "tool.error"]],
+    );
+  });
+}
+
+test("an end that waits for logs goes when the document goes", () => {
+  const relay = startCall();
+  relay.page.say(`l${CALL}`);
+  relay.result("done");
+  relay.take();
+  relay.fire("pagehide");
+  assert.deepEqual(
+    relay.take().map(({ method }) => method),
+    ["tool.result"],
+  );
+  relay.arrive();
+  assert.deepEqual(relay.take(), []);
 });
 
 test("after a worker's death what was not acknowledged is sent again, as it was", () => {

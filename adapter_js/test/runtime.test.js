@@ -113,6 +113,18 @@ test("a tool is run with its input and its value is the result", async () => {
   assert.deepEqual([kind, body], ["r", { n: 42 }]);
 });
 
+for (const delivers of [true, false]) {
+  const does = delivers ? "delivers its logs itself" : "may have posted logs";
+  test(`the end of a call whose plugin ${does} is announced as such`, async () => {
+    const { page, relay, call } = await startPlugin("{ plain: () => 'done' }");
+    page.context.__openTabs.adapters.demo.deliversLogs = delivers;
+    relay.say("ademo");
+    const { callId } = await call("plain");
+    const kinds = relay.heard.filter((text) => text.slice(1).startsWith(callId)).map((t) => t[0]);
+    assert.deepEqual(kinds, delivers ? ["r"] : ["l", "r"]);
+  });
+}
+
 test("a handler keeps its tool as `this`", async () => {
   const { call } = await startPlugin("{ me() { return this.name; } }");
   assert.equal((await call("me")).body, "me");

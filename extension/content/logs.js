@@ -65,3 +65,36 @@ var PluginLogs = class PluginLogs {
     return text.slice(0, PluginLogs.#MAX).toWellFormed();
   }
 };
+
+/**
+ * Knows when the messages that were posted to this window have arrived: a message to a port comes
+ * in a task of its own behind them, and the page does not see it.
+ */
+var PostedMessages = class PostedMessages {
+  /** @type {MessagePort | null} */
+  #port = null;
+  /** @type {(() => void)[]} */
+  #waiting = [];
+
+  /** @param {() => void} run */
+  whenArrived(run) {
+    this.#waiting.push(run);
+    this.#open().postMessage(null);
+  }
+
+  /** Runs what waits: the document is going away, and what is on its way with it. */
+  runNow() {
+    for (const run of this.#waiting.splice(0)) {
+      run();
+    }
+  }
+
+  #open() {
+    if (this.#port === null) {
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => this.#waiting.shift()?.();
+      this.#port = port2;
+    }
+    return this.#port;
+  }
+};

@@ -19,10 +19,16 @@
     "scripts cannot run in this page (a CSP sandbox without allow-scripts, or JavaScript is off)";
 
   /** @typedef {{file: string, readiness: string, reason?: string}} PluginState */
-  /** @typedef {{outbox: InstanceType<typeof Outbox>, stamps: Record<string, number> | null}} Call */
+  /**
+   * @typedef {object} Call
+   * @property {InstanceType<typeof Outbox>} outbox
+   * @property {Record<string, number> | null} stamps
+   * @property {boolean} mayHaveLogged whether its plugin may have posted logs that are not here yet
+   */
 
   const channel = new PageChannel(takeFromPage);
   const logs = new PluginLogs();
+  const posted = new PostedMessages();
 
   /** @type {Map<string, Call>} calls that the server has not settled */
   const calls = new Map();
@@ -60,14 +66,17 @@
       case "p":
         call.outbox.addReports(body);
         break;
+      case "l":
+        call.mayHaveLogged = true;
+        break;
       case "r":
-        end(call, "result", body);
+        endInTurn(call, "result", body);
         break;
       case "e":
         // A page that is left aborts what its tools wait for: that is not their own error, and
         // an agent would repeat what may have been done. The Port's closing ends the call.
         if (!leaving) {
-          end(call, "error", body);
+          endInTurn(call, "error", body);
         }
         break;
       case "t":
@@ -88,6 +97,20 @@
       post({ type: "began", callId, stamps: call.stamps });
     } else {
       call.stamps["relay.up"] = now();
+    }
+  }
+
+  /**
+   * Ends a call when the logs that were posted before its end have arrived.
+   * @param {Call} call
+   * @param {"result" | "error"} kind
+   * @param {string} body JSON
+   */
+  function endInTurn(call, kind, body) {
+    if (call.mayHaveLogged) {
+      posted.whenArrived(() => end(call, kind, body));
+    } else {
+      end(call, kind, body);
     }
   }
 
@@ -290,7 +313,8 @@
     // The worker stamps what is traced, and reads no frame: so it is told the call's id.
     const send = trace ? (/** @type {string} */ frame) => postTraced(callId, frame) : post;
     const outbox = new Outbox(documentId, callId, send);
-    const call = { outbox, stamps: trace ? { "relay.down": now() } : null };
+    const stamps = trace ? { "relay.down": now() } : null;
+    const call = { outbox, stamps, mayHaveLogged: false };
     calls.set(callId, call);
     post({ type: "received", callId }); // until then the call can go elsewhere
     if (!channel.tell(`d${text}`)) {
@@ -350,6 +374,7 @@
   function leave({ isTrusted }) {
     if (isTrusted) {
       leaving = true;
+      posted.runNow();
       for (const { outbox } of calls.values()) {
         outbox.flush();
       }
