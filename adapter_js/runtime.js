@@ -16,8 +16,12 @@
   const page = /** @type {any} */ (this);
   const ID = 32; // hex digits of a call id
   const MESSAGE_MAX = 4096;
+  const READY = "ready";
   const FIRST_PROBE = 1000; // ms between two questions whether a plugin is ready
   const LAST_PROBE = 30_000;
+  const ANSWER_WITHIN = 6000; // ms for which calls wait for that answer; many plugins poll for 5 s
+  const SLOW = 50; // ms; an answer that takes longer is not asked for at each call, but
+  const TRUSTED = 10_000; // ms for which it holds
 
   const { realm, given } = findRealm();
   const { apply, getPrototypeOf } = realm.Reflect;
@@ -30,6 +34,7 @@
     get: mapGet,
     set: mapSet,
     delete: mapDelete,
+    clear: mapClear,
     has: mapHas,
     forEach: mapForEach,
   } = realm.Map.prototype;
@@ -54,6 +59,7 @@
   const mapPrototype = read(() => page.Map.prototype);
   const setPrototype = read(() => page.Set.prototype);
   const later = read(() => page.setTimeout);
+  const notLater = read(() => page.clearTimeout);
   const pageConsole = read(() => page.console);
   const warn = read(() => pageConsole.warn);
   const doc = page.document;
@@ -90,10 +96,14 @@
    * @typedef {object} Plugin
    * @property {Map<string, Tool>} tools
    * @property {any} adapter
-   * @property {boolean} probing whether a question waits for its answer
+   * @property {boolean} isAsked whether a question waits for its answer
+   * @property {Map<object, () => void>} waiting what runs when that comes, or has taken too long
+   * @property {boolean} isSlow whether its last answer took long
+   * @property {number} asked when it was asked last, and
+   * @property {number} answered when it answered, in ms
    * @property {boolean} timed whether the next question is set
    * @property {number} wait ms until it
-   * @property {string} state as it was told last
+   * @property {string} state READY or why not, as it was told last
    */
 
   /**
@@ -170,6 +180,9 @@
       case "r":
         probe(text);
         break;
+      case "q":
+        answerWith(text);
+        break;
       case "n":
         prepare(text);
         break;
@@ -188,13 +201,21 @@
     if (entry === undefined) {
       const what = known === undefined ? `plugin ${plugin}` : `tool ${tool} of plugin ${plugin}`;
       const message = `The page has no ${what}. Reload it, and rebuild the plugin if that does not help.`;
-      tell(
-        `e${callId}${stringify({ __proto__: null, code: "PLUGIN_NOT_LOADED", message, retryable: true })}`,
-      );
+      refuse(callId, "PLUGIN_NOT_LOADED", message);
       return;
     }
     const call = { controller: undefined, invalid: false, answered: false, late: false };
     apply(mapSet, running, [callId, call]);
+    if (!(await isReadyNow(plugin, known))) {
+      if (apply(mapDelete, running, [callId])) {
+        const message = `The plugin ${plugin} is not ready in this page: ${known.state}. Sign in there, then call again.`;
+        refuse(callId, "TAB_NOT_READY", message);
+      }
+      return;
+    }
+    if (!apply(mapHas, running, [callId])) {
+      return; // cancelled meanwhile
+    }
     let answer;
     try {
       call.controller = new PageAbortController();
@@ -222,6 +243,24 @@
   }
 
   /**
+   * Ends a call whose tool was not started.
+   * @param {string} callId
+   * @param {string} code
+   * @param {string} message
+   */
+  function refuse(callId, code, message) {
+    const error = {
+      __proto__: null,
+      code,
+      message,
+      category: "tab",
+      retryable: true,
+      started: false,
+    };
+    tell(`e${callId}${stringify(error)}`);
+  }
+
+  /**
    * @param {string} callId
    * @param {string} reason
    */
@@ -229,7 +268,9 @@
     const call = apply(mapGet, running, [callId]);
     if (call !== undefined) {
       apply(mapDelete, running, [callId]);
-      apply(abort, call.controller, [new PageException(reason, "AbortError")]);
+      if (call.controller !== undefined) {
+        apply(abort, call.controller, [new PageException(reason, "AbortError")]);
+      }
     }
   }
 
@@ -509,10 +550,22 @@
     const tools = read(() => collect(adapter));
     if (tools === undefined) {
       apply(mapDelete, plugins, [name]);
-      tellReadiness(name, "unavailable", "its adapter did not register itself in the page");
+      tellMissing(name);
       return;
     }
-    const plugin = { tools, adapter, probing: false, timed: false, wait: FIRST_PROBE, state: "" };
+    /** @type {Plugin} */
+    const plugin = {
+      tools,
+      adapter,
+      isAsked: false,
+      waiting: new MapConstructor(),
+      isSlow: false,
+      asked: 0,
+      answered: 0,
+      timed: false,
+      wait: FIRST_PROBE,
+      state: "",
+    };
     apply(mapSet, plugins, [name, plugin]);
     probe(name);
   }
@@ -531,16 +584,55 @@
   }
 
   /**
+   * Whether a plugin is ready, as it answers now; if that takes too long, as it answered last.
+   * @param {string} name
+   * @param {Plugin} plugin
+   */
+  async function isReadyNow(name, plugin) {
+    if (!plugin.isSlow || now() - plugin.answered > TRUSTED) {
+      probe(name);
+      await {
+        __proto__: null,
+        // biome-ignore lint/suspicious/noThenProperty: the page may have patched promises
+        then(/** @type {() => void} */ resolve) {
+          if (plugin.isAsked && now() - plugin.asked < ANSWER_WITHIN) {
+            apply(mapSet, plugin.waiting, [resolve, resolve]);
+          } else {
+            resolve();
+          }
+        },
+      };
+    }
+    return plugin.state === READY || plugin.state === "";
+  }
+
+  /**
+   * Has a plugin's answer told, also if it is the same as before.
+   * @param {string} name
+   */
+  function answerWith(name) {
+    const plugin = apply(mapGet, plugins, [name]);
+    if (plugin === undefined) {
+      tellMissing(name);
+    } else {
+      plugin.state = "";
+      probe(name);
+    }
+  }
+
+  /**
    * Asks a plugin whether it is ready, and again after a while: it may sign in or out. One that
-   * never answers is not asked twice, and holds up nobody.
+   * never answers is not asked twice.
    * @param {string} name
    */
   async function probe(name) {
     const plugin = apply(mapGet, plugins, [name]);
-    if (plugin === undefined || plugin.probing) {
+    if (plugin === undefined || plugin.isAsked) {
       return;
     }
-    plugin.probing = true;
+    plugin.isAsked = true;
+    plugin.asked = now();
+    const timer = read(() => apply(later, page, [() => goOn(plugin), ANSWER_WITHIN]));
     let isReady = false;
     let reason = "isReady() is not true";
     try {
@@ -548,14 +640,36 @@
     } catch (error) {
       reason = text(() => `isReady() threw: ${error}`);
     }
-    plugin.probing = false;
+    plugin.isAsked = false;
+    plugin.answered = now();
+    plugin.isSlow = plugin.answered - plugin.asked > SLOW;
+    settle(name, plugin, isReady ? READY : reason);
+    goOn(plugin);
+    read(() => apply(notLater, page, [timer]));
+  }
+
+  /**
+   * Lets the calls go on that wait for an answer.
+   * @param {Plugin} plugin
+   */
+  function goOn({ waiting }) {
+    apply(mapForEach, waiting, [(/** @type {() => void} */ resolve) => resolve()]);
+    apply(mapClear, waiting, []);
+  }
+
+  /**
+   * @param {string} name
+   * @param {Plugin} plugin
+   * @param {string} state READY, or why not
+   */
+  function settle(name, plugin, state) {
     if (apply(mapGet, plugins, [name]) !== plugin) {
       return; // a newer adapter took its place
     }
-    const state = isReady ? "ready" : reason;
+    const isReady = state === READY;
     if (state !== plugin.state) {
       plugin.state = state;
-      tellReadiness(name, isReady ? "ready" : "unavailable", isReady ? undefined : reason);
+      tellReadiness(name, isReady ? "ready" : "unavailable", isReady ? undefined : state);
     }
     plugin.wait = isReady || plugin.wait * 2 > LAST_PROBE ? LAST_PROBE : plugin.wait * 2;
     if (!plugin.timed) {
@@ -568,6 +682,11 @@
         plugin.wait,
       ]);
     }
+  }
+
+  /** @param {string} name of a plugin that the page does not have */
+  function tellMissing(name) {
+    tellReadiness(name, "unavailable", "its adapter did not register itself in the page");
   }
 
   /**

@@ -165,6 +165,35 @@ async def test_a_page_that_is_not_ready_is_refused_and_taken_once_it_is(
     assert await tab.call("echo", {"value": 1}) == {"value": 1}
 
 
+async def test_a_user_who_signs_out_or_in_is_noticed_by_the_next_call(
+    open_tab: Callable[..., Any],
+) -> None:
+    tab = await open_tab()
+    await tab.call("run", {"key": "signed in"})
+
+    await tab.page.evaluate("document.body.dataset.ready = 'no'")
+    error = await tab.refuse("run", {"key": "signed out"})
+    await tab.page.evaluate("document.body.dataset.ready = 'yes'")
+    value = await tab.call("run", {"key": "back"})
+
+    assert error.detail.code == "TAB_NOT_READY"
+    assert value["key"] == "back"
+    assert await tab.page.evaluate("probe.runs") == {"signed in": 1, "back": 1}
+
+
+async def test_a_call_takes_the_next_tab_when_the_user_signed_out_in_the_first(
+    open_tab: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, signed_out = await open_tab("one"), await open_tab("two")
+    await signed_out.page.evaluate("document.body.dataset.ready = 'no'")
+    monkeypatch.setattr(other.tabs.bridge.tabs, "grace", 0.0)
+
+    value = await other.tabs.call("probe_run", {"key": "anywhere"})
+
+    assert value["key"] == "anywhere"
+    assert await other.page.evaluate("probe.runs") == {"anywhere": 1}
+
+
 async def test_a_blocked_page_delays_no_other(open_tab: Callable[..., Any]) -> None:
     blocked = await open_tab()
     free = await open_tab(host="localhost")  # another site, so another renderer process

@@ -28,7 +28,7 @@
 /** @typedef {{time: number, pingTime: number}} PongParams */
 /** @typedef {{documentId: string, callId: string, reports: ProgressReport[], dropped?: number}} ProgressParams */
 /** @typedef {{seq: number, progress?: number | null, total?: number | null, message?: string | null}} ProgressReport */
-/** @typedef {{}} QueryParams */
+/** @typedef {{plugin?: string | null}} QueryParams */
 /** @typedef {{jsonrpc: "2.0", id: number, result: any}} Response */
 /** @typedef {{documentId: string, callId: string, seq: number, value: any, stamps?: Record<string, number> | null}} ResultParams */
 /** @typedef {{code: number, message: string, data?: any}} RpcError */
@@ -48,7 +48,7 @@
 /** @typedef {{jsonrpc: "2.0", method: "tool.result", params: ResultParams}} ToolResult */
 /** @typedef {{jsonrpc: "2.0", method: "tool.settled", params: SettledParams}} ToolSettled */
 /** @typedef {{jsonrpc: "2.0", method: "tool.stamps", params: StampParams}} ToolStamps */
-/** @typedef {{code: string, message: string, category?: string | null, retryable?: boolean, retryAfterMs?: number | null}} WireError */
+/** @typedef {{code: string, message: string, category?: string | null, retryable?: boolean, retryAfterMs?: number | null, started?: boolean}} WireError */
 /** @typedef {PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolSettled | ToolCancel | Ping | Pong} ToExtension */
 /** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PluginLog | ToolStamps | Ping | Pong} FromExtension */
 /** @typedef {Response | Failure} Answer */
@@ -817,7 +817,20 @@ const definitions = {
   },
   "QueryParams": {
     "additionalProperties": false,
-    "properties": {},
+    "properties": {
+      "plugin": {
+        "anyOf": [
+          {
+            "maxLength": 256,
+            "minLength": 1,
+            "type": "string"
+          },
+          {
+            "type": "null"
+          }
+        ]
+      }
+    },
     "type": "object"
   },
   "Response": {
@@ -1285,6 +1298,9 @@ const definitions = {
             "type": "null"
           }
         ]
+      },
+      "started": {
+        "type": "boolean"
       }
     },
     "required": [

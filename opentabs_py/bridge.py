@@ -19,7 +19,7 @@ from anyio.abc import TaskStatus
 
 from opentabs_py.clock import Clock, SystemClock
 from opentabs_py.connection import Connection, Event, Socket, SocketClosedError, wall_clock
-from opentabs_py.core import dispatch, protocol
+from opentabs_py.core import dispatch, failures, protocol
 from opentabs_py.core.dispatch import DEFAULT_LIMITS, CallRequest, Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.recording import CallRecording, Instant
@@ -133,17 +133,17 @@ class Bridge:
             ToolFailedError: The tool threw.
         """
         for _ in range(REDIRECTS):
+            document = await self._choose(call)
             try:
-                return await self._call_once(call)
+                return await self._call_in(document, call)
             except ChainError as error:
-                # The page left before the call came, so the tool did not run: take the next.
-                if error.detail.code != "NOT_DELIVERED":
+                # The page was left, or the user has signed out: the tool did not run.
+                if error.detail.code not in failures.CALL_AGAIN:
                     raise
                 await self._query_tabs()
-        return await self._call_once(call)
+        return await self._call_in(await self._choose(call), call)
 
-    async def _call_once(self, call: TabCall) -> Any:
-        document = await self._choose(call)
+    async def _call_in(self, document: protocol.DocumentState, call: TabCall) -> Any:
         request = CallRequest(
             call_id=secrets.token_hex(16),
             document_id=document.document_id,
@@ -445,8 +445,11 @@ class Bridge:
         )
         self._tabs_changed()
 
-    async def _query_tabs(self) -> None:
-        """Ask the extension how its tabs stand; a page may have just been opened."""
+    async def _query_tabs(self, plugin: str | None = None) -> None:
+        """Ask the extension how its tabs stand; a page may have just been opened.
+
+        With a plugin, its pages are asked first whether it is ready; the user may have signed in.
+        """
         connection = self._connection
         if connection is None:
             return
@@ -458,7 +461,9 @@ class Bridge:
             answered.set()
 
         connection.request(
-            lambda number: protocol.TabsQuery(id=number, params=protocol.QueryParams()),
+            lambda number: protocol.TabsQuery(
+                id=number, params=protocol.QueryParams(plugin=plugin)
+            ),
             protocol.TabsParams,
             take,
         )
@@ -474,10 +479,10 @@ class Bridge:
                 case protocol.DocumentState():
                     return choice
                 case CallError():
-                    if asked or choice.detail.code != "TAB_NOT_FOUND":
+                    if asked or choice.detail.code not in ("TAB_NOT_FOUND", "TAB_NOT_READY"):
                         raise choice
                     asked = True
-                    await self._query_tabs()
+                    await self._query_tabs(call.plugin)
                 case Wait(until=until):
                     with anyio.CancelScope(deadline=until):
                         await changed.wait()

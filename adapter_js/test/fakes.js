@@ -98,8 +98,14 @@ export function makePage(node) {
     document,
     ...classes,
     console: { warn: (/** @type {unknown[]} */ ...args) => warnings.push(args), debug() {} },
-    setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) =>
-      timers.push({ run, ms }),
+    setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => {
+      const timer = { run, ms };
+      timers.push(timer);
+      return timer;
+    },
+    clearTimeout: (/** @type {typeof timers[number]} */ timer) => {
+      timers.splice(timers.indexOf(timer) >>> 0, 1);
+    },
   });
   if (node !== undefined) {
     const inner = { documentElement: { lastChild: node } };

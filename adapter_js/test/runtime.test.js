@@ -670,14 +670,83 @@ test("a plugin whose isReady() never settles stays pending and is not asked twic
   assert.equal(page.context.asked, 1);
 });
 
-test("a plugin whose isReady() never settles can be called all the same", async () => {
-  const { page, relay } = await startWithReadiness("() => new Promise(() => {})");
+/**
+ * A plugin with a tool that counts its runs, and calls of it.
+ * @param {string} isReady
+ */
+async function startAsked(isReady) {
+  const { page, relay, states } = await startWithReadiness(isReady);
   page.run("__openTabs.adapters.demo.tools.push({ name: 'late', handle: () => 1 })");
   relay.say("ademo");
   await settled();
   const params = { callId: CALL, plugin: "demo", tool: "late", input: {}, trace: false };
-  relay.say(`d${JSON.stringify({ params })}`);
+  const call = () => relay.say(`d${JSON.stringify({ params })}`);
+  return { page, relay, states, call };
+}
+
+test("a call waits a while for isReady(), then runs as it answered last", async () => {
+  const { page, relay, call } = await startAsked(
+    "() => asked++ < 2 ? Promise.resolve(true) : new Promise(() => {})",
+  );
+  call();
+  await settled();
+  assert.deepEqual(relay.ofKind("r"), []);
+  const bound = page.timers.findIndex(({ ms }) => ms === 6000);
+  page.timers.splice(bound, 1)[0]?.run();
   await until(() => relay.ofKind("r").length === 1, "the result");
+  assert.equal(page.context.asked, 3);
+});
+
+test("a call is refused when isReady() says no by then, and its tool is not started", async () => {
+  const { page, relay, states, call } = await startAsked("async () => asked++ < 2");
+  call();
+  await until(() => relay.ofKind("e").length === 1, "the refusal");
+  const error = JSON.parse(/** @type {string} */ (relay.ofKind("e")[0]).slice(NAME));
+  assert.deepEqual([error.code, error.started, error.retryable], ["TAB_NOT_READY", false, true]);
+  assert.match(error.message, /demo is not ready in this page: isReady\(\) is not true/);
+  assert.deepEqual(
+    states().map(({ readiness }) => readiness),
+    ["ready", "ready", "unavailable"],
+  );
+  assert.equal(page.timers.filter(({ ms }) => ms === 6000).length, 0);
+});
+
+test("a call that is cancelled while isReady() is asked is not started", async () => {
+  const { page, relay, call } = await startAsked(
+    "() => asked++ < 2 ? Promise.resolve(true) : new Promise((resolve) => { answer = resolve; })",
+  );
+  call();
+  await settled();
+  relay.say(`c${CALL}the client cancelled it`);
+  await settled();
+  page.run("answer(true)");
+  await settled();
+  assert.deepEqual([...relay.ofKind("r"), ...relay.ofKind("e")], []);
+});
+
+test("isReady() that answers slowly is not asked at each call", async () => {
+  const { page, relay, call } = await startAsked(
+    "async () => { asked++; for (const end = Date.now() + 60; Date.now() < end; ); return true; }",
+  );
+  const { asked } = page.context;
+  call();
+  await until(() => relay.ofKind("r").length === 1, "the result");
+  assert.equal(page.context.asked, asked);
+});
+
+test("a question is answered though nothing has changed, and by a plugin that is not there", async () => {
+  const { relay, states } = await startWithReadiness("async () => true");
+  relay.say("qdemo");
+  relay.say("qghost");
+  await settled();
+  assert.deepEqual(
+    states().map(({ plugin, readiness }) => [plugin, readiness]),
+    [
+      ["demo", "ready"],
+      ["ghost", "unavailable"],
+      ["demo", "ready"],
+    ],
+  );
 });
 
 for (const [isReady, reason] of [

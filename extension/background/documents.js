@@ -24,6 +24,8 @@ import * as tabs from "./tabs.js";
  * @property {Promise<unknown>} injecting the last of what is being put into it
  * @property {number} epoch of the link that its relay has sent everything again on; what a relay
  *     sends before that is dropped, for something before it may have been
+ * @property {Map<string, PromiseWithResolvers<void>>} asked plugins that are asked whether they
+ *     are ready, and have not answered
  * @property {chrome.runtime.Port} port
  */
 
@@ -78,6 +80,7 @@ export function attach(port) {
         plugins: new Map(message.plugins),
         injecting: Promise.resolve(),
         epoch: UNHEARD,
+        asked: new Map(),
         port,
       };
       supersede(doc);
@@ -160,6 +163,8 @@ function take(doc, message) {
     case "readiness": {
       const known = doc.plugins.get(message.plugin);
       doc.plugins.set(message.plugin, { file: known?.file ?? "", ...message.state });
+      doc.asked.get(message.plugin)?.resolve();
+      doc.asked.delete(message.plugin);
       tabs.changed();
       break;
     }
@@ -237,6 +242,23 @@ export function forget(documentId, callIds) {
   }
 }
 
+/**
+ * Asks a plugin in each of its documents whether it is ready; resolves when all have answered.
+ * @param {string} plugin
+ */
+export function askReadiness(plugin) {
+  const answers = [];
+  for (const doc of documents.values()) {
+    if (doc.plugins.has(plugin)) {
+      const answer = doc.asked.get(plugin) ?? Promise.withResolvers();
+      doc.asked.set(plugin, answer);
+      answers.push(answer.promise);
+      post(doc, { type: "ask", plugin });
+    }
+  }
+  return Promise.all(answers);
+}
+
 /** The link is up: relays send again all that the server has not acknowledged. */
 export function resendAll() {
   for (const doc of documents.values()) {
@@ -291,6 +313,9 @@ async function lose(doc) {
  */
 function forgetLost(doc, reason) {
   documents.delete(doc.id);
+  for (const answer of doc.asked.values()) {
+    answer.resolve();
+  }
   for (const [callId, received] of doc.calls) {
     tellLost(callId, received || reason !== "navigated" ? reason : "not_delivered");
   }

@@ -156,7 +156,7 @@ function receive(frame) {
       answerSync(message.id, message.params.plugins);
       break;
     case "tabs.query":
-      tabs.snapshot().then((result) => send({ jsonrpc: "2.0", id: message.id, result }));
+      answerQuery(message.id, message.params.plugin);
       break;
     case "ping":
       send({
@@ -226,6 +226,17 @@ async function answerSync(id, specs) {
     send({ jsonrpc: "2.0", id, error: { code: -32603, message: String(error) } });
   }
   tabs.changed();
+}
+
+/**
+ * @param {number} id
+ * @param {string | null | undefined} plugin
+ */
+async function answerQuery(id, plugin) {
+  if (typeof plugin === "string") {
+    await documents.askReadiness(plugin);
+  }
+  send({ jsonrpc: "2.0", id, result: await tabs.snapshot() });
 }
 
 /** A clock finer than `Date.now()`, in milliseconds since the epoch. */

@@ -249,6 +249,11 @@
           outbox.resend();
         }
         break;
+      case "ask":
+        if (!channel.tell(`q${message.plugin}`)) {
+          setReadiness(message.plugin, "unavailable", NO_RUNTIME);
+        }
+        break;
       case "adopt":
         plugins.set(message.plugin, { file: message.file, readiness: "pending" });
         if (!channel.tell(`a${message.plugin}`)) {
@@ -319,7 +324,8 @@
     post({ type: "received", callId }); // until then the call can go elsewhere
     if (!channel.tell(`d${text}`)) {
       const message = `The tool cannot run: ${NO_RUNTIME}. Open the site in another tab.`;
-      end(call, "error", JSON.stringify({ code: "PAGE_UNREACHABLE", message, retryable: false }));
+      const error = { code: "PAGE_UNREACHABLE", message, retryable: false, started: false };
+      end(call, "error", JSON.stringify(error));
     }
   }
 

@@ -19,8 +19,8 @@ from opentabs_py.errors import (
 
 MAY_HAVE_RUN = "The tool may have run: check before you call again."
 
-# Codes of a page that could not take or answer the call, set by the relay and the runtime.
-_CHAIN_CODES = frozenset({"PAGE_UNREACHABLE", "PLUGIN_NOT_LOADED"})
+# The tool was not started, and another page may run it, or the same page later.
+CALL_AGAIN = frozenset({"NOT_DELIVERED", "TAB_NOT_READY"})
 
 _LOST = {
     "tab_closed": ("TAB_CLOSED", f"The tab was closed during the call. {MAY_HAVE_RUN}"),
@@ -38,7 +38,7 @@ _LOST = {
 
 
 def from_wire(error: WireError) -> CallError:
-    """Give the error a page sent, fields whole."""
+    """Return the error that a page sent, with all its fields."""
     detail = ErrorDetail(
         code=error.code,
         message=error.message,
@@ -46,7 +46,7 @@ def from_wire(error: WireError) -> CallError:
         retryable=error.retryable,
         retry_after_ms=error.retry_after_ms,
     )
-    return ChainError(detail) if error.code in _CHAIN_CODES else ToolFailedError(detail)
+    return ToolFailedError(detail) if error.started else ChainError(detail)
 
 
 def lost(

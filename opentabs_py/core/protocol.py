@@ -106,13 +106,17 @@ class PluginFault(Model):
 
 
 class WireError(Model):
-    """Why a tool gave no value; the fields of the ecosystem's `ToolError`."""
+    """Why a tool returned no value; the fields of the ecosystem's `ToolError`.
+
+    `started` is false where the call ended before its tool was started.
+    """
 
     code: Annotated[str, StringConstraints(max_length=256)]
     message: str
     category: Annotated[str, StringConstraints(max_length=256)] | None = None
     retryable: bool = False
     retry_after_ms: Time | None = None
+    started: bool = True
 
 
 class LogEntry(Model):
@@ -273,7 +277,9 @@ class StampParams(Model):
 
 
 class QueryParams(Model):
-    """Nothing: the answer is `TabsParams`, as things stand."""
+    """The answer is `TabsParams`, once each page of `plugin` has said whether it is ready."""
+
+    plugin: Name | None = None
 
 
 class PingParams(Model):
@@ -385,7 +391,7 @@ class PluginLog(Message):
 
 
 class TabsQuery(Message):
-    """How do tabs and documents stand? Asked before a call is refused for want of a tab."""
+    """How do tabs and documents stand? Asked before a call is refused for want of a ready tab."""
 
     method: Literal["tabs.query"] = "tabs.query"
     id: Integer

@@ -121,6 +121,11 @@ class Tabs:
                 return document
             until = self._put[document.document_id, plugin].at + self.grace
             if now < until:
-                return Wait(until, failures.not_ready(plugin, document.url, state.reason))
+                return Wait(until, failures.not_ready(plugin, document.url, _why(state)))
         first = mine[0]
-        return failures.not_ready(plugin, first.url, first.plugins[plugin].reason)
+        return failures.not_ready(plugin, first.url, _why(first.plugins[plugin]))
+
+
+def _why(state: PluginState) -> str | None:
+    """Return why a plugin is not ready, where more is known than its answer."""
+    return "isReady() has not answered yet" if state.readiness == "pending" else state.reason

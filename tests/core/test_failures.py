@@ -128,6 +128,9 @@ def test_the_fields_of_a_tools_error_stay_whole() -> None:
     assert error.detail == ErrorDetail("SLOW_DOWN", "Too fast.", "rate_limit", True, 1500.0)
 
 
-@pytest.mark.parametrize("code", ["PAGE_UNREACHABLE", "PLUGIN_NOT_LOADED"])
-def test_what_the_relay_and_the_runtime_say_is_an_error_of_the_chain(code: str) -> None:
-    assert isinstance(failures.from_wire(WireError(code=code, message="No.")), ChainError)
+@pytest.mark.parametrize(("started", "kind"), [(False, ChainError), (True, ToolFailedError)])
+def test_an_error_before_the_tool_was_started_is_the_chains_whatever_its_code(
+    started: bool, kind: type[Exception]
+) -> None:
+    wire = WireError(code="TAB_NOT_READY", message="No.", started=started)
+    assert type(failures.from_wire(wire)) is kind

@@ -231,6 +231,7 @@ def test_a_field_without_a_value_is_left_out() -> None:
         "code": "OOPS",
         "message": "oops",
         "retryable": False,
+        "started": True,
     }
 
 
