@@ -158,6 +158,16 @@ async def test_its_own_timeout_aborts_in_the_page(connected: Connected) -> None:
     assert seen.value == {"seen": "the client cancelled it"}
 
 
+@each(["python"], ["stdio"])
+async def test_one_that_sends_null_for_each_optional_argument_can_call(
+    connected: Connected,
+) -> None:
+    """As crewai does, which gives a tool's arguments the default None."""
+    outcome = await connected.call("run", key="nulls", steps=None, result=None, tabId=None)
+
+    assert outcome.value == {"key": "nulls", "result": None}
+
+
 # --- what only those of TypeScript have ----------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from e2e.chain import PATIENT
 from opentabs_py.config import load_settings
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogParams
-from opentabs_py.errors import ToolFailedError
+from opentabs_py.errors import CallRefusedError, ToolFailedError
 from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.toolchain import find_toolchain
@@ -249,12 +249,16 @@ async def test_a_client_of_the_newer_era_that_asked_for_no_logs_gets_none(
 async def test_arguments_are_what_zod_makes_of_them(running: OpenTabs) -> None:
     reports: list[ProgressReport] = []
 
-    value = await running.call(
-        "sdk_probe_sum", {"numbers": [1, 2], "unknown": True}, on_progress=reports.extend
-    )
+    value = await running.call("sdk_probe_sum", {"numbers": [1, 2]}, on_progress=reports.extend)
 
     assert value == {"sum": 103}
     assert [(report.progress, report.total) for report in reports] == [(1, 2), (2, 2)]
+
+
+@pytest.mark.usefixtures("open_page")
+async def test_a_misspelled_argument_is_refused_and_the_near_name_given(running: OpenTabs) -> None:
+    with pytest.raises(CallRefusedError, match=r"at numbrs: .* did you mean numbers"):
+        await running.call("sdk_probe_sum", {"numbers": [1, 2], "numbrs": [3]})
 
 
 @pytest.mark.usefixtures("open_page")

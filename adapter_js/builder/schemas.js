@@ -64,7 +64,8 @@ export function toJsonSchema(zod, schema, side) {
   try {
     // What a handler returns is sent as it is, not parsed: so both sides are taken as given,
     // where members that are not named are allowed and defaults need not be there.
-    const json = JSON.parse(JSON.stringify(zod.toJSONSchema(schema, { io: "input" })));
+    const override = side === "input" ? refuseUnknown(schema) : undefined;
+    const json = JSON.parse(JSON.stringify(zod.toJSONSchema(schema, { io: "input", override })));
     if (side === "input" && json.type !== "object") {
       const why =
         "is not an object, but a tool's arguments are named; write z.object({…}) around it";
@@ -76,6 +77,46 @@ export function toJsonSchema(zod, schema, side) {
     const why = `cannot be written as JSON Schema: ${messageOf(error)}; use another kind of schema`;
     return { json: null, faults: [{ path: side, why }] };
   }
+}
+
+/**
+ * Has each object of an input say that it takes no other members: Zod drops them, and a misspelled
+ * one would go unnoticed. The parts of an intersection take each other's members.
+ * @param {Schema} root
+ * @returns {(found: {zodSchema: any, jsonSchema: any}) => void} an `override` of Zod's
+ */
+function refuseUnknown(root) {
+  /** @type {Set<Schema>} */
+  const parts = new Set();
+  for (const schema of within(root, () => true)) {
+    if (schema._zod.def.type === "intersection") {
+      within(schema, (step) => step === "", parts);
+    }
+  }
+  return ({ zodSchema, jsonSchema }) => {
+    const { def } = zodSchema._zod;
+    if (def.type === "object" && def.catchall === undefined && !parts.has(zodSchema)) {
+      jsonSchema.additionalProperties = false;
+    }
+  };
+}
+
+/**
+ * @param {Schema} schema
+ * @param {(step: string) => boolean} follows whether to take a step of `children`
+ * @param {Set<Schema>} [found]
+ * @returns {Set<Schema>} the schema and those that these steps lead to
+ */
+function within(schema, follows, found = new Set()) {
+  if (!found.has(schema)) {
+    found.add(schema);
+    for (const [step, child] of children(schema._zod.def)) {
+      if (follows(step)) {
+        within(child, follows, found);
+      }
+    }
+  }
+  return found;
 }
 
 /**

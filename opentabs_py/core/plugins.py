@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
+from opentabs_py.core.arguments import is_closed
 from opentabs_py.core.match import parse as parse_match_pattern
 from opentabs_py.core.plugin_settings import find_schema_faults, settle, settled_patterns
 from opentabs_py.core.protocol import Name
@@ -227,7 +228,10 @@ def find_name_clashes(manifests: Iterable[PluginManifest]) -> dict[str, list[tup
 
 
 def input_schema_with_tab(tool: PluginTool) -> JsonObject:
-    """Give a tool's input schema with the optional `tabId` that every page tool takes."""
+    """Return a tool's input schema with the optional `tabId` that every page tool takes.
+
+    A schema that allows no other arguments says so.
+    """
     properties = tool.input_schema.get("properties", {})
     assert isinstance(properties, dict)  # checked when the manifest was read
     tab: JsonObject = {
@@ -237,19 +241,24 @@ def input_schema_with_tab(tool: PluginTool) -> JsonObject:
             "Default: the active one."
         ),
     }
-    return {**tool.input_schema, "properties": {**properties, TAB_ID: tab}}
+    schema: JsonObject = {**tool.input_schema, "properties": {**properties, TAB_ID: tab}}
+    if is_closed(tool.input_schema):
+        schema["additionalProperties"] = False
+    return schema
 
 
 def split_tab_id(arguments: Mapping[str, JsonValue]) -> tuple[int | None, JsonObject]:
-    """Take `tabId` out of a call's arguments; give it and the arguments without it.
+    """Return the `tabId` of a call's arguments, and the arguments without it.
+
+    A null counts as not given.
 
     Raises:
         ValueError: It is not an integer.
     """
     rest = dict(arguments)
-    if TAB_ID not in rest:
+    tab = rest.pop(TAB_ID, None)
+    if tab is None:
         return None, rest
-    tab = rest.pop(TAB_ID)
     if isinstance(tab, float) and tab.is_integer():
         tab = int(tab)  # JSON Schema takes 7.0 for an integer, and some clients write it so
     if isinstance(tab, int) and not isinstance(tab, bool):

@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_json
-
 from opentabs_py.bridge import Bridge, TabCall
 from opentabs_py.core import failures
+from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.plugins import (
     PluginManifest,
@@ -19,10 +18,7 @@ from opentabs_py.core.plugins import (
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.recording import CallRecording, Instant
-from opentabs_py.core.schemas import Checker
 from opentabs_py.served import Listing, ToolCall
-
-MAX_FAULTS = 5  # of one call's arguments; an agent mends them one at a time anyway
 
 
 class PageTool:
@@ -52,8 +48,7 @@ class PageTool:
         self._bridge = bridge
         self._plugin = plugin
         self._name = tool.name
-        self._checker = Checker(tool.input_schema)
-        self._input_limit = input_limit
+        self._arguments = ArgumentReader(self.listing.name, tool.input_schema, limit=input_limit)
 
     async def run(self, call: ToolCall) -> Any:
         """Run it in a tab, and give its value, a JSON value; see `ServedTool.run`."""
@@ -65,24 +60,15 @@ class PageTool:
         return await self._bridge.call(tab_call)
 
     def _check(self, call: ToolCall) -> TabCall:
-        name = self.listing.name
         try:
             tab_id, arguments = split_tab_id(call.arguments)
         except ValueError as error:
-            raise failures.invalid_arguments(name, [("tabId", str(error))]) from None
-        try:
-            size = len(to_json(arguments))  # before the check, which would not bear any depth
-        except PydanticSerializationError as error:
-            raise failures.invalid_arguments(name, [("", f"they are no JSON: {error}")]) from None
-        if size > self._input_limit:
-            raise failures.input_too_large(name, size, self._input_limit)
-        faults = self._checker.faults(arguments, most=MAX_FAULTS)
-        if faults:
-            raise failures.invalid_arguments(name, faults)
+            faults = [("tabId", str(error))]
+            raise failures.invalid_arguments(self.listing.name, faults) from None
         return TabCall(
             plugin=self._plugin.name,
             tool=self._name,
-            arguments=arguments,
+            arguments=self._arguments.read(arguments),
             tab_id=tab_id,
             patterns=self._plugin.url_patterns,
             limits=call.limits,

@@ -8,6 +8,7 @@ from typing import Any
 
 from opentabs_py.bridge import Bridge
 from opentabs_py.core import failures
+from opentabs_py.core.arguments import MAX_FAULTS
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.plugins import PluginManifest
 from opentabs_py.core.progress import ProgressReport
@@ -18,7 +19,7 @@ from opentabs_py.core.schemas import Checker
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ConfigError
 from opentabs_py.served import CallClient, Listing, Output, ServedTool, ToolCall
-from opentabs_py.server.page_tool import MAX_FAULTS, PageTool
+from opentabs_py.server.page_tool import PageTool
 
 logger = logging.getLogger(__name__)
 

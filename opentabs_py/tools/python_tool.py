@@ -7,16 +7,16 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import anyio
 from mcp import types
-from pydantic_core import PydanticSerializationError, to_json
 
 from opentabs_py.core import failures
+from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.plugins import LONGEST_TOOL_NAME
-from opentabs_py.core.schemas import Checker, check_schema
+from opentabs_py.core.schemas import check_schema
 from opentabs_py.errors import (
     CallError,
     CallRefusedError,
@@ -35,7 +35,6 @@ from opentabs_py.tools.values import name_streams, to_block, to_output
 
 logger = logging.getLogger(__name__)
 
-MAX_FAULTS: Final = 5  # of one call's arguments; an agent mends them one at a time anyway
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_TOOL_NAME}}}")
 
 
@@ -89,7 +88,9 @@ class PythonTool:
         self._function = function
         self._host = host
         self._runs_here = inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner)
-        self._checker = Checker(self._signature.input_schema)
+        self._arguments = ArgumentReader(
+            self.listing.name, self._signature.input_schema, limit=host.message_limit
+        )
 
     @property
     def limits(self) -> Limits | None:
@@ -121,19 +122,9 @@ class PythonTool:
             run.end(has_value=has_value)
 
     def _check(self, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        name = self.listing.name
         injected = self._signature.injected
         asked = {key: value for key, value in arguments.items() if key not in injected}
-        try:
-            size = len(to_json(asked))  # before the check, which would not bear any depth
-        except (PydanticSerializationError, ValueError) as error:
-            raise failures.invalid_arguments(name, [("", f"they are no JSON: {error}")]) from None
-        if size > self._host.message_limit:
-            raise failures.input_too_large(name, size, self._host.message_limit)
-        faults = self._checker.faults(asked, most=MAX_FAULTS)
-        if faults:
-            raise failures.invalid_arguments(name, faults)
-        return self._signature.convert(name, asked)
+        return self._signature.convert(self.listing.name, self._arguments.read(asked))
 
     async def _run(self, run: ToolRun, function: Callable[[], Any]) -> Any:
         """Run it until it ends or a timer ends it."""

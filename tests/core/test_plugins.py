@@ -574,11 +574,20 @@ def test_a_tab_id_is_taken_out_of_the_arguments(given_tab: float, tab: int) -> N
     assert "tabId" in arguments
 
 
-def test_arguments_without_a_tab_id_name_no_tab() -> None:
-    assert split_tab_id({"text": "hi"}) == (None, {"text": "hi"})
+@pytest.mark.parametrize("tab", [{}, {"tabId": None}])
+def test_arguments_without_a_tab_id_or_with_null_name_no_tab(tab: Json) -> None:
+    assert split_tab_id({"text": "hi", **tab}) == (None, {"text": "hi"})
 
 
-@pytest.mark.parametrize("tab", [True, "7", 7.5, float("inf"), None, [7], {}])
+def test_the_listed_schema_says_that_a_tool_takes_no_other_arguments() -> None:
+    closed: Json = {"type": "object", "properties": {"text": {"type": "string"}}}
+    opened: Json = {**closed, "additionalProperties": True}
+    tools = parse(tools=[a_tool("a", input_schema=closed), a_tool("b", input_schema=opened)]).tools
+    listed = [input_schema_with_tab(tool)["additionalProperties"] for tool in tools]
+    assert listed == [False, True]
+
+
+@pytest.mark.parametrize("tab", [True, "7", 7.5, float("inf"), [7], {}])
 def test_a_tab_id_that_is_no_integer_is_refused(tab: JsonValue) -> None:
     with pytest.raises(ValueError, match=r"tabId is .* not an integer; give the number of a tab"):
         split_tab_id({"tabId": tab})

@@ -127,7 +127,37 @@ async def test_the_schemas_are_those_that_zod_gives(builder: Builder, tmp_path: 
             "tags": {"type": "array", "items": {"type": "string"}},
         },
         "required": ["text"],
+        "additionalProperties": False,
     }
+
+
+async def test_an_input_says_which_of_its_objects_take_no_other_members(
+    builder: Builder, tmp_path: Path
+) -> None:
+    schema = """z.object({
+        plain: z.object({ a: z.string() }).optional(),
+        strict: z.strictObject({}),
+        loose: z.looseObject({}),
+        open: z.object({}).catchall(z.number()),
+        both: z.object({ a: z.string() }).and(z.object({ b: z.object({}) })),
+        either: z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]),
+    })"""
+    await build(builder, source(tmp_path, given=schema))
+
+    [tool] = tools(tmp_path)
+    members = tool["input_schema"]["properties"]
+    more = {name: member.get("additionalProperties") for name, member in members.items()}
+
+    assert more == {
+        "plain": False,
+        "strict": False,
+        "loose": {},
+        "open": {"type": "number"},
+        "both": None,
+        "either": None,
+    }
+    assert [each["additionalProperties"] for each in members["either"]["anyOf"]] == [False, False]
+    assert members["both"]["properties"]["b"]["additionalProperties"] is False
 
 
 async def test_what_a_tool_returns_may_have_members_that_its_schema_does_not_name(

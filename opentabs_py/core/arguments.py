@@ -1,0 +1,126 @@
+"""The arguments of a call, read by its tool's input schema."""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import JsonValue
+from pydantic_core import PydanticSerializationError, to_json
+
+from opentabs_py.core import failures
+from opentabs_py.core.schemas import Checker, Fault, JsonObject
+from opentabs_py.core.text import path_text, shorten
+
+MAX_FAULTS: Final = 5  # of one call's arguments; an agent fixes them one at a time anyway
+MAX_NAMES: Final = 20  # of a tool's arguments, in the error for one that it does not have
+
+# Each may declare arguments besides `properties`, or allow any.
+_OPEN: Final = (
+    "additionalProperties",
+    "patternProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "dependentSchemas",
+    "dependencies",
+)
+
+
+class ArgumentReader:
+    """Reads the arguments of one tool.
+
+    Args:
+        tool: Its name, for errors.
+        schema: Its input schema.
+        limit: The longest arguments, in bytes of JSON.
+    """
+
+    def __init__(self, tool: str, schema: JsonObject, *, limit: int) -> None:
+        self._tool = tool
+        self._limit = limit
+        self._checker = Checker(schema)
+        self._names = _members(schema)
+        self._required = _texts(schema.get("required"))
+        self._is_closed = is_closed(schema)
+        self._takes_null: dict[str, bool] = {}
+
+    def read(self, arguments: Mapping[str, Any]) -> JsonObject:
+        """Return the arguments as the tool takes them.
+
+        A null for an optional argument that cannot be null counts as not given: some clients
+        send every argument that a schema names.
+
+        Raises:
+            CallRefusedError: They are too long, or the tool does not take them.
+        """
+        self._check_size(arguments)
+        given = dict(arguments)
+        if None in given.values():
+            given = {
+                name: value
+                for name, value in given.items()
+                if value is not None or not self._may_leave_out(name)
+            }
+        faults: list[Fault] = []
+        if self._is_closed and not self._names >= given.keys():
+            unknown = [name for name in given if name not in self._names]
+            faults = [(shorten(name), self._hint(name)) for name in unknown[:MAX_FAULTS]]
+            given = {name: given[name] for name in given if name in self._names}
+        faults += self._checker.faults(given, most=MAX_FAULTS)
+        if faults:
+            raise failures.invalid_arguments(self._tool, faults[:MAX_FAULTS])
+        return given
+
+    def _check_size(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse what is too long, before it is checked: a check would not bear any depth."""
+        try:
+            size = len(to_json(arguments))
+        except (PydanticSerializationError, ValueError) as error:
+            fault = f"not serializable as JSON: {error}"
+            raise failures.invalid_arguments(self._tool, [("", fault)]) from None
+        if size > self._limit:
+            raise failures.input_too_large(self._tool, size, self._limit)
+
+    def _may_leave_out(self, name: str) -> bool:
+        if name not in self._names or name in self._required:
+            return False
+        if name not in self._takes_null:
+            here = path_text([name])
+            self._takes_null[name] = all(
+                path != here for path, _ in self._checker.faults({name: None})
+            )
+        return not self._takes_null[name]
+
+    def _hint(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self._names, n=2)
+        if near:
+            return f"there is no such argument; did you mean {' or '.join(near)}?"
+        names = sorted(self._names)
+        more = ", …" if len(names) > MAX_NAMES else ""
+        listed = ", ".join(names[:MAX_NAMES]) + more if names else "no arguments"
+        return f"there is no such argument; the tool takes {listed}"
+
+
+def is_closed(schema: JsonObject) -> bool:
+    """Return whether a tool takes no arguments besides the `properties` of its input schema.
+
+    JSON Schema allows any others by default, and a misspelled argument would be ignored. So a
+    schema is closed unless something in it allows more.
+    """
+    if schema.get("additionalProperties") is False:
+        return "patternProperties" not in schema
+    return "properties" in schema and not any(keyword in schema for keyword in _OPEN)
+
+
+def _texts(value: JsonValue) -> frozenset[str]:
+    return frozenset(map(str, value)) if isinstance(value, list) else frozenset()
+
+
+def _members(schema: JsonObject) -> frozenset[str]:
+    properties = schema.get("properties")
+    return frozenset(properties) if isinstance(properties, dict) else frozenset()
