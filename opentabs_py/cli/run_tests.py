@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from opentabs_py.cli.codes import TOOL_FAILED
+from opentabs_py.cli.codes import CHAIN_FAILED, NO_TESTS, TOOL_FAILED, USAGE
 from opentabs_py.errors import BrowserError, BuildError
 
 if TYPE_CHECKING:
+    from opentabs_py.cli.chosen_tests import Chosen
     from opentabs_py.plugins.build import Builder
     from opentabs_py.plugins.source import SourceChanges
 
-UNIT_TESTS = ("*.test.ts", "*.test.js", "*.test.mjs")
-NOTHING_COLLECTED = 5  # pytest's exit code for it
+# What pytest's exit codes mean here. A run that it broke off (2) is one of files that it cannot
+# import; of Ctrl-C it is told by us.
+_CODES = {0: 0, 3: CHAIN_FAILED, 4: USAGE, 5: NO_TESTS}
 SLOW_MOTION = 250  # ms before each step that --ui shows; a person can follow that
 STOP_WITHIN = 10.0  # s; pytest closes its browser in half of one
+_ENDINGS = {0: "[bold green]✓ passed[/]", NO_TESTS: "[bold yellow]no test was selected[/]"}
 SHOWN = 3  # names of files that changed
 
 # Of a plugin's directory, what its tests go by: reports that pytest writes there are not of it.
@@ -35,8 +38,11 @@ def run_tests(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[DIR] [PYTEST ARGS]",
-            help="The plugin's directory, this one by default; the rest is passed on to pytest.",
+            metavar="[DIR | FILE | FILE::TEST]... [PYTEST ARGS]",
+            help=(
+                "The plugin's directory, this one by default, or some of its tests; the rest is "
+                "passed on to pytest."
+            ),
         ),
     ] = None,
     watch: Annotated[
@@ -63,39 +69,32 @@ def run_tests(
 ) -> None:
     """Build a plugin and run its tests: tests/*.test.ts in Node, the others with pytest.
 
-    Exit codes: 0 all passed, 1 the build or a test failed, 2 usage, 3 nothing can be run here;
-    with --watch 0.
+    Exit codes: 0 all passed, 1 the build or a test failed, 2 usage, 3 nothing can be run here,
+    5 no test was selected; with --watch 0.
     """
+    from opentabs_py.cli.chosen_tests import choose
     from opentabs_py.cli.run import run
 
-    pytest_args = list(arguments or [])
-    has_directory = bool(pytest_args) and Path(pytest_args[0]).is_dir()
-    directory = Path(pytest_args.pop(0)) if has_directory else Path()
+    chosen = choose(arguments or [])
     if ui:
         _check_ui(watch=watch)
-        pytest_args = [*ui_args(pytest_args), *pytest_args]
-    suite = _Suite(directory, pytest_args)
+        chosen = replace(chosen, pytest_args=ui_args(chosen.pytest_args))
+    suite = _Suite(chosen)
     raise typer.Exit(run(suite.watch, interruptible=False) if watch else run(suite.run))
 
 
 @dataclass(frozen=True, slots=True)
 class _Suite:
-    """A plugin's tests.
+    """The tests of a plugin that were chosen."""
 
-    Attributes:
-        directory: The plugin's.
-        pytest_args: What pytest is given besides.
-    """
-
-    directory: Path
-    pytest_args: Sequence[str]
+    chosen: "Chosen"
 
     async def run(self) -> int:
-        """Build the plugin and run its tests; give the exit code."""
+        """Build the plugin and run its tests; return the exit code."""
         from opentabs_py.cli.build import builder
         from opentabs_py.plugins.build import has_source
 
-        if has_source(self.directory):
+        if has_source(self.chosen.directory):
             async with builder() as running:
                 if not await self._build(running):
                     return TOOL_FAILED
@@ -107,7 +106,7 @@ class _Suite:
         from opentabs_py.cli.terminal import err
         from opentabs_py.plugins.source import watch_source
 
-        async with builder() as running, watch_source(self.directory) as changes:
+        async with builder() as running, watch_source(self.chosen.directory) as changes:
             why = "first run"
             while True:
                 err.rule(f"[bold]{escape(why)}[/]")
@@ -121,9 +120,9 @@ class _Suite:
         from opentabs_py.cli.build import tell_faults
         from opentabs_py.plugins.build import has_source
 
-        if not has_source(self.directory):
+        if not has_source(self.chosen.directory):
             return True
-        built = await running.build(self.directory)
+        built = await running.build(self.chosen.directory)
         tell_faults(built)
         return not built.faults
 
@@ -140,7 +139,7 @@ class _Suite:
             began = monotonic()
             code = await self._test()
             ended.set()
-            how = "[bold red]✗ failed[/]" if code else "[bold green]✓ passed[/]"
+            how = _ENDINGS.get(code, "[bold red]✗ failed[/]")
             seconds = f"{monotonic() - began:.1f} s"
             err.rule(f"{how} [dim]in {seconds}; waiting for a change, Ctrl-C ends it[/]")
 
@@ -153,29 +152,29 @@ class _Suite:
         return changed
 
     async def _test(self) -> int:
-        """Run the tests; give the exit code."""
+        """Run the tests; return the exit code."""
         from opentabs_py.cli.terminal import err
         from opentabs_py.plugins.toolchain import find_node
 
-        tests = self.directory / "tests"
-        units = sorted(str(file) for pattern in UNIT_TESTS for file in tests.rglob(pattern))
-        in_browser = any(tests.rglob("test_*.py"))
+        units, in_browser = self.chosen.for_node(), self.chosen.for_pytest()
         failed = False
         if units:
             err.print("[bold]In Node[/]")
             node, _ = find_node()
-            failed |= await _run([str(node), "--test", *units]) != 0
+            failed = await _run([str(node), "--test", *units]) != 0
+        code = 0
         if in_browser:
             err.print("[bold]In the browser[/]")
             if find_spec("pytest") is None:
                 raise BuildError(
                     "pytest is missing. Get it with `pip install 'opentabs-py[test]'`."
                 )
-            code = await _run([sys.executable, "-m", "pytest", str(tests), *self.pytest_args])
-            failed |= code not in (0, NOTHING_COLLECTED)
+            pytest = [sys.executable, "-m", "pytest", *in_browser, *self.chosen.pytest_args]
+            code = _CODES.get(await _run(pytest), TOOL_FAILED)
         if not (units or in_browser):
-            err.print(f"There are no tests in {tests}.")
-        return TOOL_FAILED if failed else 0
+            err.print(f"There are no tests in {', '.join(self.chosen.paths)}.", soft_wrap=True)
+            return NO_TESTS
+        return TOOL_FAILED if failed else code
 
 
 async def _run(command: Sequence[str]) -> int:
@@ -243,10 +242,10 @@ def _check_ui(*, watch: bool) -> None:
 
 
 def ui_args(pytest_args: Sequence[str]) -> list[str]:
-    """Give what `--ui` adds to the arguments of pytest."""
+    """Return the arguments of pytest with what `--ui` adds to them."""
     added = ["--opentabs-ui", "--headed"]
     if not any(each.split("=")[0] == "--slowmo" for each in pytest_args):
         added.append(f"--slowmo={SLOW_MOTION}")
     if find_spec("pytest_timeout") is not None:
-        added.append("--timeout=0")  # a person takes as long as he likes
-    return added
+        added.append("--timeout=0")  # a person takes as long as they like
+    return [*added, *pytest_args]

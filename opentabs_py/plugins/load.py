@@ -98,6 +98,11 @@ def is_plugin(directory: Path) -> bool:
     return isinstance(package, dict) and "opentabs" in package
 
 
+def find_plugin(start: Path) -> Path | None:
+    """Return the plugin that an absolute path lies in, if it lies in one."""
+    return next((each for each in (start, *start.parents) if is_plugin(each)), None)
+
+
 def playground(directory: Path) -> Path | None:
     """Give the directory of a plugin's own pages to be tried on, if it has one."""
     found = directory / "playground"

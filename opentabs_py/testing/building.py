@@ -1,4 +1,4 @@
-"""The plugin that is tested: where it is, and that its build is not older than its source."""
+"""The plugin that is tested: its build is not older than its source."""
 
 import fcntl
 from collections.abc import Generator
@@ -10,15 +10,9 @@ from opentabs_py.errors import PluginError
 from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.inspect import is_stale
-from opentabs_py.plugins.load import is_plugin
 from opentabs_py.plugins.toolchain import find_toolchain
 
 BUILD_WITHIN = 330.0  # s; the first time, npm may have to install the builder
-
-
-def find_plugin(start: Path) -> Path | None:
-    """Give the plugin that a directory is in, if it is in one."""
-    return next((each for each in (start, *start.parents) if is_plugin(each)), None)
 
 
 async def build_if_stale(directory: Path) -> None:

@@ -37,11 +37,8 @@ def opentabs_plugins(
     """
     from opentabs_py.config import load_settings  # noqa: PLC0415
     from opentabs_py.errors import OpenTabsError  # noqa: PLC0415
-    from opentabs_py.testing.building import (  # noqa: PLC0415
-        BUILD_WITHIN,
-        build_if_stale,
-        find_plugin,
-    )
+    from opentabs_py.plugins.load import find_plugin  # noqa: PLC0415
+    from opentabs_py.testing.building import BUILD_WITHIN, build_if_stale  # noqa: PLC0415
 
     found = find_plugin(request.path.parent)
     directories = [found] if found is not None else list(load_settings().plugins)

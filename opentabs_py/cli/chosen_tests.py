@@ -1,0 +1,85 @@
+"""Which tests the arguments of `opentabs test` choose, and what is left of them for pytest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import typer
+
+from opentabs_py.plugins.load import find_plugin
+
+UNIT_TESTS = ("*.test.ts", "*.test.js", "*.test.mjs")
+PYTHON_TESTS = ("test_*.py", "*_test.py")  # pytest's own default
+_SUFFIXES = (".py", *(pattern.removeprefix("*") for pattern in UNIT_TESTS))
+# Options of pytest and its plugins whose value may look like a path to tests.
+_TAKES_VALUE = {
+    *("-c", "-k", "-m", "-o", "-p", "--basetemp", "--confcutdir", "--config-file", "--cov"),
+    *("--deselect", "--ignore", "--ignore-glob", "--output", "--rootdir"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The tests that are to run.
+
+    Attributes:
+        directory: Of the plugin that they are of.
+        paths: Directories, files, and pytest's node ids.
+        pytest_args: The other arguments.
+    """
+
+    directory: Path
+    paths: Sequence[str]
+    pytest_args: Sequence[str]
+
+    def for_node(self) -> list[str]:
+        """Return the files that Node runs."""
+        files: list[str] = []
+        for path in map(Path, self.paths):
+            found = [file for pattern in UNIT_TESTS for file in path.rglob(pattern)]
+            files += sorted(map(str, found)) if path.is_dir() else [str(path)] * _is_unit(path)
+        return list(dict.fromkeys(files))
+
+    def for_pytest(self) -> list[str]:
+        """Return the paths that hold tests for pytest."""
+        return [path for path in self.paths if _has_python_tests(path)]
+
+
+def choose(arguments: Sequence[str]) -> Chosen:
+    """Read the arguments of `opentabs test`; without a path, all tests of the plugin are chosen.
+
+    Raises:
+        typer.BadParameter: A path does not exist.
+    """
+    chosen: list[str] = []
+    others: list[str] = []
+    for before, argument in pairwise(["", *arguments]):
+        is_path = not argument.startswith("-") and before not in _TAKES_VALUE
+        (chosen if is_path and (not others or _names_tests(argument)) else others).append(argument)
+    for path in chosen:
+        if not _file(path).exists():
+            raise typer.BadParameter(f"{_file(path)} does not exist.")
+    first = _file(chosen[0]) if chosen else Path()
+    directory = find_plugin(first.absolute()) or (first if first.is_dir() else Path())
+    everything = str(directory / "tests")
+    paths = [everything if _file(path).samefile(directory) else path for path in chosen]
+    return Chosen(directory, paths or [everything], others)
+
+
+def _file(path: str) -> Path:
+    return Path(path.partition("::")[0])
+
+
+def _names_tests(argument: str) -> bool:
+    return _file(argument).name.endswith(_SUFFIXES) or Path(argument).is_dir()
+
+
+def _is_unit(path: Path) -> bool:
+    return any(path.match(pattern) for pattern in UNIT_TESTS)
+
+
+def _has_python_tests(path: str) -> bool:
+    if not Path(path).is_dir():
+        return _file(path).suffix == ".py"
+    return any(any(Path(path).rglob(pattern)) for pattern in PYTHON_TESTS)
