@@ -113,6 +113,12 @@ def test_a_condition_cannot_be_asked_in_the_browser(opentabs: SyncOpenTabs) -> N
         opentabs.faults.drop("wire")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("hop", ["mcp", "websocket", "port", "event"])
+def test_a_kind_that_never_passes_is_refused(opentabs: SyncOpenTabs, hop: Any) -> None:
+    with pytest.raises(ValueError, match="No 'nonsense' passes the hop"):
+        opentabs.faults.drop(hop, kind="nonsense")
+
+
 def test_faults_end_with_the_test_that_planted_them(opentabs: SyncOpenTabs) -> None:
     assert opentabs.faults.log.is_empty
     expect(run_probe(opentabs)).to_progress(REPORTS)
@@ -124,14 +130,14 @@ def test_faults_end_with_the_test_that_planted_them(opentabs: SyncOpenTabs) -> N
 @pytest.mark.parametrize("hop", ["websocket", "port", "event"])
 @pytest.mark.opentabs(allow_breaches=True)
 def test_a_log_says_what_was_done_to_which_messages(opentabs: SyncOpenTabs, hop: Any) -> None:
-    opentabs.faults.drop(hop, kind="tool.stamps", direction="down")
+    opentabs.faults.drop(hop, kind="tool.cancel", direction="down")
     opentabs.faults.duplicate(hop, kind="tool.result", nth=[1, 9])
     expect(run_probe(opentabs)).to_succeed()
 
     assert opentabs.faults.log == FaultLog(
         seed=opentabs.faults.seed,
         planted=(
-            Planted(Rule(hop, "drop", "down", "tool.stamps")),
+            Planted(Rule(hop, "drop", "down", "tool.cancel")),
             Planted(Rule(hop, "duplicate", None, "tool.result", (1, 9), number=1), {"up": "1"}),
         ),
     )

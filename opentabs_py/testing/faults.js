@@ -7,16 +7,20 @@
  * carried out is written to this world's console, which no page sees.
  */
 (() => {
-  const KINDS = /** @type {Record<string, string>} */ ({
+  const UP = /** @type {Record<string, string>} */ ({
     p: "tool.progress",
     r: "tool.result",
     e: "tool.error",
     t: "tool.stamps",
     s: "readiness",
+  });
+  const DOWN = /** @type {Record<string, string>} */ ({
     d: "tool.dispatch",
     c: "tool.cancel",
     a: "adopt",
     x: "drop",
+    r: "readiness",
+    n: "nonce",
   });
 
   /** @typedef {{text: any, after: number}} Piece */
@@ -167,7 +171,7 @@
     /** @param {(kind: string, text: string) => void} take */
     constructor(take) {
       const up = line("event", "up", ({ kind, text }) => take(kind, text));
-      super((kind, text) => up(KINDS[kind] ?? kind, { kind, text }));
+      super((kind, text) => up(UP[kind] ?? kind, { kind, text }));
       this.#down = line("event", "down", (text) => super.tell(text));
     }
 
@@ -179,7 +183,7 @@
       if (rules.length === 0) {
         return super.tell(text); // whose answer says whether the runtime is there
       }
-      this.#down(KINDS[text[0] ?? ""] ?? "", text);
+      this.#down(DOWN[text[0] ?? ""] ?? "", text);
       return true;
     }
   };

@@ -23,6 +23,7 @@ from opentabs_py.connection import Socket
 from opentabs_py.core import faults
 from opentabs_py.core.faults import Action, Direction, FaultLog, Hop, Planted, Rule
 from opentabs_py.session import OpenTabs
+from opentabs_py.testing.kinds import CHUNK, RESPONSE, check_kind
 from opentabs_py.testing.processes import kill_extension_process
 from opentabs_py.testing.thread import ServerThread
 
@@ -43,9 +44,9 @@ class FaultInjector:
 
     Each of the five planted faults takes the messages it is for: those of a `kind`
     (`tool.progress`, `tool.result`, `tool.dispatch`, ...; on `mcp`, `notifications/progress` and
-    the like), of them the `nth` ones from 1 on, or those for which `when(text)` is true. Faults
-    are tried in the order they were planted, and the first that fits is done. They end with the
-    test, or by `clear()`.
+    the like; `kinds.py` has them all), of them the `nth` ones from 1 on, or those for which
+    `when(text)` is true. Faults are tried in the order they were planted, and the first that fits
+    is done. They end with the test, or by `clear()`.
 
     Attributes:
         seed: Of what is random: which characters are spoilt, and `random`.
@@ -234,6 +235,7 @@ class FaultInjector:
                 f"when= cannot be asked on the hop {hop!r}, which is in the browser; "
                 "use kind= and nth="
             )
+        check_kind(hop, kind, direction)
         counted = (nth,) if isinstance(nth, int) else None if nth is None else tuple(nth)
         number = len(self._planted)
         rule = Rule(hop, action, direction, kind, counted, seconds, number)
@@ -300,7 +302,8 @@ class FaultInjector:
     def _take(self, hop: Hop, direction: Direction, text: str) -> list[faults.Piece]:
         # In the server's thread.
         found = _METHOD.search(text[:400])
-        kind = "response" if found is None else found[1]
+        unnamed = CHUNK if text.startswith("~") else RESPONSE
+        kind = unnamed if found is None else found[1]
         return self._lines[hop, direction].take(hop, direction, kind, text)
 
     def wrap_socket(self, socket: Socket) -> Socket:

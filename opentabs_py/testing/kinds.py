@@ -1,0 +1,75 @@
+"""What passes each hop: the kinds of messages that a fault can be planted on."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, get_args
+
+from opentabs_py.core.faults import DIRECTIONS, Direction, Hop
+from opentabs_py.core.protocol import FromExtension, ToExtension
+
+RESPONSE = "response"  # of JSON-RPC, which has no method
+CHUNK = "chunk"  # of a long message; the first chunk is of the message's own kind
+
+_FRAMES_UP = {"tool.progress", "tool.result", "tool.error", "plugin.log", CHUNK}
+_FRAMES_DOWN = {"tool.dispatch", "tool.cancel", "tool.ack", "tool.settled", CHUNK}
+_TO_WORKER = {"attach", "began", "complete", "readiness", "received", "resending"}
+_TO_RELAY = {"adopt", "drop", "resend"}
+# `testing/faults.js` has the letters that stand for these.
+_FROM_PAGE = {"tool.progress", "tool.result", "tool.error", "tool.stamps", "readiness"}
+_TO_PAGE = {"tool.dispatch", "tool.cancel", "adopt", "drop", "readiness", "nonce"}
+
+
+def check_kind(hop: Hop, kind: str | None, direction: Direction | None) -> None:
+    """Refuse a kind of messages that never passes a hop.
+
+    Raises:
+        ValueError: It does not pass it, or not in that direction; the text names those that do.
+    """
+    known = known_kinds(hop)
+    passing = [way for way in DIRECTIONS if kind in known[way]]
+    if kind is None or (passing if direction is None else direction in passing):
+        return
+    if passing:
+        raise ValueError(
+            f"{kind!r} passes the hop {hop!r} only in the direction {passing[0]!r}; "
+            f"with direction={direction!r} nothing would be carried out."
+        )
+    kinds = sorted(known["up"] | known["down"])
+    same_end = [each for each in kinds if each.endswith(kind.rpartition(".")[2])]
+    near = [*same_end, *get_close_matches(kind, kinds, n=1)]
+    hint = f"Did you mean {near[0]!r}?" if near else f"These do: {', '.join(kinds)}."
+    raise ValueError(f"No {kind!r} passes the hop {hop!r}. {hint}")
+
+
+@cache
+def known_kinds(hop: Hop) -> Mapping[Direction, frozenset[str]]:
+    """Return the kinds of messages that pass a hop, by their direction."""
+    match hop:
+        case "mcp":
+            return _of_mcp()
+        case "websocket":
+            up, down = {*_methods(FromExtension), CHUNK}, {*_methods(ToExtension), CHUNK}
+            return _both(up | {RESPONSE}, down | {RESPONSE})
+        case "port":
+            return _both(_FRAMES_UP | _TO_WORKER, _FRAMES_DOWN | _TO_RELAY)
+        case "event":
+            return _both(_FROM_PAGE, _TO_PAGE)
+
+
+def _of_mcp() -> Mapping[Direction, frozenset[str]]:
+    # Tests import this file when they are collected; the SDK then takes half a second.
+    from mcp import types  # noqa: PLC0415
+
+    return _both(
+        {*_methods(types.ServerRequest), *_methods(types.ServerNotification), RESPONSE},
+        {*_methods(types.ClientRequest), *_methods(types.ClientNotification), RESPONSE},
+    )
+
+
+def _both(up: set[str], down: set[str]) -> Mapping[Direction, frozenset[str]]:
+    return {"up": frozenset(up), "down": frozenset(down)}
+
+
+def _methods(union: Any) -> set[str]:
+    return {model.model_fields["method"].default for model in get_args(union)}
