@@ -33,6 +33,15 @@ def test_all_that_holds_passes_and_all_else_fails(ran: KitRun) -> None:
         ("a_plugin", ["the demo\nplugin demo: expected to be unavailable", "got: ready"]),
         ("what_must_not_be", ["expected not to succeed", "got: succeeded"]),
         ("an_unknown_plugin", ["There is no plugin 'nope': demo, probe."]),
+        (
+            "a_fault_that_never_fires",
+            [
+                "The test passed, but faults that it planted did nothing:",
+                "drop websocket tool.progress",
+                "delay port tool.result nth=2 0.01 s",
+                "optional=True",
+            ],
+        ),
     ],
 )
 def test_what_does_not_hold_says_what_was_expected_and_what_came(

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from e2e.kit.runs import wait_until
+from opentabs_py.core.faults import FaultLog, Planted, Rule
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
 
 THREE = [{"progress": 1, "total": 3}, {"progress": 2, "total": 3}, {"progress": 3, "total": 3}]
@@ -190,3 +191,34 @@ def test_breaks_by_reporting_after_its_end(opentabs: SyncOpenTabs, page: Page) -
 def test_breaches_that_are_allowed_pass(opentabs: SyncOpenTabs) -> None:
     steps = [{"report": {"progress": 2}}, {"report": {"progress": 1}}]
     expect(opentabs.call("probe_run", key="k", steps=steps)).to_progress(min=2)
+
+
+# --- faults that do nothing ----------------------------------------------------------------
+
+
+def test_fails_of_a_fault_that_never_fires(opentabs: SyncOpenTabs) -> None:
+    opentabs.faults.drop("websocket", kind="tool.progress")
+    opentabs.faults.delay("port", 0.01, kind="tool.result", nth=2)
+    expect(opentabs.call("demo_list_channels")).to_succeed()
+
+
+def test_fails_of_a_fault_that_was_cleared_before_it_fired(opentabs: SyncOpenTabs) -> None:
+    opentabs.faults.drop("event", kind="tool.error")
+    opentabs.faults.clear()
+    expect(opentabs.call("demo_list_channels")).to_succeed()
+
+
+def test_a_fault_need_not_fire_where_the_test_says_so(opentabs: SyncOpenTabs) -> None:
+    opentabs.faults.drop("websocket", kind="tool.progress", optional=True)
+    expect(opentabs.call("demo_list_channels")).to_succeed()
+
+
+def test_a_fault_that_is_replayed_need_do_no_more_than_it_did(opentabs: SyncOpenTabs) -> None:
+    opentabs.faults.replay(FaultLog(0, (Planted(Rule("port", "drop", kind="tool.error")),)))
+    opentabs.faults.drop("port", kind="tool.error")
+    expect(opentabs.call("demo_list_channels")).to_succeed()
+
+
+def test_a_fault_that_fires_in_the_last_message_has_fired(opentabs: SyncOpenTabs) -> None:
+    opentabs.faults.delay("event", 0.01, kind="tool.result")
+    expect(opentabs.call("demo_list_channels")).to_succeed()

@@ -1,7 +1,11 @@
-"""What a tool did against its contract, though nobody asked: a plain function of what is known."""
+"""What fails a test unasked: tools that broke their contracts, and faults that did nothing.
+
+Plain functions of what is known.
+"""
 
 from collections.abc import Sequence
 
+from opentabs_py.core.faults import Rule
 from opentabs_py.core.text import visible
 from opentabs_py.testing.verdicts import Seen, not_increasing, schema_faults
 
@@ -33,9 +37,19 @@ def find_breaches(calls: Sequence[Seen], page_warnings: Sequence[str]) -> list[s
 
 
 def breach_text(breaches: Sequence[str]) -> str:
-    """Write breaches as the error of a test."""
+    """Return the error of a test whose tools broke their contracts."""
     lines = visible("\n".join(f"  {breach}" for breach in breaches))
     return (
         f"The test passed, but tools broke their contracts:\n{lines}\n"
-        "Mend the tool, or mark the test: @pytest.mark.opentabs(allow_breaches=True)."
+        "Fix the tool, or mark the test: @pytest.mark.opentabs(allow_breaches=True)."
+    )
+
+
+def unfired_text(rules: Sequence[Rule]) -> str:
+    """Return the error of a test whose faults did nothing."""
+    lines = "\n".join(f"  {rule}" for rule in rules)
+    return (
+        f"The test passed, but faults that it planted did nothing:\n{lines}\n"
+        "No message passed that they are for. Correct hop, kind=, direction= or nth=, or plant "
+        "with optional=True what may have nothing to do."
     )

@@ -33,6 +33,7 @@ Transport = AbstractAsyncContextManager[Streams]
 
 WITHIN = 10.0  # s; the bound of what takes milliseconds
 HOPS: tuple[Hop, ...] = ("mcp", "websocket", "port", "event")
+TOLD_WITHIN = 2.0  # s; a page's console is read in milliseconds
 _METHOD = re.compile(r'"method":\s*"([\w./]+)"')
 _IN_BROWSER = ("port", "event")
 _FIRED = "OpenTabs: fault "  # what the page's side writes to its console, before its JSON
@@ -46,7 +47,8 @@ class FaultInjector:
     (`tool.progress`, `tool.result`, `tool.dispatch`, ...; on `mcp`, `notifications/progress` and
     the like; `kinds.py` has them all), of them the `nth` ones from 1 on, or those for which
     `when(text)` is true. Faults are tried in the order they were planted, and the first that fits
-    is done. They end with the test, or by `clear()`.
+    is done. They end with the test, or by `clear()`. One that was carried out on no message fails
+    the test, unless it is `optional`.
 
     Attributes:
         seed: Of what is random: which characters are spoilt, and `random`.
@@ -93,12 +95,24 @@ class FaultInjector:
         return self.log_so_far()
 
     def log_so_far(self) -> FaultLog:
-        """Give the log, without asking pages for what they have not told yet."""
+        """Return the log, without asking pages for what they have not told yet."""
         planted = [
             Planted(rule, {name: faults.ranges(sorted(fired)) for name, fired in by.items()})
             for rule, by in zip(self._planted, self._fired, strict=True)
         ]
         return FaultLog(self.seed, tuple(planted), tuple(self._done))
+
+    def wait_unfired(self) -> list[Rule]:
+        """Return the planted faults that were carried out on no message, but had to be.
+
+        Pages tell of theirs a moment later than they do it: that is waited for.
+        """
+        until = monotonic() + TOLD_WITHIN
+        while unfired := [rule for rule in self._due if not self._fired[rule.number]]:
+            if monotonic() > until or not any(rule.hop in _IN_BROWSER for rule in unfired):
+                break
+            self._thread.sleep(0.02)
+        return unfired
 
     def replay(self, log: FaultLog | str) -> None:
         """Do to messages what was done to them in another run of this test.
@@ -227,6 +241,7 @@ class FaultInjector:
         when: Callable[[str], bool] | None = None,
         direction: Direction | None = None,
         seconds: float = 0.0,
+        optional: bool = False,
     ) -> None:
         if hop not in HOPS:
             raise ValueError(f"{hop!r} is not a hop; take one of {', '.join(HOPS)}")
@@ -241,6 +256,8 @@ class FaultInjector:
         rule = Rule(hop, action, direction, kind, counted, seconds, number)
         rules = [rule] if self._replayed is None else self._again(self._replayed, rule)
         self._thread.do(self._add, rule, rules, when)
+        if not (optional or all(each.nth == () for each in rules)):
+            self._due.append(rule)
         if hop in _IN_BROWSER:
             self._tell_browser()
 
@@ -259,6 +276,7 @@ class FaultInjector:
         self.seed = seed
         self.random = Random(seed)  # noqa: S311 (it is to be foreseen)
         self._planted: list[Rule] = []
+        self._due: list[Rule] = []  # those that must be carried out
         self._fired: list[dict[Direction, set[int]]] = []
         self._done: list[str] = []
         self._replayed = None

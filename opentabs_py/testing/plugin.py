@@ -92,15 +92,13 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Fail a test that passed while its tools broke their contracts."""
+    """Fail a test that passed while its tools broke their contracts, or its faults did nothing."""
     yield
     turn = item.stash.get(TURN, None)
-    if turn is not None and not marks_of(item).allow_breaches:
-        breaches = turn.find_breaches()
-        if breaches:
-            from opentabs_py.testing.breaches import breach_text  # noqa: PLC0415
-
-            pytest.fail(breach_text(breaches), pytrace=False)  # no line of the test is to blame
+    if turn is not None:
+        complaints = turn.complaints(allow_breaches=marks_of(item).allow_breaches)
+        if complaints:
+            pytest.fail("\n".join(complaints), pytrace=False)  # no line of the test is to blame
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,7 +13,7 @@ from opentabs_py.calls import keep_record
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.core.records import CallRecord
-from opentabs_py.testing.breaches import find_breaches
+from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations import seen
@@ -98,12 +98,18 @@ class Turn:
         if storage_state is not None:
             chain.context.set_storage_state(storage_state)
 
-    def find_breaches(self) -> list[str]:
-        """Say what tools did against their contracts, asked for or not."""
+    def complaints(self, *, allow_breaches: bool) -> list[str]:
+        """Return what fails this test though it passed; see `breaches`."""
         with suppress(Error):
             self._thread.sleep(0)  # what pages have written is handed out
+        found: list[str] = []
         calls = [seen(call.running) for call in self.transcript.calls]
-        return find_breaches(calls, self.transcript.page_warnings)
+        breaches = find_breaches(calls, self.transcript.page_warnings)
+        if breaches and not allow_breaches:
+            found.append(breach_text(breaches))
+        if unfired := self._chain.faults.wait_unfired():
+            found.append(unfired_text(unfired))
+        return found
 
     def failure_report(self, *, told: str) -> str:
         """Write what happened; see `report.failure_report`."""
