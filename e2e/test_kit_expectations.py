@@ -33,6 +33,7 @@ def test_all_that_holds_passes_and_all_else_fails(ran: KitRun) -> None:
         ("a_plugin", ["the demo\nplugin demo: expected to be unavailable", "got: ready"]),
         ("what_must_not_be", ["expected not to succeed", "got: succeeded"]),
         ("an_unknown_plugin", ["There is no plugin 'nope': demo, probe."]),
+        ("a_clock_that_goes_by_itself", ['@pytest.mark.opentabs(clock="manual")']),
         (
             "a_fault_that_never_fires",
             [

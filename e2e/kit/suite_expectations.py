@@ -169,6 +169,10 @@ def test_fails_of_an_unknown_plugin(opentabs: SyncOpenTabs) -> None:
     opentabs.plugin("nope")
 
 
+def test_fails_of_a_clock_that_goes_by_itself(opentabs: SyncOpenTabs) -> None:
+    opentabs.clock.advance(0)
+
+
 # --- contracts ---------------------------------------------------------------------------
 
 

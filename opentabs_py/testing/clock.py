@@ -11,6 +11,7 @@ from anyio.lowlevel import checkpoint
 
 if TYPE_CHECKING:
     from opentabs_py.bridge import Bridge
+    from opentabs_py.testing.marks import Clock as RunsOn
     from opentabs_py.testing.thread import ServerThread
 
 Duration = float | str | timedelta
@@ -111,12 +112,21 @@ class Clock:
 
     Attributes:
         is_manual: Whether it stands still until `advance` moves it.
+
+    Args:
+        runs_on: What the test, or the run, says that it runs on; None where neither says it.
     """
 
     def __init__(
-        self, clock: StoppableClock, bridge: "Bridge", thread: "ServerThread", *, is_manual: bool
+        self,
+        clock: StoppableClock,
+        bridge: "Bridge",
+        thread: "ServerThread",
+        *,
+        runs_on: "RunsOn | None",
     ) -> None:
-        self.is_manual = is_manual
+        self.is_manual = runs_on == "manual"
+        self._runs_on = runs_on
         self._clock = clock
         self._bridge = bridge
         self._thread = thread
@@ -124,13 +134,20 @@ class Clock:
     def advance(self, duration: Duration) -> None:
         """Let time pass for the timers of calls: `advance(29.9)`, `advance("5m")`.
 
-        When it returns, every call whose time was up has ended. A clock that is not manual goes
-        by itself: then this waits as long as it says.
+        When it returns, every call whose time was up has ended. With `--opentabs-clock=real`, or
+        the mark `clock="real"`, the clock goes by itself, and this waits as long as it says.
 
         Raises:
             ValueError: It is no duration, or negative.
+            RuntimeError: Nothing says what the clock of this test runs on.
         """
         seconds = in_seconds(duration)
+        if self._runs_on is None:
+            raise RuntimeError(
+                "The clock of this test goes by itself, so it cannot be advanced. Mark the test "
+                'with @pytest.mark.opentabs(clock="manual"), or run pytest with '
+                '--opentabs-clock=manual; to wait in real time, mark it with clock="real".'
+            )
         if self.is_manual:
             advance = self._clock.advance
             self._thread.run(advance, seconds, self._bridge.settle, within=SETTLE_WITHIN)

@@ -20,12 +20,14 @@ from typing import (
     ParamSpec,
     Self,
     TypeVar,
+    get_args,
     overload,
 )
 
 import anyio
 from playwright import async_api, sync_api
 from playwright._impl._async_base import AsyncBase
+from playwright._impl._sync_base import SyncBase
 
 from opentabs_py.calls import RunningCall
 from opentabs_py.core.text import visible
@@ -169,6 +171,7 @@ class CallExpectations(_Expectations[R]):
         self, which: Literal["idle", "ceiling"] | None = None, *, within: float | None = None
     ) -> R:
         """A timer ends it: that of its silence, that of its whole time, or either."""
+        _check_word("which", which, ("idle", "ceiling"))
         what = "to time out" if which is None else f"to time out ({which})"
         return self._expect(what, partial(verdicts.timed_out, which=which), within)
 
@@ -212,6 +215,7 @@ class CallExpectations(_Expectations[R]):
         within: float | None = None,
     ) -> R:
         """Its plugin logs, in its page while it runs: at this level, with this text in it."""
+        _check_word("level", level, get_args(Level))
         judge = partial(verdicts.logged, level=level, text=text)
         return self._expect(f"to log{_given(level=level, text=text)}", judge, within)
 
@@ -325,10 +329,16 @@ class _Expect:
                 return CallExpectations(actual, asked, _in_task(partial(_end_of, actual)))
             case PluginView():
                 return PluginExpectations(actual, asked, _in_task(anyio.sleep))
-            case _:
+            case AsyncBase() | SyncBase():
                 api = async_api if isinstance(actual, AsyncBase) else sync_api
                 of_playwright: Any = api.expect.soft if self._is_soft else api.expect
                 return of_playwright(actual, message)
+            case _:
+                raise TypeError(
+                    "expect() takes a call, a plugin, a page, a locator or a response, not a "
+                    f"{type(actual).__name__}. Of a call's value say "
+                    "expect(call).to_return(...); of any other, assert it."
+                )
 
 
 class Expect(_Expect):
@@ -384,6 +394,12 @@ def _in_task(pause: Callable[[float], Awaitable[None]]) -> Callable[[Watch], Awa
 async def _end_of(call: RunningCall, seconds: float) -> None:
     with anyio.move_on_after(seconds):
         await call.wait_end()
+
+
+def _check_word(name: str, value: str | None, known: Sequence[str]) -> None:
+    if value is not None and value not in known:
+        words = f"{', '.join(map(repr, known[:-1]))} or {known[-1]!r}"
+        raise ValueError(f"{name}={value!r}: it must be {words}.")
 
 
 def _given(**fields: Any) -> str:

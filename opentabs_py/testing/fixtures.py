@@ -186,7 +186,7 @@ def _opentabs_turn(
         limits=opentabs_limits,
         recorder=request.getfixturevalue("_artifacts_recorder"),
         output=Path(request.getfixturevalue("output_path")),
-        is_manual=clock_of(request.node) == "manual",
+        runs_on=clock_of(request.node),
         faults_seed=faults_seed_of(request.node),
     )
     request.node.stash[TURN] = turn

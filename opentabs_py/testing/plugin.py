@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from opentabs_py.testing.marks import Marks
+    from opentabs_py.testing.marks import Clock, Marks
     from opentabs_py.testing.turn import Turn
 
 MARK = "opentabs"
@@ -177,10 +177,12 @@ def marks_of(item: pytest.Item) -> "Marks":
         raise pytest.UsageError(f"{item.nodeid}: {error}") from None
 
 
-def clock_of(item: pytest.Item) -> str:
-    """Tell what the timers of a test's calls run on."""
+def clock_of(item: pytest.Item) -> "Clock | None":
+    """Return what the timers of a test's calls run on, where the test or the run says it."""
     option = _option(item.config, "clock")
-    return "real" if option == "real" else marks_of(item).clock or option or "real"
+    if option == "real":
+        return "real"
+    return marks_of(item).clock or ("manual" if option == "manual" else None)
 
 
 def faults_seed_of(item: pytest.Item) -> int:

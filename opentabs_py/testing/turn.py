@@ -17,6 +17,7 @@ from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_tex
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations import seen
+from opentabs_py.testing.marks import Clock as RunsOn
 from opentabs_py.testing.report import failure_report
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
@@ -59,7 +60,7 @@ class Turn:
         limits: Limits,
         recorder: Recorder,
         output: Path,
-        is_manual: bool = False,
+        runs_on: RunsOn | None = None,
         faults_seed: int = 0,
     ) -> None:
         self.transcript = Transcript()
@@ -75,9 +76,9 @@ class Turn:
             chain.context,
             thread,
             self.transcript,
-            clock=Clock(chain.clock, chain.session.bridge, thread, is_manual=is_manual),
+            clock=Clock(chain.clock, chain.session.bridge, thread, runs_on=runs_on),
             faults=chain.faults,
-            patience=QUICK if is_manual else limits.ceiling + SLACK,
+            patience=QUICK if runs_on == "manual" else limits.ceiling + SLACK,
         )
         self._limits = limits
         self._faults_seed = faults_seed

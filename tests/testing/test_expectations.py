@@ -137,3 +137,22 @@ async def test_how_long_is_waited_can_be_set_for_all_soft_or_not() -> None:
 
     [error] = take_soft_errors()
     assert "within 0.5 s" in error
+
+
+@pytest.mark.anyio
+async def test_a_word_that_is_not_known_is_refused_with_those_that_are() -> None:
+    async with a_running_call() as (call, _):
+        with pytest.raises(ValueError, match=r"which='idel': it must be 'idle' or 'ceiling'"):
+            await expect(call).to_time_out("idel")  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=r"level='warn': it must be 'debug', 'info', 'warn"):
+            await expect(call).not_to_log("warn")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("each", [expect, expect.soft])
+def test_what_nothing_can_be_expected_of_is_refused(each: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"expect\(\) takes a call, .* not a dict.*to_return\("
+    ) as e:
+        each({"greeting": "Hello"})
+
+    assert "assert" in str(e.value)
