@@ -39,7 +39,9 @@ def test_the_terminal_shows_every_call_of_the_test_hop_by_hop(ran: KitRun) -> No
         r"✓ probe_run .* succeeded",
         r"  server → service worker +[\d.]+ ms",
         r"  tool +[\d.]+ ms",
-        r"… probe_run  still running, 1 progress report",
+        r"… probe_run +[\d.]+ m?s  still running",
+        r"  reached    the page: the tool was started and gave no answer",
+        r"  progress   the last of 1 report came at",
         r"console errors of the pages:\n  the page is not well",
         r"logs of the plugins:\n  probe warning: read page 7",
     ):

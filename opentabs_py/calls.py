@@ -24,8 +24,12 @@ class Caller(Protocol):
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
         on_log: Callable[[Sequence[LogEntry]], None] | None = None,
         on_sent: Callable[[], None] | None = None,
+        on_recording: Callable[[Callable[[], CallRecord]], None] | None = None,
     ) -> Any:
-        """Call a tool and give its value."""
+        """Call a tool and return its value.
+
+        A call that is recorded hands `on_recording` a function that returns its record so far.
+        """
         ...
 
 
@@ -60,6 +64,7 @@ class RunningCall:
         self.error: Exception | None = None
         self.cancelled = False
         self._value: Any = None
+        self._record_so_far: Callable[[], CallRecord] | None = None
         self._sent = anyio.Event()
         self._ended = anyio.Event()
         self._scope = anyio.CancelScope()
@@ -84,6 +89,12 @@ class RunningCall:
         if self.cancelled:
             raise RuntimeError(f"{self.name} was cancelled, so it gave no value.")
         return self._value
+
+    def record_so_far(self) -> CallRecord | None:
+        """Return its hops and timers as they are now; None where nobody observes calls."""
+        if self.ended or self._record_so_far is None:
+            return self.record
+        return self._record_so_far()
 
     async def wait(self) -> Any:
         """Wait for the end, and give the value; see `value` for what is raised."""
@@ -114,6 +125,7 @@ class RunningCall:
                     on_progress=self.reports.extend,
                     on_log=self.logs.extend,
                     on_sent=self._sent.set,
+                    on_recording=self._take_recording,
                 )
             self.cancelled = self._scope.cancelled_caught
         except Exception as error:  # noqa: BLE001
@@ -124,6 +136,9 @@ class RunningCall:
         finally:
             self._sent.set()
             self._ended.set()
+
+    def _take_recording(self, so_far: Callable[[], CallRecord]) -> None:
+        self._record_so_far = so_far
 
 
 current_call: ContextVar[RunningCall] = ContextVar("current_call")

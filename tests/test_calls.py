@@ -10,6 +10,7 @@ from opentabs_py.calls import RunningCall, current_call
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.records import CallRecord
 from opentabs_py.errors import ErrorDetail, ToolFailedError
 
 pytestmark = pytest.mark.anyio
@@ -42,7 +43,9 @@ class FakeCaller:
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
         on_log: Callable[[Sequence[LogEntry]], None] | None = None,
         on_sent: Callable[[], None] | None = None,
+        on_recording: Callable[[Callable[[], CallRecord]], None] | None = None,
     ) -> Any:
+        assert on_recording is not None
         assert on_progress is not None
         assert on_log is not None
         assert on_sent is not None

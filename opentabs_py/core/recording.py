@@ -171,6 +171,10 @@ class CallRecording:
         if len(self._links) < KEPT:
             self._links.append(LinkMark(self._at(now), boot_id))
 
+    def so_far(self, now: Instant) -> CallRecord:
+        """Return the record that it would have if it were cancelled now."""
+        return self._record("cancelled", now)
+
     # --- its end ---
 
     def succeed(self, value: Any, now: Instant) -> CallRecord:
@@ -181,7 +185,7 @@ class CallRecording:
     def fail(self, error: BaseException, now: Instant) -> CallRecord:
         """It gave none. What is no `Exception` cancelled it."""
         if not isinstance(error, Exception):
-            return self._record("cancelled", now)
+            return self.so_far(now)
         if not isinstance(error, CallError):
             detail = ErrorDetail("INTERNAL_ERROR", f"The server failed: {type(error).__name__}")
             return replace(self._record("failed", now), error=detail)
@@ -219,7 +223,7 @@ class CallRecording:
             tab_id=self._tab_id,
             url=self._url,
             attempts=self._attempts,
-            stamps=self._stamps,
+            stamps=dict(self._stamps),
             limits=self._limits,
             left=left,
             reports=self._progress.count,

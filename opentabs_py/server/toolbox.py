@@ -164,6 +164,7 @@ class Toolbox:
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
         on_log: Callable[[Sequence[LogEntry]], None] | None = None,
         on_sent: Callable[[], None] | None = None,
+        on_recording: Callable[[Callable[[], CallRecord]], None] | None = None,
         client: CallClient | None = None,
         call_id: str | None = None,
     ) -> Any:
@@ -176,6 +177,7 @@ class Toolbox:
             on_progress: Is given each batch of reports, in order; must not block or raise.
             on_log: Is given what the plugin logs in that page meanwhile; the same.
             on_sent: Is called once the call is on its way to its page; the same.
+            on_recording: Is given what returns the call's record so far, if somebody observes.
             client: The MCP client that makes it.
             call_id: The call's id; a fresh one when not given.
 
@@ -194,23 +196,21 @@ class Toolbox:
             call = replace(call, call_id=call_id)
         if not self._observers:
             return await self._run(name, call)
-        call = replace(
-            call,
-            recording=CallRecording(
-                call_id=call.call_id,
-                name=name,
-                limits=call.limits,
-                now=self._bridge.instant(),
-                arguments=arguments if self.record_values else None,
-            ),
+        recording = CallRecording(
+            call_id=call.call_id,
+            name=name,
+            limits=call.limits,
+            now=self._bridge.instant(),
+            arguments=arguments if self.record_values else None,
         )
-        assert call.recording is not None
+        if on_recording is not None:
+            on_recording(lambda: recording.so_far(self._bridge.instant()))
         try:
-            value = await self._run(name, call)
+            value = await self._run(name, replace(call, recording=recording))
         except BaseException as error:
-            self._tell(call.recording.fail(error, self._bridge.instant()))
+            self._tell(recording.fail(error, self._bridge.instant()))
             raise
-        self._tell(call.recording.succeed(value, self._bridge.instant()))
+        self._tell(recording.succeed(value, self._bridge.instant()))
         return value
 
     async def _run(self, name: str, call: ToolCall) -> Any:

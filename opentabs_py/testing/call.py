@@ -79,6 +79,10 @@ class Call:
         """Its hops, timers and logs, once it has ended."""
         return self.running.record
 
+    def record_so_far(self) -> CallRecord | None:
+        """Return its hops and timers as they are now."""
+        return self._thread.do(self.running.record_so_far)
+
     @property
     def output_schema(self) -> Mapping[str, Any] | None:
         """What the tool promises of its value, as JSON Schema."""

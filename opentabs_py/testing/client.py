@@ -12,6 +12,7 @@ from opentabs_py.calls import RunningCall
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.records import CallRecord
 from opentabs_py.errors import (
     CallError,
     CallRefusedError,
@@ -121,6 +122,7 @@ class _McpCaller:
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
         on_log: Callable[[Sequence[LogEntry]], None] | None = None,  # noqa: ARG002
         on_sent: Callable[[], None] | None = None,
+        on_recording: Callable[[Callable[[], CallRecord]], None] | None = None,  # noqa: ARG002
     ) -> Any:
         count = 0
 

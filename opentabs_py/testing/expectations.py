@@ -135,9 +135,10 @@ class CallExpectations(_Expectations[R]):
     denies may still come.
     """
 
-    def __init__(self, call: RunningCall, asked: _Asked, go: Callable[[Watch], R]) -> None:
+    def __init__(self, call: Call | RunningCall, asked: _Asked, go: Callable[[Watch], R]) -> None:
         super().__init__(call.name, asked, go)
-        self._call = call
+        self._call = call.running if isinstance(call, Call) else call
+        self._record_so_far = call.record_so_far
 
     def to_succeed(self, *, within: float | None = None) -> R:
         """It gives a value."""
@@ -234,8 +235,10 @@ class CallExpectations(_Expectations[R]):
     def _shown(self, got: str) -> list[str]:
         now = verdicts.ending(seen(self._call))
         lines = [f"got: {got}", *([] if now in got else [f"the call: {now}"])]
-        record = self._call.record
-        return lines if record is None else [*lines, "", report(record)]
+        record = self._record_so_far()
+        if record is None:
+            return lines
+        return [*lines, "", report(record, is_running=not self._call.ended)]
 
 
 class PluginExpectations(_Expectations[R]):
@@ -322,7 +325,7 @@ class _Expect:
         asked = _Asked(message, self._is_soft, self._within)
         match actual:
             case Call():
-                return CallExpectations(actual.running, asked, _in_thread(actual.let_time_pass))
+                return CallExpectations(actual, asked, _in_thread(actual.let_time_pass))
             case SyncPluginView():
                 return PluginExpectations(actual, asked, _in_thread(actual.let_time_pass))
             case RunningCall():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opentabs_py.core.faults import FaultLog
+from opentabs_py.core.records import CallRecord
 from opentabs_py.core.text import visible
 from opentabs_py.testing.transcript import Transcript
 from opentabs_py.testing.verdicts import Seen, ending
@@ -15,13 +16,17 @@ LINES = 20  # of a console, or of the logs
 
 
 def failure_report(
-    transcript: Transcript, running: Sequence[Seen], *, told: str, faults: FaultLog | None = None
+    transcript: Transcript,
+    running: Sequence[tuple[Seen, CallRecord | None]],
+    *,
+    told: str,
+    faults: FaultLog | None = None,
 ) -> str:
-    """Write the report of a test.
+    """Return the report of a test.
 
     Args:
         transcript: What happened in it.
-        running: Its calls that have not ended.
+        running: Its calls that have not ended, with their records so far, where there are any.
         told: What the failure itself says; what it shows of a call is not shown again.
         faults: What the test did to messages and to its browser.
     """
@@ -29,10 +34,10 @@ def failure_report(
     left_out = len(transcript.records) - CALLS
     if left_out > 0:
         parts.append(f"({left_out} calls before these)")
-    for record in transcript.records[-CALLS:]:
-        is_told = record.call_id[:8] in told
-        parts.append(headline(record).plain + "  above" if is_told else report(record))
-    parts += [f"… {seen.name}  {ending(seen)}" for seen in running]
+    parts += [_call(record, told) for record in transcript.records[-CALLS:]]
+    for seen, record in running:
+        unknown = f"… {seen.name}  {ending(seen)}"
+        parts.append(unknown if record is None else _call(record, told, is_running=True))
     if not parts:
         parts.append("no call was made")
     if faults is not None and not faults.is_empty:
@@ -53,6 +58,12 @@ def annotation(path: str, line: int, title: str, message: str) -> str:
     """Write a failure as GitHub's workflow command that marks a line of a file."""
     marks = f"file={_property(path)},line={line},title={_property(title)}"
     return f"::error {marks}::{_data(message)}"
+
+
+def _call(record: CallRecord, told: str, *, is_running: bool = False) -> str:
+    if record.call_id[:8] in told:
+        return headline(record, is_running=is_running).plain + "  above"
+    return report(record, is_running=is_running)
 
 
 def _block(title: str, lines: Sequence[str]) -> str:

@@ -116,7 +116,11 @@ class Turn:
         """Write what happened; see `report.failure_report`."""
         with suppress(Error):
             self._thread.sleep(0)
-        running = [seen(call.running) for call in self.transcript.calls if not call.ended]
+        running = [
+            (seen(call.running), call.record_so_far())
+            for call in self.transcript.calls
+            if not call.ended
+        ]
         faults = self._chain.faults.log_so_far()
         return failure_report(self.transcript, running, told=told, faults=faults)
 

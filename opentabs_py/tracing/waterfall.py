@@ -26,6 +26,11 @@ _LOGS: Final = 5
 _ERROR: Final = 800  # characters
 _CUT_OVER: Final = 0.5  # of the whole; a bar longer than that gets that share of the width
 
+# What stands before a call, and at the end of a bar that has none.
+_SUCCEEDED: Final = ("✓", "green")
+_FAILED: Final = ("✗", "red")
+_RUNNING: Final = ("…", "yellow")
+
 _COLOURS: Final[dict[Carrier, str]] = {
     "mcp": "bright_black",
     "server": "blue",
@@ -37,28 +42,38 @@ _COLOURS: Final[dict[Carrier, str]] = {
 }
 
 
-def report(record: CallRecord, *, width: int = WIDTH) -> str:
-    """Give all that is known of a call as plain text, without a line's end at its end."""
-    return render(record, width=width).plain
+def report(record: CallRecord, *, width: int = WIDTH, is_running: bool = False) -> str:
+    """Return all that is known of a call as plain text, without a line's end at its end.
+
+    Args:
+        record: The call's; of one that runs, what there is of it so far.
+        width: Columns.
+        is_running: It has not ended, whatever its record says.
+    """
+    return render(record, width=width, is_running=is_running).plain
 
 
-def render(record: CallRecord, *, width: int = WIDTH) -> Text:
-    """Give the waterfall of a call, and when it failed, its report; for a rich console."""
-    lines = [headline(record, width=width)]
-    lines += _drawing(record, max(10, width - _MARGIN - _NAMES - _TIMES - 2))
+def render(record: CallRecord, *, width: int = WIDTH, is_running: bool = False) -> Text:
+    """Return the waterfall of a call, and when it failed, its report; for a rich console."""
+    lines = [headline(record, width=width, is_running=is_running)]
+    bars = max(10, width - _MARGIN - _NAMES - _TIMES - 2)
+    lines += _drawing(record, bars, end=_RUNNING if is_running else _FAILED)
     if not record.succeeded:
         lines += _explanation(record, width)
     return Text("\n").join(lines)
 
 
-def headline(record: CallRecord, *, width: int = WIDTH, time: str = "") -> Text:
-    """Give one line: whether it succeeded, its name, how long it took, how it ended, its id."""
-    good = record.succeeded
-    line = Text("✓ " if good else "✗ ", style="bold green" if good else "bold red")
+def headline(
+    record: CallRecord, *, width: int = WIDTH, time: str = "", is_running: bool = False
+) -> Text:
+    """Return one line: whether it succeeded, its name, how long it took, how it ended, its id."""
+    mark, style = _RUNNING if is_running else _SUCCEEDED if record.succeeded else _FAILED
+    line = Text(f"{mark} ", style=f"bold {style}")
     if time:
         line.append(f"{time}  ", style="dim")
     said = Text(f"  {duration(record.seconds)}  ")
-    said.append(outcome_text(record), style="" if good else "red")
+    how = "still running" if is_running else outcome_text(record)
+    said.append(how, style="" if record.succeeded else style)
     where = f"tab {record.tab_id}  " if record.tab_id is not None else ""
     right = f"{where}{one_line(record.call_id[:_ID])}"
     name = Text(one_line(record.name), style="bold")
@@ -83,10 +98,12 @@ class _Axis:
     cut: Span | None
 
 
-def _drawing(record: CallRecord, width: int) -> list[Text]:
+def _drawing(record: CallRecord, width: int, *, end: tuple[str, str]) -> list[Text]:
     falls = record.waterfall()
     axis = _axis(falls.spans, width)
-    lines = [_row(_hop(span), duration(span.ms / 1000), _bar(span, axis)) for span in falls.spans]
+    lines = [
+        _row(_hop(span), duration(span.ms / 1000), _bar(span, axis, end)) for span in falls.spans
+    ]
     offset = record.lead(falls)
     if record.reports:
         marks = [mark.at + offset for mark in record.progress]
@@ -124,19 +141,20 @@ def _within(column: int, last: int) -> int:
     return min(max(column, 0), last)
 
 
-def _bar(span: Span, axis: _Axis) -> Text:
-    first, end = axis.column(span.start), axis.column(span.start + span.ms)
-    length = max(1, end - first)
+def _bar(span: Span, axis: _Axis, end: tuple[str, str]) -> Text:
+    first, last = axis.column(span.start), axis.column(span.start + span.ms)
+    length = max(1, last - first)
     first = min(first, axis.width - length)
     bar = "╌" * length if span.unfinished else "━" * length
     if span is axis.cut and length > 4 and not span.unfinished:
         middle = length // 2
         bar = bar[: middle - 1] + "≈≈" + bar[middle + 1 :]
     text = Text(" " * first)
-    text.append(bar, style="red" if span.unfinished else _COLOURS[span.carrier])
+    mark, style = end
+    text.append(bar, style=style if span.unfinished else _COLOURS[span.carrier])
     if span.unfinished:
         text = text[: axis.width - 1]
-        text.append("✗", style="bold red")
+        text.append(mark, style=f"bold {style}")
     return text
 
 

@@ -279,3 +279,16 @@ def test_an_error_that_quotes_arguments_is_kept_only_with_them() -> None:
 def test_a_chain_error_that_is_not_a_loss_is_a_failure() -> None:
     record = sent().fail(ChainError(ErrorDetail("PAGE_UNREACHABLE", "It cannot run.")), at(1))
     assert record.outcome == "failed"
+
+
+def test_a_call_that_runs_has_a_record_that_does_not_change_with_it() -> None:
+    recording = sent()
+    recording.stamp("server.sent", at(0.6).wall)
+    so_far = recording.so_far(at(1.5))
+
+    recording.stamp("worker.down", at(1.6).wall)
+    recording.take_progress([a_report()], at(1.7))
+
+    assert (so_far.reached, so_far.seconds, so_far.reports) == ("websocket", 1.5, 0)
+    assert so_far.left == TimersLeft(1.0, 9.0)
+    assert recording.so_far(at(2)).reached == "page"

@@ -45,10 +45,21 @@ def test_only_the_last_calls_and_lines_are_shown_and_the_others_counted() -> Non
 def test_a_call_that_runs_is_told_and_so_is_that_there_was_none() -> None:
     running = Seen("chat_read", ended=False, reports=[ProgressReport(0, 1)])
 
-    assert failure_report(Transcript(), [running], told="") == (
+    assert failure_report(Transcript(), [(running, None)], told="") == (
         "… chat_read  still running, 1 progress report"
     )
     assert failure_report(Transcript(), [], told="") == "no call was made"
+
+
+def test_a_call_that_runs_shows_how_far_it_has_come() -> None:
+    running = Seen("chat_read", ended=False)
+
+    text = failure_report(Transcript(), [(running, a_record())], told="")
+
+    assert text.startswith("… chat_read  500 ms  still running")
+    assert "service worker → relay" in text
+    assert "reached    the service worker: the page's relay did not confirm it" in text
+    assert "✗" not in text
 
 
 def test_what_pages_and_plugins_wrote_does_nothing_to_the_terminal() -> None:
