@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from e2e.chain import PROBE, wait_for_document
+from e2e.clients.frameworks import autogen_reads
 from e2e.drivers import (
     Call,
     Driver,
@@ -20,7 +21,8 @@ from e2e.drivers import (
     inspect,
     serve_command,
 )
-from opentabs_py.session import OpenTabs
+from opentabs_py.session import OpenTabs, Server
+from tests.tools.samples import Counter
 
 TYPESCRIPT = ["v1", "v2", "v2-auto"]
 PYTHON = ["python", "python-legacy"]
@@ -196,6 +198,21 @@ async def test_none_of_750_reports_is_lost(connected: Connected) -> None:
     counts = [len((await connected.call("run", steps=steps)).reports) for _ in range(ROUNDS)]
 
     assert counts == [5] * ROUNDS
+
+
+# --- agent frameworks ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", PYTHON)
+async def test_autogen_reads_the_whole_result_of_a_tool_whose_stream_goes_on(kind: str) -> None:
+    async with Server(tools=[Counter]) as server, drive(kind, server.mcp_url) as driver:
+        [outcome] = await driver.call_all([Call("count_later", {"n": 3})])
+
+    assert outcome.result is not None, outcome.error
+    [stream] = outcome.result["_meta"]["opentabs/streams"]
+    failed, [value, how_to_read] = autogen_reads(outcome.result)
+    assert (failed, value) == (False, "Begun.")
+    assert stream["id"] in how_to_read
 
 
 # --- the Inspector -------------------------------------------------------------------------

@@ -127,7 +127,7 @@ class CallClient(Reader, Protocol):
 
     @property
     def takes_links(self) -> bool:
-        """Whether its revision of MCP knows links to resources in a result."""
+        """Whether it reads links to resources in a result."""
         ...
 
     def follow(self, stream: Followed) -> None:

@@ -21,15 +21,17 @@ from opentabs_py.server.toolbox import Toolbox
 from tests.fakes import FakeBridge, Json, a_manifest, a_tool
 from tests.waiting import PATIENT
 
-INITIALIZE: Json = {
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
+
+def initialize(*, revision: str = "2025-11-25", name: str = "t") -> Json:
+    params = {
+        "protocolVersion": revision,
         "capabilities": {},
-        "clientInfo": {"name": "t", "version": "1"},
-    },
-}
+        "clientInfo": {"name": name, "version": "1"},
+    }
+    return {"id": 1, "method": "initialize", "params": params}
+
+
+INITIALIZE = initialize()
 INITIALIZED: Json = {"method": "notifications/initialized"}
 
 
@@ -82,14 +84,16 @@ class RawClient:
 
 
 @asynccontextmanager
-async def raw_client(server: Server[Any]) -> AsyncGenerator[RawClient]:
+async def raw_client(
+    server: Server[Any], *, revision: str = "2025-11-25", name: str = "t"
+) -> AsyncGenerator[RawClient]:
     async with (
         create_client_server_memory_streams() as (streams, ends),
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(server.run, *ends, server.create_initialization_options())
         client = RawClient(*streams)
-        await client.say(INITIALIZE)
+        await client.say(initialize(revision=revision, name=name))
         assert (await client.read())["id"] == 1
         yield client
         tasks.cancel_scope.cancel()

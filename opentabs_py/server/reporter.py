@@ -21,13 +21,13 @@ from opentabs_py.core.progress import (
 )
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.served import Followed
+from opentabs_py.server.clients import reads_links
 from opentabs_py.server.connections import Connection, Connections
 from opentabs_py.server.frames import Feed, FrameSender
 
 logger = logging.getLogger(__name__)
 
 SETTLE = 0.02  # s; TypeScript clients lose progress that arrives in one read with the result
-LINKS_SINCE = "2025-06-18"  # the first revision with links to resources in results
 HUNG_CLIENT = 1.0  # s; how long the last report may wait for a client that does not read
 WAITING_LOGS = 1000  # records that wait for a client to read; then the oldest go
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)  # from least to worst
@@ -45,7 +45,7 @@ class CallReporter:
 
     Attributes:
         owner: The client's session.
-        takes_links: Whether its revision knows links to resources.
+        takes_links: Whether it reads links to resources.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class CallReporter:
         late: bool = True,
     ) -> None:
         self.owner: str | None = ctx.lifespan_context.owner(ctx)
-        self.takes_links = ctx.protocol_version >= LINKS_SINCE
+        self.takes_links = reads_links(ctx)
         self._logger = logger
         self._session = ctx.session
         self._request_id = ctx.request_id

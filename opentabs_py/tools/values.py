@@ -55,26 +55,36 @@ def to_block(tool: str, value: Any, *, limit: int) -> tuple[types.ContentBlock, 
 
 
 def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | None) -> Any:
-    """Give a value with the streams that go on: after its content, and for programs."""
+    """Return a value with the streams that go on: in words, as links, and for programs.
+
+    The words are for every client. Links are for those that read them: others drop the link, or
+    the whole result for it.
+    """
     if not streams:
         return value
     if not isinstance(value, Output):
         structured = cast(dict[str, Any], value) if isinstance(value, dict) else None
         value = Output((to_text(value),), structured)
-    links = [_link(stream, client) for stream in streams]
+    names: list[types.ContentBlock] = [_name(stream) for stream in streams]
+    if client is not None and client.takes_links:
+        names += [_link(stream) for stream in streams]
     named = [{"id": each.id, "name": each.name, "uri": f"stream://{each.id}"} for each in streams]
     meta = {**(value.meta or {}), STREAMS_META_KEY: named}
-    return replace(value, content=(*value.content, *links), meta=meta)
+    return replace(value, content=(*value.content, *names), meta=meta)
 
 
-def _link(stream: Followed, client: CallClient | None) -> types.ContentBlock:
-    more = f"More of it comes: read this, or call stream_read with the id {stream.id!r}."
-    if client is not None and not client.takes_links:
-        return types.TextContent(text=f"The stream {stream.name} is open. {more}")
+def _name(stream: Followed) -> types.TextContent:
+    return types.TextContent(
+        text=f"The stream {stream.name} is open. Call stream_read with the id {stream.id!r}, or "
+        f"read stream://{stream.id}, for its updates."
+    )
+
+
+def _link(stream: Followed) -> types.ResourceLink:
     return types.ResourceLink(
         name=stream.name,
         uri=f"stream://{stream.id}",
-        description=f"Updates of {stream.name}. {more}",
+        description=f"Updates of {stream.name}.",
         mime_type="application/json",
     )
 

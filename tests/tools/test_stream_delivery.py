@@ -3,8 +3,7 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
@@ -15,7 +14,6 @@ from mcp.shared.subscriptions import ResourceUpdated
 
 from opentabs_py.config import load_settings
 from opentabs_py.session import Server
-from opentabs_py.tools.values import name_streams
 from tests.served import raw_client
 from tests.tools.samples import Counter
 from tests.waiting import PATIENT
@@ -143,16 +141,43 @@ async def test_a_client_without_a_token_is_sent_log_messages_in_place_of_progres
 
 
 @pytest.mark.parametrize(
-    ("takes_links", "kind"), [(True, types.ResourceLink), (False, types.TextContent)]
+    ("client", "mode", "kinds"),
+    [
+        ("mcp", "legacy", ["text", "text"]),  # most frameworks, AutoGen among them
+        ("mcp", "auto", ["text", "text"]),
+        ("claude-code", "legacy", ["text", "text", "resource_link"]),
+        ("claude-code", "auto", ["text", "text", "resource_link"]),
+    ],
 )
-def test_a_revision_without_links_is_told_of_a_stream_in_words(
-    takes_links: bool, kind: type[types.ContentBlock]
+async def test_a_result_names_its_stream_in_words_and_by_a_link_to_clients_that_read_links(
+    client: str, mode: str, kinds: list[str]
 ) -> None:
-    stream = SimpleNamespace(id="ff", name="count")
-    client = SimpleNamespace(takes_links=takes_links)
-    output = name_streams("Begun.", [cast(Any, stream)], cast(Any, client))
-    assert [type(each) for each in output.content] == [types.TextContent, kind]
-    assert "stream_read" in str(output.content[1])
+    info = types.Implementation(name=client, version="1")
+    async with (
+        Server(tools=[Counter]) as server,
+        Client(server.mcp_server, mode=mode, client_info=info) as connected,
+    ):
+        result = await connected.call_tool("count_later", {"n": 3})
+    assert result.meta is not None
+    [stream] = result.meta["opentabs/streams"]
+    assert [block.type for block in result.content] == kinds
+    assert isinstance(result.content[1], types.TextContent)
+    assert f"stream_read with the id '{stream['id']}'" in result.content[1].text
+    assert {block.uri for block in result.content if isinstance(block, types.ResourceLink)} <= {
+        stream["uri"]
+    }
+
+
+async def test_a_revision_without_links_is_sent_none() -> None:
+    async with (
+        Server(tools=[Counter]) as server,
+        raw_client(server.mcp_server, revision="2025-03-26", name="claude-code") as client,
+    ):
+        call = {"name": "count_later", "arguments": {"n": 3}}
+        await client.say({"id": 2, "method": "tools/call", "params": call})
+        while "id" not in (answer := await client.read()):
+            pass
+    assert [block["type"] for block in answer["result"]["content"]] == ["text", "text"]
 
 
 async def test_without_a_module_there_are_no_resources_and_no_tools_for_streams() -> None:
