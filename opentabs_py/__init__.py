@@ -8,10 +8,20 @@ if TYPE_CHECKING:
     from opentabs_py.session import OpenTabs, Server
     from opentabs_py.tools.declare import Timeouts, skill, tool
     from opentabs_py.tools.progress import Progress
-    from opentabs_py.tools.streams import Module
+    from opentabs_py.tools.streams import Module, ToolStream
 
 __version__ = "0.1.0"
-__all__ = ["Module", "OpenTabs", "Progress", "Server", "Timeouts", "ToolError", "skill", "tool"]
+__all__ = [
+    "Module",
+    "OpenTabs",
+    "Progress",
+    "Server",
+    "Timeouts",
+    "ToolError",
+    "ToolStream",
+    "skill",
+    "tool",
+]
 
 # Looked up when they are first asked for: a command that needs none of them starts at once.
 _PLACES = {
@@ -21,6 +31,7 @@ _PLACES = {
     "Server": "opentabs_py.session",
     "Timeouts": "opentabs_py.tools.declare",
     "ToolError": "opentabs_py.errors",
+    "ToolStream": "opentabs_py.tools.streams",
     "skill": "opentabs_py.tools.declare",
     "tool": "opentabs_py.tools.declare",
 }

@@ -102,6 +102,11 @@ class ToolRun:
     # --- for the tool ---
 
     @property
+    def session(self) -> str | None:
+        """The session that its streams are of; None where its client has none."""
+        return "" if self.client is None else self.client.owner
+
+    @property
     def cancelled(self) -> bool:
         """Whether it ended without a value, so that nobody waits for it any more."""
         return self._is_cancelled

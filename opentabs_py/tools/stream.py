@@ -34,6 +34,11 @@ class Opener(Protocol):
         """Who made it."""
         ...
 
+    @property
+    def session(self) -> str | None:
+        """The session that it was made in; None where its client has none."""
+        ...
+
     def take_frame(self, frame: Frame) -> None:
         """An update came; called on the event loop."""
         ...

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp.types import ImageContent, TextContent
 
-from opentabs_py import Module, Progress, Timeouts, ToolError, skill, tool
+from opentabs_py import Module, Progress, Timeouts, ToolError, ToolStream, skill, tool
 
 Callback = Callable[[Any], Awaitable[None]] | None
 
@@ -217,9 +217,9 @@ class Counter(Module):
     @skill
     def count_later(self, n: int) -> str:
         """Count once the call has returned, and somebody says so."""
-        self.start_tool("count_later")
+        stream = self.start_tool("count_later")
         self.tool_update("count_later", "Begun")
-        threading.Thread(target=self._count, args=(n,), daemon=True).start()
+        threading.Thread(target=self._count, args=(stream, n), daemon=True).start()
         return "Begun."
 
     @skill
@@ -255,9 +255,9 @@ class Counter(Module):
         self.tool_update("from_a_thread", "Nobody hears this.")
         return errors[0]
 
-    def _count(self, n: int) -> None:
+    def _count(self, stream: ToolStream, n: int) -> None:
         self.go_on.wait(30)
         self.go_on.clear()
         for number in range(n):
-            self.tool_update("count_later", f"Update {number + 1} of {n}")
-        self.stop_tool("count_later")
+            stream.update(f"Update {number + 1} of {n}")
+        stream.stop()

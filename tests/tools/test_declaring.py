@@ -277,7 +277,7 @@ def test_a_module_is_served_as_an_instance_or_a_class_and_other_methods_are_not(
 
 def test_the_public_names_are_there_and_others_are_not() -> None:
     assert {getattr(opentabs_py, name).__name__ for name in opentabs_py.__all__} == {
-        "Module", "OpenTabs", "Progress", "Timeouts", "ToolError", "tool",
+        "Module", "OpenTabs", "Progress", "Timeouts", "ToolError", "ToolStream", "tool",
     }  # fmt: skip
     with pytest.raises(AttributeError):
         _ = opentabs_py.nothing

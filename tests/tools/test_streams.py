@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from opentabs_py import Module, skill
+from opentabs_py import Module, ToolStream, skill
 from opentabs_py.clock import AlarmClock
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.session import Server
@@ -117,6 +117,107 @@ async def test_another_session_can_neither_read_nor_end_a_stream(which: str, htt
                 assert "code=UNKNOWN_STREAM" in refused.text
         await one.call("release")
         await one.call("stream_stop", {"id": stream_id})
+
+
+class Clocks(Module):
+    """One stream for each session, of one name."""
+
+    def __init__(self) -> None:
+        self.streams: list[ToolStream] = []
+
+    @skill
+    def begin(self) -> str:
+        """Open it."""
+        self.streams.append(self.start_tool("clock"))
+        self.tool_update("clock", "begun")
+        return "Begun."
+
+    @skill
+    def end(self) -> str:
+        """End it."""
+        self.stop_tool("clock")
+        return "Ended."
+
+
+@pytest.mark.parametrize("era", ["2026", "initialize"])
+async def test_two_sessions_run_the_same_stream_tool_at_once_and_hear_their_own(era: str) -> None:
+    async with (
+        Server(tools=[module := Clocks()]) as server,
+        ways.connected(f"HTTP {era}", server.mcp_url) as one,
+        ways.connected(f"HTTP {era}", server.mcp_url) as other,
+    ):
+        ids: list[str] = []
+        for way in (one, other):
+            outcome = await way.call("begin")
+            assert not outcome.result.is_error, outcome.text
+            assert outcome.result.meta is not None
+            ids.append(outcome.result.meta["opentabs/streams"][0]["id"])
+        for stream, text in zip(module.streams, ("one", "other"), strict=True):
+            stream.update(text)
+            stream.stop()
+        for way, stream_id, text in zip((one, other), ids, ("one", "other"), strict=True):
+            assert await read_to_the_end(way, stream_id) == [(1, "begun"), (2, text)]
+
+
+async def test_a_name_means_the_stream_of_the_session_that_calls() -> None:
+    async with (
+        Server(tools=[module := Clocks()]) as server,
+        ways.connected("HTTP initialize", server.mcp_url) as one,
+        ways.connected("HTTP initialize", server.mcp_url) as other,
+    ):
+        await one.call("begin")
+        await other.call("end")
+        assert [stream.is_open for stream in module.streams] == [True]
+        assert "is open already" in (await one.call("begin")).text
+        await other.call("begin")
+        await one.call("end")
+        assert [stream.is_open for stream in module.streams] == [False, True]
+
+
+async def test_a_name_means_the_only_stream_of_clients_without_sessions() -> None:
+    async with (
+        Server(tools=[module := Clocks()]) as server,
+        ways.connected("HTTP 2026", server.mcp_url) as way,
+    ):
+        await way.call("begin")
+        await way.call("end")
+    assert [stream.is_open for stream in module.streams] == [False]
+
+
+async def test_a_thread_that_names_one_of_two_sessions_streams_sends_to_neither(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with (
+        Server(tools=[module := Clocks()]) as server,
+        ways.connected("HTTP 2026", server.mcp_url) as way,
+    ):
+        ids: list[str] = []
+        for _ in range(2):
+            meta = (await way.call("begin")).result.meta
+            assert meta is not None
+            ids.append(meta["opentabs/streams"][0]["id"])
+        module.tool_update("clock", "for whom?")
+        assert "Keep what start_tool() returns" in caplog.text
+        for stream in module.streams:
+            stream.stop()
+        for stream_id in ids:
+            assert await read_to_the_end(way, stream_id) == [(1, "begun")]
+
+
+async def test_a_second_session_waits_where_threads_name_the_stream() -> None:
+    async with (
+        Server(tools=[module := Clocks()]) as server,
+        ways.connected("HTTP 2026", server.mcp_url) as one,
+        ways.connected("HTTP 2026", server.mcp_url) as other,
+    ):
+        await one.call("begin")
+        module.tool_update("clock", "to the only one")
+        refused = await other.call("begin")
+        assert "code=STREAM_OPEN" in refused.text
+        assert "open for another client" in refused.text
+        module.stop_tool("clock")
+        assert not module.tool_is_open("clock")
+        assert not (await other.call("begin")).result.is_error
 
 
 async def test_start_tool_outside_of_any_call_says_where_it_belongs() -> None:
