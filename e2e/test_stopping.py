@@ -13,10 +13,13 @@ from typing import Any
 import anyio
 import pytest
 from mcp.client import Client
+from mcp.types import CallToolResult
 
 from e2e.chain import PATIENT, PROBE
+from e2e.drivers import Call, Outcome, drive
 from e2e.processes import descendants, is_alive
 from e2e.quiet import Quiet
+from tests.server.test_stopping import Waiting, serving
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
 WITHIN = {"http": 2.0, "stdio": 1.0}  # s, as promised; on a quiet machine it takes half of it
@@ -61,10 +64,11 @@ def end(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_over_http_it_stops_while_clients_have_streams_open(
+async def test_over_http_it_answers_open_calls_and_stops_while_clients_have_streams_open(
     mode: str, site: str, quiet: Quiet
 ) -> None:
     called = anyio.Event()
+    answers: list[CallToolResult] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
         called.set()
@@ -74,19 +78,37 @@ async def test_over_http_it_stops_while_clients_have_streams_open(
     with serve:
 
         async def call_for_ever() -> None:
-            # What the client makes of it when its server goes is its own.
-            with suppress(Exception):
-                async with Client(url, mode=mode) as client:
-                    await client.call_tool("probe_run", FOREVER, progress_callback=note)
+            async with Client(url, mode=mode) as client:
+                answers.append(await client.call_tool("probe_run", FOREVER, progress_callback=note))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call_for_ever)
             with anyio.fail_after(PATIENT):
                 await called.wait()
             code, took = await anyio.to_thread.run_sync(end, serve, signal.SIGTERM, quiet)
-            tasks.cancel_scope.cancel()
+    assert ["code=SERVER_STOPPED" in str(answer.content[0]) for answer in answers] == [True]
     assert code == 0
     assert took < WITHIN["http"] * SLACK
+
+
+@pytest.mark.parametrize("kind", ["v1", "v2"])
+async def test_a_client_of_typescript_does_not_wait_for_a_server_that_has_stopped(
+    kind: str,
+) -> None:
+    waiting = Waiting()
+    async with serving(waiting.wait) as (url, stop), drive(kind, url) as driver:
+        outcomes: list[Outcome] = []
+
+        async def call() -> None:
+            outcomes.extend(await driver.call_all([Call("wait", {})]))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await waiting.called.wait()
+            stop("cancelled")
+    [outcome] = outcomes
+    assert outcome.result is not None, outcome.error
+    assert "code=SERVER_STOPPED" in outcome.result["content"][0]["text"]
 
 
 @pytest.mark.parametrize("how", [None, signal.SIGTERM, signal.SIGINT], ids=["eof", "term", "int"])

@@ -192,13 +192,16 @@ class Serving:
         streams = None if self._python is None else self._python.streams
         self.mcp_side = McpSide(self.toolbox, settings, version=self._version, streams=streams)
         self.tasks.start_soon(self.mcp_side.run)
+        stack.callback(self.mcp_side.close)
         app = create_app(
             self.mcp_side.endpoints,
             self.bridge,
             host=settings.url_host,
             token=token.get_secret_value() if (token := settings.token) else None,
         )
-        return await stack.enter_async_context(serve_http(app, listener))
+        return await stack.enter_async_context(
+            serve_http(app, listener, on_stop=self.mcp_side.stop)
+        )
 
     def _stage(self, into: Path | None, port: int) -> StagedExtension:
         host = self._settings.url_host

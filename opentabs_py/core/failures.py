@@ -64,6 +64,17 @@ def cancelled(reason: str) -> CallError:
     return CallError(ErrorDetail("CANCELLED", f"The call was cancelled: {reason}."))
 
 
+def server_stopped(name: str, *, has_begun: bool) -> ChainError:
+    """The server ended the call because it stops itself."""
+    if not has_begun:
+        message = f"The server is stopping, so {name} did not run. Call again when it is back."
+    else:
+        message = f"The server was stopped during the call of {name}. {MAY_HAVE_RUN}"
+    return ChainError(
+        ErrorDetail("SERVER_STOPPED", message, category="lost", retryable=not has_begun)
+    )
+
+
 def timed_out(
     which: Literal["idle", "ceiling"],
     *,

@@ -125,10 +125,18 @@ _REFUSALS = (__name__, guards.__name__, "uvicorn.error")
 
 
 @asynccontextmanager
-async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[Callable[[], None]]:
+async def serve_http(
+    app: ASGIApp, listener: socket.socket, *, on_stop: Callable[[], None] = lambda: None
+) -> AsyncGenerator[Callable[[], None]]:
     """Serve an application on a bound socket while the context is open.
 
-    Gives a function that has it begin to stop, for who has something else to end meanwhile.
+    Args:
+        app: What is served.
+        listener: The bound socket.
+        on_stop: Called when it begins to stop, to have the application end its requests.
+
+    Yields:
+        A function that has it begin to stop, for who has something else to end meanwhile.
     """
     config = uvicorn.Config(
         app,
@@ -160,7 +168,9 @@ async def serve_http(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[Ca
             connection.transport.abort()
 
     def stop() -> None:
-        server.should_exit = True
+        if not server.should_exit:
+            server.should_exit = True
+            on_stop()
 
     with counted(*_REFUSALS):
         async with anyio.create_task_group() as tasks:

@@ -10,8 +10,6 @@ from mcp import types
 from mcp.server import NotificationOptions, Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.models import InitializationOptions
-from mcp.server.session import ServerSession
-from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent, ToolsListChanged
 from pydantic_core import to_json
 
 from opentabs_py.core import failures
@@ -21,7 +19,9 @@ from opentabs_py.core.protocol import LogEntry
 from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
 from opentabs_py.served import CallClient, Listing, Output, StreamSource
 from opentabs_py.server import gateway
+from opentabs_py.server.changes import Changes, never, tell_changes
 from opentabs_py.server.connections import Connections, connections
+from opentabs_py.server.ending import Ending
 from opentabs_py.server.page_tool import PageTool
 from opentabs_py.server.pages import Pages
 from opentabs_py.server.reporter import CallReporter
@@ -50,6 +50,7 @@ def create_mcp_server(
     pace: Pace | None = None,
     streams: StreamSource | None = None,
     late_progress: bool = True,
+    ending: Ending | None = None,
 ) -> Server[Connections]:
     """Build the MCP server that serves a toolbox, for any transport.
 
@@ -60,11 +61,13 @@ def create_mcp_server(
         pace: How often clients are sent progress.
         streams: Those of Python tools; None where no tool has any.
         late_progress: Send clients of the initialize era their streams on after the response.
+        ending: Answers the calls that run when the server stops.
     """
     resources = None if streams is None else StreamResources(streams)
     pages = Pages(toolbox)
     pace = pace or Pace()
-    subscribe = _never if as_gateway else toolbox.subscribe
+    ending = ending or Ending()
+    subscribe = never if as_gateway else toolbox.subscribe
 
     async def list_tools(
         _ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
@@ -91,10 +94,14 @@ def create_mcp_server(
                 listing = toolbox.find(name).listing
             except CallError as error:
                 return to_error_result(error)
+            if ending.has_begun:
+                return to_error_result(failures.server_stopped(name, has_begun=False))
             reporter = CallReporter(
                 ctx, connection=connection, logger=listing.owner, pace=pace, late=late_progress
             )
-            return await _call_tool(toolbox, name, arguments, reporter)
+            with anyio.CancelScope() as scope, ending.calls(scope.cancel):
+                return await _call_tool(toolbox, name, arguments, reporter)
+            return to_error_result(failures.server_stopped(name, has_begun=True))
 
     async def keep_client(
         ctx: ServerRequestContext[Connections], _params: types.NotificationParams
@@ -105,7 +112,7 @@ def create_mcp_server(
             connection.is_kept = True
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(connection.late.run)
-                await _tell_changes(subscribe, ctx.session)
+                await tell_changes(subscribe, ctx.session)
 
     async def set_level(
         ctx: ServerRequestContext[Connections], params: types.SetLevelRequestParams
@@ -125,7 +132,7 @@ def create_mcp_server(
         get_tool_input_schema=gateway.input_schema if as_gateway else toolbox.input_schema,
         on_list_resources=None if resources is None else resources.list,
         on_read_resource=None if resources is None else resources.read,
-        on_subscriptions_listen=ListenHandler(_Changes(subscribe, streams)),
+        on_subscriptions_listen=Changes(subscribe, streams, ending).listen,
     )
     server.add_notification_handler(
         "notifications/initialized", types.NotificationParams, keep_client
@@ -147,37 +154,6 @@ class _Server(Server[Connections]):
         return super().create_initialization_options(changes, experimental_capabilities, extensions)
 
 
-Subscribe = Callable[[Callable[[], None]], Callable[[], None]]
-"""Has a function called whenever the list of tools changes; gives what ends that."""
-
-
-def _never(_listener: Callable[[], None]) -> Callable[[], None]:
-    """The gateway's two tools stay as they are."""
-    return lambda: None
-
-
-class _Changes:
-    """What changes, as `subscriptions/listen` (MCP 2026-07-28) takes it: the list, and streams."""
-
-    def __init__(self, subscribe: Subscribe, streams: StreamSource | None) -> None:
-        self._subscribe = subscribe
-        self._streams = streams
-
-    async def publish(self, event: ServerEvent) -> None:
-        raise NotImplementedError("the toolbox and the streams alone say when they change")
-
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        ends = [self._subscribe(lambda: listener(ToolsListChanged()))]
-        if self._streams is not None:
-            ends.append(self._streams.subscribe(lambda uri: listener(ResourceUpdated(uri))))
-
-        def end() -> None:
-            for each in ends:
-                each()
-
-        return end
-
-
 def _instructions(toolbox: Toolbox) -> str:
     of_python = [tool for tool in toolbox.tools if not isinstance(tool, PageTool)]
     if not of_python:
@@ -185,26 +161,6 @@ def _instructions(toolbox: Toolbox) -> str:
     if len(of_python) == len(toolbox.tools):
         return PYTHON_INSTRUCTIONS
     return f"{INSTRUCTIONS} {MIXED_INSTRUCTIONS}"
-
-
-async def _tell_changes(subscribe: Subscribe, session: ServerSession) -> None:
-    """Tell a client of the initialize era of each change, until cancelled.
-
-    Changes that come while one is being told are told together.
-    """
-    changed = anyio.Event()
-
-    def note() -> None:
-        changed.set()
-
-    unsubscribe = subscribe(note)
-    try:
-        while True:
-            await changed.wait()
-            changed = anyio.Event()
-            await session.send_tool_list_changed()
-    finally:
-        unsubscribe()
 
 
 async def _call_tool(

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from opentabs_py.config import Settings
 from opentabs_py.served import StreamSource
+from opentabs_py.server.ending import Ending
 from opentabs_py.server.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class McpSide:
         self._version = version
         self._streams = streams
         self._loaded: Mapping[str, ASGIApp] = {}
+        self._ending = Ending()
+        self._running = anyio.CancelScope(shield=True)
         self._is_wanted, self._is_loaded = anyio.Event(), anyio.Event()
 
     @cached_property
@@ -59,18 +62,28 @@ class McpSide:
         return {path: _Endpoint(self, path) for path in (PATH, GATEWAY_PATH)}
 
     async def run(self) -> None:
-        """Load all that when it is asked for, and serve until cancelled."""
-        await self._is_wanted.wait()
-        await load()
-        from opentabs_py.server.endpoints import run_endpoints  # noqa: PLC0415
+        """Load all that when it is asked for, and serve until closed, whatever is cancelled."""
+        with self._running:
+            await self._is_wanted.wait()
+            await load()
+            from opentabs_py.server.endpoints import run_endpoints  # noqa: PLC0415
 
-        async with run_endpoints(
-            {PATH: self.server, GATEWAY_PATH: self._create(as_gateway=True)},
-            # A character may be written as six bytes. What is over the limit the toolbox refuses.
-            request_limit=6 * self._settings.message_limit + 1024 * 1024,
-        ) as self._loaded:
-            self._is_loaded.set()
-            await anyio.sleep_forever()
+            async with run_endpoints(
+                {PATH: self.server, GATEWAY_PATH: self._create(as_gateway=True)},
+                # A character may be written as six bytes. The toolbox refuses what is over the
+                # limit.
+                request_limit=6 * self._settings.message_limit + 1024 * 1024,
+            ) as self._loaded:
+                self._is_loaded.set()
+                await anyio.sleep_forever()
+
+    def stop(self) -> None:
+        """Answer the calls that run with an error, and end the streams of changes."""
+        self._ending.begin()
+
+    def close(self) -> None:
+        """Serve no more: what has not been answered will not be."""
+        self._running.cancel()
 
     async def get(self, path: str) -> ASGIApp:
         """Give what serves a path, once it is loaded."""
@@ -88,6 +101,7 @@ class McpSide:
             pace=self._settings.pace,
             streams=self._streams,
             late_progress=self._settings.late_progress,
+            ending=self._ending,
         )
 
 
