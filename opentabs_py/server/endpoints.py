@@ -1,8 +1,9 @@
 """MCP servers over Streamable HTTP, as ASGI applications."""
 
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 from mcp import types
 from mcp.server import Server
@@ -13,6 +14,13 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+# The event of a JSON-RPC response, as the SDK writes it, or of an error in place of a stream. A
+# request to the client has an id too, and a method after it.
+_ANSWER: Final = re.compile(
+    rb'(?:event: message\r\ndata: )?\{"jsonrpc":"2\.0","id":(?:-?\d+|"(?:[^"\\]|\\.)*+"|null),'
+    rb'"(?:result|error)":'
+)
 
 
 @asynccontextmanager
@@ -89,11 +97,23 @@ class WholeRequests:
         if request_id is None:
             await self._manager.handle_request(scope, replay, send)
             return
+        # A client may use the id again once it has read the answer. So that is sent last of all:
+        # when the SDK, too, has forgotten the request.
+        last: list[Message] = []
+
+        async def send_all_but_the_answer(message: Message) -> None:
+            if last or _ANSWER.match(message.get("body", b"")):
+                last.append(message)
+            else:
+                await send(message)
+
         self._in_flight.add(key)
         try:
-            await self._manager.handle_request(scope, replay, send)
+            await self._manager.handle_request(scope, replay, send_all_but_the_answer)
         finally:
             self._in_flight.discard(key)
+        for message in last:
+            await send(message)
 
 
 class _TooLongError(Exception):
