@@ -71,7 +71,8 @@ class WholeRequests:
         try:
             body = await _read(receive, self._limit)
         except _TooLongError:
-            await Response("Request body too large", status_code=413)(scope, receive, send)
+            why = f"The request is longer than {self._limit:,} bytes. Send less at once."
+            await _refuse(413, None, why)(scope, receive, send)
             return
         if body is None:
             return  # the client hung up before its request was whole
@@ -80,13 +81,11 @@ class WholeRequests:
         # The SDK takes 1 and "1" for the same.
         key = session or "", str(request_id)
         if request_id is not None and key in self._in_flight:
-            error = {
-                "code": types.INVALID_REQUEST,
-                "message": f"A request of this session with the id {request_id!r} still runs: ids "
-                "must be unique within a session. Send another.",
-            }
-            answer = {"jsonrpc": "2.0", "id": request_id, "error": error}
-            await JSONResponse(answer, status_code=400)(scope, receive, send)
+            why = (
+                f"A request of this session with the id {request_id!r} still runs: ids must be "
+                "unique within a session. Send another."
+            )
+            await _refuse(400, request_id, why)(scope, receive, send)
             return
         left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         del body  # a call may take minutes, and its body is read once
@@ -114,6 +113,11 @@ class WholeRequests:
             self._in_flight.discard(key)
         for message in last:
             await send(message)
+
+
+def _refuse(status: int, request_id: int | str | None, why: str) -> Response:
+    error = {"code": types.INVALID_REQUEST, "message": why}
+    return JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": error}, status_code=status)
 
 
 class _TooLongError(Exception):

@@ -72,13 +72,15 @@ class LocalOnly:
         self._hosts = {"127.0.0.1", "localhost", "[::1]", host.lower()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or answer 421 or 403."""
+        """Pass it on, or answer 403."""
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             if not self._is_local(_HOST, headers.get("host", "")):
-                refusal = _refuse(421, "Ask for 127.0.0.1 or localhost: the Host is another.")
+                refusal = _refuse(
+                    "The Host is not of this machine: ask for 127.0.0.1 or localhost."
+                )
             elif not all(self._is_local(_ORIGIN, each) for each in headers.getlist("origin")):
-                refusal = _refuse(403, "The Origin is not of this machine.")
+                refusal = _refuse("The Origin is not of this machine.")
             else:
                 refusal = self._app
             await refusal(scope, receive, send)
@@ -94,9 +96,9 @@ class LocalOnly:
         )
 
 
-def _refuse(status: int, why: str) -> ASGIApp:
+def _refuse(why: str) -> ASGIApp:
     logger.warning("A request was refused: %s", why)
-    return JSONResponse({"error": why}, status_code=status)
+    return JSONResponse({"error": why}, status_code=403)
 
 
 class RequireToken:
@@ -104,13 +106,15 @@ class RequireToken:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
-        self._wanted = f"Bearer {token}".encode()
+        self._wanted = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass it on, or answer 401."""
         if scope["type"] == "http":
-            given = Headers(scope=scope).get("authorization", "")
-            if not hmac.compare_digest(given.encode(), self._wanted):
+            # The scheme may be in any case (RFC 9110, section 11.1).
+            scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+            is_given = hmac.compare_digest(given.strip(" ").encode(), self._wanted)
+            if scheme.lower() != "bearer" or not is_given:
                 refusal = JSONResponse(
                     {"error": "Send the server's token, as in `Authorization: Bearer TOKEN`."},
                     status_code=401,

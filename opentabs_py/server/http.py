@@ -4,12 +4,15 @@ import logging
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from http import HTTPStatus
 from pathlib import Path
 
 import anyio
 import uvicorn
 from anyio.abc import TaskStatus
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
@@ -92,17 +95,27 @@ def create_app(
         status = {"extension": bridge.connected, "plugins": plugins, "faults": faults}
         return JSONResponse(status)
 
-    app = Starlette(
+    # Only what is there needs the token: clients that look for OAuth's metadata find none.
+    guarded = [] if token is None else [Middleware(RequireToken, token=token)]
+    return Starlette(
         routes=[
-            *(Route(path, endpoint) for path, endpoint in endpoints.items()),
+            *(Route(path, endpoint, middleware=guarded) for path, endpoint in endpoints.items()),
             WebSocketRoute("/ws", serve_extension),
-            Route("/status", tell_status),
+            Route("/status", tell_status, middleware=guarded),
         ],
+        middleware=[Middleware(LocalOnly, host=host)],
+        exception_handlers={HTTPException: _refuse_in_json},
     )
-    if token is not None:
-        app.add_middleware(RequireToken, token=token)
-    app.add_middleware(LocalOnly, host=host)  # first of all
-    return app
+
+
+async def _refuse_in_json(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path = request.url.path
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        why = f"There is nothing at {path}. MCP clients connect to /mcp."
+    else:
+        why = f"{path} does not serve {request.method}."
+    return JSONResponse({"error": why}, status_code=error.status_code, headers=error.headers)
 
 
 class _Uvicorn(uvicorn.Server):

@@ -125,6 +125,7 @@ async def test_an_extension_that_hangs_up_is_gone() -> None:
         ({"Origin": "null"}, False),
         ({"Host": "LOCALHOST"}, True),
         ({"Host": "[::1]:80"}, True),
+        ({"Host": "[::1]"}, True),
         ({"Host": "localhost:1.evil.com"}, False),
         ({"Host": "localhost:99999"}, False),
         ({"Host": "localhost:"}, False),
@@ -135,6 +136,7 @@ async def test_an_extension_that_hangs_up_is_gone() -> None:
         ({"Host": ""}, False),
         ({"Origin": "http://localhost"}, True),
         ({"Origin": "http://[::1]:1234"}, True),
+        ({"Origin": "http://[::1]"}, True),
         ({"Origin": "http://localhost:1.evil.com"}, False),
         ({"Origin": "http://localhost:1@evil.com"}, False),
         ({"Origin": "http://localhost:1234/"}, False),
@@ -156,7 +158,8 @@ async def test_only_clients_of_this_machine_are_answered(
             json=PING,
             headers={**accept, **headers},
         )
-    assert (answer.status_code not in (403, 421)) is allowed
+    assert (answer.status_code != 403) is allowed
+    assert allowed or "error" in answer.json()
 
 
 async def test_two_origins_are_not_one_of_this_machine() -> None:
@@ -180,12 +183,39 @@ async def test_with_a_token_nobody_without_it_is_let_in(path: str, given: str | 
 
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
-    assert "Authorization: Bearer TOKEN" in answer.text
+    assert "Authorization: Bearer TOKEN" in answer.json()["error"]
 
 
-async def test_with_its_token_an_mcp_client_connects() -> None:
+@pytest.mark.parametrize("token", [None, "t" * 16])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server",
+        "/.well-known/openid-configuration",
+        "/nothing",
+    ],
+)
+async def test_what_is_not_there_is_404_as_json_for_everybody(path: str, token: str | None) -> None:
+    async with serving(a_bridge(), token=token) as port, httpx2.AsyncClient() as client:
+        answer = await client.get(f"http://127.0.0.1:{port}{path}")
+
+    assert answer.status_code == 404
+    assert answer.json() == {"error": f"There is nothing at {path}. MCP clients connect to /mcp."}
+
+
+async def test_a_method_that_is_not_served_is_405_as_json() -> None:
+    async with serving(a_bridge()) as port, httpx2.AsyncClient() as client:
+        answer = await client.put(f"http://127.0.0.1:{port}/status")
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+    assert answer.json() == {"error": "/status does not serve PUT."}
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
+async def test_with_its_token_an_mcp_client_connects(scheme: str) -> None:
     bridge = a_bridge()
-    headers = {"authorization": f"Bearer {'t' * 16}"}
+    headers = {"authorization": f"{scheme} {'t' * 16}"}
     async with (
         serving(bridge, token="t" * 16) as port,
         httpx2.AsyncClient(headers=headers) as http,
@@ -207,6 +237,7 @@ async def test_a_request_over_the_limit_is_refused() -> None:
             headers={"Content-Type": "application/json"},
         )  # fmt: skip
     assert answer.status_code == 413
+    assert "longer than 100,000 bytes" in answer.json()["error"]["message"]
 
 
 async def test_an_error_of_who_uses_the_server_comes_out_as_it_is() -> None:
