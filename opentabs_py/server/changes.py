@@ -11,26 +11,24 @@ from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 
 from opentabs_py.served import StreamSource
 from opentabs_py.server.ending import Ending
+from opentabs_py.server.workarounds import narrow
 
 Subscribe = Callable[[Callable[[], None]], Callable[[], None]]
 """Has a function called whenever the list of tools changes; returns what ends that."""
 
 
-def never(_listener: Callable[[], None]) -> Callable[[], None]:
-    """Subscribe to tools that stay as they are."""
-    return lambda: None
-
-
 class Changes:
-    """Serves `subscriptions/listen` (MCP 2026-07-28): changes of the list of tools, and of streams.
+    """Sends clients of both eras the changes of the list of tools, and of streams.
 
     Args:
-        subscribe: To the list of tools.
+        subscribe: To the list of tools; None where it stays as it is.
         streams: Those that are served as resources; None where no tool has any.
         ending: Ends the clients' streams with their results when the server stops.
     """
 
-    def __init__(self, subscribe: Subscribe, streams: StreamSource | None, ending: Ending) -> None:
+    def __init__(
+        self, subscribe: Subscribe | None, streams: StreamSource | None, ending: Ending
+    ) -> None:
         self._subscribe = subscribe
         self._streams = streams
         self._ending = ending
@@ -39,9 +37,35 @@ class Changes:
     async def listen(
         self, ctx: ServerRequestContext[Any], params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """Send a client what changes, until it hangs up or the server stops."""
+        """Serve `subscriptions/listen` (MCP 2026-07-28) until the client hangs up, or the end."""
+        params.notifications = narrow(
+            params.notifications,
+            tools_change=self._subscribe is not None,
+            has_streams=self._streams is not None,
+        )
         with self._ending.calls(self._handler.close):
             return await self._handler(ctx, params)
+
+    async def tell(self, session: ServerSession) -> None:
+        """Send a client of the initialize era each change of the list of tools, until cancelled.
+
+        Changes that come while one is being sent are sent as one.
+        """
+        if self._subscribe is None:
+            return
+        changed = anyio.Event()
+
+        def note() -> None:
+            changed.set()
+
+        unsubscribe = self._subscribe(note)
+        try:
+            while True:
+                await changed.wait()
+                changed = anyio.Event()
+                await session.send_tool_list_changed()
+        finally:
+            unsubscribe()
 
     # --- for the SDK: its `SubscriptionBus` ---
 
@@ -51,7 +75,9 @@ class Changes:
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         """Call a function with each change; returns what ends that."""
-        ends = [self._subscribe(lambda: listener(ToolsListChanged()))]
+        ends: list[Callable[[], None]] = []
+        if self._subscribe is not None:
+            ends.append(self._subscribe(lambda: listener(ToolsListChanged())))
         if self._streams is not None:
             ends.append(self._streams.subscribe(lambda uri: listener(ResourceUpdated(uri))))
 
@@ -60,23 +86,3 @@ class Changes:
                 each()
 
         return end
-
-
-async def tell_changes(subscribe: Subscribe, session: ServerSession) -> None:
-    """Send a client of the initialize era each change of the list of tools, until cancelled.
-
-    Changes that come while one is being sent are sent as one.
-    """
-    changed = anyio.Event()
-
-    def note() -> None:
-        changed.set()
-
-    unsubscribe = subscribe(note)
-    try:
-        while True:
-            await changed.wait()
-            changed = anyio.Event()
-            await session.send_tool_list_changed()
-    finally:
-        unsubscribe()

@@ -7,9 +7,8 @@ from typing import Any
 
 import anyio
 from mcp import types
-from mcp.server import NotificationOptions, Server
+from mcp.server import Server
 from mcp.server.context import ServerRequestContext
-from mcp.server.models import InitializationOptions
 from pydantic_core import to_json
 
 from opentabs_py.core import failures
@@ -19,7 +18,7 @@ from opentabs_py.core.protocol import LogEntry
 from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
 from opentabs_py.served import CallClient, Listing, Output, StreamSource
 from opentabs_py.server import gateway
-from opentabs_py.server.changes import Changes, never, tell_changes
+from opentabs_py.server.changes import Changes
 from opentabs_py.server.connections import Connections, connections
 from opentabs_py.server.ending import Ending
 from opentabs_py.server.page_tool import PageTool
@@ -27,6 +26,7 @@ from opentabs_py.server.pages import Pages
 from opentabs_py.server.reporter import CallReporter
 from opentabs_py.server.stream_resources import StreamResources
 from opentabs_py.server.toolbox import Toolbox
+from opentabs_py.server.workarounds import declare_changes
 
 logger = logging.getLogger(__name__)
 
@@ -63,11 +63,10 @@ def create_mcp_server(
         late_progress: Send clients of the initialize era their streams on after the response.
         ending: Answers the calls that run when the server stops.
     """
-    resources = None if streams is None else StreamResources(streams)
     pages = Pages(toolbox)
     pace = pace or Pace()
     ending = ending or Ending()
-    subscribe = never if as_gateway else toolbox.subscribe
+    changes = Changes(None if as_gateway else toolbox.subscribe, streams, ending)
 
     async def list_tools(
         _ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
@@ -112,7 +111,7 @@ def create_mcp_server(
             connection.is_kept = True
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(connection.late.run)
-                await tell_changes(subscribe, ctx.session)
+                await changes.tell(ctx.session)
 
     async def set_level(
         ctx: ServerRequestContext[Connections], params: types.SetLevelRequestParams
@@ -130,10 +129,10 @@ def create_mcp_server(
         on_call_tool=call_tool,
         # Without it the SDK makes the whole list anew for each call with arguments over HTTP.
         get_tool_input_schema=gateway.input_schema if as_gateway else toolbox.input_schema,
-        on_list_resources=None if resources is None else resources.list,
-        on_read_resource=None if resources is None else resources.read,
-        on_subscriptions_listen=Changes(subscribe, streams, ending).listen,
+        **({} if streams is None else StreamResources(streams).handlers()),
+        on_subscriptions_listen=changes.listen,
     )
+    server.tools_change = not as_gateway
     server.add_notification_handler(
         "notifications/initialized", types.NotificationParams, keep_client
     )
@@ -142,16 +141,18 @@ def create_mcp_server(
 
 
 class _Server(Server[Connections]):
-    """A server that says at `initialize`, over HTTP too, that its list of tools can change."""
+    """A server that declares the changes that it sends, in every era.
 
-    def create_initialization_options(
-        self,
-        notification_options: NotificationOptions | None = None,
-        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
-    ) -> InitializationOptions:
-        changes = notification_options or NotificationOptions(tools_changed=True)
-        return super().create_initialization_options(changes, experimental_capabilities, extensions)
+    Attributes:
+        tools_change: Whether its list of tools may change.
+    """
+
+    tools_change = True
+
+    def get_capabilities(self, *args: Any, **options: Any) -> types.ServerCapabilities:
+        capabilities = super().get_capabilities(*args, **options)
+        declare_changes(capabilities, tools_change=self.tools_change)
+        return capabilities
 
 
 def _instructions(toolbox: Toolbox) -> str:

@@ -29,6 +29,10 @@ class StreamResources:
     def __init__(self, streams: StreamSource) -> None:
         self._streams = streams
 
+    def handlers(self) -> dict[str, Any]:
+        """Return them by the names that an MCP server takes them by."""
+        return {"on_list_resources": self.list, "on_read_resource": self.read}
+
     async def list(
         self, ctx: ServerRequestContext[Connections], _params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
