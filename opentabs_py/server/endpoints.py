@@ -15,6 +15,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from opentabs_py.server.workarounds import header_mismatch, is_routed_by_session
+
 # The event of a JSON-RPC response, as the SDK writes it, or of an error in place of a stream. A
 # request to the client has an id too, and a method after it.
 _ANSWER: Final = re.compile(
@@ -76,11 +78,17 @@ class WholeRequests:
             return
         if body is None:
             return  # the client hung up before its request was whole
-        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
-        request_id = None if session is None else _request_id(body)
+        headers = Headers(scope=scope)
+        # One of 2026-07-28 the SDK checks by itself, and its id is of no session.
+        message = _parse(body) if is_routed_by_session(headers) else None
+        session, request_id = headers.get(MCP_SESSION_ID_HEADER), _request_id(message)
         # The SDK takes 1 and "1" for the same.
-        key = session or "", str(request_id)
-        if request_id is not None and key in self._in_flight:
+        key = None if session is None or request_id is None else (session, str(request_id))
+        if (mismatch := header_mismatch(headers, message)) is not None:
+            refusal = _refuse(400, request_id, mismatch, types.HEADER_MISMATCH)
+            await refusal(scope, receive, send)
+            return
+        if key in self._in_flight:
             why = (
                 f"A request of this session with the id {request_id!r} still runs: ids must be "
                 "unique within a session. Send another."
@@ -88,12 +96,12 @@ class WholeRequests:
             await _refuse(400, request_id, why)(scope, receive, send)
             return
         left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-        del body  # a call may take minutes, and its body is read once
+        del body, message  # a call may take minutes, and its body is read once
 
         async def replay() -> Message:
             return left.pop() if left else await receive()
 
-        if request_id is None:
+        if key is None:
             await self._manager.handle_request(scope, replay, send)
             return
         # A client may use the id again once it has read the answer. So that is sent last of all:
@@ -115,8 +123,10 @@ class WholeRequests:
             await send(message)
 
 
-def _refuse(status: int, request_id: int | str | None, why: str) -> Response:
-    error = {"code": types.INVALID_REQUEST, "message": why}
+def _refuse(
+    status: int, request_id: int | str | None, why: str, code: int = types.INVALID_REQUEST
+) -> Response:
+    error = {"code": code, "message": why}
     return JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": error}, status_code=status)
 
 
@@ -145,12 +155,16 @@ async def _read(receive: Receive, limit: int) -> bytes | None:
             return b"".join(parts)
 
 
-def _request_id(body: bytes) -> int | str | None:
-    """Give the id of a JSON-RPC request; None when it is a notification, a response, or neither."""
+def _parse(body: bytes) -> Any:
+    """Return a body as JSON; None where it is none, as the SDK will say."""
     try:
-        message: Any = from_json(body)
+        return from_json(body)
     except ValueError:
-        return None  # the SDK says what is wrong with it
+        return None
+
+
+def _request_id(message: Any) -> int | str | None:
+    """Return the id of a JSON-RPC request; None if it is a notification, a response, or neither."""
     match message:
         case {"method": _, "id": int() | str() as request_id}:
             return request_id

@@ -1,6 +1,39 @@
 """What the MCP SDK does otherwise than the specification says, put right in front of it."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from mcp import types
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.types import PROTOCOL_VERSION_META_KEY
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def is_routed_by_session(headers: Mapping[str, str]) -> bool:
+    """Return whether the SDK serves a request as one of the initialize era, by its header alone."""
+    version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def header_mismatch(headers: Mapping[str, str], message: Any) -> str | None:
+    """Return how the header of a request of the initialize era is not what its body says.
+
+    A version that a body names must be the header's (MCP 2026-07-28, Streamable HTTP). The SDK
+    compares them when the header is of that era, and else does not look at the body:
+    https://github.com/modelcontextprotocol/python-sdk/issues/2618.
+    """
+    match message:
+        case {"params": {"_meta": {**meta}}} if PROTOCOL_VERSION_META_KEY in meta:
+            named = meta[PROTOCOL_VERSION_META_KEY]
+        case _:
+            return None
+    version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    if version == named:
+        return None
+    return (
+        f"The {MCP_PROTOCOL_VERSION_HEADER} header is {version or 'missing'}, and the body's _meta "
+        f"says {named}. Send the same in both."
+    )
 
 
 def narrow(

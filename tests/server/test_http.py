@@ -208,7 +208,8 @@ async def test_a_method_that_is_not_served_is_405_as_json() -> None:
     async with serving(a_bridge()) as port, httpx2.AsyncClient() as client:
         answer = await client.put(f"http://127.0.0.1:{port}/status")
 
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+    assert answer.status_code == 405
+    assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD"}
     assert answer.json() == {"error": "/status does not serve PUT."}
 
 

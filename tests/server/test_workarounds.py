@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+import httpx2
 import pytest
 from mcp.client import Client
+from mcp.types import CLIENT_CAPABILITIES_META_KEY, HEADER_MISMATCH, PROTOCOL_VERSION_META_KEY
 
 from opentabs_py.session import Server
 from tests.fakes import Json
-from tests.served import Served
+from tests.served import INITIALIZE, Served
 from tests.tools.samples import Counter
 
 pytestmark = pytest.mark.anyio
@@ -60,3 +62,37 @@ async def test_the_acknowledgement_of_a_listener_names_what_it_will_be_sent_and_
         return
     async with Client(served) as client, client.listen(**ALL) as changes:
         assert changes.honored.model_dump(exclude_none=True) == honored
+
+
+@pytest.mark.parametrize("has_session", [True, False])
+@pytest.mark.parametrize("version", [None, "2025-11-25", "2024-11-05"])
+async def test_a_version_in_the_body_that_is_not_the_header_s_is_a_header_mismatch(
+    version: str | None, has_session: bool
+) -> None:
+    meta = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: {}}
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {"_meta": meta}}
+    headers = {"accept": "application/json, text/event-stream"}
+    async with Served().over_http() as url, httpx2.AsyncClient(headers=headers) as http:
+        if has_session:
+            begun = await http.post(url, json={"jsonrpc": "2.0", **INITIALIZE})
+            http.headers["mcp-session-id"] = begun.headers["mcp-session-id"]
+        if version is not None:
+            http.headers["mcp-protocol-version"] = version
+        answer = await http.post(url, json=asked)
+    assert answer.status_code == 400
+    assert answer.json()["id"] == 7
+    error = answer.json()["error"]
+    assert error["code"] == HEADER_MISMATCH
+    assert "2026-07-28" in error["message"]
+    assert (version or "missing") in error["message"]
+
+
+async def test_a_request_of_the_initialize_era_needs_no_version_in_header_or_body() -> None:
+    headers = {"accept": "application/json, text/event-stream"}
+    async with Served().over_http() as url, httpx2.AsyncClient(headers=headers) as http:
+        begun = await http.post(url, json={"jsonrpc": "2.0", **INITIALIZE})
+        http.headers["mcp-session-id"] = begun.headers["mcp-session-id"]
+        metas: list[Json] = [{}, {"progressToken": 1}]
+        for params in ({}, *({"_meta": meta} for meta in metas)):
+            asked = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": params}
+            assert (await http.post(url, json=asked)).status_code == 200
