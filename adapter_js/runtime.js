@@ -17,6 +17,7 @@
   const ID = 32; // hex digits of a call id
   const MESSAGE_MAX = 4096;
   const READY = "ready";
+  const STACK_MAX = 8000; // characters
   const FIRST_PROBE = 1000; // ms between two questions whether a plugin is ready
   const LAST_PROBE = 30_000;
   const ANSWER_WITHIN = 6000; // ms for which calls wait for that answer; many plugins poll for 5 s
@@ -396,12 +397,14 @@
     );
     const code = read(() => error.code);
     const message = read(() => error.message);
+    const stack = read(() => error.stack);
     const isToolError = typeof code === "string" && code !== "";
     const category = isToolError ? read(() => error.category) : undefined;
     const retryAfterMs = isToolError ? read(() => error.retryAfterMs) : undefined;
     return stringify({
       __proto__: null,
       code: isToolError ? slice(code, 0, 256) : "INTERNAL_ERROR",
+      stack: typeof stack === "string" ? slice(stack, 0, STACK_MAX) : undefined,
       message: typeof message === "string" && message !== "" ? message : text(() => `${thrown}`),
       category: typeof category === "string" ? slice(category, 0, 256) : undefined,
       retryable: isToolError && read(() => error.retryable) === true,

@@ -1,5 +1,6 @@
 """Every function of the SDK does in a real page what it says, in a plugin that was built here."""
 
+import re
 import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -20,6 +21,7 @@ from e2e.chain import PATIENT
 from opentabs_py.config import load_settings
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogParams
+from opentabs_py.core.records import CallRecord
 from opentabs_py.errors import CallRefusedError, ToolFailedError
 from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import start_builder
@@ -27,6 +29,7 @@ from opentabs_py.plugins.toolchain import find_toolchain
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.session import OpenTabs
+from opentabs_py.tracing.waterfall import report
 
 SOURCE = Path(__file__).parent / "sources" / "sdk-probe"
 PAGE = """<!doctype html>
@@ -318,3 +321,48 @@ async def test_a_plugin_that_says_so_is_asked_again_whether_it_is_ready(
         ] != ["unavailable"]:
             await running.bridge.changed().wait()
     await page.close()
+
+
+STACK = [
+    r"TypeError: Cannot read properties of null \(reading 'textContent'\)",
+    r"    at textOf \(src/tools\.ts:\d+:\d+\)",
+    r"    at (Object\.)?handle \(src/tools\.ts:\d+:\d+\)",
+    r"> \d+ \|   return \(document\.querySelector\(selector\) as Element\)\.textContent",
+    r"      \| +\^",
+]
+
+
+@pytest.mark.usefixtures("open_page")
+async def test_an_exception_of_a_tool_has_its_stack_in_lines_of_typescript(
+    running: OpenTabs, caplog: pytest.LogCaptureFixture
+) -> None:
+    records: list[CallRecord] = []
+    ignore = running.toolbox.observe(records.append)
+    with pytest.raises(ToolFailedError) as caught:
+        await running.call("sdk_probe_broken")
+    ignore()
+
+    stack = caught.value.detail.stack
+    assert stack is not None
+    [logged] = [r.getMessage() for r in caplog.records if "threw" in r.getMessage()]
+    shown = report(records[0])
+    for line in STACK:
+        assert re.search(line, stack), f"{line}\n{stack}"
+        assert re.search(line, logged), f"{line}\n{logged}"
+        assert re.search(line, shown), f"{line}\n{shown}"
+    assert "runtime.js" not in stack
+
+
+@pytest.mark.usefixtures("open_page")
+@pytest.mark.parametrize("debug", [False, True])
+async def test_mcp_clients_are_sent_a_stack_only_where_the_server_was_asked_to(
+    running: OpenTabs, debug: bool
+) -> None:
+    running.toolbox.debug = debug
+    try:
+        async with Client(running.mcp_url) as client:
+            result = await client.call_tool("sdk_probe_broken", {})
+    finally:
+        running.toolbox.debug = False
+
+    assert ("src/tools.ts" in result.model_dump_json()) is debug

@@ -48,7 +48,7 @@
 /** @typedef {{jsonrpc: "2.0", method: "tool.result", params: ResultParams}} ToolResult */
 /** @typedef {{jsonrpc: "2.0", method: "tool.settled", params: SettledParams}} ToolSettled */
 /** @typedef {{jsonrpc: "2.0", method: "tool.stamps", params: StampParams}} ToolStamps */
-/** @typedef {{code: string, message: string, category?: string | null, retryable?: boolean, retryAfterMs?: number | null, started?: boolean}} WireError */
+/** @typedef {{code: string, message: string, category?: string | null, retryable?: boolean, retryAfterMs?: number | null, started?: boolean, stack?: string | null}} WireError */
 /** @typedef {PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolSettled | ToolCancel | Ping | Pong} ToExtension */
 /** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PluginLog | ToolStamps | Ping | Pong} FromExtension */
 /** @typedef {Response | Failure} Answer */
@@ -1301,6 +1301,17 @@ const definitions = {
       },
       "started": {
         "type": "boolean"
+      },
+      "stack": {
+        "anyOf": [
+          {
+            "maxLength": 8192,
+            "type": "string"
+          },
+          {
+            "type": "null"
+          }
+        ]
       }
     },
     "required": [

@@ -63,6 +63,7 @@ class Settings(BaseSettings):
             when not given.
         gateway: Serve two tools in place of all: one that finds them, one that calls them.
         strict_output: Fail calls whose value breaks the tool's output schema; else it is logged.
+        debug: Send MCP clients the stack traces of tools' errors.
         progress_burst: Progress notifications of a call that a client is sent at once, at most.
         progress_rate: How many more it is sent per second.
         keepalive: Seconds of silence after which a client is sent the last progress again.
@@ -91,6 +92,7 @@ class Settings(BaseSettings):
     token: Annotated[SecretStr, AfterValidator(_token)] | None = None
     gateway: bool = False
     strict_output: bool = False
+    debug: bool = False
     progress_burst: Annotated[int, Field(ge=1)] = 20
     progress_rate: Seconds = 10.0
     keepalive: Seconds | None = None

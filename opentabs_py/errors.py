@@ -76,6 +76,8 @@ class ErrorDetail:
         category: `auth`, `rate_limit`, `timeout`, ... where the tool gave one.
         retryable: Whether the same call may succeed later.
         retry_after_ms: How long to wait before that, in milliseconds.
+        stack: Where the tool threw, in lines of its source where these are known. For developers:
+            MCP clients are sent it only by `serve --debug`.
     """
 
     code: str
@@ -83,9 +85,10 @@ class ErrorDetail:
     category: str | None = None
     retryable: bool = False
     retry_after_ms: float | None = None
+    stack: str | None = None
 
     def to_json(self) -> ErrorJson:
-        """Give the fields under the names that MCP clients are sent."""
+        """Return the fields for agents, under the names that MCP clients are sent."""
         after = self.retry_after_ms
         return {
             "code": self.code,

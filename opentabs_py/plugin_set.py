@@ -13,6 +13,7 @@ from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.core.plugins import PluginManifest
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs import Readiness
+from opentabs_py.plugins.debug import read_stack
 from opentabs_py.plugins.load import (
     Plugin,
     PluginChanges,
@@ -98,6 +99,7 @@ class PluginSet:
         """Put them into pages, and on the list of tools."""
         self._bridge, self._toolbox, self._staged = bridge, toolbox, staged
         toolbox.set_plugins(plugin.manifest for plugin in self.plugins)
+        toolbox.read_stack = self._read_stack
         await bridge.sync_plugins(self._specs(self.plugins))
 
     def find(self, name: str) -> Plugin | None:
@@ -145,6 +147,11 @@ class PluginSet:
                 logger.warning("The plugins cannot be reloaded: %s", error)
 
         await watch_plugins(self._directories, reload)
+
+    async def _read_stack(self, name: str, stack: str) -> str:
+        plugin = self.find(name)
+        source_map = None if plugin is None else plugin.source_map
+        return await anyio.to_thread.run_sync(read_stack, stack, source_map)
 
     def _specs(self, plugins: Sequence[Plugin]) -> list[PluginSpec]:
         return [_spec(each, self._staged, to_debug=self._to_debug) for each in plugins]

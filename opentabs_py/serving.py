@@ -223,6 +223,7 @@ def create_toolbox(settings: Settings, bridge: Bridge) -> Toolbox:
         limits=settings.limits,
         input_limit=settings.message_limit,
         strict_output=settings.strict_output,
+        debug=settings.debug,
     )
 
 

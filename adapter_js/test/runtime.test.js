@@ -191,24 +191,33 @@ test("the fields of a ToolError arrive whole", async () => {
     throw Object.assign(new Error("Too fast."),
       { code: "SLOW_DOWN", category: "rate_limit", retryable: true, retryAfterMs: 1500 });
   } }`);
-  assert.deepEqual((await call("fail")).body, {
+  const { stack, ...fields } = (await call("fail")).body;
+  assert.deepEqual(fields, {
     code: "SLOW_DOWN",
     message: "Too fast.",
     category: "rate_limit",
     retryable: true,
     retryAfterMs: 1500,
   });
+  assert.match(stack, /^Error: Too fast\.\n {4}at .*fail/);
 });
 
 test("a plain error is an internal one with its message, and never retryable", async () => {
   const { call } = await startPlugin(
     "{ fail: async () => { throw Object.assign(new TypeError('x is not y'), { retryable: true }); } }",
   );
-  assert.deepEqual((await call("fail")).body, {
-    code: "INTERNAL_ERROR",
-    message: "x is not y",
-    retryable: false,
-  });
+  const { code, message, retryable } = (await call("fail")).body;
+  assert.deepEqual([code, message, retryable], ["INTERNAL_ERROR", "x is not y", false]);
+});
+
+test("of a stack, what fits a message is sent, and one that throws when read is left out", async () => {
+  const { call } = await startPlugin(`{
+    long: () => { throw Object.assign(new Error("x"), { stack: "s".repeat(100_000) }); },
+    trap: () => { throw Object.defineProperty(new Error("x"), "stack", { get() { throw 1; } }); },
+  }`);
+  assert.equal((await call("long")).body.stack.length, 8000);
+  const { stack, message } = (await call("trap")).body;
+  assert.deepEqual([stack, message], [undefined, "x"]);
 });
 
 for (const thrown of [

@@ -87,6 +87,10 @@ def serve(
             help="Fail a call whose value breaks the tool's output schema, instead of logging it.",
         ),
     ] = None,
+    debug: Annotated[
+        bool | None,
+        typer.Option("--debug", help="Send clients the stack traces of tools' errors."),
+    ] = None,
     keepalive: Annotated[
         float | None,
         typer.Option(
@@ -136,6 +140,7 @@ def serve(
         profile=profile,
         gateway=gateway,
         strict_output=strict_output,
+        debug=debug,
         keepalive=keepalive,
         late_progress=late_progress,
         idle_timeout=idle_timeout,

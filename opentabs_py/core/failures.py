@@ -45,6 +45,7 @@ def from_wire(error: WireError) -> CallError:
         category=error.category,
         retryable=error.retryable,
         retry_after_ms=error.retry_after_ms,
+        stack=error.stack,
     )
     return ToolFailedError(detail) if error.started else ChainError(detail)
 
@@ -230,11 +231,10 @@ def result_breaks_schema(
     return BrokenResultError(detail, value=value)
 
 
-def tool_raised(tool: str, kind: str) -> ToolFailedError:
+def tool_raised(tool: str, kind: str, stack: str) -> ToolFailedError:
     """A tool written in Python raised what is not for callers; its text stays in our log."""
-    return ToolFailedError(
-        ErrorDetail("INTERNAL_ERROR", f"{tool} failed: {kind}; the server's log says why.")
-    )
+    message = f"{tool} failed: {kind}; the server's log says why."
+    return ToolFailedError(ErrorDetail("INTERNAL_ERROR", message, stack=stack))
 
 
 def result_not_serialisable(tool: str, why: str) -> ToolFailedError:

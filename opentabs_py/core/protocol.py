@@ -108,7 +108,7 @@ class PluginFault(Model):
 class WireError(Model):
     """Why a tool returned no value; the fields of the ecosystem's `ToolError`.
 
-    `started` is false where the call ended before its tool was started.
+    `started` is false where the call ended before its tool was started. `stack` is V8's text.
     """
 
     code: Annotated[str, StringConstraints(max_length=256)]
@@ -117,6 +117,7 @@ class WireError(Model):
     retryable: bool = False
     retry_after_ms: Time | None = None
     started: bool = True
+    stack: Annotated[str, StringConstraints(max_length=8192)] | None = None
 
 
 class LogEntry(Model):

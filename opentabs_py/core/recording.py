@@ -37,6 +37,7 @@ from opentabs_py.errors import (
 
 KEPT: Final = 1_000  # of a call's first reports, and as many of its last; the same of its logs
 NAME_MAX: Final = 256
+STACK_MAX: Final = 16_384  # characters
 MESSAGE_MAX: Final = 4_096  # what a page may send of one report; an error may be longer
 VALUE_MAX: Final = 16_384
 
@@ -243,7 +244,12 @@ class CallRecording:
         message = detail.message
         if detail.code == "INVALID_ARGUMENTS" and self._arguments is None:
             message = "The arguments break the tool's schema. What they are was not recorded."
-        return replace(detail, code=_cut(detail.code, NAME_MAX), message=_cut(message, MESSAGE_MAX))
+        return replace(
+            detail,
+            code=_cut(detail.code, NAME_MAX),
+            message=_cut(message, MESSAGE_MAX),
+            stack=None if detail.stack is None else _cut(detail.stack, STACK_MAX),
+        )
 
 
 def _cut(text: str, limit: int) -> str:

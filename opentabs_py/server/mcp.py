@@ -211,7 +211,7 @@ async def run_tool(
         _refuse_no_object(listing, value)
         return to_result(value)
     except CallError as error:
-        return to_failed_result(error)
+        return to_failed_result(error, with_stack=toolbox.debug)
     except Exception:
         # The boundary to the client: what is not ours to tell stays in our log.
         logger.exception("The call of %s failed inside the server", name)
@@ -240,9 +240,11 @@ def to_result(value: Any) -> types.CallToolResult:
     )
 
 
-def to_failed_result(error: CallError) -> types.CallToolResult:
-    """An error, and after it what the tool gave all the same."""
+def to_failed_result(error: CallError, *, with_stack: bool = False) -> types.CallToolResult:
+    """Return an error, and after it what the tool returned all the same."""
     result = to_error_result(error)
+    if with_stack and error.detail.stack is not None:
+        result.content.append(types.TextContent(text=error.detail.stack))
     if isinstance(error, BrokenResultError):
         result.content += to_result(error.value).content
     elif error.partial is not None:

@@ -2,7 +2,7 @@
 
 import difflib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +16,8 @@ from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.recording import CallRecording
 from opentabs_py.core.records import CallRecord
 from opentabs_py.core.schemas import Checker
-from opentabs_py.core.text import shorten
-from opentabs_py.errors import ConfigError
+from opentabs_py.core.text import shorten, visible
+from opentabs_py.errors import ConfigError, ToolFailedError
 from opentabs_py.served import CallClient, Listing, Output, ServedTool, ToolCall
 from opentabs_py.server.page_tool import PageTool
 
@@ -32,16 +32,27 @@ class Toolbox:
         record_values: Keep arguments and results in the records of calls, cut to a bound.
         strict_output: Fail a call whose value breaks the tool's output schema; otherwise that is
             logged, once for each tool.
+        debug: Send MCP clients the stacks of errors.
+        read_stack: Returns a plugin's stack in lines of its source, given the plugin's name and the
+            stack as the page sent it.
         on_page_report: Called with the name, the id and the reports of every call of a page tool;
             must not block or raise. Python tools have handlers of their own.
     """
 
     def __init__(
-        self, bridge: Bridge, *, limits: Limits, input_limit: int, strict_output: bool = False
+        self,
+        bridge: Bridge,
+        *,
+        limits: Limits,
+        input_limit: int,
+        strict_output: bool = False,
+        debug: bool = False,
     ) -> None:
         self.limits = limits
         self.record_values = False
         self.strict_output = strict_output
+        self.debug = debug
+        self.read_stack: Callable[[str, str], Awaitable[str]] | None = None
         self.on_page_report: Callable[[str, str, Sequence[ProgressReport]], None] | None = None
         self._bridge = bridge
         self._input_limit = input_limit
@@ -217,9 +228,27 @@ class Toolbox:
         tool = self.find(name)
         if self.on_page_report is not None and isinstance(tool, PageTool):
             call = _reporting(name, call, self.on_page_report)
-        value = await tool.run(call)
+        try:
+            value = await tool.run(call)
+        except ToolFailedError as error:
+            if isinstance(tool, PageTool):
+                await self._note_stack(tool.listing, error)
+            raise
         self._check_output(name, value)
         return value
+
+    async def _note_stack(self, tool: Listing, error: ToolFailedError) -> None:
+        """Put an error's stack into lines of the plugin's source, and log it."""
+        stack = error.detail.stack
+        if stack is None:
+            return
+        if self.read_stack is not None:
+            stack = await self.read_stack(tool.owner, stack)
+            error.detail = replace(error.detail, stack=stack)
+        # A code is one that the tool chose, for its caller to read.
+        level = logging.WARNING if error.detail.code == "INTERNAL_ERROR" else logging.DEBUG
+        log = logging.getLogger(f"opentabs_py.plugin.{tool.owner}")
+        log.log(level, "%s threw %s", tool.name, visible(stack))
 
     def _tell(self, record: CallRecord) -> None:
         for observer in list(self._observers.values()):

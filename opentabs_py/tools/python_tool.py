@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import logging
 import re
+import traceback
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -139,13 +140,13 @@ class PythonTool:
                 failure = _own(error)
             except (Exception, SystemExit) as error:
                 logger.exception("The tool %s failed", name)
-                failure = failures.tool_raised(name, type(error).__name__)
+                failure = failures.tool_raised(name, type(error).__name__, traceback.format_exc())
             except asyncio.CancelledError:
                 if _is_cancelled():
                     raise
                 # Not of this call, but of something that the tool waited for.
                 logger.exception("The tool %s was cancelled by itself", name)
-                failure = failures.tool_raised(name, "CancelledError")
+                failure = failures.tool_raised(name, "CancelledError", traceback.format_exc())
         failure = run.timeout() or failure
         if failure is None:
             return value

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from opentabs_py.core.records import CallRecord
 from opentabs_py.core.text import one_line
+from opentabs_py.errors import ErrorDetail
 from opentabs_py.tracing.words import link_text, outcome_text, reached_text
 
 VIEWER: Final = Path(__file__).parent / "viewer"
@@ -65,6 +66,10 @@ def _data(records: Sequence[CallRecord], title: str, cut: int) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
 
 
+def _error(error: ErrorDetail) -> dict[str, Any]:
+    return {**error.to_json(), "stack": error.stack}
+
+
 def _call(record: CallRecord, origin: float) -> dict[str, Any]:
     falls = record.waterfall()
     lead = record.lead(falls) * 1000
@@ -84,7 +89,7 @@ def _call(record: CallRecord, origin: float) -> dict[str, Any]:
         "outcomeText": outcome_text(record),
         "reached": record.reached,
         "reachedText": reached_text(record),
-        "error": None if record.error is None else record.error.to_json(),
+        "error": None if record.error is None else _error(record.error),
         "tab": record.tab_id,
         "url": record.url,
         "attempts": record.attempts,

@@ -88,6 +88,7 @@ def _attributes(record: CallRecord) -> "dict[str, AttributeValue]":
         "gen_ai.tool.call.result": record.result,
         "url.full": record.url,
         "error.type": None if record.error is None else record.error.code,
+        "exception.stacktrace": None if record.error is None else record.error.stack,
         "opentabs.plugin": record.plugin,
         "opentabs.tab.id": record.tab_id,
         "opentabs.outcome": record.outcome,

@@ -23,6 +23,7 @@ _TIMES: Final = 10
 _MARGIN: Final = 2
 _LABELS: Final = 11
 _LOGS: Final = 5
+_STACK: Final = 24  # lines
 _ERROR: Final = 800  # characters
 _CUT_OVER: Final = 0.5  # of the whole; a bar longer than that gets that share of the width
 
@@ -207,7 +208,19 @@ def _explanation(record: CallRecord, width: int) -> list[Text]:
     error = record.error
     if error is not None:
         said.append(("error", f"{one_line(error.code)}: {one_line(error.message)}"))
-    return [line for label, text in said for line in _paragraph(label, text, width)]
+    lines = [line for label, text in said for line in _paragraph(label, text, width)]
+    if error is not None and error.stack is not None:
+        lines += _stack(error.stack)
+    return lines
+
+
+def _stack(stack: str) -> list[Text]:
+    """Write a stack as it is: source code has columns."""
+    lines = stack.splitlines()
+    return [
+        Text.assemble((f"{'':{_MARGIN}}{'' if at else 'stack':<{_LABELS}}", "bold"), one_line(line))
+        for at, line in enumerate(lines[:_STACK])
+    ]
 
 
 def _last_progress(record: CallRecord) -> str:

@@ -81,7 +81,11 @@ function errorBox(error) {
     const after = error.retryAfterMs === null ? "" : ` after ${duration(error.retryAfterMs)}`;
     marks.push(make("span", "tag", `retryable${after}`));
   }
-  return make("div", "error", [make("div", "badges", marks), make("p", "", error.message)]);
+  const said = [make("div", "badges", marks), make("p", "", error.message)];
+  if (error.stack !== null) {
+    said.push(make("pre", "stack", error.stack));
+  }
+  return make("div", "error", said);
 }
 
 /** @param {Call} call */

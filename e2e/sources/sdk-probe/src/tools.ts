@@ -157,3 +157,15 @@ export const sum = sdk.defineTool({
     return { sum: total };
   },
 });
+
+function textOf(selector: string) {
+  return (document.querySelector(selector) as Element).textContent ?? "";
+}
+
+export const broken = sdk.defineTool({
+  name: "broken",
+  description: "Read what is not in the page, which throws",
+  input: z.object({}),
+  output: z.object({ text: z.string() }),
+  handle: async () => ({ text: textOf("#not-there") }),
+});

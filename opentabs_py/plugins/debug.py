@@ -1,0 +1,21 @@
+"""What helps a plugin's author to find a fault in it."""
+
+from functools import lru_cache
+
+from opentabs_py.core.stack_traces import SourceMap, readable_stack
+
+
+def read_stack(stack: str, source_map: bytes | None) -> str:
+    """Return a stack of a plugin's tool in lines of its source, as far as its map tells them.
+
+    Takes up to 0.2 s for a large plugin.
+    """
+    return readable_stack(stack, None if source_map is None else _parse(source_map))
+
+
+@lru_cache(maxsize=4)
+def _parse(content: bytes) -> SourceMap | None:
+    try:
+        return SourceMap(content)
+    except (ValueError, RecursionError):
+        return None
