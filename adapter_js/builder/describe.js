@@ -3,7 +3,6 @@
  * code, and may print, throw, loop or exit.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { setSourceMapsSupport } from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -123,7 +122,7 @@ function ask(worker, task) {
 
 if (!isMainThread && parentPort !== null) {
   const port = parentPort;
-  setSourceMapsSupport(true, { nodeModules: true, generatedCode: true });
+  process.setSourceMapsEnabled(true);
   process.on("unhandledRejection", () => {}); // of what a probed callback began
   port.once("message", async (task) => {
     port.postMessage(JSON.parse(JSON.stringify(await read(task))));

@@ -154,13 +154,15 @@ class _Suite:
     async def _test(self) -> int:
         """Run the tests; return the exit code."""
         from opentabs_py.cli.terminal import err
-        from opentabs_py.plugins.toolchain import find_node
+        from opentabs_py.plugins.toolchain import check_reads_types, find_node
 
         units, in_browser = self.chosen.for_node(), self.chosen.for_pytest()
         failed = False
         if units:
             err.print("[bold]In Node[/]")
             node, _ = find_node()
+            if any(file.endswith(".ts") for file in units):
+                check_reads_types(node)
             failed = await _run([str(node), "--test", *units]) != 0
         code = 0
         if in_browser:

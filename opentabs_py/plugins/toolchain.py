@@ -19,14 +19,15 @@ from pathlib import Path
 from opentabs_py.assets import adapter_js_dir, in_checkout
 from opentabs_py.errors import BuildError
 
-OLDEST_NODE = 20  # major version; esbuild and source maps in workers need it
+OLDEST_NODE = 20  # major version; @types/node is of it, so tsc refuses what it does not have
 BUILDER_PREFIX = "builder-"  # of the directories that it is installed in
 _PARTS = ("builder", "sdk", "package.json", "package-lock.json", "tsconfig.json")
 _INSTALL_WITHIN = 300.0  # s; 12 MB
 _MISSING = (
-    "Building a plugin needs Node {oldest} or newer, and {found}. Get one with "
+    "{what} Node {oldest} or newer, and {found}. Get one with "
     "`pip install 'opentabs-py[build]'`, or install Node and have it on PATH."
 )
+_BUILDING = "Building a plugin needs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +100,32 @@ def find_node() -> tuple[Path, list[str]]:
         return node, [str(node), str(wheel / modules / "npm" / "bin" / "npm-cli.js")]
     found = shutil.which("node")
     if found is None:
-        raise BuildError(_MISSING.format(oldest=OLDEST_NODE, found="there is none on PATH"))
-    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
-    major = version.stdout.strip().removeprefix("v").partition(".")[0]
+        none = "there is none on PATH"
+        raise BuildError(_MISSING.format(what=_BUILDING, oldest=OLDEST_NODE, found=none))
+    version = _say(Path(found), "--version")
+    major = version.removeprefix("v").partition(".")[0]
     if not major.isdigit() or int(major) < OLDEST_NODE:
-        what = f"{found} is {version.stdout.strip() or 'broken'}"
-        raise BuildError(_MISSING.format(oldest=OLDEST_NODE, found=what))
+        old = f"{found} is {version or 'broken'}"
+        raise BuildError(_MISSING.format(what=_BUILDING, oldest=OLDEST_NODE, found=old))
     return Path(found), [shutil.which("npm") or "npm"]
+
+
+def check_reads_types(node: Path) -> None:
+    """Refuse a Node that cannot run TypeScript by itself.
+
+    Raises:
+        BuildError: It cannot; the text says which can.
+    """
+    if _say(node, "--print", "process.features.typescript") not in ("strip", "transform"):
+        old = f"{node} is {_say(node, '--version')}"
+        raise BuildError(
+            _MISSING.format(what="Tests in TypeScript need", oldest="22.18", found=old)
+        )
+
+
+def _say(node: Path, *arguments: str) -> str:
+    done = subprocess.run([node, *arguments], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def _install(node: Path, npm: list[str], directory: Path) -> None:
@@ -132,7 +152,10 @@ def _install(node: Path, npm: list[str], directory: Path) -> None:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise BuildError(f"npm could not install the builder: {error}") from error
+            raise BuildError(
+                f"npm could not install the builder: {error}. `pip install 'opentabs-py[build]'` "
+                "brings a Node with its npm."
+            ) from error
         if done.returncode != 0:
             lines = (done.stderr or done.stdout).strip().splitlines()
             reason = "\n  ".join(line for line in lines if "npm error" in line or "ERR!" in line)

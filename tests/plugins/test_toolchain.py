@@ -9,7 +9,7 @@ import pytest
 from opentabs_py import assets
 from opentabs_py.errors import BuildError
 from opentabs_py.plugins import toolchain
-from opentabs_py.plugins.toolchain import find_node, find_toolchain
+from opentabs_py.plugins.toolchain import check_reads_types, find_node, find_toolchain
 
 
 def program(directory: Path, name: str, script: str) -> Path:
@@ -80,6 +80,26 @@ def test_a_machine_without_a_node_that_will_do_is_told_what_to_do(
     assert "pip install 'opentabs-py[build]'" in str(caught.value)
 
 
+def test_the_node_that_types_are_left_to_reads_them() -> None:
+    check_reads_types(find_node()[0])
+
+
+@pytest.mark.parametrize("said", ["false", "undefined"])
+def test_a_node_that_cannot_read_types_is_told_before_tests_in_typescript_run(
+    tmp_path: Path, said: str
+) -> None:
+    script = f'case "$1" in --version) echo v20.19.5;; *) echo {said};; esac'
+    node = program(tmp_path, "node", script)
+
+    with pytest.raises(BuildError) as caught:
+        check_reads_types(node)
+
+    assert f"Tests in TypeScript need Node 22.18 or newer, and {node} is v20.19.5." in str(
+        caught.value
+    )
+    assert "pip install 'opentabs-py[build]'" in str(caught.value)
+
+
 def test_the_checkout_builds_with_its_own(tmp_path: Path) -> None:
     found = find_toolchain(data_dir=tmp_path)
 
@@ -142,8 +162,10 @@ def test_a_node_without_npm_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     program(tmp_path / "bin", "node", "echo v22.20.0")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 
-    with pytest.raises(BuildError, match="npm could not install the builder"):
+    with pytest.raises(BuildError, match="npm could not install the builder") as caught:
         find_toolchain(data_dir=tmp_path / "data")
+
+    assert "pip install 'opentabs-py[build]'" in str(caught.value)
 
 
 def test_a_checkout_that_is_not_set_up_is_told(
