@@ -1,5 +1,7 @@
 """What `expect(call)` says when it holds and when it does not, and what fails a test unasked."""
 
+import re
+
 import pytest
 
 from e2e.kit.runs import KitRun, run_kit
@@ -76,6 +78,28 @@ def test_soft_expectations_fail_the_test_at_its_end_with_those_of_playwright(ran
     assert "expected to fail" in text
     assert "Locator expected to have text 'another'" in text
     assert "expected to return" in text
+
+
+def test_a_soft_failure_shows_its_line(ran: KitRun) -> None:
+    lines = (ran.directory / "test_expectations.py").read_text().splitlines()
+    numbers = [n for n, line in enumerate(lines, 1) if line.startswith("    expect.soft(call)")]
+
+    shown = re.findall(
+        r'test_expectations.py", line (\d+), in test_', ran["test_fails_softly"].text
+    )
+
+    assert list(map(int, shown)) == numbers
+
+
+@pytest.mark.parametrize("name", ["of_a_call_that_failed", "that_a_client_was_not_sent"])
+def test_an_error_that_is_raised_by_value_shows_the_test_s_line_alone(
+    ran: KitRun, name: str
+) -> None:
+    text = ran[f"test_fails_of_the_value_{name}"].text
+
+    assert ">       " not in text.partition('.value["total"] == 60')[2]
+    assert "ToolFailedError: There is no channel 'nope'" in text
+    assert "opentabs_py/" not in text
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,8 @@ def test_the_terminal_shows_every_call_of_the_test_hop_by_hop(ran: KitRun) -> No
         r"… probe_run +[\d.]+ m?s  still running",
         r"  reached    the page: the tool was started and gave no answer",
         r"  progress   the last of 1 report came at",
-        r"console errors of the pages:\n  the page is not well",
+        r"console errors of the pages:\n  the page is not well\n",
+        r"  Failed to load resource: .* 404 \(Not Found\) \(http://127\.0\.0\.1:\d+/nowhere\)\n\n",
         r"logs of the plugins:\n  probe warning: read page 7",
     ):
         assert re.search(line, section), f"{line}\n{section}"

@@ -10,6 +10,9 @@ from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.records import CallRecord
+from opentabs_py.errors import CallError
+
+_PACKAGE = "opentabs_py."
 
 
 class Caller(Protocol):
@@ -82,10 +85,11 @@ class RunningCall:
             CallError: It gave no value.
             RuntimeError: It has not ended, or was cancelled.
         """
+        __tracebackhide__ = True  # pytest then shows the line that asks for the value
         if not self.ended:
             raise RuntimeError(f"{self.name} has not ended yet: wait for it first.")
         if self.error is not None:
-            raise self.error
+            raise _without_our_frames(self.error)
         if self.cancelled:
             raise RuntimeError(f"{self.name} was cancelled, so it gave no value.")
         return self._value
@@ -97,7 +101,8 @@ class RunningCall:
         return self._record_so_far()
 
     async def wait(self) -> Any:
-        """Wait for the end, and give the value; see `value` for what is raised."""
+        """Wait for the end, and return the value; see `value` for what is raised."""
+        __tracebackhide__ = True
         await self._ended.wait()
         return self.value
 
@@ -139,6 +144,16 @@ class RunningCall:
 
     def _take_recording(self, so_far: Callable[[], CallRecord]) -> None:
         self._record_so_far = so_far
+
+
+def _without_our_frames(error: Exception) -> Exception:
+    """Leave in an error's traceback what lies below this package: the code of a Python tool."""
+    if not isinstance(error, CallError):
+        return error  # a fault of this package, which its frames tell of
+    below = error.__traceback__
+    while below is not None and below.tb_frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        below = below.tb_next
+    return error.with_traceback(below)
 
 
 current_call: ContextVar[RunningCall] = ContextVar("current_call")

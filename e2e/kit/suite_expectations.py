@@ -169,6 +169,14 @@ def test_fails_of_an_unknown_plugin(opentabs: SyncOpenTabs) -> None:
     opentabs.plugin("nope")
 
 
+def test_fails_of_the_value_of_a_call_that_failed(opentabs: SyncOpenTabs) -> None:
+    assert opentabs.call("demo_export_messages", channelId="nope").value["total"] == 60
+
+
+def test_fails_of_the_value_that_a_client_was_not_sent(mcp: SyncMcpClient) -> None:
+    assert mcp.call_tool("demo_export_messages", {"channelId": "nope"}).value["total"] == 60
+
+
 def test_fails_of_a_clock_that_goes_by_itself(opentabs: SyncOpenTabs) -> None:
     opentabs.clock.advance(0)
 

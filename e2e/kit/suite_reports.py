@@ -19,6 +19,7 @@ def test_passes(opentabs: SyncOpenTabs) -> None:
 def test_fails(opentabs: SyncOpenTabs, mcp: SyncMcpClient, page: Page) -> None:
     mcp.call_tool("demo_list_channels")
     page.evaluate("console.error('the page is not well')")
+    page.evaluate("fetch('/nowhere?key=s3cret').then(() => {})")
     opentabs.call("probe_run", key="a", steps=[{"log": "read page 7"}, {"wait": 200}])
     opentabs.start("probe_run", key="b", steps=[{"report": {"progress": 4}}, {"wait": 60_000}])
     wait_until(page, "'b' in probe.runs")

@@ -57,6 +57,7 @@ class Call:
             CallError: It gave none; `error.detail` says why.
             RuntimeError: It has not ended, or was cancelled.
         """
+        __tracebackhide__ = True
         return self.running.value
 
     @property

@@ -5,12 +5,14 @@ it looks again: the thread of a test goes through it, or an async test awaits it
 written once; what it gives, `R`, is None, or what is awaited.
 """
 
+import inspect
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from time import monotonic as clock
+from types import TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -125,7 +127,7 @@ class _Expectations(Generic[R]):
             _record_soft_or_raise,  # pyright: ignore[reportPrivateUsage]
         )
 
-        _record_soft_or_raise(error, True)
+        _record_soft_or_raise(error.with_traceback(_line_of_test()), True)
 
 
 class CallExpectations(_Expectations[R]):
@@ -376,6 +378,14 @@ def seen(call: RunningCall) -> Seen:
         logs=tuple(call.logs),
         output_schema=call.output_schema,
     )
+
+
+def _line_of_test() -> TracebackType | None:
+    """Return a traceback of the line outside this package that called it."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("opentabs_py."):
+        frame = frame.f_back
+    return None if frame is None else TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
 
 
 def _in_thread(pause: Callable[[float], None]) -> Callable[[Watch], None]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Error, WebError
 
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 SLACK = 5.0  # s; how much later than its ceiling a call may end on a loaded machine
 LOOK_EVERY = 0.05  # s; how soon an Enter is noticed
 PAGES_GONE_WITHIN = 2.0  # s; the server hears of a closed page in tens of ms
+_NOT_LOADED = "Failed to load resource"  # Chromium's words
 
 
 class Recorder(Protocol):
@@ -182,7 +184,7 @@ class Turn:
     def _listen(self) -> None:
         def note_console(message: ConsoleMessage) -> None:
             if message.type == "error":
-                self.transcript.page_errors.append(message.text)
+                self._note_page_error(message)
             elif message.type == "warning":
                 self.transcript.page_warnings.append(message.text)
             elif message.type == "debug":
@@ -194,6 +196,13 @@ class Turn:
         # They are taken away with the test's own.
         self.context.on("console", note_console)
         self.context.on("weberror", note_error)
+
+    def _note_page_error(self, message: ConsoleMessage) -> None:
+        url = urlsplit(message.location["url"])
+        if url.path == "/favicon.ico" and message.text.startswith(_NOT_LOADED):
+            return  # Chromium asks every site for one
+        place = url._replace(query="", fragment="").geturl()  # both may hold what is secret
+        self.transcript.page_errors.append(message.text + (f" ({place})" if place else ""))
 
     async def _pages_gone(self) -> None:
         bridge = self._chain.session.bridge
