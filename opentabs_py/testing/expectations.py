@@ -37,6 +37,7 @@ from opentabs_py.plugin_set import PluginView
 from opentabs_py.testing import verdicts
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.tabs import SyncPluginView
+from opentabs_py.testing.values import shortened
 from opentabs_py.testing.verdicts import Seen, Verdict
 from opentabs_py.tracing.waterfall import report
 
@@ -88,8 +89,6 @@ def _opposite(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E,
 class _Expectations(Generic[R]):
     """What the expectations of all subjects share."""
 
-    _is_steady = True  # what holds of the subject, or does not, stays so
-
     def __init__(self, name: str, asked: _Asked, go: Callable[[Watch], R]) -> None:
         self._name = name
         self._asked = asked
@@ -108,7 +107,7 @@ class _Expectations(Generic[R]):
         end = clock() + allowed
         while (verdict := look()).holds is not wanted:
             left = end - clock()
-            if left <= 0 or (self._is_steady and verdict.holds is not None):
+            if left <= 0 or (verdict.holds is not None and not verdict.may_change):
                 expected = f"expected {'' if wanted else 'not '}{what}, within {allowed:g} s"
                 self._fail([f"{self._name}: {expected}", *self._shown(verdict.got)])
                 return
@@ -141,6 +140,10 @@ class CallExpectations(_Expectations[R]):
         super().__init__(call.name, asked, go)
         self._call = call.running if isinstance(call, Call) else call
         self._record_so_far = call.record_so_far
+
+    def to_be_running(self, *, within: float | None = None) -> R:
+        """It has not ended."""
+        return self._expect("to be running", verdicts.running, within)
 
     def to_succeed(self, *, within: float | None = None) -> R:
         """It gives a value."""
@@ -206,8 +209,12 @@ class CallExpectations(_Expectations[R]):
         return self._expect("to match its output schema", verdicts.matches_schema, within)
 
     def to_return(self, subset: Any, *, within: float | None = None) -> R:
-        """Its value has these members, and maybe more; of lists every item is given."""
-        what = f"to return {verdicts.shortened(subset)}"
+        """Its value has these members, and maybe more.
+
+        Of lists every item is given; `...` stands for any value, and in a list for any number of
+        items: `{"messages": [..., {"author": "Ada"}, ...]}`.
+        """
+        what = f"to return {shortened(subset)}"
         return self._expect(what, partial(verdicts.returned, expected=subset), within)
 
     def to_log(
@@ -222,6 +229,7 @@ class CallExpectations(_Expectations[R]):
         judge = partial(verdicts.logged, level=level, text=text)
         return self._expect(f"to log{_given(level=level, text=text)}", judge, within)
 
+    not_to_be_running = _opposite(to_be_running)
     not_to_succeed = _opposite(to_succeed)
     not_to_fail = _opposite(to_fail)
     not_to_time_out = _opposite(to_time_out)
@@ -246,8 +254,6 @@ class CallExpectations(_Expectations[R]):
 class PluginExpectations(_Expectations[R]):
     """How a plugin must stand in the open pages; each has its opposite, `not_to_...`."""
 
-    _is_steady = False  # pages come and go, and people sign in
-
     def __init__(
         self, plugin: PluginView | SyncPluginView, asked: _Asked, go: Callable[[Watch], R]
     ) -> None:
@@ -268,7 +274,8 @@ class PluginExpectations(_Expectations[R]):
     def _expect(self, state: str, within: float | None) -> R:
         def look() -> Verdict:
             readiness = self._plugin.readiness
-            return Verdict(readiness == state, readiness)
+            # Pages come and go, and people sign in.
+            return Verdict(readiness == state, readiness, may_change=True)
 
         return self._go(self._watch(f"to be {state}", look, within))
 

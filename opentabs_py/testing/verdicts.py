@@ -4,20 +4,18 @@ Each gives a `Verdict`. A call that has ended changes no more, so what is said o
 final; while it runs much is undecided, and is asked again.
 """
 
-import difflib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.schemas import Checker
 from opentabs_py.errors import CallError, CallRefusedError, CallTimeoutError, ChainError
+from opentabs_py.testing.values import difference, is_within, shortened
 
-SHOWN = 500  # characters of a value that an error shows in a line
 Outcome = Literal["running", "succeeded", "failed", "refused", "timed out", "cancelled", "lost"]
 
 
@@ -64,10 +62,17 @@ class Verdict:
     Attributes:
         holds: None while that is undecided.
         got: What there is instead, or what there is.
+        may_change: What holds now, or does not, may be otherwise later.
     """
 
     holds: bool | None
     got: str
+    may_change: bool = False
+
+
+def running(seen: Seen) -> Verdict:
+    """It has not ended."""
+    return Verdict(not seen.ended, ending(seen), may_change=not seen.ended)
 
 
 def succeeded(seen: Seen) -> Verdict:
@@ -137,7 +142,7 @@ def progressed(
         if shown == [dict(each) for each in reports]:
             return Verdict(holds=True, got=got)
         may_come = not seen.ended and shown == [dict(each) for each in reports[:have]]
-        return Verdict(None if may_come else False, f"{got}\n{diff(list(reports), shown)}")
+        return Verdict(None if may_come else False, got + difference(list(reports), shown))
     wanted = 1 if least is None else least
     if have < wanted:
         return Verdict(False if seen.ended else None, got)
@@ -176,35 +181,7 @@ def returned(seen: Seen, expected: Any) -> Verdict:
         return Verdict(False if seen.ended else None, ending(seen))
     if is_within(expected, seen.value):
         return Verdict(holds=True, got=shortened(seen.value))
-    return Verdict(
-        holds=False, got="another value\n" + diff(expected, trimmed(expected, seen.value))
-    )
-
-
-def is_within(expected: Any, value: Any) -> bool:
-    """Tell whether a value has at least the members that are expected.
-
-    Objects may have more; lists have as many items, each with at least what is expected of it.
-    """
-    if isinstance(expected, Mapping) and isinstance(value, Mapping):
-        wanted, have = cast(Mapping[str, Any], expected), cast(Mapping[str, Any], value)
-        return all(name in have and is_within(wanted[name], have[name]) for name in wanted)
-    if isinstance(expected, list | tuple) and isinstance(value, list):
-        items, there = cast(Sequence[Any], expected), cast(Sequence[Any], value)
-        return len(items) == len(there) and all(map(is_within, items, there))
-    # True is 1 in Python, and is not in JSON.
-    return isinstance(expected, bool) == isinstance(value, bool) and bool(expected == value)
-
-
-def trimmed(expected: Any, value: Any) -> Any:
-    """Leave out of a value the members that nothing is expected of."""
-    if isinstance(expected, Mapping) and isinstance(value, Mapping):
-        wanted, have = cast(Mapping[str, Any], expected), cast(Mapping[str, Any], value)
-        return {name: trimmed(wanted[name], have[name]) for name in wanted if name in have}
-    if isinstance(expected, list | tuple) and isinstance(value, list):
-        items, there = cast(Sequence[Any], expected), cast(Sequence[Any], value)
-        return [*map(trimmed, items, there), *there[len(items) :]]
-    return value
+    return Verdict(holds=False, got="another value" + difference(expected, seen.value))
 
 
 def logged(seen: Seen, level: str | None, text: str | re.Pattern[str] | None) -> Verdict:
@@ -249,25 +226,6 @@ def report_json(report: ProgressReport) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def diff(expected: Any, got: Any) -> str:
-    """Show how two JSON values differ, line by line."""
-    lines = difflib.unified_diff(_lines(expected), _lines(got), "expected", "got", lineterm="", n=2)
-    return "\n".join(line for line in lines if not line.startswith("@@"))
-
-
-def shortened(value: Any) -> str:
-    """Write a value as JSON, cut to what fits an error."""
-    text = json.dumps(value, ensure_ascii=False, default=repr)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text):,} characters)"
-
-
 def _number(value: float | None) -> float | None:
     """Give a number as a test writes it: the wire's 1.0 as 1."""
     return int(value) if value is not None and float(value).is_integer() else value
-
-
-def _lines(value: Any) -> list[str]:
-    if isinstance(value, list):
-        items = cast(Sequence[Any], value)
-        return [json.dumps(item, ensure_ascii=False, default=repr) for item in items]
-    return json.dumps(value, ensure_ascii=False, default=repr, indent=2).splitlines()

@@ -93,6 +93,19 @@ async def test_while_an_expectation_is_awaited_other_tasks_go_on() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_call_is_running_until_it_is_not() -> None:
+    async with a_running_call() as (call, tool), anyio.create_task_group() as tasks:
+        await expect(call).to_be_running()
+        tasks.start_soon(expect(call).not_to_be_running)
+        await anyio.lowlevel.checkpoint()
+        tool.end.set()
+        await expect(call).to_succeed(within=LONG)
+
+        with pytest.raises(AssertionError, match="expected to be running"):
+            await expect(call).to_be_running(within=LONG)
+
+
+@pytest.mark.anyio
 async def test_what_does_not_hold_is_told_with_what_the_test_says_of_it() -> None:
     async with a_running_call() as (call, tool):
         with pytest.raises(AssertionError) as while_it_runs:

@@ -15,6 +15,7 @@ from opentabs_py.errors import (
     ToolFailedError,
 )
 from opentabs_py.testing import verdicts
+from opentabs_py.testing.values import shortened
 from opentabs_py.testing.verdicts import Seen
 
 NOT_FOUND = ErrorDetail("NOT_FOUND", "There is no channel 'x'.", category="not_found")
@@ -99,6 +100,13 @@ def test_an_error_of_no_tool_is_no_failure_that_can_be_expected() -> None:
     assert "boom" in verdict.got
 
 
+def test_a_call_runs_until_it_has_ended() -> None:
+    runs = verdicts.running(Seen("chat_read", ended=False))
+
+    assert (runs.holds, runs.may_change) == (True, True)
+    assert verdicts.running(ended(1)).holds is False
+
+
 def test_a_timeout_is_of_one_timer() -> None:
     assert verdicts.timed_out(timed_out("idle"), None).holds
     assert verdicts.timed_out(timed_out("idle"), "idle").holds
@@ -174,6 +182,20 @@ def test_increasing_progress_is_known_at_the_end_and_a_step_back_at_once() -> No
         ({"a": None}, {}, False),
         ({"a": 1}, [1], False),
         ("a", "a", True),
+        (..., None, True),
+        ({"a": ...}, {"a": 1}, True),
+        ({"a": ...}, {}, False),
+        ([...], [], True),
+        ([..., 2], [1, 2], True),
+        ([..., 2], [2, 1], False),
+        ([1, ...], [1, 2, 3], True),
+        ([1, ...], [2, 1], False),
+        ([..., {"id": 2}, ...], [{"id": 1}, {"id": 2, "name": "b"}, {"id": 3}], True),
+        ([..., {"id": 4}, ...], [{"id": 1}, {"id": 2}], False),
+        ([..., 1, 2, ...], [1, 3, 1, 2], True),
+        ([..., 2, ..., 1, ...], [1, 2], False),
+        ([1, ..., 1], [1], False),
+        ([[..., 1], ...], [[0, 1], 2], True),
     ],
 )
 def test_a_value_has_what_is_expected_of_it_and_maybe_more(
@@ -189,6 +211,57 @@ def test_what_differs_is_shown_without_what_nobody_asked_for() -> None:
     assert '+      "b": 1' in got
     assert '"c"' not in got
     assert '"d"' not in got
+
+
+def test_where_long_lists_part_is_said_before_their_difference() -> None:
+    items = [{"id": n, "text": f"message {n}"} for n in range(300)]
+    other = [*items[:57], {"id": 57, "text": "another"}, *items[58:]]
+
+    got = verdicts.returned(ended({"messages": other}), {"messages": items}).got
+
+    assert got.startswith("another value, from messages[57].text on\n")
+    assert '-      "text": "message 57"' in got
+    assert len(got.splitlines()) < 15
+
+
+@pytest.mark.parametrize(
+    ("expected", "value", "place"),
+    [
+        ({"a": [1, 2]}, {"a": [1]}, "a[1]"),
+        ({"a": [1]}, {"a": [1, 2]}, "a[1]"),
+        ({"a": {"b": 1}}, {"a": {}}, "a.b"),
+        ([..., {"id": 4}], [{"id": 1}], ""),
+        ({"a": [[1, ..., 2]]}, {"a": [[1, 2, 3]]}, "a[0]"),
+        ([1, ..., 5], [2, 5], "[0]"),
+    ],
+)
+def test_two_values_part_at_a_place(expected: Any, value: Any, place: str) -> None:
+    got = verdicts.returned(ended(value), expected).got
+
+    assert got.startswith(f"another value, from {place} on\n" if place else "another value\n")
+
+
+def test_a_long_difference_is_cut_and_what_is_left_out_counted() -> None:
+    got = verdicts.returned(ended(list(range(300))), [str(n) for n in range(300)]).got
+
+    assert len(got.splitlines()) < 50
+    assert got.endswith("(… 562 more lines)")
+
+
+def test_hunks_of_a_difference_are_told_apart() -> None:
+    value = list(range(100))
+    expected = [*value[:10], "a", *value[11:80], "b", *value[81:]]
+
+    got = verdicts.returned(ended(value), expected).got
+
+    assert got.count("\n…\n") == 1
+
+
+def test_what_may_be_anything_is_written_as_it_was() -> None:
+    got = verdicts.returned(ended({"a": [1, 2]}), {"a": [..., 3]}).got
+
+    assert "-    ...,\n" in got
+    assert shortened([..., 3]) == "[..., 3]"
 
 
 def test_a_call_that_failed_has_no_value_to_judge() -> None:

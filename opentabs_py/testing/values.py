@@ -1,0 +1,130 @@
+"""Values of JSON: whether one has what is expected of it, and where and how it has not.
+
+Objects may have more members than are expected. In what is expected, `...` stands for any value,
+and as an item of a list for any number of items.
+"""
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from opentabs_py.core.text import path_text
+
+SHOWN = 500  # characters of a value that an error shows in a line
+SHOWN_LINES = 40  # of a difference
+_ANY = "\0..."  # no value of JSON that a tool gives; written as ... in the end
+
+
+def is_within(expected: Any, value: Any) -> bool:
+    """Tell whether a value has at least the members that are expected."""
+    if expected is ...:
+        return True
+    if isinstance(expected, Mapping) and isinstance(value, Mapping):
+        wanted, have = cast(Mapping[str, Any], expected), cast(Mapping[str, Any], value)
+        return all(name in have and is_within(wanted[name], have[name]) for name in wanted)
+    if isinstance(expected, list | tuple) and isinstance(value, list):
+        return _are_within(cast(Sequence[Any], expected), cast(Sequence[Any], value))
+    # True is 1 in Python, and is not in JSON.
+    return isinstance(expected, bool) == isinstance(value, bool) and bool(expected == value)
+
+
+def difference(expected: Any, value: Any) -> str:
+    """Return where a value parts from what is expected, and both line by line."""
+    path = _parting(expected, value)
+    place = f", from {path_text(path)} on" if path else ""
+    return f"{place}\n{_diff(expected, _trimmed(expected, value))}"
+
+
+def shortened(value: Any) -> str:
+    """Return a value as JSON, cut to what fits an error."""
+    text = _json(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text):,} characters)"
+
+
+def _are_within(items: Sequence[Any], there: Sequence[Any]) -> bool:
+    first, *others = _split(items)
+    if not others:
+        return len(first) == len(there) and _fits(first, there, 0)
+    *middle, last = others
+    end = len(there) - len(last)
+    at = len(first)
+    if at > end or not (_fits(first, there, 0) and _fits(last, there, end)):
+        return False
+    for run in middle:  # the first place where each fits leaves the most for the others
+        while at + len(run) <= end and not _fits(run, there, at):
+            at += 1
+        at += len(run)
+        if at > end:
+            return False
+    return True
+
+
+def _split(items: Sequence[Any]) -> list[list[Any]]:
+    """Return the runs of items between those that are `...`."""
+    runs: list[list[Any]] = [[]]
+    for item in items:
+        if item is ...:
+            runs.append([])
+        else:
+            runs[-1].append(item)
+    return runs
+
+
+def _fits(run: Sequence[Any], there: Sequence[Any], at: int) -> bool:
+    return len(there) >= at + len(run) and all(map(is_within, run, there[at:]))
+
+
+def _parting(expected: Any, value: Any) -> tuple[int | str, ...]:
+    """Return the path of the first place where a value is not what is expected there."""
+    if isinstance(expected, Mapping) and isinstance(value, Mapping):
+        wanted, have = cast(Mapping[str, Any], expected), cast(Mapping[str, Any], value)
+        for name in wanted:
+            if name not in have or not is_within(wanted[name], have[name]):
+                return (name, *_parting(wanted[name], have.get(name)))
+    if isinstance(expected, list | tuple) and isinstance(value, list):
+        runs, there = _split(cast(Sequence[Any], expected)), cast(Sequence[Any], value)
+        for index, (item, other) in enumerate(zip(runs[0], there, strict=False)):
+            if not is_within(item, other):
+                return (index, *_parting(item, other))
+        if len(runs[0]) > len(there) or len(runs) == 1:
+            return (min(len(runs[0]), len(there)),)
+    return ()
+
+
+def _trimmed(expected: Any, value: Any) -> Any:
+    """Leave out of a value the members that nothing is expected of."""
+    if isinstance(expected, Mapping) and isinstance(value, Mapping):
+        wanted, have = cast(Mapping[str, Any], expected), cast(Mapping[str, Any], value)
+        return {name: _trimmed(wanted[name], have[name]) for name in wanted if name in have}
+    if isinstance(expected, list | tuple) and isinstance(value, list):
+        items, there = cast(Sequence[Any], expected), cast(Sequence[Any], value)
+        return there if ... in items else [*map(_trimmed, items, there), *there[len(items) :]]
+    return value
+
+
+def _diff(expected: Any, got: Any) -> str:
+    lines = list(
+        difflib.unified_diff(_lines(expected), _lines(got), "expected", "got", lineterm="", n=2)
+    )
+    # Where lines are left out between two parts, their numbers say nothing to a reader.
+    parts = [*lines[:2], *("…" if line.startswith("@@") else line for line in lines[3:])]
+    left_out = len(parts) - SHOWN_LINES
+    if left_out > 0:
+        parts[SHOWN_LINES:] = [f"(… {left_out} more lines)"]
+    return "\n".join(parts)
+
+
+def _lines(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return list(map(_json, cast(Sequence[Any], value)))
+    return _json(value, indent=2).splitlines()
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=_other, indent=indent)
+    return text.replace(json.dumps(_ANY), "...")
+
+
+def _other(value: object) -> str:
+    return _ANY if value is ... else repr(value)
