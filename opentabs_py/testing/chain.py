@@ -39,11 +39,17 @@ class Chain:
     isolation: Isolation
 
     def __init__(
-        self, thread: ServerThread, *, plugins: Sequence[Path], settings: Settings
+        self,
+        thread: ServerThread,
+        *,
+        plugins: Sequence[Path],
+        tools: Sequence[Any],
+        settings: Settings,
     ) -> None:
         self.clock = StoppableClock()
         self._thread = thread
         self._plugins = plugins
+        self._tools = tools
         self._settings = settings
         self.faults = FaultInjector(thread)
         self._plan: Future[LaunchPlan] = Future()
@@ -127,6 +133,7 @@ class Chain:
         try:
             async with OpenTabs(
                 plugins=self._plugins,
+                tools=self._tools,
                 settings=self._settings,
                 browser=self._launch,
                 clock=self.clock,

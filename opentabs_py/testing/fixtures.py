@@ -42,10 +42,11 @@ def opentabs_plugins(
 
     found = find_plugin(request.path.parent)
     directories = [found] if found is not None else list(load_settings().plugins)
-    if not directories:
+    if not directories and not request.getfixturevalue("opentabs_tools"):
         pytest.fail(
             f"No plugin to test: {request.path} lies in none. Name them: plugins = "
-            '["..."] under [tool.opentabs] in pyproject.toml, or a fixture opentabs_plugins.',
+            '["..."] under [tool.opentabs] in pyproject.toml, or a fixture opentabs_plugins; '
+            "tools written in Python, a fixture opentabs_tools.",
             pytrace=False,
         )
     try:
@@ -54,6 +55,12 @@ def opentabs_plugins(
     except OpenTabsError as error:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
     return directories
+
+
+@pytest.fixture(scope="module")
+def opentabs_tools() -> Sequence[Any]:
+    """Tools written in Python, served beside the plugins': functions, methods and `Module`s."""
+    return ()
 
 
 @pytest.fixture(scope="session")
@@ -140,6 +147,7 @@ def _opentabs_turn(
     request: pytest.FixtureRequest,
     _opentabs_worker: "Worker",
     opentabs_plugins: Sequence[str | Path],
+    opentabs_tools: Sequence[Any],
     opentabs_settings: "Settings",
     opentabs_limits: "Limits",
     browser_name: str,
@@ -165,6 +173,7 @@ def _opentabs_turn(
         # The server starts while Playwright does.
         chain = _opentabs_worker.begin(
             [Path(each) for each in opentabs_plugins],
+            opentabs_tools,
             settings,
             own=marks.fresh_profile or context_mark is not None,
         )

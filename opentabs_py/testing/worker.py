@@ -10,7 +10,7 @@ from opentabs_py.config import Settings
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.thread import ServerThread
 
-_Key = tuple[tuple[Path, ...], Settings]
+_Key = tuple[tuple[Path, ...], tuple[Any, ...], Settings]
 
 
 class Worker:
@@ -28,21 +28,24 @@ class Worker:
         """The thread that servers run in."""
         return ServerThread()
 
-    def begin(self, plugins: Sequence[Path], settings: Settings, *, own: bool) -> Chain:
-        """Give a chain, which may just be starting.
+    def begin(
+        self, plugins: Sequence[Path], tools: Sequence[Any], settings: Settings, *, own: bool
+    ) -> Chain:
+        """Return a chain, which may just be starting.
 
         Args:
             plugins: Directories of built plugins.
+            tools: Tools written in Python.
             settings: Of the server.
             own: Nobody else had it, and nobody else will.
         """
         if own:
-            self._own = Chain(self.thread, plugins=plugins, settings=settings)
+            self._own = Chain(self.thread, plugins=plugins, tools=tools, settings=settings)
             return self._own
-        key = (tuple(plugins), settings)
+        key = (tuple(plugins), tuple(tools), settings)
         if self._shared is None or self._key != key or not self._shared.is_usable:
             self._close_shared()
-            self._shared = Chain(self.thread, plugins=plugins, settings=settings)
+            self._shared = Chain(self.thread, plugins=plugins, tools=tools, settings=settings)
             self._key, self._launched_with = key, None
         return self._shared
 
@@ -63,9 +66,9 @@ class Worker:
         if chain is self._shared:
             if self._launched_with is not None and self._launched_with != launched_with:
                 assert self._key is not None
-                plugins, settings = self._key
+                key = self._key
                 self._close_shared()
-                chain = self.begin(plugins, settings, own=False)
+                chain = self.begin(*key, own=False)
             elif self._launched_with is not None:
                 return chain
             self._launched_with = launched_with

@@ -1,0 +1,63 @@
+"""Tools written in Python, tested with the fixtures; run by test_kit_tools.py."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from opentabs_py import Progress, ToolError
+from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
+
+
+def count(to: int, progress: Progress) -> dict[str, int]:
+    """Count to a number."""
+    if to < 0:
+        raise ToolError("There is nothing below zero.", code="TOO_LOW", category="validation")
+    for number in range(1, to + 1):
+        progress.report(progress=number, total=to)
+    return {"counted": to}
+
+
+async def wait_for_ever() -> None:
+    """Never end."""
+    await anyio.sleep_forever()
+
+
+@pytest.fixture(scope="module")
+def opentabs_tools() -> Sequence[Callable[..., Any]]:
+    return [count, wait_for_ever]
+
+
+def test_a_tool_in_python_is_called_beside_those_of_pages(
+    opentabs: SyncOpenTabs, opentabs_plugins: Sequence[object]
+) -> None:
+    call = opentabs.call("count", to=2)
+
+    expect(call).to_return({"counted": 2})
+    expect(call).to_progress([{"progress": 1, "total": 2}, {"progress": 2, "total": 2}])
+    names = [tool.name for tool in opentabs.tools]
+    assert "count" in names
+    assert ("demo_list_channels" in names) == bool(opentabs_plugins)
+
+
+def test_its_error_is_told_by_its_fields(opentabs: SyncOpenTabs) -> None:
+    expect(opentabs.call("count", to=-1)).to_fail(code="TOO_LOW", category="validation")
+
+
+def test_a_client_is_sent_its_progress(mcp: SyncMcpClient) -> None:
+    call = mcp.call_tool("count", {"to": 3})
+
+    expect(call).to_return({"counted": 3})
+    expect(call).to_progress(min=3, monotonic=True)
+
+
+@pytest.mark.opentabs(clock="manual")
+def test_its_timers_are_in_the_test_s_hands(opentabs: SyncOpenTabs) -> None:
+    call = opentabs.start("wait_for_ever")
+
+    opentabs.clock.advance("29s")
+    expect(call).to_be_running()
+    opentabs.clock.advance("1s")
+
+    expect(call).to_time_out("idle", within=0)
