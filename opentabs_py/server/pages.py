@@ -40,11 +40,7 @@ class Pages:
         start = 0
         if cursor is not None:
             if not cursor.startswith(_CURSOR):
-                raise MCPError(
-                    types.INVALID_PARAMS,
-                    f"The cursor {cursor!r} is unknown. Send a nextCursor as it was received, or "
-                    "none for the first page.",
-                )
+                raise unknown_cursor(cursor)
             start = bisect_right(self._names, cursor.removeprefix(_CURSOR))
         size, end = 0, start
         while end < len(self._tools) and (end == start or size + self._sizes[end] <= PAGE_SIZE):
@@ -55,6 +51,15 @@ class Pages:
             tools=self._tools[start:end],
             next_cursor=_CURSOR + self._names[end - 1] if more else None,
         )
+
+
+def unknown_cursor(cursor: str) -> MCPError:
+    """Return the error for a cursor that no page was sent with."""
+    return MCPError(
+        types.INVALID_PARAMS,
+        f"The cursor {cursor!r} is unknown. Send a nextCursor as it was received, or none for the "
+        "first page.",
+    )
 
 
 def _describe(tool: Listing) -> types.Tool:

@@ -7,13 +7,16 @@ from urllib.parse import parse_qs, urlsplit
 from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
 from opentabs_py.errors import CallError
 from opentabs_py.served import StreamSource
 from opentabs_py.server.connections import Connections
+from opentabs_py.server.pages import unknown_cursor
 
 _SCHEME: Final = "stream"
+_NOT_FOUND_BEFORE_2026: Final = -32002  # MCP 2025-11-25, Resources; SEP-2164 has changed it
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,15 @@ class StreamResources:
         return {"on_list_resources": self.list, "on_read_resource": self.read}
 
     async def list(
-        self, ctx: ServerRequestContext[Connections], _params: types.PaginatedRequestParams | None
+        self, ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """Give the streams of the client's session."""
+        """Return the streams of the client's session, on one page.
+
+        Raises:
+            MCPError: There is a cursor, which no page has.
+        """
+        if params is not None and params.cursor is not None:
+            raise unknown_cursor(params.cursor)
         reader = Reader(ctx.lifespan_context.owner(ctx))
         return types.ListResourcesResult(
             resources=[
@@ -53,19 +62,29 @@ class StreamResources:
     async def read(
         self, ctx: ServerRequestContext[Connections], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """Give what is kept of a stream."""
-        parts = urlsplit(params.uri)
-        after = parse_qs(parts.query).get("after", ["0"])[-1]
-        reader = Reader(ctx.lifespan_context.owner(ctx))
-        if parts.scheme != _SCHEME or not (after.isascii() and after.isdecimal()):
-            message = f"{params.uri} is no address of a stream: stream://ID?after=N."
-            raise MCPError(types.INVALID_PARAMS, message)
-        try:
-            value: dict[str, Any] = self._streams.read(parts.netloc, int(after[:15]), reader)
-        except CallError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from None
-        text = to_json(value).decode()
+        """Return what is kept of a stream.
+
+        Raises:
+            MCPError: There is no such stream, or not for this client.
+        """
+        text = to_json(self._find(ctx, params.uri)).decode()
         content = types.TextResourceContents(
             uri=params.uri, mime_type="application/json", text=text
         )
         return types.ReadResourceResult(contents=[content])
+
+    def _find(self, ctx: ServerRequestContext[Connections], uri: str) -> dict[str, Any]:
+        parts = urlsplit(uri)
+        after = parse_qs(parts.query).get("after", ["0"])[-1]
+        reader = Reader(ctx.lifespan_context.owner(ctx))
+        if parts.scheme != _SCHEME or not (after.isascii() and after.isdecimal()):
+            raise _not_found(ctx, uri, f"{uri} is not an address of a stream: stream://ID?after=N.")
+        try:
+            return self._streams.read(parts.netloc, int(after[:15]), reader)
+        except CallError as error:
+            raise _not_found(ctx, uri, str(error)) from None
+
+
+def _not_found(ctx: ServerRequestContext[Connections], uri: str, why: str) -> MCPError:
+    modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return MCPError(types.INVALID_PARAMS if modern else _NOT_FOUND_BEFORE_2026, why, {"uri": uri})

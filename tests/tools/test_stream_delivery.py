@@ -122,8 +122,14 @@ async def test_a_stream_is_a_resource_whose_beginning_can_be_left_out(mode: str)
         listed = [each.uri for each in (await ear.client.list_resources()).resources]
         assert listed == ([uri] if mode == "legacy" else [])
         for unknown in ("stream://0", "https://example.com/", f"{uri}?after=x"):
-            with pytest.raises(MCPError):
+            with pytest.raises(MCPError) as caught:
                 await ear.client.read_resource(unknown)
+            # The code was another before 2026-07-28 (SEP-2164).
+            assert caught.value.code == (-32002 if mode == "legacy" else types.INVALID_PARAMS)
+            assert caught.value.data == {"uri": unknown}
+        with pytest.raises(MCPError, match="The cursor 'nonsense' is unknown") as caught:
+            await ear.client.list_resources(cursor="nonsense")
+        assert caught.value.code == types.INVALID_PARAMS
 
 
 async def test_a_client_without_a_token_is_sent_log_messages_in_place_of_progress() -> None:
