@@ -26,7 +26,7 @@ from opentabs_py.server.pages import Pages
 from opentabs_py.server.reporter import CallReporter
 from opentabs_py.server.stream_resources import StreamResources
 from opentabs_py.server.toolbox import Toolbox
-from opentabs_py.server.workarounds import declare_changes
+from opentabs_py.server.workarounds import declare_changes, progress_token
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ def create_mcp_server(
                 return to_result(asked.value)
             name, arguments = asked.name, asked.arguments
         connection = ctx.lifespan_context.of(ctx)
-        with connection.hold_token((ctx.meta or {}).get("progress_token")):
+        with connection.hold_token(progress_token(ctx)):
             try:
                 listing = toolbox.find(name).listing
             except CallError as error:

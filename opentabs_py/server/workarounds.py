@@ -4,9 +4,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.types import PROTOCOL_VERSION_META_KEY
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def progress_token(ctx: ServerRequestContext[Any]) -> types.ProgressToken | None:
+    """Return the token of a call's progress.
+
+    Tokens are strings or integers (MCP, Progress). The SDK reads true as 1 here, which may be the
+    token of another call, and as no token where it sends progress; no issue of it says so yet.
+
+    Raises:
+        MCPError: It is a boolean; of other types the SDK itself says so.
+    """
+    match ctx.params:
+        case {"_meta": {"progressToken": bool()}}:
+            raise MCPError(
+                types.INVALID_PARAMS,
+                "The progressToken must be a string or an integer, and is a boolean.",
+            )
+        case _:
+            return (ctx.meta or {}).get("progress_token")
 
 
 def is_routed_by_session(headers: Mapping[str, str]) -> bool:

@@ -56,6 +56,22 @@ async def test_calls_with_other_tokens_or_none_run_at_once(others: tuple[object,
         await wait_for_calls(served, 2)
 
 
+@pytest.mark.parametrize("token", [True, False])
+async def test_a_token_that_is_a_boolean_is_refused_as_the_other_wrong_types_are(
+    token: bool,
+) -> None:
+    served = Served(FakeBridge(value={}))
+    async with raw_client(served.server) as client:
+        await client.say(INITIALIZED)
+        await client.say(a_call(2, token))
+        refused = await client.read()
+        assert refused["error"]["code"] == -32602
+        await client.say(a_call(3, 1.5))
+        assert (await client.read())["error"]["code"] == -32602
+    assert "must be a string or an integer" in refused["error"]["message"]
+    assert served.bridge.calls == []
+
+
 async def test_a_token_can_be_used_again_once_its_call_has_ended() -> None:
     served = Served(FakeBridge(value={}))
     async with raw_client(served.server) as client:
