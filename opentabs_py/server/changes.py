@@ -1,6 +1,7 @@
 """What clients are sent when the tools or the streams change."""
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import anyio
@@ -46,24 +47,35 @@ class Changes:
         with self._ending.calls(self._handler.close):
             return await self._handler(ctx, params)
 
-    async def tell(self, session: ServerSession) -> None:
-        """Send a client of the initialize era each change of the list of tools, until cancelled.
+    async def tell(self, session: ServerSession, subscribed: AbstractSet[str]) -> None:
+        """Send a client of the initialize era each change, until cancelled.
 
-        Changes that come while one is being sent are sent as one.
+        Changes of one thing that come while others are being sent are sent as one.
+
+        Args:
+            session: The client's.
+            subscribed: The addresses of the streams that it wants to hear of, now.
         """
-        if self._subscribe is None:
-            return
         changed = anyio.Event()
+        waiting: dict[ServerEvent, None] = {}
 
-        def note() -> None:
-            changed.set()
+        def note(event: ServerEvent) -> None:
+            if not isinstance(event, ResourceUpdated) or event.uri in subscribed:
+                waiting[event] = None
+                changed.set()
 
-        unsubscribe = self._subscribe(note)
+        unsubscribe = self.subscribe(note)
         try:
             while True:
                 await changed.wait()
                 changed = anyio.Event()
-                await session.send_tool_list_changed()
+                while waiting:
+                    event = next(iter(waiting))
+                    del waiting[event]
+                    if isinstance(event, ResourceUpdated):
+                        await session.send_resource_updated(event.uri)
+                    else:
+                        await session.send_tool_list_changed()
         finally:
             unsubscribe()
 

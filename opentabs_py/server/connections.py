@@ -22,12 +22,14 @@ class Connection:
         least: The least level of logs that the client wants.
         is_kept: Whether a handler runs until the connection ends.
         late: The frames of streams whose calls have returned.
+        subscribed: The addresses of the streams that the client has subscribed to.
     """
 
     def __init__(self) -> None:
         self.late = LateFrames()
         self.least: types.LoggingLevel = "info"
         self.is_kept = False
+        self.subscribed: set[str] = set()
         # With their types: 1 and "1" are two tokens.
         self._tokens: set[tuple[type, types.ProgressToken]] = set()
 

@@ -111,7 +111,7 @@ def create_mcp_server(
             connection.is_kept = True
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(connection.late.run)
-                await changes.tell(ctx.session)
+                await changes.tell(ctx.session, connection.subscribed)
 
     async def set_level(
         ctx: ServerRequestContext[Connections], params: types.SetLevelRequestParams

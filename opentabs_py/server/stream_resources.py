@@ -27,14 +27,19 @@ class Reader:
 
 
 class StreamResources:
-    """The handlers of `resources/list` and `resources/read`."""
+    """The handlers of the requests for resources."""
 
     def __init__(self, streams: StreamSource) -> None:
         self._streams = streams
 
     def handlers(self) -> dict[str, Any]:
         """Return them by the names that an MCP server takes them by."""
-        return {"on_list_resources": self.list, "on_read_resource": self.read}
+        return {
+            "on_list_resources": self.list,
+            "on_read_resource": self.read,
+            "on_subscribe_resource": self.subscribe,
+            "on_unsubscribe_resource": self.unsubscribe,
+        }
 
     async def list(
         self, ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
@@ -73,6 +78,25 @@ class StreamResources:
         )
         return types.ReadResourceResult(contents=[content])
 
+    async def subscribe(
+        self, ctx: ServerRequestContext[Connections], params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Have a client of the initialize era hear of each change of a stream.
+
+        Raises:
+            MCPError: There is no such stream, or not for this client.
+        """
+        self._find(ctx, params.uri)
+        ctx.lifespan_context.of(ctx).subscribed.add(_address(params.uri))
+        return types.EmptyResult()
+
+    async def unsubscribe(
+        self, ctx: ServerRequestContext[Connections], params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Have it hear of them no more."""
+        ctx.lifespan_context.of(ctx).subscribed.discard(_address(params.uri))
+        return types.EmptyResult()
+
     def _find(self, ctx: ServerRequestContext[Connections], uri: str) -> dict[str, Any]:
         parts = urlsplit(uri)
         after = parse_qs(parts.query).get("after", ["0"])[-1]
@@ -83,6 +107,11 @@ class StreamResources:
             return self._streams.read(parts.netloc, int(after[:15]), reader)
         except CallError as error:
             raise _not_found(ctx, uri, str(error)) from None
+
+
+def _address(uri: str) -> str:
+    """Return the address of a stream, of whichever part of it this is one."""
+    return f"{_SCHEME}://{urlsplit(uri).netloc}"
 
 
 def _not_found(ctx: ServerRequestContext[Connections], uri: str, why: str) -> MCPError:

@@ -28,6 +28,7 @@ class Ear:
         self.heard: list[Any] = []
         self.news = anyio.Event()
         self.client: Client
+        self.url = ""
 
     async def hear(self, message: object) -> None:
         self.heard.append(message)
@@ -59,6 +60,7 @@ async def an_ear(mode: str, *, late: bool = True) -> AsyncGenerator[tuple[Ear, s
         Server(tools=[Counter], settings=settings) as server,
         Client(server.mcp_url, mode=mode, message_handler=ear.hear) as ear.client,
     ):
+        ear.url = server.mcp_url
         result = await ear.call("count_later", n=3)
         assert result.meta is not None
         yield ear, result.meta["opentabs/streams"][0]["uri"]
@@ -108,6 +110,56 @@ async def test_in_2026_a_subscription_tells_that_the_stream_has_changed() -> Non
                 change = await anext(aiter(changes))
         assert change == ResourceUpdated(uri)
         await wait_for_the_end(ear, uri)
+
+
+async def subscribe(client: Client, uri: str) -> None:
+    request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
+    await client.session.send_request(request, types.EmptyResult)
+
+
+async def unsubscribe(client: Client, uri: str) -> None:
+    request = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
+    await client.session.send_request(request, types.EmptyResult)
+
+
+async def wait_for_update(ear: Ear) -> str:
+    with anyio.fail_after(PATIENT):
+        while True:
+            for each in ear.heard:
+                if isinstance(each, types.ResourceUpdatedNotification):
+                    return each.params.uri
+            ear.news = anyio.Event()
+            await ear.news.wait()
+
+
+async def test_in_the_initialize_era_a_subscriber_hears_that_the_stream_has_changed() -> None:
+    async with an_ear("legacy", late=False) as (ear, uri):
+        capabilities = ear.client.server_capabilities
+        assert capabilities.resources is not None
+        assert capabilities.resources.subscribe is True
+        await subscribe(ear.client, f"{uri}?after=1")
+        await ear.call("release")
+        assert await wait_for_update(ear) == uri
+
+
+async def test_a_client_that_unsubscribes_or_never_did_hears_nothing() -> None:
+    async with an_ear("legacy", late=False) as (ear, uri):
+        await subscribe(ear.client, uri)
+        await unsubscribe(ear.client, uri)
+        await unsubscribe(ear.client, "stream://never")
+        await ear.call("release")
+        await wait_for_the_end(ear, uri)
+        await ear.client.list_tools()  # what was sent before this answer was heard before it
+        assert not any(isinstance(each, types.ResourceUpdatedNotification) for each in ear.heard)
+
+
+async def test_another_session_s_stream_cannot_be_subscribed_to() -> None:
+    async with an_ear("legacy") as (ear, uri):
+        other = Client(ear.url, mode="legacy")
+        async with other:
+            with pytest.raises(MCPError) as caught:
+                await subscribe(other, uri)
+        assert caught.value.code == -32002
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
