@@ -36,6 +36,7 @@ class StreamResources:
         """Return them by the names that an MCP server takes them by."""
         return {
             "on_list_resources": self.list,
+            "on_list_resource_templates": self.list_templates,
             "on_read_resource": self.read,
             "on_subscribe_resource": self.subscribe,
             "on_unsubscribe_resource": self.unsubscribe,
@@ -49,8 +50,7 @@ class StreamResources:
         Raises:
             MCPError: There is a cursor, which no page has.
         """
-        if params is not None and params.cursor is not None:
-            raise unknown_cursor(params.cursor)
+        _refuse_cursor(params)
         reader = Reader(ctx.lifespan_context.owner(ctx))
         return types.ListResourcesResult(
             resources=[
@@ -63,6 +63,23 @@ class StreamResources:
                 for stream in self._streams.of(reader)
             ]
         )
+
+    async def list_templates(
+        self, _ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """Return how any stream is addressed, by who knows its id.
+
+        Raises:
+            MCPError: There is a cursor, which no page has.
+        """
+        _refuse_cursor(params)
+        template = types.ResourceTemplate(
+            uri_template=f"{_SCHEME}://{{id}}{{?after}}",
+            name="stream",
+            description="Updates of a tool's stream; `after` leaves out the first so many.",
+            mime_type="application/json",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def read(
         self, ctx: ServerRequestContext[Connections], params: types.ReadResourceRequestParams
@@ -107,6 +124,11 @@ class StreamResources:
             return self._streams.read(parts.netloc, int(after[:15]), reader)
         except CallError as error:
             raise _not_found(ctx, uri, str(error)) from None
+
+
+def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
+    if params is not None and params.cursor is not None:
+        raise unknown_cursor(params.cursor)
 
 
 def _address(uri: str) -> str:

@@ -173,6 +173,8 @@ async def test_a_stream_is_a_resource_whose_beginning_can_be_left_out(mode: str)
             assert [each["n"] for each in json.loads(content.text)["updates"]] == numbers
         listed = [each.uri for each in (await ear.client.list_resources()).resources]
         assert listed == ([uri] if mode == "legacy" else [])
+        [template] = (await ear.client.list_resource_templates()).resource_templates
+        assert template.uri_template == "stream://{id}{?after}"
         for unknown in ("stream://0", "https://example.com/", f"{uri}?after=x"):
             with pytest.raises(MCPError) as caught:
                 await ear.client.read_resource(unknown)
@@ -182,6 +184,8 @@ async def test_a_stream_is_a_resource_whose_beginning_can_be_left_out(mode: str)
         with pytest.raises(MCPError, match="The cursor 'nonsense' is unknown") as caught:
             await ear.client.list_resources(cursor="nonsense")
         assert caught.value.code == types.INVALID_PARAMS
+        with pytest.raises(MCPError, match="The cursor 'nonsense' is unknown"):
+            await ear.client.list_resource_templates(cursor="nonsense")
 
 
 async def test_a_client_without_a_token_is_sent_log_messages_in_place_of_progress() -> None:
