@@ -2,8 +2,9 @@
 
 Each requirement set is run as it was frozen when its revision of the specification came out,
 with what the suite runs beside it without counting it. The tools it asks for are those of two
-plugins, and run in a page of a real Chromium. What is knowingly not offered is in
-`conformance.yml`, with the reason; the suite takes that file too, and has to agree.
+plugins, and run in a page of a real Chromium; those that return images, sounds and resources are
+written in Python. What is knowingly not offered is in `conformance.yml`, with the reason; the suite
+takes that file too, and has to agree.
 """
 
 import json
@@ -38,6 +39,7 @@ from opentabs_py.server.listen import bind
 
 HERE = Path(__file__).parent
 BASELINE = HERE / "conformance.yml"
+TOOLS = HERE / "conformance_tools.py"
 PLUGINS = [HERE / "plugins" / name for name in ("conformance", "conformance-json")]
 REVISIONS = ("2025-11-25", "2026-07-28")
 RESULTS = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
@@ -162,7 +164,7 @@ async def run_suite(directory: Path, baseline: Path = BASELINE) -> list[Run]:
     """Run all requirement sets; the suite's own files are left in the directory."""
     async with serve_site(directory / "rebuilt") as (site, rebuilt):
         plugins = [f"--plugin={plugin}" for plugin in (*PLUGINS, rebuilt)]
-        async with serve_tools("--open", site, *plugins) as url:
+        async with serve_tools("--open", site, "--tools", str(TOOLS), *plugins) as url:
             return [
                 await run_requirements(url, revision, directory / revision, baseline)
                 for revision in REVISIONS

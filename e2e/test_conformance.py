@@ -28,6 +28,17 @@ def test_nothing_fails_but_what_the_baseline_names(
     assert [run.output for run in verdict.disagreed] == []
 
 
+def test_what_python_tools_offer_besides_passes_in_both_eras(runs: list[Run]) -> None:
+    for run in runs:
+        assert {
+            "resources-list",
+            "tools-call-audio",
+            "tools-call-embedded-resource",
+            "tools-call-image",
+            "tools-call-mixed-content",
+        } <= set(run.whole)
+
+
 def test_what_page_tools_offer_passes_in_both_eras(runs: list[Run]) -> None:
     for run in runs:
         assert {
