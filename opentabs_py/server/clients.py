@@ -1,27 +1,103 @@
 """What is known of MCP clients, by the names that they send."""
 
+import logging
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
+import anyio
 from mcp.server.context import ServerRequestContext
 
+from opentabs_py.core.text import one_line, shorten
+
+logger = logging.getLogger(__name__)
+
 LINKS_SINCE: Final = "2025-06-18"  # the first revision with links to resources in results
-# Frameworks that do not know a link drop the whole result for it, or the link. Nothing in MCP says
-# which client reads them, and most frameworks send the SDK's name.
-_READ_LINKS: Final = frozenset(
-    {
-        "claude-code",
-        "mcp-inspector",
-        "Visual Studio Code",
-        "Visual Studio Code - Insiders",
-    }
+# s; the timeouts that clients have by default, and those that people set
+ROUND_TIMES: Final = (5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300)
+ABOUT: Final = 0.2  # s; between a client's clock and ours lie its request and its cancellation
+MARGIN: Final = 10.0  # s; for what a call takes besides its tool
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClient:
+    """A client that others wrote.
+
+    Attributes:
+        pattern: Its name, in lower case, as `fnmatch` matches it.
+        reads_links: Whether it reads links to resources in results. Frameworks that do not know
+            them drop the link, or the whole result; nothing in MCP says which client does.
+        timeout: What to set so that it waits `{seconds}` or `{milliseconds}` for a call.
+    """
+
+    pattern: str
+    reads_links: bool = False
+    timeout: str = "its timeout of tool calls to {seconds:g} s"
+
+
+_OTHER: Final = KnownClient("*")
+_KNOWN: Final = (
+    KnownClient("claude-code*", True, "MCP_TOOL_TIMEOUT={milliseconds:.0f} in its environment"),
+    KnownClient("codex-mcp-client*", False, "tool_timeout_sec = {seconds:g} in its config.toml"),
+    KnownClient("gemini-cli-mcp-client*", False, "timeout: {milliseconds:.0f} in settings.json"),
+    KnownClient("mcp-inspector*", True, "Request Timeout to {milliseconds:.0f} in its settings"),
+    KnownClient("visual[ -]studio[ -]code*", True),
+    # Of the Python SDK, which most frameworks leave as it is.
+    KnownClient(
+        "mcp",
+        False,
+        "read_timeout_seconds of its session to {seconds:g}, or what its framework has for that "
+        "(client_session_timeout_seconds of the OpenAI Agents SDK)",
+    ),
+    _OTHER,
 )
 
 
 def reads_links(ctx: ServerRequestContext[Any]) -> bool:
     """Return whether a client is known to read links to resources in results."""
-    client = ctx.session.client_params
-    return (
-        ctx.protocol_version >= LINKS_SINCE
-        and client is not None
-        and client.client_info.name in _READ_LINKS
+    return ctx.protocol_version >= LINKS_SINCE and _known(_name(ctx)).reads_links
+
+
+@contextmanager
+def noticing_timeouts(
+    ctx: ServerRequestContext[Any], tool: str, *, ceiling: float, now: Callable[[], float]
+) -> Generator[None]:
+    """Log that a client cancels a call, if that is after a time that timeouts have.
+
+    Args:
+        ctx: The call's request.
+        tool: The tool's name.
+        ceiling: Seconds that a call may take.
+        now: The time, in seconds.
+    """
+    began = now()
+    try:
+        yield
+    except anyio.get_cancelled_exc_class():
+        waited = now() - began
+        if any(abs(waited - each) <= ABOUT for each in ROUND_TIMES):
+            _log_timeout(_name(ctx), tool, waited, ceiling + MARGIN)
+        raise
+
+
+def _log_timeout(name: str, tool: str, waited: float, enough: float) -> None:
+    setting = _known(name).timeout.format(seconds=enough, milliseconds=1000 * enough)
+    logger.warning(
+        "The client %s gave up the call of %s after %.1f s, as its timeout has it: to let calls "
+        "take their time, set %s.",
+        shorten(one_line(name), 60) or "without a name",
+        tool,
+        waited,
+        setting,
     )
+
+
+def _name(ctx: ServerRequestContext[Any]) -> str:
+    client = ctx.session.client_params
+    return "" if client is None else client.client_info.name
+
+
+def _known(name: str) -> KnownClient:
+    return next(each for each in _KNOWN if fnmatchcase(name.lower(), each.pattern))

@@ -19,6 +19,7 @@ from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, T
 from opentabs_py.served import CallClient, Listing, Output, StreamSource
 from opentabs_py.server import gateway
 from opentabs_py.server.changes import Changes
+from opentabs_py.server.clients import noticing_timeouts
 from opentabs_py.server.connections import Connections, connections
 from opentabs_py.server.ending import Ending
 from opentabs_py.server.page_tool import PageTool
@@ -51,6 +52,7 @@ def create_mcp_server(
     streams: StreamSource | None = None,
     late_progress: bool = True,
     ending: Ending | None = None,
+    now: Callable[[], float] = anyio.current_time,
 ) -> Server[Connections]:
     """Build the MCP server that serves a toolbox, for any transport.
 
@@ -62,6 +64,7 @@ def create_mcp_server(
         streams: Those of Python tools; None where no tool has any.
         late_progress: Send clients of the initialize era their streams on after the response.
         ending: Answers the calls that run when the server stops.
+        now: The time, in seconds, by which clients' patience is judged.
     """
     pages = Pages(toolbox)
     pace = pace or Pace()
@@ -88,7 +91,8 @@ def create_mcp_server(
                 return to_result(asked.value)
             name, arguments = asked.name, asked.arguments
         connection = ctx.lifespan_context.of(ctx)
-        with connection.hold_token(progress_token(ctx)):
+        patience = noticing_timeouts(ctx, name, ceiling=toolbox.limits.ceiling, now=now)
+        with connection.hold_token(progress_token(ctx)), patience:
             try:
                 listing = toolbox.find(name).listing
             except CallError as error:
