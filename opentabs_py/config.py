@@ -4,7 +4,7 @@ import os
 import re
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
@@ -172,9 +172,33 @@ def load_settings(**given: Any) -> Settings:
         raise ConfigError(f"A settings file cannot be read: {error}") from error
 
 
+# In place of pydantic's words, which speak of its inputs; by the type of its error.
+_PLAIN: Final = {
+    "bool_parsing": "write true or false",
+    "bool_type": "write true or false",
+    "extra_forbidden": "there is no such setting",
+    "finite_number": "write a finite number",
+    "float_parsing": "write a number without a unit, as in 2.5",
+    "float_type": "write a number without a unit, as in 2.5",
+    "greater_than": "write more than {gt:g}",
+    "greater_than_equal": "write {ge} or more",
+    "int_from_float": "write a whole number, as in 2",
+    "int_parsing": "write a whole number, as in 2",
+    "int_type": "write a whole number, as in 2",
+    "less_than_equal": "write {le} or less",
+}
+
+
 def _fault_text(fault: ErrorDetails) -> str:
     path = ".".join(map(str, fault["loc"]))
-    text = f"{path}: {fault['msg'].removeprefix('Value error, ')}"
+    plain = _PLAIN.get(fault["type"])
+    if plain is None:
+        said = fault["msg"].removeprefix("Value error, ")
+    else:
+        said = plain.format(**fault.get("ctx", {}))
+    text = f"{path}: {said}"
+    if fault["type"] == "extra_forbidden":
+        return text
     # What stands in the place of a plugin's settings may be a secret.
     return (
         text

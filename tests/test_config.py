@@ -82,27 +82,6 @@ def test_a_list_of_plugins_can_come_from_the_project() -> None:
     assert load_settings().plugins == (Path("one"), Path("two"))
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "rule"),
-    [
-        ("idle_timeout", 0, "greater than 0"),
-        ("idle_timeout", float("inf"), "finite"),
-        ("ceiling", "soon", "valid number"),
-        ("port", 70_000, "less than or equal to 65535"),
-        ("message_limit", 10, "greater than or equal to 1024"),
-        ("headed", "perhaps", "valid boolean"),
-    ],
-)
-def test_a_value_that_cannot_be_used_is_named_with_its_rule(
-    name: str, value: object, rule: str
-) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_settings(**{name: value})
-    assert name in str(caught.value)
-    assert rule in str(caught.value)
-    assert repr(value) in str(caught.value)
-
-
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "example.com", ""])
 def test_a_host_that_other_machines_could_reach_is_refused(host: str) -> None:
     with pytest.raises(ConfigError, match="other machines could connect"):
@@ -115,6 +94,30 @@ def test_a_value_of_the_environment_that_cannot_be_used_is_named(
     monkeypatch.setenv("OPENTABS_CEILING", "soon")
     with pytest.raises(ConfigError, match=r"ceiling: .* not 'soon'"):
         load_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("idle_timeout", "2s", "write a number without a unit, as in 2.5, not '2s'"),
+        ("idle_timeout", [2], "write a number without a unit, as in 2.5, not [2]"),
+        ("keepalive", 0.0, "write more than 0, not 0.0"),
+        ("ceiling", float("inf"), "write a finite number, not inf"),
+        ("port", "http", "write a whole number, as in 2, not 'http'"),
+        ("port", 1.5, "write a whole number, as in 2, not 1.5"),
+        ("port", 70_000, "write 65535 or less, not 70000"),
+        ("port", -1, "write 0 or more, not -1"),
+        ("headed", "maybe", "write true or false, not 'maybe'"),
+        ("message_limit", 10, "write 1024 or more, not 10"),
+        ("idel_timeout", 2, "there is no such setting"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_refused_in_plain_words(
+    name: str, value: object, told: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(**{name: value})
+    assert str(caught.value) == f"A setting cannot be used. {name}: {told}"
 
 
 def test_a_list_of_the_environment_is_written_as_path_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,12 +47,13 @@ PluginSettings = Annotated[
         help="Give a plugin's setting a value. Can be given several times.",
     ),
 ]
+# As written: what is wrong with a number is told alike, wherever the setting comes from.
 IdleTimeout = Annotated[
-    float | None,
+    str | None,
     typer.Option(metavar="S", help="Seconds of silence that end a call.  \\[default: 30]"),
 ]
 Ceiling = Annotated[
-    float | None,
+    str | None,
     typer.Option(
         metavar="S", help="Seconds a call may take, whatever it reports.  \\[default: 300]"
     ),

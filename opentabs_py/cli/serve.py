@@ -46,7 +46,8 @@ def serve(
     ] = False,
     host: Annotated[str | None, typer.Option(help="Listen here.  \\[default: 127.0.0.1]")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Listen here; 0 takes a free port.  \\[default: 8377]")
+        str | None,
+        typer.Option(metavar="N", help="Listen here; 0 takes a free port.  \\[default: 8377]"),
     ] = None,
     token: Annotated[
         str | None,
@@ -92,7 +93,7 @@ def serve(
         typer.Option("--debug", help="Send clients the stack traces of tools' errors."),
     ] = None,
     keepalive: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             metavar="S",
             help="Repeat a call's last progress after S silent seconds, for clients that give "
