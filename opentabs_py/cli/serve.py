@@ -181,6 +181,11 @@ async def _serve(
             _tell_how_to_load(str(tabs.extension_dir))
         for url in urls:
             await tabs.open(url)
+        if not (tabs.plugins or tabs.quarantined or tabs.tools):
+            logger.warning(
+                "Nothing is served: there is no plugin and no tool. Name a plugin with --plugin "
+                "DIR, or a file of tools in Python with --tools FILE."
+            )
         owners = dict.fromkeys(tool.listing.owner for tool in tabs.tools)
         names = ", ".join(owners) or "no plugin"
         logger.info("Serving %d tools of %s", len(tabs.tools), names)
