@@ -85,8 +85,8 @@ def noticing_timeouts(
 def _log_timeout(name: str, tool: str, waited: float, enough: float) -> None:
     setting = _known(name).timeout.format(seconds=enough, milliseconds=1000 * enough)
     logger.warning(
-        "The client %s gave up the call of %s after %.1f s, as its timeout has it: to let calls "
-        "take their time, set %s.",
+        "The client %s gave up the call of %s after %.1f s, probably at its timeout. To wait "
+        "as long as a call may take, set %s.",
         shorten(one_line(name), 60) or "without a name",
         tool,
         waited,

@@ -82,7 +82,7 @@ class McpSide:
         self._ending.begin()
 
     def close(self) -> None:
-        """Serve no more: what has not been answered will not be."""
+        """Stop serving; requests that are not answered yet stay so."""
         self._running.cancel()
 
     async def get(self, path: str) -> ASGIApp:

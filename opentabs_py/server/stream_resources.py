@@ -98,7 +98,7 @@ class StreamResources:
     async def subscribe(
         self, ctx: ServerRequestContext[Connections], params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
-        """Have a client of the initialize era hear of each change of a stream.
+        """Notify a client of the initialize era of each change of a stream.
 
         Raises:
             MCPError: There is no such stream, or not for this client.
@@ -110,7 +110,7 @@ class StreamResources:
     async def unsubscribe(
         self, ctx: ServerRequestContext[Connections], params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        """Have it hear of them no more."""
+        """Stop notifying it."""
         ctx.lifespan_context.of(ctx).subscribed.discard(_address(params.uri))
         return types.EmptyResult()
 

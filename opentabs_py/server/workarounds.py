@@ -37,7 +37,7 @@ def is_routed_by_session(headers: Mapping[str, str]) -> bool:
 
 
 def header_mismatch(headers: Mapping[str, str], message: Any) -> str | None:
-    """Return how the header of a request of the initialize era is not what its body says.
+    """Return how the header of a request of the initialize era differs from its body; None if not.
 
     A version that a body names must be the header's (MCP 2026-07-28, Streamable HTTP). The SDK
     compares them when the header is of that era, and else does not look at the body:
@@ -73,7 +73,7 @@ def narrow(
 
 
 def declare_changes(capabilities: types.ServerCapabilities, *, tools_change: bool) -> None:
-    """Declare only the changes that are sent: the SDK declares them of all that is listed.
+    """Declare only the changes that are sent: the SDK declares those of every list it serves.
 
     https://github.com/modelcontextprotocol/python-sdk/issues/2896.
     """

@@ -34,7 +34,7 @@ class ToolStream:
 
     @property
     def is_open(self) -> bool:
-        """Whether anybody may still read it: a client, or the server, may have ended it."""
+        """Whether it takes updates: a client, or the server, may have ended it."""
         return self._stream.is_open
 
     def update(self, text: str) -> None:
