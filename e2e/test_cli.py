@@ -350,23 +350,6 @@ def test_a_port_in_use_is_an_error_that_says_so(chat: str) -> None:
     assert f"127.0.0.1:{port} cannot be listened on" in run.stderr.replace("\n", " ")
 
 
-def test_serve_ends_and_says_so_when_its_browser_dies() -> None:
-    command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serve:
-        assert serve.stderr is not None
-        while "http://127.0.0.1" not in serve.stderr.readline():
-            assert serve.poll() is None
-        for pid in descendants(serve.pid):
-            if b"--load-extension" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(pid, signal.SIGKILL)
-        code = serve.wait(timeout=20)
-        said = serve.stderr.read()
-
-    assert code == 3
-    assert "The browser was closed or died" in said
-    assert "Traceback" not in said
-
-
 @pytest.mark.parametrize("after", [0.3, 0.9, 1.5])
 def test_a_signal_during_the_start_leaves_nothing(after: float, short_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(short_path)}

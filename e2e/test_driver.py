@@ -3,19 +3,22 @@
 import gc
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio.abc import Process
+from mcp.client import Client
 
 from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
 from e2e.processes import command_line, descendants, is_alive
 from opentabs_py.config import load_settings
+from opentabs_py.errors import BrowserError
 from opentabs_py.session import OpenTabs
 
 
@@ -100,31 +103,109 @@ async def test_a_session_whose_driver_died_is_left_quietly_and_leaves_nothing(
             await anyio.sleep(0.01)
 
 
-@pytest.mark.parametrize("options", [(), ("--stdio",)], ids=["http", "stdio"])
-def test_serve_ends_with_an_error_when_its_driver_dies(
-    options: tuple[str, ...], short_path: Path
-) -> None:
+@asynccontextmanager
+async def serving(short_path: Path, *options: str) -> AsyncGenerator["Served"]:
+    """A server in a process of its own, which ends with the block."""
     command = [sys.executable, "-m", "opentabs_py", "serve", "--port", "0", *options]
-    serve = subprocess.Popen(
-        [*command, "--plugin", str(PROBE)],
-        env={**os.environ, "TMPDIR": str(short_path)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with serve:
-        assert serve.stderr is not None
-        while "MCP at " not in serve.stderr.readline():
-            assert serve.poll() is None, "it ended by itself"
-        os.kill(driver_in(descendants(serve.pid)), signal.SIGKILL)
+    environment = {**os.environ, "TMPDIR": str(short_path)}
+    process = await anyio.open_process([*command, "--plugin", str(PROBE)], env=environment)
+    async with process:
         try:
-            code = serve.wait(timeout=PATIENT)
+            served = Served(process)
+            await served.wait_said("MCP at ")
+            yield served
         finally:
-            serve.kill()
-        said = serve.stderr.read()
+            with suppress(ProcessLookupError):
+                process.kill()
 
-    assert "The browser was closed or died. Start `opentabs serve` again." in said
-    assert len(said.splitlines()) == 1, said
-    assert code == 3
-    assert list(short_path.iterdir()) == []
+
+@dataclass
+class Served:
+    process: Process
+    said: str = ""
+
+    @property
+    def url(self) -> str:
+        return self.said.partition("MCP at ")[2].split()[0]
+
+    async def wait_said(self, words: str) -> None:
+        """Wait until it has said so on stderr."""
+        assert self.process.stderr is not None
+        with anyio.fail_after(2 * PATIENT):
+            while words not in self.said or not self.said.endswith("\n"):
+                self.said += (await self.process.stderr.receive()).decode()
+
+    async def end(self) -> int:
+        """Wait until it has ended, and return its exit code."""
+        assert self.process.stderr is not None
+        with anyio.fail_after(PATIENT):
+            async for said in self.process.stderr:
+                self.said += said.decode()
+            return await self.process.wait()
+
+    def kill(self, what: str) -> None:
+        """Kill its driver, or its browser."""
+        pids = descendants(self.process.pid)
+        if what == "driver":
+            os.kill(driver_in(pids), signal.SIGKILL)
+            return
+        for pid in pids:
+            if any("--load-extension" in word for word in command_line(pid)):
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("what", ["browser", "driver"])
+async def test_serve_opens_its_browser_again_at_the_next_call(
+    what: str, site: str, short_path: Path
+) -> None:
+    async with serving(short_path, "--open", f"{site}/again") as served:
+        served.kill(what)
+        await served.wait_said("the next call opens it again")
+        async with Client(served.url) as client:
+            result = await client.call_tool("probe_echo", {"value": "after"})
+        served.process.terminate()
+        await served.end()
+
+    assert result.structured_content == {"value": "after"}
+    assert [each async for each in anyio.Path(short_path).iterdir()] == []
+
+
+@pytest.mark.parametrize("transport", [(), ("--stdio",)], ids=["http", "stdio"])
+async def test_serve_ends_with_its_browser_where_it_is_asked_to(
+    transport: tuple[str, ...], short_path: Path
+) -> None:
+    async with serving(short_path, "--exit-with-browser", *transport) as served:
+        served.kill("driver")
+        await served.wait_said("The browser was closed or died, and the server ends with it")
+        code = await served.end()
+
+    assert code == 0
+    assert served.said.splitlines()[-1].endswith("and the server ends with it")
+    assert [each async for each in anyio.Path(short_path).iterdir()] == []
+
+
+async def test_calls_at_once_open_one_browser_and_a_closing_session_none(site: str) -> None:
+    url = f"{site}/reopened"
+    async with OpenTabs(plugins=[PROBE], settings=load_settings(port=0), reopen=[url]) as tabs:
+        first = tabs.context
+        await first.close()
+        async with anyio.create_task_group() as group:
+            for value in range(4):
+                group.start_soon(tabs.call, "probe_echo", {"value": value})
+        second = tabs.context
+        pages = [page.url for page in second.pages]
+
+    assert second is not first
+    assert pages == [url]
+    assert tabs.context is second
+
+
+async def test_a_profile_in_use_is_an_error_that_names_it_and_its_browser_is_left_alone(
+    tmp_path: Path,
+) -> None:
+    settings = load_settings(port=0, profile=tmp_path / "profile")
+    async with OpenTabs(plugins=[PROBE], settings=settings) as tabs:
+        with pytest.raises(BrowserError, match=r"The profile .*profile is in use by another"):
+            async with OpenTabs(plugins=[PROBE], settings=settings):
+                pass
+        assert len(tabs.context.pages) == 1

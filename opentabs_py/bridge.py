@@ -8,7 +8,7 @@ import asyncio
 import hmac
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -80,6 +80,9 @@ class Bridge:
         message_limit: The longest message either way, in characters.
         clock: What the timers of calls run on; no other wait does. By default, time itself.
         wrap_socket: Is given each connection's socket, and gives what is used in its place.
+
+    Attributes:
+        bring_browser: Launches a browser, where there is none and a call needs one.
     """
 
     def __init__(
@@ -95,9 +98,11 @@ class Bridge:
         self.clock = clock or SystemClock()
         self.origin = origin
         self.tabs = Tabs()
+        self._grace = self.tabs.grace
         self.dispatch = dispatch.Dispatch()
         self.message_limit = message_limit
         self.extension_version: str | None = None
+        self.bring_browser: Callable[[], Awaitable[None]] | None = None
         self.plugin_faults: list[protocol.PluginFault] = []
         self.on_log: Callable[[protocol.LogParams], None] = _log_plugin
         self._wrap_socket = wrap_socket
@@ -132,6 +137,8 @@ class Bridge:
             ChainError: No extension, no tab, or the page went away.
             ToolFailedError: The tool threw.
         """
+        if self.bring_browser is not None:
+            await self.bring_browser()
         for _ in range(REDIRECTS):
             document = await self._choose(call)
             try:
@@ -216,9 +223,14 @@ class Bridge:
 
     def take_browser_gone(self) -> None:
         """The browser is gone, and every page with it: no call will be answered."""
-        self.tabs.grace = 0.0
+        self.tabs.grace, self._grace = 0.0, self.tabs.grace or self._grace
         self.dispatch.documents_changed([], [], self.clock.now())
         self._turn()
+
+    def take_browser(self) -> None:
+        """A browser is there again, and its extension will connect."""
+        self.tabs.grace = self._grace
+        self.bring_browser = None
 
     async def settle(self) -> None:
         """Wait until every caller whose call has ended has been told so."""

@@ -6,6 +6,7 @@ its own, and what a session needs besides takes as long to load: both are done a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from opentabs_py.tools.collection import PythonTools
     from opentabs_py.tools.observers import Handler, Observers
 
+logger = logging.getLogger(__name__)
+
 
 class OpenTabs:
     """A running chain: MCP server, Chromium with the extension, plugins.
@@ -61,6 +64,8 @@ class OpenTabs:
         settings: Where to listen, what to launch, how long calls may take.
         args: More command-line switches for Chromium.
         ignore_default_args: Switches of Playwright's to leave out.
+        reopen: Launch the browser again when a call needs it after it was closed or has died, and
+            open these pages in it. Without it, such calls fail.
         clock: What the timers of calls run on; time itself when not given.
         trace: A file that every call is written to; `opentabs trace show` reads it.
         relay_script: Runs in the relay's world, where tests plant faults.
@@ -81,6 +86,7 @@ class OpenTabs:
         settings: Settings | None = None,
         args: Sequence[str] = (),
         ignore_default_args: Sequence[str] = (),
+        reopen: Sequence[str] | None = None,
         clock: Clock | None = None,
         trace: Path | None = None,
         relay_script: bytes = b"",
@@ -98,8 +104,11 @@ class OpenTabs:
         self._wrap_socket = wrap_socket
         self._python = self._make_tools(tools) if tools else None
         self._stack = AsyncExitStack()
+        self._launch: BackgroundLaunch | None = None
         self._context: BrowserContext | None = None
         self._browser_gone = anyio.Event()
+        self._reopen = reopen
+        self._reopening = anyio.Lock()
         self._keeps_records = False
         self._observes_pages = self._is_open = False
         self._serving: Serving
@@ -125,6 +134,7 @@ class OpenTabs:
         traceback: TracebackType | None,
     ) -> None:
         """Stop everything, in reverse order."""
+        self._reopen = None  # its last calls must not launch a browser
         # Not handed on: our task groups would wrap the caller's error in an ExceptionGroup.
         await stacks.close(self._stack)
 
@@ -223,6 +233,52 @@ class OpenTabs:
         """The browser was closed or died; for a launcher that gave no context to see it by."""
         self.bridge.take_browser_gone()
         self._browser_gone.set()
+        if self._reopen is not None:
+            self.bridge.bring_browser = self._bring_browser
+
+    async def wait_browser_back(self) -> None:
+        """Wait until a browser that was closed has been launched again."""
+        while self.browser_is_gone:
+            await self.bridge.changed().wait()
+
+    async def reopen_browser(self) -> None:
+        """Launch the browser again, as it was launched before, if it was closed or has died.
+
+        Raises:
+            BrowserError: It did not start or connect.
+        """
+        async with self._reopening:
+            if self._launch is None or not self.browser_is_gone:
+                return
+            self._take_browser(await self._launch.again(self._serving.tasks))
+            await self._serving.wait_connected()
+            for url in self._reopen or ():
+                try:
+                    await self.open(url)
+                except BrowserError as error:
+                    logger.warning("%s", error)
+
+    async def _bring_browser(self) -> None:
+        from opentabs_py.core import failures  # noqa: PLC0415
+
+        try:
+            await self.reopen_browser()
+        except BrowserError as error:
+            raise failures.no_browser(str(error)) from error
+
+    def _take_browser(self, context: BrowserContext | None) -> None:
+        self._context = context
+        self._browser_gone = anyio.Event()
+        self.bridge.take_browser()
+        if context is not None:
+            context.on("close", self._take_closed)
+            start_worker_at_crashes(
+                context, self.bridge.origin, lambda: self.bridge.connected, self._serving.tasks
+            )
+
+    def _take_closed(self, context: BrowserContext) -> None:
+        if context is self._context:
+            self.take_browser_gone()
 
     async def open(self, url: str) -> Page:
         """Open a page in a new tab and wait for it to load.
@@ -363,7 +419,7 @@ class OpenTabs:
         await self._serving.plugins.watch()
 
     async def _start(self, stack: AsyncExitStack) -> None:
-        launch = await self._begin_launch(stack)
+        launch = self._launch = await self._begin_launch(stack)
         await anyio.to_thread.run_sync(import_module, "opentabs_py.serving", abandon_on_cancel=True)
         from opentabs_py.serving import Serving  # noqa: PLC0415
 
@@ -388,12 +444,7 @@ class OpenTabs:
         self.mcp_url, self.extension_dir = serving.mcp_url, serving.extension_dir
         self._observe_pages()
         if launch is not None:
-            self._context = await launch.result()
-            if self._context is not None:
-                self._context.on("close", lambda _: self.take_browser_gone())
-                start_worker_at_crashes(
-                    self._context, self.bridge.origin, lambda: self.bridge.connected, serving.tasks
-                )
+            self._take_browser(await launch.result())
             await serving.wait_connected()
         self._is_open = True
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from anyio.abc import TaskGroup
 from playwright.async_api import BrowserContext, Error
 
 from opentabs_py.browser import switches
@@ -79,8 +81,13 @@ class LaunchPlan:
         """Make the profile, with what must be in it before the first start.
 
         Raises:
-            BrowserError: It cannot be written.
+            BrowserError: It cannot be written, or another browser uses it.
         """
+        if _is_in_use(self.profile):
+            raise BrowserError(
+                f"The profile {self.profile} is in use by another browser, maybe that of another "
+                "`opentabs serve`. Close that one, or give another directory."
+            )
         # Without developer mode, `chrome.runtime.reload()` leaves the extension disabled.
         preferences = self.profile / "Default" / "Preferences"
         try:
@@ -159,9 +166,13 @@ class BackgroundLaunch:
     """
 
     def __init__(self, launcher: Launcher) -> None:
-        self._browser = launcher(self._wait_planned)
+        self._launcher = launcher
         self._plan: LaunchPlan
         self._planned = anyio.Event()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._browser = self._launcher(self._wait_planned)
         self._scope = anyio.CancelScope()
         self._done = anyio.Event()
         self._launched = False
@@ -195,12 +206,24 @@ class BackgroundLaunch:
             raise self._error
         return self._context
 
+    async def again(self, tasks: TaskGroup) -> BrowserContext | None:
+        """Close what is left of it, launch it as before, and return what the launcher gave.
+
+        Raises:
+            BrowserError: It did not start.
+        """
+        await self.close()
+        self._begin()
+        tasks.start_soon(self.run)
+        return await self.result()
+
     async def close(self) -> None:
         """Close it, or end its launch, and wait until it is gone."""
         self._scope.cancel()
         with anyio.CancelScope(shield=True):
             await self._done.wait()
         if self._launched:
+            self._launched = False
             await self._browser.__aexit__(None, None, None)
 
     async def _wait_planned(self) -> LaunchPlan:
@@ -208,11 +231,24 @@ class BackgroundLaunch:
         return self._plan
 
 
+def _is_in_use(profile: Path) -> bool:
+    """Return whether a Chromium runs with a profile: it would open a tab there, and end."""
+    if sys.platform == "win32":
+        return False
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(os.path.realpath(profile / "SingletonSocket"))
+        except OSError:
+            return False
+    return True
+
+
 def _environment(scratch: Path) -> dict[str, str | float | bool]:
     # What a browser that is killed leaves behind goes with the directory. Chromium puts a socket
     # there, and a socket's path is short.
-    socket = scratch / "org.chromium.Chromium.XXXXXX" / "SingletonSocket"
-    if len(os.fsencode(socket)) > SOCKET_PATH:
+    longest = scratch / "org.chromium.Chromium.XXXXXX" / "SingletonSocket"
+    if len(os.fsencode(longest)) > SOCKET_PATH:
         return {**os.environ}
     return {**os.environ, "TMPDIR": str(scratch)}
 

@@ -26,7 +26,7 @@ from opentabs_py.cli.options import (
     gather_settings,
     gather_tools,
 )
-from opentabs_py.errors import BrowserError, ConfigError
+from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.config import Settings
@@ -66,6 +66,13 @@ def serve(
     open_: OpenUrls = None,
     headed: Headed = None,
     profile: Profile = None,
+    exit_with_browser: Annotated[
+        bool,
+        typer.Option(
+            "--exit-with-browser",
+            help="End when the browser is closed, instead of opening it again at the next call.",
+        ),
+    ] = False,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -153,7 +160,13 @@ def serve(
     async def forever() -> int:
         with redirect_stdout(sys.stderr) if stdio else nullcontext():
             await _serve(
-                settings, tools, stdio=stdio, browser=browser, urls=open_ or [], trace=trace
+                settings,
+                tools,
+                stdio=stdio,
+                browser=browser,
+                urls=open_ or [],
+                exit_with_browser=exit_with_browser,
+                trace=trace,
             )
         return 0
 
@@ -167,6 +180,7 @@ async def _serve(
     stdio: bool,
     browser: Browser,
     urls: Sequence[str],
+    exit_with_browser: bool,
     trace: Path | None,
 ) -> None:
     from opentabs_py.cli.terminal import tell_quarantined
@@ -175,7 +189,13 @@ async def _serve(
 
     logger = logging.getLogger("opentabs_py")
     load_soon()  # while the browser starts
-    async with OpenTabs(tools=tools, settings=settings, browser=browser.value, trace=trace) as tabs:
+    async with OpenTabs(
+        tools=tools,
+        settings=settings,
+        browser=browser.value,
+        reopen=None if exit_with_browser else urls,
+        trace=trace,
+    ) as tabs:
         tell_quarantined(tabs.quarantined)
         if browser is Browser.NONE and tabs.has_pages:
             _tell_how_to_load(str(tabs.extension_dir))
@@ -194,7 +214,8 @@ async def _serve(
             tasks.start_soon(_settle)
             tasks.start_soon(tabs.watch_plugins)
             if browser is Browser.LAUNCH and tabs.has_pages:
-                tasks.start_soon(_end_with_browser, tabs, tasks.cancel_scope)
+                scope = tasks.cancel_scope if exit_with_browser else None
+                tasks.start_soon(_watch_browser, tabs, scope)
             if stdio:
                 from opentabs_py.server.stdio import serve_stdio
 
@@ -204,8 +225,6 @@ async def _serve(
                 tasks.cancel_scope.cancel()
             else:
                 await anyio.sleep_forever()
-        if tabs.browser_is_gone:
-            raise BrowserError("The browser was closed or died. Start `opentabs serve` again.")
 
 
 async def _settle() -> None:
@@ -215,9 +234,18 @@ async def _settle() -> None:
     collector.settle()
 
 
-async def _end_with_browser(tabs: "OpenTabs", scope: anyio.CancelScope) -> None:
-    await tabs.wait_browser_gone()
-    scope.cancel()
+async def _watch_browser(tabs: "OpenTabs", ends: anyio.CancelScope | None) -> None:
+    """Say that the browser is gone, and end what ends with it."""
+    logger = logging.getLogger("opentabs_py")
+    while True:
+        await tabs.wait_browser_gone()
+        if ends is not None:
+            logger.info("The browser was closed or died, and the server ends with it")
+            ends.cancel()
+            return
+        logger.info("The browser was closed or died; the next call opens it again")
+        await tabs.wait_browser_back()
+        logger.info("The browser is open again")
 
 
 def _check_pipes() -> None:

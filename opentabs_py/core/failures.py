@@ -141,6 +141,13 @@ def not_connected() -> ChainError:
     )
 
 
+def no_browser(why: str) -> ChainError:
+    """The browser was closed, and another does not start."""
+    return ChainError(
+        ErrorDetail("EXTENSION_NOT_CONNECTED", why, category="connection", retryable=True)
+    )
+
+
 def no_tab(plugin: str, patterns: Sequence[str]) -> ChainError:
     """No open tab serves the plugin."""
     where = " or ".join(patterns) or "its site"
