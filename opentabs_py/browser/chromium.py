@@ -15,6 +15,7 @@ from typing import Literal
 from opentabs_py.config import Settings
 from opentabs_py.errors import BrowserError
 
+REGISTRY = "PLAYWRIGHT_BROWSERS_PATH"  # Playwright's own variable
 VARIABLE = "OPENTABS_CHROMIUM"
 NAMES_ON_PATH = ("chromium", "chromium-browser")
 BY_HAND = f"""\
@@ -125,12 +126,17 @@ def playwright_download(environ: Mapping[str, str]) -> PlaywrightDownload | None
     layout = _PLAYWRIGHT_LAYOUTS.get((sys.platform, _architecture()))
     if layout is None:
         return None
+    directory = registry_place("chromium", environ)
+    return PlaywrightDownload(directory, directory / layout)
+
+
+def registry_place(name: str, environ: Mapping[str, str]) -> Path:
+    """Return the directory in which the installed Playwright looks for what it downloads."""
     with resources.as_file(resources.files("playwright")) as package:
         driver = package / "driver" / "package"
-    browsers = json.loads((driver / "browsers.json").read_text(encoding="utf-8"))["browsers"]
-    revision = next(browser["revision"] for browser in browsers if browser["name"] == "chromium")
-    directory = _playwright_registry(driver, environ) / f"chromium-{revision}"
-    return PlaywrightDownload(directory, directory / layout)
+    downloads = json.loads((driver / "browsers.json").read_text(encoding="utf-8"))["browsers"]
+    revision = next(each["revision"] for each in downloads if each["name"] == name)
+    return _playwright_registry(driver, environ) / f"{name}-{revision}"
 
 
 def _architecture() -> str:
@@ -138,7 +144,7 @@ def _architecture() -> str:
 
 
 def _playwright_registry(driver: Path, environ: Mapping[str, str]) -> Path:
-    if chosen := environ.get("PLAYWRIGHT_BROWSERS_PATH"):
+    if chosen := environ.get(REGISTRY):
         if chosen == "0":
             return driver / ".local-browsers"
         return Path(environ.get("INIT_CWD") or Path.cwd()) / chosen

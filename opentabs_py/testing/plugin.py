@@ -3,6 +3,7 @@
 import inspect
 import os
 from collections.abc import Generator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -80,13 +81,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-    """Have pytest-playwright's driver start sooner."""
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, Any, Any]:
+    """Have pytest-playwright's driver start sooner, and find what it records videos with."""
     if fixturedef.argname != "playwright":
         return (yield)
     from opentabs_py.browser.driver import compile_cache  # noqa: PLC0415
+    from opentabs_py.browser.ffmpeg import lend_ffmpeg  # noqa: PLC0415
 
-    with compile_cache():
+    with compile_cache(), pytest.MonkeyPatch.context() as environment:
+        if request.config.getoption("--video", default="off") != "off":
+            lending = ExitStack()
+            request.config.add_cleanup(lending.close)  # the driver ends before
+            for name, value in lending.enter_context(lend_ffmpeg()).items():
+                environment.setenv(name, value)
         return (yield)
 
 
