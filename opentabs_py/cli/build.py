@@ -13,6 +13,7 @@ from opentabs_py.cli.options import Json, PluginDir
 
 if TYPE_CHECKING:
     from opentabs_py.plugins.build import Builder, Built
+    from opentabs_py.plugins.toolchain import Toolchain
 
 
 def build(
@@ -56,9 +57,21 @@ async def builder(*, quiet: bool = False) -> AsyncGenerator["Builder"]:
     """Start the builder; what it lacks is installed first, which is shown."""
     import anyio
 
+    from opentabs_py.plugins.build import start_builder
+
+    toolchain = await anyio.to_thread.run_sync(lambda: show_toolchain(quiet=quiet))
+    async with start_builder(toolchain) as running:
+        yield running
+
+
+def show_toolchain(*, quiet: bool = False) -> "Toolchain":
+    """Return the builder; what it lacks is installed first, which is shown.
+
+    Raises:
+        BuildError: There is no Node, or npm could not install the rest.
+    """
     from opentabs_py.cli.terminal import err, progress_bar
     from opentabs_py.places import data_dir
-    from opentabs_py.plugins.build import start_builder
     from opentabs_py.plugins.toolchain import find_toolchain
 
     with progress_bar("Starting the builder", quiet=quiet) as bar:
@@ -68,11 +81,7 @@ async def builder(*, quiet: bool = False) -> AsyncGenerator["Builder"]:
             if not err.is_terminal and not quiet:
                 err.print(what, soft_wrap=True)
 
-        toolchain = await anyio.to_thread.run_sync(
-            lambda: find_toolchain(data_dir=data_dir(), say=say)
-        )
-    async with start_builder(toolchain) as running:
-        yield running
+        return find_toolchain(data_dir=data_dir(), say=say)
 
 
 def tell_faults(built: "Built") -> None:

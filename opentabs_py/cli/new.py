@@ -18,7 +18,10 @@ def new(
 
     [dim]opentabs new chat && cd chat && opentabs build && opentabs call chat_hello '{}'[/]
     """
+    from opentabs_py.cli.build import show_toolchain
     from opentabs_py.cli.terminal import err
+    from opentabs_py.errors import BuildError
+    from opentabs_py.plugins.links import link_packages
     from opentabs_py.plugins.scaffold import scaffold
 
     directory = into or Path(name)
@@ -26,6 +29,10 @@ def new(
     err.print(f"[bold green]✓[/] {escape(str(directory))}/", soft_wrap=True)
     for file in files:
         err.print(f"    [dim]{escape(str(file))}[/]", soft_wrap=True)
+    try:
+        link_packages(directory, show_toolchain().packages)
+    except BuildError as error:
+        err.print(f"\n[yellow]It cannot be built here yet.[/] {escape(str(error))}", soft_wrap=True)
     tool = f"{name.replace('-', '_')}_hello"
     err.print(
         f"\nNext:\n  cd {escape(str(directory))}\n  opentabs build\n  opentabs call {tool} '{{}}'\n"

