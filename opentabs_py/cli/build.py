@@ -21,6 +21,13 @@ def build(
     watch: Annotated[
         bool, typer.Option("--watch", help="Build again at every change, until Ctrl-C.")
     ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check/--no-check",
+            help="Check types too, where TypeScript is installed (npm install -D typescript).",
+        ),
+    ] = True,
     json_: Json = False,
 ) -> None:
     """Build a plugin: src/index.ts (or .js) becomes dist/.
@@ -34,7 +41,7 @@ def build(
 
     async def once() -> int:
         async with builder(quiet=json_) as running:
-            built = await running.build(directory)
+            built = await running.build(directory, with_types=check)
             _tell(built, as_json=json_)
             return BUILD_FAILED if built.faults else 0
 
@@ -44,7 +51,7 @@ def build(
 
         async with builder(quiet=json_) as running, watch_source(directory) as changes:
             while True:
-                _tell(await running.build(directory), as_json=json_)
+                _tell(await running.build(directory, with_types=check), as_json=json_)
                 if not json_:
                     err.print("[dim]Waiting for a change; Ctrl-C ends it.[/]")
                 await changes.next()

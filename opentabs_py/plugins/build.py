@@ -28,6 +28,7 @@ from opentabs_py.errors import BuildError
 from opentabs_py.plugins.icons import LucideIcons
 from opentabs_py.plugins.links import link_packages
 from opentabs_py.plugins.toolchain import Toolchain
+from opentabs_py.plugins.type_check import check_types, find_tsc
 
 ENTRIES = ("src/index.ts", "src/index.tsx", "src/index.js", "src/index.jsx")
 PRE_SCRIPTS = ("src/pre-script.ts", "src/pre-script.js")
@@ -78,8 +79,12 @@ class Builder:
         self._requests = process.stdin
         self._answers = BufferedByteReceiveStream(process.stdout)
 
-    async def build(self, directory: Path) -> Built:
+    async def build(self, directory: Path, *, with_types: bool = False) -> Built:
         """Build the plugin of a directory into its `dist/`.
+
+        Args:
+            directory: The plugin's.
+            with_types: A fault of its types is a fault, where TypeScript is installed for it.
 
         Raises:
             BuildError: The builder broke down, or the directory cannot be written.
@@ -104,6 +109,8 @@ class Builder:
             }
         )
         faults += find_source_faults(package, report, entry=entry, icons=self._icons)
+        if with_types and (tsc := find_tsc(directory)) is not None:
+            faults += await check_types(directory, tsc, self._toolchain.node)
         warnings = [SourceFault(w.file or entry, w.line, None, "", w.why) for w in report.warnings]
         tools = tuple(str(tool.fields.get("name")) for tool in report.description.tools)
         files: dict[str, bytes] = {}

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from opentabs_py.assets import adapter_js_dir
+
 ENVIRONMENT = {
     **os.environ,
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -119,6 +121,21 @@ def test_build_as_json_is_one_document(plugin: Path) -> None:
         "tool": "hello",
         "path": "icon",
     }
+
+
+def test_build_checks_types_where_typescript_is_installed(plugin: Path) -> None:
+    programs = plugin / "node_modules" / ".bin"
+    programs.mkdir()
+    (programs / "tsc").symlink_to(adapter_js_dir() / "node_modules" / "typescript" / "bin" / "tsc")
+    sound = opentabs("build", cwd=plugin)
+    change(plugin / "src" / "tools" / "hello.ts", "headings.length,", '"many",')
+
+    checked = opentabs("build", cwd=plugin)
+    unchecked = opentabs("build", "--no-check", cwd=plugin)
+
+    assert (sound.returncode, checked.returncode, unchecked.returncode) == (0, 1, 0), sound.stderr
+    assert "src/tools/hello.ts:21\n    Type 'string' is not assignable" in checked.stderr
+    assert "✗ 1 fault; dist/ was left as it was" in checked.stderr
 
 
 @pytest.fixture

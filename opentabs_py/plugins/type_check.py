@@ -1,0 +1,54 @@
+"""The types of a plugin's source, checked by the TypeScript that is installed for it.
+
+esbuild only drops types. TypeScript is the author's own: the builder brings none.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import anyio
+
+from opentabs_py.core.authoring import SourceFault
+
+SETTINGS = "tsconfig.json"
+_FAULT = re.compile(r"(?:(?P<file>.+)\((?P<line>\d+),\d+\): )?error (?P<code>TS\d+): (?P<why>.*)")
+
+
+def find_tsc(directory: Path) -> Path | None:
+    """Return the TypeScript compiler of a plugin that has a `tsconfig.json`.
+
+    It is looked for in the `node_modules` of the plugin, whose path is absolute, and of the
+    directories above it; not on PATH, where it may be of any age.
+    """
+    if not (directory / SETTINGS).is_file():
+        return None
+    inside = [each / "node_modules" / ".bin" for each in (directory, *directory.parents)]
+    found = shutil.which("tsc", path=os.pathsep.join(map(str, inside)))
+    return None if found is None else Path(found)
+
+
+async def check_types(directory: Path, tsc: Path, node: Path) -> list[SourceFault]:
+    """Return what the compiler says is wrong with a plugin's types."""
+    path = os.pathsep.join([str(node.parent), os.environ.get("PATH", "")])
+    done = await anyio.run_process(
+        [str(tsc), "--noEmit", "--pretty", "false", "--project", SETTINGS],
+        cwd=directory,
+        env={**os.environ, "PATH": path},
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    said = done.stdout.decode(errors="replace")
+    faults = [_fault(found) for line in said.splitlines() if (found := _FAULT.fullmatch(line))]
+    if done.returncode != 0 and not faults:
+        why = f"cannot be checked: {tsc} ended with {done.returncode} and said: {said.strip()}"
+        return [SourceFault(SETTINGS, None, None, "", why)]
+    return faults
+
+
+def _fault(found: re.Match[str]) -> SourceFault:
+    line = None if found["line"] is None else int(found["line"])
+    why = f"{found['why']} ({found['code']})"
+    return SourceFault(found["file"] or SETTINGS, line, None, "", why)
