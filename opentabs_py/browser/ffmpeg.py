@@ -13,12 +13,6 @@ from pathlib import Path
 from opentabs_py.browser.chromium import REGISTRY, registry_place
 from opentabs_py.browser.scratch import temporary_dir
 
-MISSING = (
-    "Recording a video needs ffmpeg, and there is none. Install your system's (Debian, Ubuntu: "
-    "sudo apt install ffmpeg) or Playwright's own (playwright install ffmpeg), or leave out "
-    "--video."
-)
-
 
 @contextmanager
 def lend_ffmpeg() -> Generator[Mapping[str, str]]:

@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 from playwright.async_api import BrowserContext, Error
 
-from opentabs_py.browser import ffmpeg, switches
+from opentabs_py.browser import switches
 from opentabs_py.browser.driver import start_driver
 from opentabs_py.browser.process import end_browser
 from opentabs_py.errors import BrowserError
@@ -289,7 +289,11 @@ def _why_not_started(chromium: Path, text: str, *, headed: bool) -> str:
     if "ProcessSingleton" in text or "user data directory is already in use" in text:
         return "The profile is in use by another browser. Close that one, or take another profile."
     if "doesn't exist at" in text and "ffmpeg-" in text:
-        return ffmpeg.MISSING
+        return (
+            "Recording a video needs ffmpeg, and there is none. Install your system's (Debian, "
+            "Ubuntu: sudo apt install ffmpeg) or Playwright's own (playwright install ffmpeg), or "
+            "leave out --video."
+        )
     if (limit := _limit_hit(text)) is not None:
         return f"{chromium} did not start: {limit}"
     first = text.strip().splitlines()[0]
