@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp.client import Client
@@ -132,7 +133,7 @@ def test_call_exits_1_when_the_tool_fails_with_a_code_of_the_chain(chat: str) ->
         (["probe_echo", "{"], "The arguments are not JSON"),
         (["probe_echo", "[]"], "give a JSON object"),
         (["probe_echo", "@/no/such/file"], "cannot be read"),
-        (["probe_echo", "--ceiling", "-1"], "greater than 0"),
+        (["probe_echo", "--ceiling", "-1"], "ceiling: write more than 0"),
     ],
 )
 def test_call_exits_2_on_a_usage_error_and_says_what_is_wrong(
@@ -159,6 +160,37 @@ def test_call_exits_3_without_a_tab() -> None:
 
     assert run.returncode == 3
     assert "No tab is open" in run.stderr
+
+
+def test_call_without_a_terminal_writes_progress_in_lines_and_what_the_plugin_logs(
+    chat: str,
+) -> None:
+    steps: list[dict[str, Any]] = [
+        {"report": {"progress": 1, "total": 2, "message": "page 1"}},
+        {"log": "a page is odd"},
+        {"report": {"progress": 2, "total": 2, "message": "page 2"}},
+    ]
+
+    run = call(chat, "probe_run", json.dumps({"steps": steps}))
+
+    assert run.returncode == 0, run.stderr
+    lines = run.stderr.splitlines()
+    assert [line for line in lines if "page " in line and "odd" not in line] == [
+        "1/2  page 1",
+        "2/2  page 2",
+    ]
+    assert any(line.endswith("WARNING probe: a page is odd") for line in lines)
+    assert json.loads(run.stdout)["key"] == ""
+
+
+def test_call_of_a_plugin_that_is_not_built_says_to_build_it(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text((PROBE / "package.json").read_text())
+
+    run = opentabs("call", "probe_echo", "--plugin", str(tmp_path))
+
+    assert run.returncode == 2
+    assert "There is no tool 'probe_echo', and a plugin was left out" in run.stderr
+    assert "Build the plugin first" in run.stderr
 
 
 def test_call_reads_its_arguments_from_a_file(chat: str, tmp_path: Path) -> None:

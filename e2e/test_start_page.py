@@ -66,6 +66,18 @@ async def test_a_playground_is_served_before_a_homepage_is_opened(
         httpx2.get(address)
 
 
+async def test_a_page_that_is_not_there_is_opened_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = with_playground(plugin(tmp_path / "both", "both"))
+    async with OpenTabs(plugins=[directory], settings=load_settings(port=0)) as tabs:
+        address = (await tabs.start_page_url("both") or "").removeprefix("http://")
+        page = await tabs.open(f"{address}nothing")
+
+        assert page.url == f"http://{address}nothing"
+    assert f"{address}nothing answered 404 Not Found" in caplog.text
+
+
 async def test_a_playground_gives_nothing_from_outside_of_it(tmp_path: Path) -> None:
     directory = with_playground(plugin(tmp_path / "both", "both"))
     (tmp_path / "both" / "secret.txt").write_text("secret")

@@ -20,6 +20,7 @@ import anyio.to_thread
 from playwright.async_api import BrowserContext, Error, Page
 
 from opentabs_py import __version__, stacks
+from opentabs_py.browser.addresses import with_scheme
 from opentabs_py.browser.crashes import start_worker_at_crashes
 from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
 from opentabs_py.clock import AlarmClock, Clock
@@ -283,16 +284,21 @@ class OpenTabs:
     async def open(self, url: str) -> Page:
         """Open a page in a new tab and wait for it to load.
 
+        Args:
+            url: With or without its scheme, as people type it.
+
         Raises:
             BrowserError: The page cannot be opened.
         """
         blank = [page for page in self.context.pages if page.url == "about:blank"]
         try:
             page = blank[0] if blank else await self.context.new_page()
-            await page.goto(url)
+            answer = await page.goto(with_scheme(url))
         except Error as error:
             reason = error.message.splitlines()[0]
             raise BrowserError(f"{url} cannot be opened: {reason}. Check the address.") from error
+        if answer is not None and answer.status >= 400:
+            logger.warning("%s answered %d %s", url, answer.status, answer.status_text)
         return page
 
     async def open_start_page(self, plugin: str) -> Page | None:

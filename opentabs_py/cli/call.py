@@ -1,6 +1,7 @@
 """`opentabs call`: one call from the shell."""
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -30,11 +31,14 @@ from opentabs_py.errors import (
     ErrorDetail,
     ErrorJson,
     OpenTabsError,
+    PluginError,
 )
 
 if TYPE_CHECKING:
     from opentabs_py.session import OpenTabs
 
+# The SDK's client imports the last when it checks a result.
+CLIENT_MODULES = ("mcp.client", "mcp.client.streamable_http", "jsonschema.validators")
 # By who failed.
 EXIT_CODES = {None: 0, "tool": TOOL_FAILED, "caller": USAGE, "chain": CHAIN_FAILED}
 
@@ -77,15 +81,24 @@ def call(
     ).model_copy(update={"token": None})  # the server is for this call alone
 
     async def once() -> int:
-        from opentabs_py.cli.terminal import progress_bar, tell_quarantined
+        from opentabs_py.cli.terminal import (
+            log_to_stderr,
+            progress_bar,
+            tell_quarantined,
+            warn_of_stale,
+        )
         from opentabs_py.server.mcp_side import load_soon
         from opentabs_py.session import OpenTabs
 
-        load_soon()  # while the browser starts
+        if not json_:
+            log_to_stderr(level=logging.WARNING)
+        load_soon(*CLIENT_MODULES)  # while the browser starts
         tools = gather_tools(tools_)
         with progress_bar("Starting", quiet=json_) as bar:
             async with OpenTabs(tools=tools, settings=settings) as tabs:
                 tell_quarantined(tabs.quarantined)
+                warn_of_stale(tabs.plugins)
+                _refuse_left_out(tabs, tool)
                 for url in open_ or []:
                     bar.say(f"Opening {url}")
                     await tabs.open(url)
@@ -114,6 +127,13 @@ def call(
         _print(outcome, as_json=True)
         code = CHAIN_FAILED
     raise typer.Exit(code)
+
+
+def _refuse_left_out(tabs: "OpenTabs", tool: str) -> None:
+    """Say that a plugin was left out, where that is why there is no such tool."""
+    if tabs.quarantined and all(each.listing.name != tool for each in tabs.tools):
+        reasons = " ".join(each.reason for each in tabs.quarantined)
+        raise PluginError(f"There is no tool {tool!r}, and a plugin was left out: {reasons}")
 
 
 async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
@@ -181,6 +201,8 @@ async def call_over_mcp(
     # The client's own limit is 1 MiB a message; tools may return more.
     try:
         async with Client(streamable_http_client(url, max_sse_event_size=None)) as client:
+            # It checks the result by the tool's output schema, and would ask for that afterwards.
+            await client.list_tools()
             began = time.perf_counter()
             result = await client.call_tool(tool, arguments, progress_callback=note)
             seconds = time.perf_counter() - began

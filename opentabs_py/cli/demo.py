@@ -48,7 +48,7 @@ def demo(headed: Headed = None, json_: Json = False) -> None:
 
 
 async def _demo(*, headed: bool | None, as_json: bool) -> int:
-    from opentabs_py.cli.call import call_over_mcp
+    from opentabs_py.cli.call import CLIENT_MODULES, call_over_mcp
     from opentabs_py.cli.terminal import progress_bar, write_json
     from opentabs_py.config import demo_settings
     from opentabs_py.core.records import CallRecord
@@ -58,7 +58,7 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session import OpenTabs
 
-    load_soon()  # while the browser starts
+    load_soon(*CLIENT_MODULES)  # while the browser starts
     began = time.perf_counter()
     settings = demo_settings(headed=headed)
     records: list[CallRecord] = []
@@ -113,5 +113,8 @@ def _show(document: Mapping[str, Any], outcome: Mapping[str, Any], record: "Call
         out.print(f"    [bold]{escape(message['author'])}[/] {escape(message['text'])}")
     out.print("\nWhere the time of the call went:")
     out.print(render(record, width=out.width))
-    out.print("[dim]Of the last hop, 20 ms are a pause that keeps clients from losing progress.[/]")
+    out.print(
+        "[dim]The last hop holds a pause of 20 ms, which keeps clients from losing progress, and "
+        "the client's check of the result.[/]"
+    )
     out.print(f"\n[dim]{document['seconds']} s from command to end.[/]")

@@ -26,10 +26,11 @@ from opentabs_py.cli.options import (
     gather_settings,
     gather_tools,
 )
-from opentabs_py.errors import ConfigError
+from opentabs_py.errors import BrowserError, ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.config import Settings
+    from opentabs_py.core.records import CallRecord
     from opentabs_py.session import OpenTabs
 
 
@@ -173,6 +174,9 @@ def serve(
     raise typer.Exit(run(forever, interruptible=False))
 
 
+MOST_START_PAGES = 3  # of plugins, that a window is opened with
+
+
 async def _serve(
     settings: "Settings",
     tools: Sequence[Any],
@@ -183,7 +187,7 @@ async def _serve(
     exit_with_browser: bool,
     trace: Path | None,
 ) -> None:
-    from opentabs_py.cli.terminal import tell_quarantined
+    from opentabs_py.cli.terminal import tell_quarantined, warn_of_stale
     from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session import OpenTabs
 
@@ -197,10 +201,15 @@ async def _serve(
         trace=trace,
     ) as tabs:
         tell_quarantined(tabs.quarantined)
+        warn_of_stale(tabs.plugins)
         if browser is Browser.NONE and tabs.has_pages:
             _tell_how_to_load(str(tabs.extension_dir))
         for url in urls:
             await tabs.open(url)
+        if settings.headed:
+            tabs.toolbox.observe(_log_call)
+            if not urls:
+                await _open_start_pages(tabs)
         if not (tabs.plugins or tabs.quarantined or tabs.tools):
             logger.warning(
                 "Nothing is served: there is no plugin and no tool. Name a plugin with --plugin "
@@ -225,6 +234,23 @@ async def _serve(
                 tasks.cancel_scope.cancel()
             else:
                 await anyio.sleep_forever()
+
+
+async def _open_start_pages(tabs: "OpenTabs") -> None:
+    """Open something to look at: a window with an empty page says nothing."""
+    from opentabs_py.cli.terminal import warn
+
+    for plugin in tabs.plugins[:MOST_START_PAGES]:
+        try:
+            await tabs.open_start_page(plugin.manifest.name)
+        except BrowserError as error:
+            warn(str(error))
+
+
+def _log_call(record: "CallRecord") -> None:
+    from opentabs_py.tracing.waterfall import headline
+
+    logging.getLogger("opentabs_py").info("%s", headline(record).plain)
 
 
 async def _settle() -> None:

@@ -3,8 +3,10 @@
 import json
 import logging
 import sys
+import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from math import inf
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.logging import RichHandler
@@ -20,7 +22,9 @@ from rich.segment import Segment
 
 from opentabs_py.core.text import one_line, visible
 from opentabs_py.errors import OpenTabsError
-from opentabs_py.plugins.load import Quarantined
+from opentabs_py.plugins.load import Plugin, Quarantined, is_stale
+
+LINES_APART = 1.0  # s
 
 
 class _SafeConsole(Console):
@@ -62,6 +66,14 @@ def tell_quarantined(quarantined: Sequence[Quarantined]) -> None:
         warn(f"left out: {each.reason}")
 
 
+def warn_of_stale(plugins: Sequence[Plugin]) -> None:
+    """Say which plugins were built before their source changed."""
+    for each in plugins:
+        if is_stale(each.directory):
+            name, directory = each.manifest.name, each.directory
+            warn(f"{name} has changed since it was built: run `opentabs build {directory}`.")
+
+
 def guard_log() -> None:
     """Make fit for a terminal what is logged by commands that do not show their log otherwise."""
     if logging.lastResort is not None:
@@ -69,7 +81,10 @@ def guard_log() -> None:
 
 
 def log_to_stderr(*, level: int = logging.INFO) -> None:
-    """Show our log on stderr, and the libraries' from warning up; one line each for a program."""
+    """Show our log on stderr, and the libraries' from warning up; one line each for a program.
+
+    What plugins log is shown from info up.
+    """
     if err.is_terminal:
         handler: logging.Handler = RichHandler(
             console=err, show_path=False, log_time_format="%H:%M:%S"
@@ -80,6 +95,30 @@ def log_to_stderr(*, level: int = logging.INFO) -> None:
         handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("opentabs_py").setLevel(level)
+    logging.getLogger("opentabs_py.plugin").setLevel(min(level, logging.INFO))
+
+
+class ProgressLines:
+    """One call's progress in lines, a second apart, for a log or a program."""
+
+    def __init__(self) -> None:
+        self._shown = -inf
+
+    def say(self, message: str) -> None:
+        """Leave out what goes on: there is nothing to watch."""
+
+    def stop(self) -> None:
+        """Nothing to take away."""
+
+    def update(self, progress: float, total: float | None, message: str | None) -> None:
+        """Write one report, if it is the last or long enough after the one before."""
+        now = time.monotonic()
+        if progress != total and now - self._shown < LINES_APART:
+            return
+        self._shown = now
+        text = "" if message is None else f"  {one_line(message)}"
+        sys.stderr.write(f"{_count(progress, total)}{text}\n")
+        sys.stderr.flush()
 
 
 class ProgressBar:
@@ -99,15 +138,22 @@ class ProgressBar:
 
     def update(self, progress: float, total: float | None, message: str | None) -> None:
         """Show one report."""
-        count = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
+        count = _count(progress, total)
         self._progress.update(self._task, completed=progress, total=total, count=count)
         if message is not None:
             self.say(message)
 
 
+def _count(progress: float, total: float | None) -> str:
+    return f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
+
+
 @contextmanager
-def progress_bar(title: str, *, quiet: bool = False) -> Generator[ProgressBar]:
-    """A progress bar on stderr; on something that is no terminal, or quiet, it shows nothing."""
+def progress_bar(title: str, *, quiet: bool = False) -> Generator[ProgressBar | ProgressLines]:
+    """Show progress on stderr: a live bar on a terminal, lines elsewhere, nothing if quiet."""
+    if not (quiet or err.is_terminal):
+        yield ProgressLines()
+        return
     progress = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -116,7 +162,7 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[ProgressBar]:
         TimeElapsedColumn(),
         console=err,
         transient=True,
-        disable=quiet or not err.is_terminal,
+        disable=quiet,
     )
     with progress:
         yield ProgressBar(progress, title)

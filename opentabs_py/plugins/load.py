@@ -98,6 +98,17 @@ def is_plugin(directory: Path) -> bool:
     return isinstance(package, dict) and "opentabs" in package
 
 
+def is_stale(directory: Path) -> bool:
+    """Return whether a plugin's source has changed since it was built."""
+    source = directory / "src"
+    try:
+        built = (directory / _ADAPTER).stat().st_mtime
+        files = [directory / _PACKAGE, *(file for file in source.rglob("*") if file.is_file())]
+        return source.is_dir() and any(file.stat().st_mtime > built for file in files)
+    except OSError:
+        return False
+
+
 def find_plugin(start: Path) -> Path | None:
     """Return the plugin that an absolute path lies in, if it lies in one."""
     return next((each for each in (start, *start.parents) if is_plugin(each)), None)

@@ -105,9 +105,13 @@ class McpSide:
         )
 
 
-def load_soon() -> None:
-    """Begin to load what a client will need, in a thread, where it holds up nobody."""
-    threading.Thread(target=_load, daemon=True).start()
+def load_soon(*modules: str) -> None:
+    """Begin to load what a client will need, in a thread, where it holds up nobody.
+
+    Args:
+        modules: What else to load, for a client in this process.
+    """
+    threading.Thread(target=_load, args=modules, daemon=True).start()
 
 
 async def load() -> None:
@@ -115,8 +119,9 @@ async def load() -> None:
     await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
 
 
-def _load() -> None:
-    import_module("opentabs_py.server.mcp")
+def _load(*modules: str) -> None:
+    for module in ("opentabs_py.server.mcp", *modules):
+        import_module(module)
 
 
 class _Endpoint:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from opentabs_py.cli.terminal import warn_of_stale
 from opentabs_py.core.plugin_settings import Typed
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.load import (
     compare_plugins,
     future_sites,
     is_plugin,
+    is_stale,
     load_plugin,
     load_plugins,
     playground,
@@ -342,3 +344,26 @@ def test_a_playground_that_is_a_link_out_of_the_plugin_is_not_served(tmp_path: P
     (tmp_path / "private" / "index.html").write_text("secret")
     (directory / "playground").symlink_to(tmp_path / "private")
     assert playground(directory) is None
+
+
+def test_a_plugin_is_stale_when_its_source_has_changed_since_it_was_built(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plugin = load_plugin(build(tmp_path / "chat"))
+    source = plugin.directory / "src" / "tools" / "send.ts"
+    source.parent.mkdir(parents=True)
+    source.write_text("//")
+    built = (plugin.directory / "dist" / "adapter.iife.js").stat().st_mtime
+    for file in (source, plugin.directory / "package.json"):
+        os.utime(file, (built, built))
+    assert not is_stale(plugin.directory)
+
+    os.utime(source, (built + 1, built + 1))
+    warn_of_stale([plugin])
+    assert "chat has changed since it was built: run `opentabs build " in capsys.readouterr().err
+
+
+def test_a_plugin_without_its_source_is_never_stale(tmp_path: Path) -> None:
+    directory = build(tmp_path / "chat")
+    os.utime(directory / "dist" / "adapter.iife.js", (0, 0))
+    assert not is_stale(directory)

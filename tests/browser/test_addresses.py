@@ -1,0 +1,27 @@
+"""Addresses as people type them."""
+
+import pytest
+
+from opentabs_py.browser.addresses import with_scheme
+
+
+@pytest.mark.parametrize(
+    ("typed", "url"),
+    [
+        ("localhost:9301", "http://localhost:9301"),
+        ("app.localhost:9301/x", "http://app.localhost:9301/x"),
+        ("127.0.0.1:80/a?b#c", "http://127.0.0.1:80/a?b#c"),
+        ("[::1]:8080", "http://[::1]:8080"),
+        ("example.com", "https://example.com"),
+        ("example.com:8443/a:1", "https://example.com:8443/a:1"),
+        ("http://example.com/", "http://example.com/"),
+        ("about:blank", "about:blank"),
+        ("data:text/html,x", "data:text/html,x"),
+        ("chrome://version", "chrome://version"),
+        ("file:///tmp/x.html", "file:///tmp/x.html"),
+    ],
+)
+def test_an_address_without_a_scheme_is_given_the_one_that_people_mean(
+    typed: str, url: str
+) -> None:
+    assert with_scheme(typed) == url
