@@ -57,6 +57,22 @@ async def test_it_runs_before_the_page_and_its_values_stay_for_the_adapter(tmp_p
         assert await page.evaluate("pageSaw") == "1"
 
 
+async def test_it_runs_in_frames_of_the_site_too_and_in_no_others(tmp_path: Path) -> None:
+    chat = write_plugin(tmp_path / "chat", pre_script=pre_script("1"))
+    sources = ["src='/inner'", "srcdoc='<p>x'", "src='about:blank'", "src='http://localhost/'"]
+    frames = "".join(f"<iframe {source}></iframe>" for source in sources)
+    async with chain(chat) as tabs:
+        await tabs.context.route("**/*", lambda route: route.fulfill(
+            body=frames if route.request.url.endswith("/outer") else PAGE,
+            content_type="text/html"))  # fmt: skip
+        page = await tabs.open("http://127.0.0.1/outer")
+        ran = [await frame.evaluate("globalThis.__openTabs?.preScript?.chat?.version ?? null")
+               for frame in page.frames]  # fmt: skip
+
+        assert ran == ["1", "1", "1", "1", None]
+        assert await tabs.call("chat_version") == {"version": "1"}
+
+
 async def test_it_keeps_out_of_pages_that_the_plugin_excludes(tmp_path: Path) -> None:
     excluded = ["http://127.0.0.1/out/*"]
     chat = write_plugin(tmp_path / "chat", excluded=excluded, pre_script=pre_script("1"))

@@ -75,7 +75,7 @@ function scriptsOf(specs) {
   }
   const preScripts = specs.flatMap((spec) =>
     typeof spec.preScript === "string"
-      ? [script(`4 pre-script of ${spec.name}`, spec, [spec.preScript], "MAIN")]
+      ? [inFrames(script(`4 pre-script of ${spec.name}`, spec, [spec.preScript], "MAIN"))]
       : [],
   );
   // Chrome runs them in the order of their ids.
@@ -97,6 +97,19 @@ function scriptsOf(specs) {
 function script(id, { matches, excludeMatches = [] }, js, world) {
   const when = /** @type {const} */ ({ runAt: "document_start", persistAcrossSessions: false });
   return { ...when, id, matches, excludeMatches, js, world };
+}
+
+/**
+ * Has a script run in frames too, as the ecosystem's pre-scripts do. Frames without an address of
+ * their own count as of their parent's origin; Chrome allows that for patterns of whole origins.
+ * @param {Script} script
+ * @returns {Script}
+ */
+function inFrames(script) {
+  const matchOriginAsFallback = script.matches?.every((pattern) =>
+    /^[^/]*\/\/[^/]*\/\*$/.test(pattern),
+  );
+  return { ...script, allFrames: true, matchOriginAsFallback };
 }
 
 /**
