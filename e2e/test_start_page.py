@@ -1,6 +1,8 @@
 """The page that a plugin is tried on: its own playground, or else its homepage."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +93,21 @@ async def test_a_playground_gives_nothing_from_outside_of_it(tmp_path: Path) -> 
         )
 
     assert outside == [404, 404, 404]
+
+
+def test_call_opens_the_start_page_of_a_plugin_named_with_two_underscores(tmp_path: Path) -> None:
+    directory = with_playground(plugin(tmp_path, "hand"))
+    look = {"displayName": "Look", "description": "Look", "input_schema": {"type": "object"}}
+    (tmp_path / "dist" / "tools.json").write_text(json.dumps({"tools": [{"name": "look", **look}]}))
+    (tmp_path / "dist" / "adapter.iife.js").write_text(
+        "globalThis.__openTabs.adapters.hand = {isReady: async () => true,"
+        " tools: [{name: 'look', handle: async () => ({title: document.title})}]};"
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "opentabs_py", "call", "hand__look", "--plugin", str(directory)],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert (run.returncode, json.loads(run.stdout or "null")) == (0, {"title": "A playground"})

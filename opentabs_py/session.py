@@ -199,8 +199,8 @@ class OpenTabs:
         return self.toolbox.tools
 
     def output_schema(self, name: str) -> Mapping[str, Any] | None:
-        """Give what a tool promises of its value; None when there is no such tool, or promise."""
-        tool = next((tool for tool in self.tools if tool.listing.name == name), None)
+        """Return what a tool promises of its value; None when there is no such tool, or promise."""
+        tool = self.toolbox.get(name)
         return None if tool is None else tool.listing.output_schema
 
     @property

@@ -137,9 +137,9 @@ def _refuse_left_out(tabs: "OpenTabs", tool: str) -> None:
 
 
 async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
-    owner = next((e.listing.owner for e in tabs.tools if e.listing.name == tool), None)
-    if any(owner == plugin.manifest.name for plugin in tabs.plugins) and owner is not None:
-        await tabs.open_start_page(owner)
+    found = tabs.toolbox.get(tool)
+    if found is not None and any(p.manifest.name == found.listing.owner for p in tabs.plugins):
+        await tabs.open_start_page(found.listing.owner)
 
 
 def _read_arguments(text: str) -> dict[str, Any]:

@@ -218,6 +218,15 @@ def mcp_name(plugin: str, tool: str) -> str:
     return f"{plugin.replace('-', '_')}_{tool}"
 
 
+def qualified_names(plugin: str, tool: str) -> tuple[str, ...]:
+    """Return the names, besides its MCP name, that a plugin's tool can be called by.
+
+    They are `plugin__tool`, with the plugin's id as it is or with `_` for each `-`. No two tools
+    share one: neither ids nor names of tools contain two underscores in a row.
+    """
+    return tuple(dict.fromkeys(f"{each}__{tool}" for each in (plugin, plugin.replace("-", "_"))))
+
+
 def find_name_clashes(manifests: Iterable[PluginManifest]) -> dict[str, list[tuple[str, str]]]:
     """Find the MCP names that more than one tool would get, with `(plugin, tool)` of each."""
     owners: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)

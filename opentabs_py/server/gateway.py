@@ -99,7 +99,7 @@ def resolve(toolbox: Toolbox, name: str, arguments: Mapping[str, Any]) -> Found 
         faults = [(path_text(each["loc"]), each["msg"]) for each in error.errors()]
         raise failures.invalid_arguments(name, faults) from None
     # Named as if this were no gateway: a client that remembers the names from there is helped on.
-    if any(tool.listing.name == name for tool in toolbox.tools):
+    if toolbox.get(name) is not None:
         raise failures.only_by_gateway(name, CALL)
     raise failures.unknown_tool(name, [LIST, CALL])
 

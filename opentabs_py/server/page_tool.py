@@ -13,6 +13,7 @@ from opentabs_py.core.plugins import (
     PluginTool,
     input_schema_with_tab,
     mcp_name,
+    qualified_names,
     split_tab_id,
 )
 from opentabs_py.core.progress import ProgressReport
@@ -29,6 +30,9 @@ class PageTool:
         plugin: What it is of.
         tool: How the plugin describes it.
         input_limit: The longest input, in bytes of JSON.
+
+    Attributes:
+        other_names: What it can be called by besides the name that is listed.
     """
 
     limits: Limits | None = None
@@ -45,6 +49,7 @@ class PageTool:
             output_schema=tool.output_schema,
             annotations=tool.annotations,
         )
+        self.other_names = qualified_names(plugin.name, tool.name)
         self._bridge = bridge
         self._plugin = plugin
         self._name = tool.name

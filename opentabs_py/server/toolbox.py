@@ -57,8 +57,9 @@ class Toolbox:
         self._bridge = bridge
         self._input_limit = input_limit
         self._others: dict[str, ServedTool] = {}
-        self._of_pages: list[ServedTool] = []
+        self._of_pages: list[PageTool] = []
         self._tools: dict[str, ServedTool] = {}
+        self._by_other_names: dict[str, PageTool] = {}
         self._listed: tuple[ServedTool, ...] = ()
         self._outputs: dict[str, Checker] = {}
         self._warned: set[str] = set()
@@ -104,6 +105,14 @@ class Toolbox:
         tools = [*of_pages, *names.values()]
         self._listed = tuple(sorted(tools, key=lambda tool: tool.listing.name))
         self._tools = {tool.listing.name: tool for tool in self._listed}
+        self._by_other_names = {name: tool for tool in of_pages for name in tool.other_names}
+        for name in self._by_other_names.keys() & names.keys():
+            logger.warning(
+                "%s is a tool in Python; call the tool of the plugin %s as %s",
+                name,
+                self._by_other_names[name].listing.owner,
+                self._by_other_names[name].listing.name,
+            )
         self._outputs = {
             name: Checker(schema)
             for name, tool in self._tools.items()
@@ -150,20 +159,27 @@ class Toolbox:
         """All tools, by name; the same object until they change."""
         return self._listed
 
+    def get(self, name: str) -> ServedTool | None:
+        """Return a tool by its MCP name, or else a plugin's by `plugin__tool`; None if none has it.
+
+        `plugin__tool` is how others in the ecosystem name tools; it is not listed.
+        """
+        return self._tools.get(name) or self._by_other_names.get(name)
+
     def find(self, name: str) -> ServedTool:
-        """Give a tool by its MCP name.
+        """Return a tool by a name that `get` knows.
 
         Raises:
             CallRefusedError: There is none; the text says which names are near.
         """
-        tool = self._tools.get(name)
+        tool = self.get(name)
         if tool is None:
             raise failures.unknown_tool(name, difflib.get_close_matches(name, self._tools, n=2))
         return tool
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
         """Give the JSON Schema of a tool's arguments; None when there is no such tool."""
-        tool = self._tools.get(name)
+        tool = self.get(name)
         return None if tool is None else tool.listing.input_schema
 
     async def call(
@@ -179,10 +195,10 @@ class Toolbox:
         client: CallClient | None = None,
         call_id: str | None = None,
     ) -> Any:
-        """Call a tool by its MCP name and give its value: a JSON value, or an `Output`.
+        """Call a tool by its name and return its value: a JSON value, or an `Output`.
 
         Args:
-            name: As `tools/list` names it.
+            name: As `tools/list` names it, or `plugin__tool`.
             arguments: With or without `tabId`.
             limits: Other timers than the server's.
             on_progress: Is given each batch of reports, in order; must not block or raise.
@@ -199,7 +215,9 @@ class Toolbox:
             ToolFailedError: The tool threw.
             BrokenResultError: With `strict_output`, its value breaks its output schema.
         """
-        own = self._tools[name].limits if name in self._tools else None
+        tool = self.get(name)
+        name = name if tool is None else tool.listing.name
+        own = None if tool is None else tool.limits
         call = ToolCall(
             arguments, limits or own or self.limits, on_progress, on_log, on_sent, client=client
         )

@@ -96,6 +96,16 @@ async def test_a_call_is_made_and_its_result_passes_as_it_is(mode: str) -> None:
     assert (made.tool, made.tab_id) == ("send", 3)
 
 
+async def test_a_tool_is_found_and_called_by_its_plugin_and_two_underscores_too(mode: str) -> None:
+    served = Served(FakeBridge(value={"id": 7}))
+    [tool] = (await find(served, names=["chat__send"]))["tools"]
+    assert tool["name"] == "chat_send"
+    result = await ask(served, mode, "opentabs_call", {"name": "chat__send"})
+    assert result.structured_content == {"id": 7}
+    result = await ask(served, mode, "chat__send", {})
+    assert "Call 'chat__send' with opentabs_call" in text_of(result)
+
+
 async def test_a_tools_error_passes_with_its_fields(mode: str) -> None:
     served = Served(FakeBridge(error=ToolFailedError(ErrorDetail("SLOW_DOWN", "Too fast."))))
     result = await ask(served, mode, "opentabs_call", {"name": "chat_send"})

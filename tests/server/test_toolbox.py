@@ -6,11 +6,16 @@ from typing import Any
 import anyio
 import pytest
 
+from opentabs_py import tool
+from opentabs_py.clock import AlarmClock
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.plugins import PluginManifest
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.records import CallRecord
 from opentabs_py.errors import BrokenResultError, CallRefusedError
 from opentabs_py.server.toolbox import Toolbox
+from opentabs_py.tools.collection import PythonTools
+from opentabs_py.tools.run import ToolHost
 from tests.fakes import FakeBridge, a_manifest, a_tool
 
 pytestmark = pytest.mark.anyio
@@ -102,6 +107,54 @@ async def test_a_name_that_is_nearly_right_is_refused_with_those_it_may_mean() -
     error = await refused(toolbox, "chat_sent", {})
     assert error.detail.code == "UNKNOWN_TOOL"
     assert "Did you mean chat_send?" in str(error)
+
+
+@pytest.mark.parametrize("name", ["my-chat__send_all", "my_chat__send_all"])
+async def test_a_tool_is_called_by_its_plugin_and_two_underscores_too(name: str) -> None:
+    toolbox, bridge = a_toolbox(a_manifest(a_tool("send_all"), name="my-chat"))
+    assert await toolbox.call(name, {}) == "sent"
+    assert (bridge.calls[0].plugin, bridge.calls[0].tool) == ("my-chat", "send_all")
+    assert [tool.listing.name for tool in toolbox.tools] == ["my_chat_send_all"]
+
+
+async def test_two_underscores_end_the_plugins_name_where_one_could_end_another() -> None:
+    toolbox, bridge = a_toolbox(
+        a_manifest(a_tool("b_c"), name="a"), a_manifest(a_tool("d"), name="a-b")
+    )
+    assert await toolbox.call("a__b_c", {}) == "sent"
+    assert (bridge.calls[0].plugin, bridge.calls[0].tool) == ("a", "b_c")
+    error = await refused(toolbox, "a__b_d", {})
+    assert "Did you mean" in str(error)
+
+
+async def test_a_tool_of_exactly_that_name_is_called_before_a_plugins_and_said_to_be(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @tool(name="chat__send")
+    def send() -> str:
+        """Send."""
+        return "by Python"
+
+    toolbox, bridge = a_toolbox()
+    toolbox.add_tools(PythonTools([send], ToolHost(AlarmClock())).tools)
+    assert await toolbox.call("chat__send", {}) == "by Python"
+    assert bridge.calls == []
+    assert "call the tool of the plugin chat as chat_send" in caplog.text
+    assert await toolbox.call("chat_send", {"text": "hi"}) == "sent"
+
+
+async def test_a_call_by_the_other_name_is_recorded_and_checked_by_the_listed_one() -> None:
+    toolbox, bridge = a_toolbox()
+    records: list[CallRecord] = []
+    toolbox.observe(records.append)
+    toolbox.strict_output = True
+    bridge.value = {}
+    await toolbox.call("chat__send", {"text": "hi"})
+    bridge.value = "no object"
+    with pytest.raises(BrokenResultError):
+        await toolbox.call("chat__send", {"text": "hi"})
+    assert [record.name for record in records] == ["chat_send", "chat_send"]
+    assert toolbox.input_schema("chat__send") == toolbox.input_schema("chat_send")
 
 
 async def test_arguments_over_the_limit_are_refused_and_those_at_it_taken() -> None:
