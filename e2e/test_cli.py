@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -227,14 +228,30 @@ def test_tools_lists_names_arguments_and_what_is_left_out(tmp_path: Path) -> Non
     assert f"left out: {tmp_path} has no package.json" in run.stderr.replace("\n", " ")
 
 
-def test_doctor_finds_every_hop_working() -> None:
-    run = opentabs("doctor", "--json")
+def test_doctor_finds_every_hop_working_and_reads_the_users_plugins(tmp_path: Path) -> None:
+    shutil.copytree(demo_plugin_dir(), tmp_path / "demo")
+    tools = tmp_path / "demo" / "dist" / "tools.json"
+    tools.write_text(json.dumps(json.loads(tools.read_bytes())["tools"]))
+    run = opentabs("doctor", "--json", OPENTABS_PLUGINS=str(tmp_path / "demo"))
 
     document = json.loads(run.stdout)
     assert run.returncode == 0, run.stdout
     assert document["ok"] is True
-    assert len(document["checks"]) == 6
+    assert len(document["checks"]) == 7
     assert all(check["ok"] for check in document["checks"])
+    assert document["checks"][-1]["detail"].startswith("demo; demo: its dist/tools.json has no sdk")
+
+
+def test_doctor_names_a_plugin_of_a_newer_sdk(tmp_path: Path) -> None:
+    shutil.copytree(demo_plugin_dir(), tmp_path / "demo")
+    tools = tmp_path / "demo" / "dist" / "tools.json"
+    tools.write_text(json.dumps({**json.loads(tools.read_bytes()), "sdkVersion": "99.0.0"}))
+    run = opentabs("doctor", "--json", OPENTABS_PLUGINS=str(tmp_path / "demo"))
+
+    document = json.loads(run.stdout)
+    assert run.returncode == 3
+    assert document["broken"] == "Your plugins can be served"
+    assert "pip install --upgrade opentabs-py" in document["checks"][-1]["detail"]
 
 
 def test_doctor_names_the_first_broken_hop_and_what_to_do() -> None:

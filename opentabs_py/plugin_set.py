@@ -12,6 +12,7 @@ from opentabs_py.bridge import Bridge
 from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.core.plugins import PluginManifest
 from opentabs_py.core.protocol import PluginSpec
+from opentabs_py.core.sdk_version import UNKNOWN
 from opentabs_py.core.tabs import Readiness
 from opentabs_py.plugins.debug import read_stack
 from opentabs_py.plugins.load import (
@@ -88,6 +89,8 @@ class PluginSet:
         self.quarantined: list[Quarantined]
         self.plugins, self.quarantined = load_plugins(directories, settings)
         refuse_unknown_plugins(settings, self.plugins, self.quarantined)
+        self._warned: set[str] = set()
+        self._warn(self.plugins)
 
     @property
     def sites(self) -> list[str]:
@@ -134,6 +137,7 @@ class PluginSet:
                 self._toolbox.set_plugins(plugin.manifest for plugin in plugins)
             self.plugins, self.quarantined = plugins, quarantined
             _log_changes(changes)
+            self._warn(plugins)
         return changes
 
     async def watch(self) -> None:
@@ -152,6 +156,13 @@ class PluginSet:
         plugin = self.find(name)
         source_map = None if plugin is None else plugin.source_map
         return await anyio.to_thread.run_sync(read_stack, stack, source_map)
+
+    def _warn(self, plugins: Sequence[Plugin]) -> None:
+        """Log, once for each plugin, that it does not say which SDK built it."""
+        names = {p.manifest.name for p in plugins if p.manifest.sdk_version is None}
+        for name in sorted(names - self._warned):
+            logger.warning("The plugin %s is served, but %s", name, UNKNOWN)
+        self._warned |= names
 
     def _specs(self, plugins: Sequence[Plugin]) -> list[PluginSpec]:
         return [_spec(each, self._staged, to_debug=self._to_debug) for each in plugins]

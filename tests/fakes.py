@@ -177,7 +177,7 @@ def package_json(name: str = "chat") -> str:
 
 
 def tools_json(*tools: Json) -> str:
-    return json.dumps({"sdkVersion": "0.9.0", "tools": tools})
+    return json.dumps({"sdkVersion": "0.1.0", "tools": tools})
 
 
 def a_manifest(*tools: Json, name: str = "chat") -> PluginManifest:

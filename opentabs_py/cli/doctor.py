@@ -32,7 +32,8 @@ class Check:
 def doctor(headed: Headed = None, json_: Json = False) -> None:
     """Probe each hop of the chain in turn; name the first broken one and what to do.
 
-    Uses the demo site and plugin, a fresh profile and a free port, so it disturbs nothing.
+    Uses the demo site and plugin, a fresh profile and a free port, so it disturbs nothing. Your own
+    plugins, those of the settings or the one of the current directory, are only read.
     """
     from opentabs_py.cli.run import run
 
@@ -136,6 +137,28 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
         if not outcome["progress"]:
             raise ChainError(ErrorDetail("NO_PROGRESS", "The call succeeded but no progress came."))
         detail.append(f"{len(outcome['progress'])} progress notifications")
+    async with probe("Your plugins can be served") as detail:
+        detail.append(_look_at_plugins())
+
+
+def _look_at_plugins() -> str:
+    """Return what is to be said of the plugins of the settings.
+
+    Raises:
+        PluginError: One cannot be served.
+    """
+    from opentabs_py.cli.options import gather_settings
+    from opentabs_py.core.sdk_version import UNKNOWN
+    from opentabs_py.errors import PluginError
+    from opentabs_py.plugins.load import load_plugins
+
+    settings = gather_settings(None, None)
+    plugins, quarantined = load_plugins(settings.plugins, settings.settings)
+    if quarantined:
+        raise PluginError("\n".join(each.reason for each in quarantined))
+    names = ", ".join(plugin.manifest.name for plugin in plugins)
+    old = [plugin.manifest.name for plugin in plugins if plugin.manifest.sdk_version is None]
+    return "; ".join([names or "none is set", *(f"{name}: {UNKNOWN}" for name in old)])
 
 
 def _ignore(_progress: float, _total: float | None, _message: str | None) -> None:

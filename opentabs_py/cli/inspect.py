@@ -38,6 +38,7 @@ def _as_json(inspection: "Inspection") -> dict[str, object]:
         "homepage": manifest.homepage,
         "configSchema": manifest.config_schema,
         "preScript": manifest.pre_script_file,
+        "sdkVersion": manifest.sdk_version,
         "sizes": inspection.sizes,
         "tools": [
             {
@@ -73,6 +74,8 @@ def _show(inspection: "Inspection") -> None:
         about.add_row("[dim]but not[/]", escape(", ".join(manifest.exclude_patterns)))
     if manifest.homepage is not None:
         about.add_row("[dim]homepage[/]", escape(manifest.homepage))
+    if manifest.sdk_version is not None:
+        about.add_row("[dim]SDK[/]", escape(manifest.sdk_version))
     if manifest.pre_script_file is not None:
         about.add_row("[dim]pre-script[/]", "runs before the page's own scripts")
     for key, setting in manifest.config_schema.items():

@@ -23,6 +23,7 @@ from opentabs_py.core.match import parse as parse_match_pattern
 from opentabs_py.core.plugin_settings import find_schema_faults, settle, settled_patterns
 from opentabs_py.core.protocol import Name
 from opentabs_py.core.schemas import JsonObject, check_schema
+from opentabs_py.core.sdk_version import KNOWN, is_newer, is_version
 from opentabs_py.core.text import path_text, shorten
 from opentabs_py.errors import PluginError
 
@@ -88,6 +89,7 @@ class PluginManifest:
         config_schema: Its settings: the description of each by its key.
         tools: In the order of the file; names are unique.
         pre_script_file: A script to run before the page's own, relative to `dist/`.
+        sdk_version: Of the SDK that it was built with, if it says so.
     """
 
     name: str
@@ -100,6 +102,7 @@ class PluginManifest:
     config_schema: dict[str, JsonObject]
     tools: tuple[PluginTool, ...]
     pre_script_file: str | None
+    sdk_version: str | None = None
 
 
 def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginManifest:
@@ -129,6 +132,7 @@ def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginMa
         config_schema=about.config_schema or tools.config_schema or {},
         tools=tuple(_tool(tool) for tool in tools.tools),
         pre_script_file=tools.pre_script_file,
+        sdk_version=tools.sdk_version,
     )
 
 
@@ -149,6 +153,9 @@ def _check(
     if isinstance(tools_raw, list):  # as old builds write it
         tools_raw = {"tools": tools_raw}
     package = _validate(_PackageFile, package_raw, faults)
+    if newer := _newer_sdk(tools_raw):  # may have changed what all the rest means
+        tools_faults.append(newer)
+        return package, None
     tools = _validate(_ToolsFile, tools_raw, tools_faults)
     faults += _pattern_faults(package_raw, tools_raw)
     faults += _settings_faults(package_raw, "opentabs", "configSchema")
@@ -324,6 +331,12 @@ def _file_in_dist(path: str) -> str:
     return inside
 
 
+def _sdk_version(version: str) -> str:
+    if not is_version(version):
+        raise ValueError(f"is {_show(version)}, not a version; {_WHAT_TO_WRITE['sdkVersion']}")
+    return version
+
+
 def _optional_schema(schema: JsonObject | None) -> JsonObject | None:
     if schema is not None:
         check_schema(schema)
@@ -405,6 +418,7 @@ class _Tool(_File):
 
 
 class _ToolsFile(_File):
+    sdk_version: Annotated[str, AfterValidator(_sdk_version)] | None = None
     tools: list[_Tool]
     config_schema: _Settings | None = None
     pre_script_file: Annotated[str, AfterValidator(_file_in_dist)] | None = None
@@ -454,6 +468,7 @@ _WHAT_TO_WRITE: Final[Mapping[str, str]] = {
         f"tools[].annotations.{hint}": "write true or false, or leave it out"
         for hint in ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
     },
+    "sdkVersion": 'build the plugin again, or write the version of the SDK, as in "0.1.0"',
     "preScriptFile": 'write the name of a file in dist, as in "pre-script.iife.js"',
 }
 _EXPECTED: Final[Mapping[str, str]] = {
@@ -530,6 +545,18 @@ def _fault(details: ErrorDetails) -> Fault:
         why = f"is {_show(details['input'])}, not {expected}"
     what = _WHAT_TO_WRITE.get(re.sub(r"\d+", "", path_text(path)), "correct it or leave it out")
     return Fault(path, f"{why}; {what}")
+
+
+def _newer_sdk(tools: JsonValue) -> Fault | None:
+    version = tools.get("sdkVersion") if isinstance(tools, dict) else None
+    if not isinstance(version, str) or not is_newer(version):
+        return None
+    known = ".".join(map(str, KNOWN))
+    return Fault(
+        ("sdkVersion",),
+        f"is {shorten(version)}, and this version of opentabs-py knows the plugin SDK up to "
+        f"{known}; update it: pip install --upgrade opentabs-py",
+    )
 
 
 def _pattern_faults(package: JsonValue, tools: JsonValue) -> Iterator[Fault]:

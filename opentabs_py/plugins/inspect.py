@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from opentabs_py.core.plugins import PluginManifest, PluginTool, mcp_name
+from opentabs_py.core.sdk_version import UNKNOWN
 from opentabs_py.plugins.build import has_source
 from opentabs_py.plugins.load import load_plugin, playground
 
@@ -97,6 +98,8 @@ def _of_plugin(
 ) -> Iterator[str]:
     if is_stale(directory):
         yield "dist/ is older than src/: run `opentabs build`"
+    if manifest.sdk_version is None:
+        yield UNKNOWN
     broad = [each for each in manifest.url_patterns if each in _EVERYWHERE]
     if broad:
         yield f"it asks for every page ({', '.join(broad)}): name the sites that it is for"

@@ -57,7 +57,7 @@ def a_tool(name: object = "send_message", **more: object) -> Json:
 
 def parse(package: object = None, tools: object = None) -> PluginManifest:
     package = a_package() if package is None else package
-    tools = {"sdkVersion": "0.9.0", "tools": [a_tool()]} if tools is None else tools
+    tools = {"sdkVersion": "0.1.0", "tools": [a_tool()]} if tools is None else tools
     return parse_plugin(json.dumps(package), json.dumps(tools))
 
 
@@ -126,18 +126,18 @@ def test_what_a_plugin_may_leave_out_may_be_left_out() -> None:
 
 
 def test_the_array_of_old_builds_is_read_as_the_object_of_new_ones() -> None:
-    assert parse(tools=[a_tool()]) == parse(tools={"sdkVersion": "0.9.0", "tools": [a_tool()]})
+    assert parse(tools=[a_tool()]) == parse(tools={"tools": [a_tool()]})
 
 
 def test_members_of_other_builds_are_left_alone() -> None:
     package = {**a_package(iconSvg="<svg/>", later=1), "scripts": {}, "dependencies": {}}
     tools = {"tools": [a_tool(iconSvg="<svg/>")], "preScriptHash": "00", "hash": 1}
-    assert parse(package, tools) == parse()
+    assert parse(package, tools) == parse(tools={"tools": [a_tool()]})
 
 
 def test_bytes_are_read_like_text_with_or_without_a_byte_order_mark() -> None:
     package, tools = json.dumps(a_package()).encode(), json.dumps([a_tool()]).encode("utf-8-sig")
-    assert parse_plugin(package, tools) == parse()
+    assert parse_plugin(package, tools) == parse(tools=[a_tool()])
 
 
 def test_settings_may_come_from_the_tools_file() -> None:

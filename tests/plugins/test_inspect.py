@@ -50,6 +50,13 @@ def test_a_tool_that_deserves_a_second_look_is_told(
     assert wanted in warnings(built(tmp_path, **changes))
 
 
+def test_a_plugin_that_does_not_say_its_sdk_is_told(tmp_path: Path) -> None:
+    directory = built(tmp_path)
+    assert "sdkVersion" not in warnings(directory)
+    (directory / "dist" / "tools.json").write_text(json.dumps([a_tool("send")]))
+    assert "its dist/tools.json has no sdkVersion" in warnings(directory)
+
+
 def test_an_adapter_that_is_heavy_is_told(tmp_path: Path) -> None:
     assert "its adapter has 1,000,001 bytes" in warnings(built(tmp_path, adapter=b" " * 1_000_001))
 

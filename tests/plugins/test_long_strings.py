@@ -39,7 +39,7 @@ PACKAGE: dict[str, Any] = {
     },
 }
 TOOLS: dict[str, Any] = {
-    "sdkVersion": "0.9.0",
+    "sdkVersion": "0.1.0",
     "preScriptFile": "pre-script.iife.js",
     "preScriptHash": "0",
     "tools": [
@@ -74,7 +74,6 @@ SERVED = {
     "opentabs.configSchema.often.options[1]",
     "opentabs.configSchema.note.placeholder",
     "opentabs.configSchema.note.description",
-    "sdkVersion",
     "preScriptHash",
     "tools[0].displayName",
     "tools[0].description",
