@@ -11,50 +11,53 @@ from opentabs_py.server.listen import bind
 pytestmark = pytest.mark.anyio
 
 
+class Hanging:
+    """An application that answers no request.
+
+    Attributes:
+        asked: What its server has asked of its lifespan.
+        came: A request has come.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.came = anyio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve, and never answer."""
+        if scope["type"] == "http":
+            self.came.set()
+            await anyio.sleep_forever()
+        for step in ("startup", "shutdown"):
+            self.asked.append((await receive())["type"])
+            await send({"type": f"lifespan.{step}.complete"})
+
+
 @pytest.mark.parametrize("requests", [0, 1])
 async def test_the_lifespan_of_an_application_is_ended_though_a_request_outlives_its_server(
     requests: int,
 ) -> None:
-    asked: list[str] = []
-    came = anyio.Event()
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            came.set()
-            await anyio.sleep_forever()
-        for step in ("startup", "shutdown"):
-            asked.append((await receive())["type"])
-            await send({"type": f"lifespan.{step}.complete"})
-
+    app = Hanging()
     with anyio.fail_after(10), bind("127.0.0.1", 0) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         async with httpx2.AsyncClient() as client, anyio.create_task_group() as tasks:
             async with serve_http(app, listener):
                 for _ in range(requests):
                     tasks.start_soon(client.get, url)
-                    await came.wait()
+                    await app.came.wait()
             tasks.cancel_scope.cancel()
 
-    assert asked == ["lifespan.startup", "lifespan.shutdown"]
+    assert app.asked == ["lifespan.startup", "lifespan.shutdown"]
 
 
 async def test_a_connection_that_would_outlive_its_server_is_closed() -> None:
-    came = anyio.Event()
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            came.set()
-            await anyio.sleep_forever()
-        for step in ("startup", "shutdown"):
-            await receive()
-            await send({"type": f"lifespan.{step}.complete"})
-
+    app = Hanging()
     with anyio.fail_after(10), bind("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         async with serve_http(app, listener):
             client = await anyio.connect_tcp("127.0.0.1", port)
             await client.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            await came.wait()
+            await app.came.wait()
         async with client:
             with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
                 await client.receive()
