@@ -28,7 +28,7 @@ class Ear:
         self.heard: list[Any] = []
         self.news = anyio.Event()
         self.client: Client
-        self.url = ""
+        self.server: Server
 
     async def hear(self, message: object) -> None:
         self.heard.append(message)
@@ -57,10 +57,9 @@ async def an_ear(mode: str, *, late: bool = True) -> AsyncGenerator[tuple[Ear, s
     settings = load_settings(port=0, late_progress=late)
     ear = Ear()
     async with (
-        Server(tools=[Counter], settings=settings) as server,
-        Client(server.mcp_url, mode=mode, message_handler=ear.hear) as ear.client,
+        Server(tools=[Counter], settings=settings) as ear.server,
+        Client(ear.server.mcp_url, mode=mode, message_handler=ear.hear) as ear.client,
     ):
-        ear.url = server.mcp_url
         result = await ear.call("count_later", n=3)
         assert result.meta is not None
         yield ear, result.meta["opentabs/streams"][0]["uri"]
@@ -122,6 +121,14 @@ async def unsubscribe(client: Client, uri: str) -> None:
     await client.session.send_request(request, types.EmptyResult)
 
 
+async def wait_until_told(ear: Ear) -> None:
+    """Wait until no change that has been is still to be told."""
+    assert ear.server._python is not None
+    with anyio.fail_after(PATIENT):
+        while ear.server._python.host.streams._told:  # noqa: ASYNC110 (it can only be asked)
+            await anyio.sleep(0.01)
+
+
 async def wait_for_update(ear: Ear) -> str:
     with anyio.fail_after(PATIENT):
         while True:
@@ -144,6 +151,7 @@ async def test_in_the_initialize_era_a_subscriber_hears_that_the_stream_has_chan
 
 async def test_a_client_that_unsubscribes_or_never_did_hears_nothing() -> None:
     async with an_ear("legacy", late=False) as (ear, uri):
+        await wait_until_told(ear)
         await subscribe(ear.client, uri)
         await unsubscribe(ear.client, uri)
         await unsubscribe(ear.client, "stream://never")
@@ -155,7 +163,7 @@ async def test_a_client_that_unsubscribes_or_never_did_hears_nothing() -> None:
 
 async def test_another_session_s_stream_cannot_be_subscribed_to() -> None:
     async with an_ear("legacy") as (ear, uri):
-        other = Client(ear.url, mode="legacy")
+        other = Client(ear.server.mcp_url, mode="legacy")
         async with other:
             with pytest.raises(MCPError) as caught:
                 await subscribe(other, uri)
