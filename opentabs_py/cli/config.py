@@ -1,78 +1,26 @@
 """`opentabs config`: what to paste into an MCP client's settings."""
 
-import json
 import shutil
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from opentabs_py.cli.options import Headed, OpenUrls, PluginDirs, Profile
+from opentabs_py.cli.client_blocks import Running, Server, Started
+from opentabs_py.cli.clients import CLIENTS, ClientName
+from opentabs_py.cli.options import (
+    Ceiling,
+    Headed,
+    OpenUrls,
+    PluginDirs,
+    PluginSettings,
+    Profile,
+    ToolSources,
+    gather_settings,
+)
 from opentabs_py.errors import ConfigError
-
-Json = dict[str, Any]
-
-
-class ClientName(StrEnum):
-    """The clients whose settings we know."""
-
-    CLAUDE_CODE = "claude-code"
-    CLAUDE_DESKTOP = "claude-desktop"
-    CURSOR = "cursor"
-    VSCODE = "vscode"
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """How a client writes its servers down.
-
-    Attributes:
-        file: Where the block goes.
-        key: The member that holds the servers.
-        stdio: Makes the entry of a server that the client starts, of its command and arguments.
-        http: Makes the entry of one that runs already, of its URL; None when it has none.
-        variable: How an environment variable is written there.
-    """
-
-    file: str
-    key: str
-    stdio: Callable[[Json], Json]
-    http: Callable[[str], Json] | None
-    variable: str = "${OPENTABS_TOKEN}"
-
-
-CLIENTS = {
-    ClientName.CLAUDE_CODE: Client(
-        ".mcp.json in the project, or ~/.claude.json for all projects",
-        "mcpServers",
-        lambda started: {"type": "stdio", **started},
-        lambda url: {"type": "http", "url": url},
-    ),
-    ClientName.CLAUDE_DESKTOP: Client(
-        "claude_desktop_config.json (Settings, Developer, Edit Config)",
-        "mcpServers",
-        lambda started: started,
-        None,
-    ),
-    ClientName.CURSOR: Client(
-        ".cursor/mcp.json in the project, or ~/.cursor/mcp.json for all projects",
-        "mcpServers",
-        lambda started: started,
-        lambda url: {"url": url},
-        "${env:OPENTABS_TOKEN}",
-    ),
-    ClientName.VSCODE: Client(
-        ".vscode/mcp.json",
-        "servers",
-        lambda started: {"type": "stdio", **started},
-        lambda url: {"type": "http", "url": url},
-        "${env:OPENTABS_TOKEN}",
-    ),
-}
 
 
 def config(
@@ -93,40 +41,55 @@ def config(
         typer.Option("--gateway", help="Two tools in place of all, for a small context."),
     ] = False,
     plugin: PluginDirs = None,
+    tools_: ToolSources = None,
+    set_: PluginSettings = None,
     open_: OpenUrls = None,
     headed: Headed = None,
     profile: Profile = None,
+    ceiling: Ceiling = None,
 ) -> None:
-    """Print the block to paste into an MCP client's settings.
+    """Print what to paste into an MCP client's settings, or a program with an agent framework.
+
+    It waits as long as a call may take, where that can be set.
 
     [dim]opentabs config --client cursor --plugin DIR --headed --profile ~/.opentabs-profile[/]
     """
+    from rich.markup import escape
+
     from opentabs_py.cli.terminal import err, write_result
 
     known = CLIENTS[client]
+    settings = gather_settings(plugin, set_, ceiling=ceiling)
+    server: Server
     if http is not None:
-        if plugin or open_ or profile or headed is not None:
-            raise ConfigError("--plugin, --open, --profile and --headed go to `opentabs serve`.")
-        if known.http is None:
-            raise ConfigError(f"{client.value} takes no URL in its settings: leave --http out.")
-        entry = known.http(http.removesuffix("/gateway") + "/gateway" if gateway else http)
-        if token:
-            entry["headers"] = {"Authorization": f"Bearer {known.variable}"}
+        if plugin or tools_ or set_ or open_ or profile or headed is not None:
+            raise ConfigError(
+                "--plugin, --tools, --set, --open, --profile and --headed go to `opentabs serve`."
+            )
+        url = http.removesuffix("/gateway") + "/gateway" if gateway else http
+        server = Running(url, token)
     else:
         if token:
             raise ConfigError("--token goes with --http; a server on stdio needs none.")
         arguments = ["serve", "--stdio", *(["--gateway"] if gateway else [])]
-        for directory in plugin or []:
+        for directory in settings.plugins:
             arguments += ["--plugin", str(_existing(directory))]
-        for url in open_ or []:
-            arguments += ["--open", url]
+        for source in tools_ or []:
+            arguments += ["--tools", _found_from_anywhere(source)]
+        for assignment in set_ or []:
+            arguments += ["--set", assignment]
+        for opened in open_ or []:
+            arguments += ["--open", opened]
         if headed:
             arguments.append("--headed")
         if profile is not None:
             arguments += ["--profile", str(profile.expanduser().absolute())]
-        entry = known.stdio({"command": _command(), "args": arguments})
-    err.print(f"[dim]Into {known.file}:[/]", soft_wrap=True)
-    write_result(json.dumps({known.key: {"opentabs": entry}}, indent=2, ensure_ascii=False))
+        if ceiling is not None:
+            arguments += ["--ceiling", ceiling]
+        server = Started(_command(), arguments)
+    block = known.write(server, settings.limits.client_timeout)
+    err.print(f"[dim]Into {escape(known.place)}:[/]", soft_wrap=True)
+    write_result(block)
 
 
 def _existing(directory: Path) -> Path:
@@ -135,8 +98,24 @@ def _existing(directory: Path) -> Path:
     return directory.resolve()
 
 
+def _found_from_anywhere(source: str) -> str:
+    """Return the tools' source as a server finds it that is started in another directory."""
+    path, colon, name = source.partition(":")
+    if path.endswith(".py"):
+        file = Path(path).resolve()
+        if not file.is_file():
+            raise ConfigError(f"There is no file {file} to load tools from.")
+        return f"{file}{colon}{name}"
+    if find_spec(path.partition(".")[0]) is None:
+        raise ConfigError(
+            f"Python does not find the module {path} from the directory that a client starts the "
+            "server in. Install it, or name its file."
+        )
+    return source
+
+
 def _command() -> str:
-    """Give this command by its whole path: clients have a PATH of their own."""
+    """Return this command by its whole path: clients have a PATH of their own."""
     beside = Path(sys.executable).parent
     found = shutil.which("opentabs", path=str(beside)) or shutil.which("opentabs")
     return found or str(beside / "opentabs")

@@ -90,6 +90,11 @@ class Limits:
     idle: float = 30.0
     ceiling: float = 300.0
 
+    @property
+    def client_timeout(self) -> float:
+        """How long a client has to wait, so that these limits end a call before it does."""
+        return self.ceiling + 10.0  # for what a call takes besides its tool
+
 
 DEFAULT_LIMITS = Limits()
 

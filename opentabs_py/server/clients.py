@@ -18,7 +18,6 @@ LINKS_SINCE: Final = "2025-06-18"  # the first revision with links to resources 
 # s; the timeouts that clients have by default, and those that people set
 ROUND_TIMES: Final = (5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300)
 ABOUT: Final = 0.2  # s; between a client's clock and ours lie its request and its cancellation
-MARGIN: Final = 10.0  # s; for what a call takes besides its tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,8 @@ _KNOWN: Final = (
     KnownClient(
         "mcp",
         False,
-        "read_timeout_seconds of its session to {seconds:g}, or what its framework has for that "
-        "(client_session_timeout_seconds of the OpenAI Agents SDK)",
+        "read_timeout_seconds of its session to {seconds:g}, or what its framework has for that, "
+        "which `opentabs config --client NAME` prints",
     ),
     _OTHER,
 )
@@ -62,14 +61,14 @@ def reads_links(ctx: ServerRequestContext[Any]) -> bool:
 
 @contextmanager
 def noticing_timeouts(
-    ctx: ServerRequestContext[Any], tool: str, *, ceiling: float, now: Callable[[], float]
+    ctx: ServerRequestContext[Any], tool: str, *, enough: float, now: Callable[[], float]
 ) -> Generator[None]:
     """Log that a client cancels a call, if that is after a time that timeouts have.
 
     Args:
         ctx: The call's request.
         tool: The tool's name.
-        ceiling: Seconds that a call may take.
+        enough: Seconds that a client has to wait for a call.
         now: The time, in seconds.
     """
     began = now()
@@ -78,7 +77,7 @@ def noticing_timeouts(
     except anyio.get_cancelled_exc_class():
         waited = now() - began
         if any(abs(waited - each) <= ABOUT for each in ROUND_TIMES):
-            _log_timeout(_name(ctx), tool, waited, ceiling + MARGIN)
+            _log_timeout(_name(ctx), tool, waited, enough)
         raise
 
 

@@ -91,7 +91,7 @@ def create_mcp_server(
                 return to_result(asked.value)
             name, arguments = asked.name, asked.arguments
         connection = ctx.lifespan_context.of(ctx)
-        patience = noticing_timeouts(ctx, name, ceiling=toolbox.limits.ceiling, now=now)
+        patience = noticing_timeouts(ctx, name, enough=toolbox.limits.client_timeout, now=now)
         with connection.hold_token(progress_token(ctx)), patience:
             try:
                 listing = toolbox.find(name).listing

@@ -1,7 +1,10 @@
 """What `opentabs config` prints starts the server when a client does as it says."""
 
+import ast
 import json
+import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +18,25 @@ from tests.cli.test_authoring import ENVIRONMENT, opentabs
 KEYS = {
     "claude-code": "mcpServers",
     "claude-desktop": "mcpServers",
+    "inspector": "mcpServers",
     "cursor": "mcpServers",
     "vscode": "servers",
 }
 
 
-def entry(client: str, *options: str, cwd: Path) -> dict[str, Any]:
+PYTHON = ["openai-agents", "google-adk", "autogen", "llama-index"]
+JAVASCRIPT = ["typescript-sdk", "typescript-sdk-1", "langchain-js", "mastra"]
+RUNNING = ["--http", "http://127.0.0.1:8377/mcp"]
+
+
+def block(client: str, *options: str, cwd: Path) -> str:
     printed = opentabs("config", "--client", client, *options, cwd=cwd)
     assert printed.returncode == 0, printed.stderr
-    document: dict[str, Any] = json.loads(printed.stdout)
+    return printed.stdout
+
+
+def entry(client: str, *options: str, cwd: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(block(client, *options, cwd=cwd))
     [(key, servers)] = document.items()
     assert key == KEYS[client]
     found: dict[str, Any] = servers["opentabs"]
@@ -46,7 +59,82 @@ def test_every_client_is_told_the_whole_path_of_the_command_and_of_the_plugin(
     ]
 
 
-@pytest.mark.parametrize("client", ["claude-code", "cursor", "vscode"])
+def test_the_plugin_of_the_current_directory_is_in_the_block(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"opentabs": {}}')
+
+    told = entry("cursor", cwd=tmp_path)
+
+    assert told["args"] == ["serve", "--stdio", "--plugin", str(tmp_path)]
+
+
+def test_tools_settings_and_the_ceiling_go_to_the_server_too(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").touch()
+    options = [
+        *("--tools", "mine.py:one", "--tools", "json.tool"),
+        *("--set", "chat.site=http://localhost/", "--ceiling", "600"),
+    ]
+
+    told = entry("cursor", *options, cwd=tmp_path)
+
+    assert told["args"] == [
+        *("serve", "--stdio", "--tools", f"{tmp_path / 'mine.py'}:one", "--tools", "json.tool"),
+        *("--set", "chat.site=http://localhost/", "--ceiling", "600"),
+    ]
+
+
+def test_the_inspector_is_told_to_wait_as_long_as_a_call_may_take(tmp_path: Path) -> None:
+    assert entry("inspector", "--ceiling", "600", cwd=tmp_path)["requestTimeout"] == 610_000
+
+
+@pytest.mark.parametrize("token", [[], ["--token"]])
+def test_codex_is_told_to_wait_as_long_as_a_call_may_take(tmp_path: Path, token: list[str]) -> None:
+    starts = tomllib.loads(block("codex", "--open", 'http://é/"\\', cwd=tmp_path))
+    connects = tomllib.loads(block("codex", *RUNNING, *token, cwd=tmp_path))
+
+    assert starts["mcp_servers"]["opentabs"] == {
+        "command": str(Path(sys.executable).parent / "opentabs"),
+        "args": ["serve", "--stdio", "--open", 'http://é/"\\'],
+        "tool_timeout_sec": 310,
+    }
+    assert connects["mcp_servers"]["opentabs"] == {
+        "url": "http://127.0.0.1:8377/mcp",
+        **({"bearer_token_env_var": "OPENTABS_TOKEN"} if token else {}),
+        "tool_timeout_sec": 310,
+    }
+
+
+@pytest.mark.parametrize("client", PYTHON)
+@pytest.mark.parametrize("options", [["--headed"], RUNNING, [*RUNNING, "--token"]])
+def test_code_for_a_python_framework_waits_as_long_as_a_call_may_take(
+    tmp_path: Path, client: str, options: list[str]
+) -> None:
+    module = ast.parse(block(client, *options, cwd=tmp_path))
+
+    given = [each for each in ast.walk(module) if isinstance(each, ast.keyword)]
+    waits = {each.arg for each in given if getattr(each.value, "value", None) == 310}
+    assert waits & {
+        *("client_session_timeout_seconds", "timeout"),
+        *("read_timeout_seconds", "sse_read_timeout"),
+    }
+    reads = [each.attr for each in ast.walk(module) if isinstance(each, ast.Attribute)]
+    assert ("environ" in reads) == ("--token" in options)
+
+
+@pytest.mark.parametrize("client", JAVASCRIPT)
+@pytest.mark.parametrize("options", [["--headed"], RUNNING, [*RUNNING, "--token"]])
+def test_code_for_a_javascript_framework_waits_as_long_as_a_call_may_take(
+    tmp_path: Path, client: str, options: list[str]
+) -> None:
+    program = tmp_path / "agent.mjs"
+    program.write_text(block(client, *options, cwd=tmp_path))
+
+    node = Path(sys.executable).with_name("node")
+    subprocess.run([node, "--check", program], check=True, timeout=50)
+    assert "imeout: 310000" in program.read_text()
+    assert ("process.env.OPENTABS_TOKEN" in program.read_text()) == ("--token" in options)
+
+
+@pytest.mark.parametrize("client", ["claude-code", "cursor", "inspector", "vscode"])
 def test_a_server_that_runs_already_is_named_by_its_address(tmp_path: Path, client: str) -> None:
     told = entry(client, "--http", "http://127.0.0.1:8377/mcp", cwd=tmp_path)
 
@@ -76,7 +164,12 @@ def test_a_token_is_named_and_never_written_down(
         ["--client", "emacs"],
         ["--client", "claude-desktop", "--http", "http://127.0.0.1:8377/mcp"],
         ["--client", "cursor", "--http", "http://127.0.0.1:8377/mcp", "--headed"],
+        ["--client", "cursor", "--http", "http://127.0.0.1:8377/mcp", "--tools", "json.tool"],
+        ["--client", "inspector", "--http", "http://127.0.0.1:8377/mcp", "--token"],
         ["--client", "cursor", "--plugin", "nowhere"],
+        ["--client", "cursor", "--tools", "nowhere.py"],
+        ["--client", "cursor", "--tools", "nowhere"],
+        ["--client", "cursor", "--set", "nonsense"],
         ["--client", "cursor", "--token"],
         [],
     ],
