@@ -14,6 +14,7 @@ _TOOLS = """
   const handlers = {
     version: () => ({ version: "VERSION" }),
     config: () => ({ config }),
+    where: (params) => ({ url: location.href, params }),
     wait: async (_params, context) => {
       note("waits in");
       context.reportProgress({ message: "waiting" });

@@ -32,7 +32,7 @@ def write(directory: Path, version: str = "1", **more: object) -> Path:
         directory / "my-chat",
         version,
         form=PLAIN,
-        tools=["config", "version"],
+        tools=["config", "version", "where"],
         patterns=[],
         settings={**SCHEMA, **more},
     )
@@ -68,6 +68,29 @@ async def test_settings_reach_the_adapter_and_a_url_says_which_pages_it_is_for(
     assert SECRET not in caplog.text
     assert SECRET not in repr(tabs.plugins)
     assert SECRET not in repr(settings)
+
+
+async def test_a_call_goes_to_the_tab_of_the_instance_that_it_names(
+    tmp_path: Path, site: str
+) -> None:
+    urls = {"work": site, "home": site.replace("127.0.0.1", "localhost")}
+    given = {"my-chat": {"site": Typed(json.dumps(urls))}}
+    settings = load_settings(port=0, profile=None, headed=False, settings=given)
+    async with OpenTabs(plugins=[write(tmp_path)], settings=settings) as tabs:
+        await tabs.open(f"{urls['work']}/page")
+        with pytest.raises(CallError, match=r"for the instance 'home'\. Open http://localhost/"):
+            await tabs.call("my_chat_where", {"instance": "home"})
+        page = await tabs.context.new_page()
+        await page.goto(f"{urls['home']}/page")
+
+        for name, url in urls.items():
+            value = await tabs.call("my_chat_where", {"instance": name})
+            assert value == {"url": f"{url}/page", "params": {}}
+        assert (await tabs.call("my_chat_config", {"instance": "home"}))["config"]["site"] == urls
+        named = {document.url: document.tab_id for document in tabs.bridge.tabs.documents}
+        tab_id = named[f"{urls['work']}/page"]
+        with pytest.raises(CallError, match="is of the instance 'work' of the plugin"):
+            await tabs.call("my_chat_where", {"instance": "home", "tabId": tab_id})
 
 
 async def test_a_new_default_reaches_an_adapter_that_is_the_same(tmp_path: Path, site: str) -> None:

@@ -21,6 +21,7 @@ from opentabs_py.clock import Clock, SystemClock
 from opentabs_py.connection import Connection, Event, Socket, SocketClosedError, wall_clock
 from opentabs_py.core import dispatch, failures, protocol
 from opentabs_py.core.dispatch import DEFAULT_LIMITS, CallRequest, Limits
+from opentabs_py.core.instances import Instance
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.recording import CallRecording, Instant
 from opentabs_py.core.tabs import Tabs, Wait
@@ -43,7 +44,9 @@ class TabCall:
     """A call as a caller asks for it; the bridge chooses the tab.
 
     Attributes:
-        patterns: The plugin's match patterns, for the error when no tab is open.
+        patterns: Match patterns of the plugin, or of the instance, for the error when no tab is
+            open.
+        instance: The instance of the plugin's site that it is for, where there are several.
         on_progress: Called with each batch of reports, in order. Must not block or raise.
         on_log: Called with what the plugin logs in that page meanwhile. Must not block or raise.
         on_sent: Called once the call is on its way to its page. Must not block or raise.
@@ -56,6 +59,7 @@ class TabCall:
     arguments: Mapping[str, Any]
     tab_id: int | None = None
     patterns: Sequence[str] = ()
+    instance: Instance | None = None
     limits: Limits = DEFAULT_LIMITS
     on_progress: Callable[[Sequence[ProgressReport]], None] | None = None
     on_log: Callable[[Sequence[protocol.LogEntry]], None] | None = None
@@ -486,7 +490,13 @@ class Bridge:
         asked = False
         while True:
             changed = self._changed
-            choice = self.tabs.choose(call.plugin, call.patterns, call.tab_id, anyio.current_time())
+            choice = self.tabs.choose(
+                call.plugin,
+                call.patterns,
+                call.tab_id,
+                anyio.current_time(),
+                instance=call.instance,
+            )
             match choice:
                 case protocol.DocumentState():
                     return choice

@@ -21,7 +21,6 @@ from opentabs_py.cli.options import (
 @dataclass(frozen=True)
 class _Row:
     document: dict[str, Any]
-    arguments: Any
     what: str
 
 
@@ -35,6 +34,7 @@ def tools(
     from rich.table import Table
 
     from opentabs_py.cli.terminal import err, out, tell_quarantined, write_json
+    from opentabs_py.core.page_arguments import TAB_ID
     from opentabs_py.plugins.load import load_plugins, refuse_unknown_plugins
 
     settings = gather_settings(plugin, set_)
@@ -50,9 +50,10 @@ def tools(
         for column in ("tool", "arguments", "what it does"):
             table.add_column(column, overflow="fold")
         for row in rows:
-            required = row.arguments.get("required", [])
-            properties = row.arguments.get("properties", {})
-            arguments = ", ".join(p if p in required else f"{p}?" for p in properties)
+            schema = row.document["inputSchema"]
+            required = schema.get("required", [])
+            names = [name for name in schema.get("properties", {}) if name != TAB_ID]
+            arguments = ", ".join(name if name in required else f"{name}?" for name in names)
             table.add_row(f"[cyan]{row.document['name']}[/]", escape(arguments), escape(row.what))
         out.print(table)
     else:
@@ -61,7 +62,8 @@ def tools(
 
 
 def _of_pages(plugins: Sequence[Any]) -> list[_Row]:
-    from opentabs_py.core.plugins import input_schema_with_tab, mcp_name
+    from opentabs_py.core.page_arguments import listed_schema
+    from opentabs_py.core.plugins import mcp_name
 
     return [
         _Row(
@@ -70,10 +72,9 @@ def _of_pages(plugins: Sequence[Any]) -> list[_Row]:
                 "plugin": plugin.manifest.name,
                 "title": tool.display_name,
                 "description": tool.description,
-                "inputSchema": input_schema_with_tab(tool),
+                "inputSchema": listed_schema(tool.input_schema, plugin.manifest.instances.names),
                 "outputSchema": tool.output_schema,
             },
-            tool.input_schema,
             tool.summary or tool.description,
         )
         for plugin in plugins
@@ -99,7 +100,6 @@ def _of_python(given: Sequence[Any]) -> list[_Row]:
                 "inputSchema": each.input_schema,
                 "outputSchema": each.output_schema,
             },
-            each.input_schema,
             each.description.partition("\n")[0],
         )
         for each in listings

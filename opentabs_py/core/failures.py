@@ -148,13 +148,14 @@ def no_browser(why: str) -> ChainError:
     )
 
 
-def no_tab(plugin: str, patterns: Sequence[str]) -> ChainError:
-    """No open tab serves the plugin."""
+def no_tab(plugin: str, patterns: Sequence[str], instance: str | None = None) -> ChainError:
+    """No open tab serves the plugin, or the instance of its site that the caller named."""
     where = " or ".join(patterns) or "its site"
+    of = "" if instance is None else f" for the instance {instance!r}"
     return ChainError(
         ErrorDetail(
             "TAB_NOT_FOUND",
-            f"No tab is open that the plugin {plugin!r} works in. Open {where}, sign in if "
+            f"No tab is open that the plugin {plugin!r} works in{of}. Open {where}, sign in if "
             "need be, and call again.",
             category="tab",
             retryable=True,
@@ -170,6 +171,19 @@ def wrong_tab(plugin: str, tab_id: int, tabs: Sequence[int]) -> ChainError:
             "TAB_NOT_FOUND",
             f"Tab {tab_id} is not one that the plugin {plugin!r} works in. {have} Leave out "
             "tabId to take the active one.",
+            category="tab",
+        )
+    )
+
+
+def other_instance(plugin: str, tab_id: int, wanted: str, theirs: str | None) -> ChainError:
+    """The tab that the caller named is not one of the instance that the caller named."""
+    is_of = "none of its instances" if theirs is None else f"the instance {theirs!r}"
+    return ChainError(
+        ErrorDetail(
+            "TAB_NOT_FOUND",
+            f"Tab {tab_id} is of {is_of} of the plugin {plugin!r}, not of {wanted!r}. Leave out "
+            f"tabId to take a tab of {wanted!r}, or name the instance of that tab.",
             category="tab",
         )
     )

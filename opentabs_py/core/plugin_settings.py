@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
+from opentabs_py.core.instances import find_namesakes
 from opentabs_py.core.match import parse as parse_match_pattern
 from opentabs_py.core.progress import MAX_SAFE_INTEGER
 from opentabs_py.core.schemas import JsonObject
@@ -29,6 +30,7 @@ SettingFault = tuple[tuple[int | str, ...], str]
 
 _TYPES: Final[tuple[SettingType, ...]] = get_args(SettingType)
 _TEXTS: Final = ("label", "description", "placeholder")
+LONGEST_INSTANCE: Final = 64  # characters of a name; agents read each in every tool's schema
 _ASSIGNMENT: Final = re.compile(r"(?P<plugin>[^.=]+)\.(?P<key>[^=]+)=(?P<value>.*)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[+-]?(\d+)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _URL_SECRETS: Final = re.compile(r"(?<=//)[^/?#]*@|[?#].*", re.DOTALL)
@@ -39,7 +41,7 @@ _EXAMPLES: Final[Mapping[SettingType, tuple[str, str]]] = {
     "boolean": ("true", "true"),
 }
 _ALLOWED: Final[Mapping[SettingType, str]] = {
-    "url": "a URL of http or https",
+    "url": "a URL of http or https, or a table of named ones",
     "string": "a text",
     "number": "a number",
     "boolean": "true or false",
@@ -214,7 +216,11 @@ def _read(setting: Setting, given: object) -> JsonValue:
         if isinstance(given, str) and (given or not setting.required):
             return str(given)
         raise ValueError("is empty" if given == "" else f"is {_kind(given)}")
-    if kind == "url" and isinstance(given, str):
+    if kind == "url" and isinstance(given, Typed) and given.startswith("{"):
+        given = _read_table(given)
+    if kind == "url" and isinstance(given, dict):
+        return _read_instances(cast(dict[str, object], given))
+    if kind == "url":
         return _read_url(given)
     if kind == "select" and given in setting.options:
         return str(given)
@@ -226,12 +232,37 @@ def _read(setting: Setting, given: object) -> JsonValue:
     raise ValueError(f"is {_show_given(given)}")
 
 
-def _read_url(given: str) -> str:
+def _read_url(given: object) -> str:
+    if isinstance(given, str):
+        try:
+            url_pattern(given)
+        except ValueError:
+            raise ValueError(f"is {_show(_URL_SECRETS.sub('…', given))}") from None
+        return str(given)
+    raise ValueError(f"is {_show_given(given)}")
+
+
+def _read_table(given: str) -> object:
     try:
-        url_pattern(given)
-    except ValueError:
-        raise ValueError(f"is {_show(_URL_SECRETS.sub('…', given))}") from None
-    return str(given)
+        return json.loads(given)
+    except (ValueError, RecursionError):  # what is wrong with it may show a secret
+        raise ValueError("is a table that is not JSON") from None
+
+
+def _read_instances(given: Mapping[str, object]) -> JsonObject:
+    urls: dict[str, str] = {}
+    for name, url in given.items():
+        if not name.strip() or not name.isprintable() or len(name) > LONGEST_INSTANCE:
+            raise ValueError(f"has an instance named {_show(name)}")
+        try:
+            urls[name] = _read_url(url)
+        except ValueError as error:
+            raise ValueError(f"has an instance {_show(name)} that {error}") from None
+    if not urls:
+        raise ValueError("is an empty table")
+    if same := find_namesakes(urls):
+        raise ValueError(f"has one address for both {' and '.join(map(_show, same))}")
+    return {**urls}
 
 
 def _read_number(given: object) -> int | float:
@@ -315,8 +346,9 @@ def url_pattern(url: str) -> str:
 def settled_patterns(
     schema: Mapping[str, JsonObject], values: Mapping[str, JsonValue]
 ) -> tuple[str, ...]:
-    """Give the match patterns that the `url` settings add to a plugin's own."""
-    urls = [values.get(key) for key, about in schema.items() if about.get("type") == "url"]
+    """Return the match patterns that the `url` settings add to a plugin's own."""
+    given = [values.get(key) for key, about in schema.items() if about.get("type") == "url"]
+    urls = [url for each in given for url in (each.values() if isinstance(each, dict) else [each])]
     return tuple(dict.fromkeys(url_pattern(url) for url in urls if isinstance(url, str)))
 
 

@@ -10,7 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Never, TypeVar
 from urllib.parse import urlsplit
 
@@ -18,8 +18,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
-from opentabs_py.core.arguments import is_closed
+from opentabs_py.core.instances import Instances, find_instances
 from opentabs_py.core.match import parse as parse_match_pattern
+from opentabs_py.core.page_arguments import INSTANCE, TAB_ID
 from opentabs_py.core.plugin_settings import find_schema_faults, settle, settled_patterns
 from opentabs_py.core.protocol import Name
 from opentabs_py.core.schemas import JsonObject, check_schema
@@ -27,7 +28,6 @@ from opentabs_py.core.sdk_version import KNOWN, is_newer, is_version
 from opentabs_py.core.text import path_text, shorten
 from opentabs_py.errors import PluginError
 
-TAB_ID: Final = "tabId"
 # What a plugin's id goes into bounds it: MCP names (2025-11-25, "Tool Names": 128 characters), and
 # the names of staged files, of which a file system takes 255 bytes and the wire 256 characters.
 LONGEST_ID: Final = 128
@@ -90,6 +90,7 @@ class PluginManifest:
         tools: In the order of the file; names are unique.
         pre_script_file: A script to run before the page's own, relative to `dist/`.
         sdk_version: Of the SDK that it was built with, if it says so.
+        instances: Those of its site that the user's settings name.
     """
 
     name: str
@@ -103,6 +104,7 @@ class PluginManifest:
     tools: tuple[PluginTool, ...]
     pre_script_file: str | None
     sdk_version: str | None = None
+    instances: Instances = field(default_factory=Instances, repr=False)
 
 
 def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginManifest:
@@ -134,6 +136,25 @@ def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginMa
         pre_script_file=tools.pre_script_file,
         sdk_version=tools.sdk_version,
     )
+
+
+def configure(manifest: PluginManifest, values: Mapping[str, JsonValue]) -> PluginManifest:
+    """Return a manifest with the pages and the instances that the values of its settings add.
+
+    Raises:
+        PluginError: There are several instances, and a tool has no room for the choice.
+    """
+    schema = manifest.config_schema
+    instances = find_instances(schema, values)
+    for tool in manifest.tools if instances.names else ():
+        properties = tool.input_schema.get("properties")
+        if isinstance(properties, dict) and INSTANCE in properties:
+            raise PluginError(
+                f"The plugin {manifest.name!r} cannot have several instances: its tool "
+                f"{tool.name!r} has an argument {INSTANCE!r} of its own. Set one URL."
+            )
+    patterns = dict.fromkeys((*manifest.url_patterns, *settled_patterns(schema, values)))
+    return replace(manifest, url_patterns=tuple(patterns), instances=instances)
 
 
 def find_faults(package: JsonValue, tools: JsonValue) -> tuple[list["Fault"], list["Fault"]]:
@@ -241,48 +262,6 @@ def find_name_clashes(manifests: Iterable[PluginManifest]) -> dict[str, list[tup
         for tool in manifest.tools:
             owners[mcp_name(manifest.name, tool.name)].append((manifest.name, tool.name))
     return {name: tools for name, tools in owners.items() if len(tools) > 1}
-
-
-def input_schema_with_tab(tool: PluginTool) -> JsonObject:
-    """Return a tool's input schema with the optional `tabId` that every page tool takes.
-
-    A schema that allows no other arguments says so.
-    """
-    properties = tool.input_schema.get("properties", {})
-    assert isinstance(properties, dict)  # checked when the manifest was read
-    tab: JsonObject = {
-        "type": "integer",
-        "description": (
-            "Which browser tab to use; from the tab list in an error or the tools' answer. "
-            "Default: the active one."
-        ),
-    }
-    schema: JsonObject = {**tool.input_schema, "properties": {**properties, TAB_ID: tab}}
-    if is_closed(tool.input_schema):
-        schema["additionalProperties"] = False
-    return schema
-
-
-def split_tab_id(arguments: Mapping[str, JsonValue]) -> tuple[int | None, JsonObject]:
-    """Return the `tabId` of a call's arguments, and the arguments without it.
-
-    A null counts as not given.
-
-    Raises:
-        ValueError: It is not an integer.
-    """
-    rest = dict(arguments)
-    tab = rest.pop(TAB_ID, None)
-    if tab is None:
-        return None, rest
-    if isinstance(tab, float) and tab.is_integer():
-        tab = int(tab)  # JSON Schema takes 7.0 for an integer, and some clients write it so
-    if isinstance(tab, int) and not isinstance(tab, bool):
-        return tab, rest
-    raise ValueError(
-        f"{TAB_ID} is {_show(tab)}, which is not an integer; "
-        "give the number of a tab, or leave it out for the active one"
-    )
 
 
 # --- single values ----------------------------------------------------------------

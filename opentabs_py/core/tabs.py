@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from opentabs_py.core import failures
+from opentabs_py.core.instances import Instance
 from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
 from opentabs_py.errors import ChainError
 
@@ -89,13 +90,20 @@ class Tabs:
         return "unavailable" if mine else "closed"
 
     def choose(
-        self, plugin: str, patterns: Sequence[str], tab_id: int | None, now: float
+        self,
+        plugin: str,
+        patterns: Sequence[str],
+        tab_id: int | None,
+        now: float,
+        *,
+        instance: Instance | None = None,
     ) -> DocumentState | Wait | ChainError:
         """Choose the document for a call.
 
         The active tab of the focused window wins. A document that the plugin has just come to
         and is not ready in is waited for; one it came to long ago gives way to the next. A
-        `tab_id` is used or refused, never replaced.
+        `tab_id` is used or refused, never replaced. Where the plugin has several instances, only
+        the tabs of the one that is named count.
         """
         if not self.connected:
             until = self._connection_since + self.grace
@@ -109,12 +117,19 @@ class Tabs:
             if not named and not coming:
                 return failures.wrong_tab(plugin, tab_id, [d.tab_id for d in mine])
             mine = named
+        if instance is not None:
+            elsewhere = [d.url for d in mine] + [tab.url for tab in coming]
+            mine = [d for d in mine if instance.has(d.url)]
+            coming = [tab for tab in coming if instance.has(tab.url)]
+            if tab_id is not None and not mine and not coming:
+                theirs = instance.among.owner(elsewhere[0])
+                return failures.other_instance(plugin, tab_id, instance.name, theirs)
         if not mine and coming:
             error = failures.not_ready(plugin, coming[0].url, "the page is loading")
             until = self._loading_since + self.grace
             return Wait(until, error) if now < until else error
         if not mine:
-            return failures.no_tab(plugin, patterns)
+            return failures.no_tab(plugin, patterns, None if instance is None else instance.name)
         for document in mine:
             state = document.plugins[plugin]
             if state.readiness == "ready":

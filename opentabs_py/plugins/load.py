@@ -9,9 +9,10 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from opentabs_py.core.plugin_settings import find_unknown_plugins, settle, settled_patterns
+from opentabs_py.core.plugin_settings import find_unknown_plugins, settle
 from opentabs_py.core.plugins import (
     PluginManifest,
+    configure,
     find_name_clashes,
     find_sites,
     mcp_name,
@@ -186,13 +187,11 @@ def load_plugins(
 
 def _configured(plugin: Plugin, settings: Given) -> Plugin:
     manifest = plugin.manifest
-    schema = manifest.config_schema
     try:
-        values = settle(manifest.name, schema, settings.get(manifest.name, {}))
+        values = settle(manifest.name, manifest.config_schema, settings.get(manifest.name, {}))
+        manifest = configure(manifest, values)
     except PluginError as error:
         raise PluginError(f"{plugin.directory}: {error}") from error
-    patterns = dict.fromkeys((*manifest.url_patterns, *settled_patterns(schema, values)))
-    manifest = replace(manifest, url_patterns=tuple(patterns))
     return replace(plugin, manifest=manifest, config=values)
 
 

@@ -8,13 +8,20 @@ from opentabs_py.bridge import Bridge, TabCall
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.instances import Instance
+from opentabs_py.core.page_arguments import (
+    INSTANCE,
+    TAB_ID,
+    listed_schema,
+    split_instance,
+    split_tab_id,
+)
+from opentabs_py.core.plugin_settings import url_pattern
 from opentabs_py.core.plugins import (
     PluginManifest,
     PluginTool,
-    input_schema_with_tab,
     mcp_name,
     qualified_names,
-    split_tab_id,
 )
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
@@ -45,7 +52,7 @@ class PageTool:
             owner=plugin.name,
             title=tool.display_name,
             description=tool.description,
-            input_schema=input_schema_with_tab(tool),
+            input_schema=listed_schema(tool.input_schema, plugin.instances.names),
             output_schema=tool.output_schema,
             annotations=tool.annotations,
         )
@@ -65,17 +72,25 @@ class PageTool:
         return await self._bridge.call(tab_call)
 
     def _check(self, call: ToolCall) -> TabCall:
+        instances = self._plugin.instances
+        place = TAB_ID
         try:
             tab_id, arguments = split_tab_id(call.arguments)
+            place = INSTANCE
+            name, arguments = split_instance(arguments, instances.names)
         except ValueError as error:
-            faults = [("tabId", str(error))]
+            faults = [(place, str(error))]
             raise failures.invalid_arguments(self.listing.name, faults) from None
+        patterns = self._plugin.url_patterns
+        if name is not None:
+            patterns = tuple(map(url_pattern, instances.urls[name]))
         return TabCall(
             plugin=self._plugin.name,
             tool=self._name,
             arguments=self._arguments.read(arguments),
             tab_id=tab_id,
-            patterns=self._plugin.url_patterns,
+            patterns=patterns,
+            instance=None if name is None else Instance(name, instances),
             limits=call.limits,
             on_progress=call.on_progress,
             on_log=call.on_log,

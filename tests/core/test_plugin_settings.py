@@ -1,6 +1,7 @@
 """A plugin's settings: what it may declare, what it may be given, and how faults are told."""
 
 import datetime as dt
+import json
 from typing import Any
 
 import pytest
@@ -85,7 +86,10 @@ def test_what_may_be_declared_is_no_fault(about: Json) -> None:
             {"type": "select", "options": ["a", "b"], "default": "c"},
             'it.default: is not one of "a", "b", as its type says; write one or leave it out',
         ),
-        ({"type": "url", "default": "chat.example"}, "it.default: is not a URL of http or https"),
+        (
+            {"type": "url", "default": "chat.example"},
+            "it.default: is not a URL of http or https, or",
+        ),
         ({"type": "number", "default": "1"}, "it.default: is not a number"),
         ({"type": "number", "default": True}, "it.default: is not a number"),
         ({"type": "boolean", "default": "true"}, "it.default: is not true or false"),
@@ -145,6 +149,46 @@ def test_a_value_of_its_type_is_taken(kind: str, given: object, read: object) ->
     assert type(taken) is type(read)
 
 
+NAMED: Json = {"work": "https://chat.example", "home": "http://127.0.0.1:8080/a"}
+
+
+@pytest.mark.parametrize("given", [NAMED, Typed(json.dumps(NAMED))])
+def test_a_url_may_be_several_by_the_names_of_instances(given: object) -> None:
+    assert value("url", given) == NAMED
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({}, "is an empty table, not a URL of http or https, or a table of named ones; give it"),
+        ({"work": 5}, 'has an instance "work" that is 5, not a URL of'),
+        ({"work": NAMED}, 'has an instance "work" that is a table, not a URL of'),
+        ({"work": "ftp://x.example"}, 'has an instance "work" that is "ftp://x.example", not a'),
+        ({" ": "https://x.example"}, 'has an instance named " ", not a URL'),
+        ({"a\n": "https://x.example"}, r'has an instance named "a\n", not a URL'),
+        ({"n" * 65: "https://x.example"}, 'has an instance named "nnn'),
+        (
+            {
+                "work": "https://x.example/a/",
+                "b": "https://y.example",
+                "home": "https://X.example:443/a",
+            },
+            'has one address for both "work" and "home", not a URL',
+        ),
+        (Typed("{work: x}"), "is a table that is not JSON, not a URL"),
+        (Typed('{"work": "x"}'), 'has an instance "work" that is "x", not a URL'),
+    ],
+)
+def test_instances_that_cannot_be_told_apart_or_opened_are_refused(
+    given: object, what: str
+) -> None:
+    assert what in fault("url", given)
+
+
+def test_no_fault_of_an_instance_shows_a_secret_of_its_url() -> None:
+    assert "hunter2" not in fault("url", {"work": "ftp://me:hunter2@x.example/?key=hunter2"})
+
+
 def test_a_select_takes_the_values_of_its_options() -> None:
     options = ["daily", {"value": "weekly", "label": "Once a week"}]
     for given in ("daily", "weekly", Typed("weekly")):
@@ -177,7 +221,11 @@ def test_a_select_takes_the_values_of_its_options() -> None:
         ("string", 5, "is a number, not a text; give it with --set my-chat.it=text, or as "),
         ("string", False, "is true or false, not a text"),
         ("string", ["a"], "is a list, not a text"),
-        ("url", 5, "is 5, not a URL of http or https; give it with --set my-chat.it=https://e"),
+        (
+            "url",
+            5,
+            "is 5, not a URL of http or https, or a table of named ones; give it with --",
+        ),
         ("url", "chat.example", 'is "chat.example", not a URL'),
         ("url", "ftp://chat.example/", 'is "ftp://chat.example/", not a URL'),
         ("url", "javascript:alert(1)", 'is "javascript:alert(1)", not a URL'),
@@ -238,7 +286,7 @@ def test_what_is_required_must_be_given_and_must_not_be_empty() -> None:
     )
     assert fault("string", "", required=True).startswith("my-chat.it is empty, not a text;")
     [line] = faults({"it": {"type": "url", "required": True}}, {"it": None})
-    assert line.startswith("my-chat.it is missing: it is a URL of http or https;")
+    assert line.startswith("my-chat.it is missing: it is a URL of http or https, or a table")
 
 
 @pytest.mark.parametrize(
@@ -318,6 +366,10 @@ def test_each_url_setting_adds_its_pattern_once() -> None:
     site = "https://chat.example"
     values: Json = {"a": site, "b": f"{site}/b", "c": "https://no.example"}
     assert settled_patterns(schema, values) == ("https://chat.example/*",)
+    assert settled_patterns(schema, {"a": NAMED, "b": site}) == (
+        "https://chat.example/*",
+        "http://127.0.0.1/*",
+    )
 
 
 def test_plugins_that_are_not_there_are_found_by_who_named_them() -> None:

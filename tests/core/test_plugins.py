@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import JsonValue
 
 from opentabs_py.core.match import LONGEST_PATTERN
 from opentabs_py.core.plugins import (
@@ -18,11 +17,9 @@ from opentabs_py.core.plugins import (
     PluginTool,
     find_name_clashes,
     find_sites,
-    input_schema_with_tab,
     mcp_name,
     parse_plugin,
     plugin_id,
-    split_tab_id,
 )
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.errors import PluginError
@@ -537,60 +534,6 @@ def test_tools_that_would_share_a_name_are_found() -> None:
 def test_tools_with_names_of_their_own_do_not_clash() -> None:
     manifests = [parse(), parse(a_package("@acme/opentabs-plugin-chat"))]
     assert find_name_clashes(manifests) == {}
-
-
-def test_a_tool_is_given_an_optional_tab_id() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"text": {"type": "string"}},
-        "required": ["text"],
-        "additionalProperties": False,
-    }
-    [tool] = parse(tools=[a_tool(input_schema=schema)]).tools
-    with_tab = input_schema_with_tab(tool)
-    assert with_tab["required"] == ["text"]
-    assert with_tab["additionalProperties"] is False
-    properties = with_tab["properties"]
-    assert isinstance(properties, dict)
-    assert list(properties) == ["text", "tabId"]
-    assert properties["tabId"] == {
-        "type": "integer",
-        "description": "Which browser tab to use; from the tab list in an error or the tools' "
-        "answer. Default: the active one.",
-    }
-
-
-def test_giving_a_tab_id_leaves_the_tool_s_own_schema_as_it_was() -> None:
-    [tool] = parse(tools=[a_tool(input_schema={"type": "object"})]).tools
-    assert "properties" in input_schema_with_tab(tool)
-    assert tool.input_schema == {"type": "object"}
-
-
-@pytest.mark.parametrize(("given_tab", "tab"), [(7, 7), (7.0, 7), (0, 0), (-1, -1)])
-def test_a_tab_id_is_taken_out_of_the_arguments(given_tab: float, tab: int) -> None:
-    arguments: Json = {"text": "hi", "tabId": given_tab}
-    found, rest = split_tab_id(arguments)
-    assert (found, type(found), rest) == (tab, int, {"text": "hi"})
-    assert "tabId" in arguments
-
-
-@pytest.mark.parametrize("tab", [{}, {"tabId": None}])
-def test_arguments_without_a_tab_id_or_with_null_name_no_tab(tab: Json) -> None:
-    assert split_tab_id({"text": "hi", **tab}) == (None, {"text": "hi"})
-
-
-def test_the_listed_schema_says_that_a_tool_takes_no_other_arguments() -> None:
-    closed: Json = {"type": "object", "properties": {"text": {"type": "string"}}}
-    opened: Json = {**closed, "additionalProperties": True}
-    tools = parse(tools=[a_tool("a", input_schema=closed), a_tool("b", input_schema=opened)]).tools
-    listed = [input_schema_with_tab(tool)["additionalProperties"] for tool in tools]
-    assert listed == [False, True]
-
-
-@pytest.mark.parametrize("tab", [True, "7", 7.5, float("inf"), [7], {}])
-def test_a_tab_id_that_is_no_integer_is_refused(tab: JsonValue) -> None:
-    with pytest.raises(ValueError, match=r"tabId is .* not an integer; give the number of a tab"):
-        split_tab_id({"tabId": tab})
 
 
 # --- bounds ---------------------------------------------------------------------

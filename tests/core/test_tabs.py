@@ -2,6 +2,7 @@
 
 import pytest
 
+from opentabs_py.core.instances import Instance, Instances
 from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
 from opentabs_py.core.tabs import Tabs, Wait
 from opentabs_py.errors import ChainError
@@ -50,6 +51,16 @@ def refused(made: Tabs, *, tab_id: int | None = None, now: float = 100.0) -> Cha
     choice = made.choose("chat", PATTERNS, tab_id, now)
     assert isinstance(choice, ChainError)
     return choice
+
+
+INSTANCES = Instances({"a": ("https://chat.example/1",), "b": ("https://chat.example/2",)})
+
+
+def for_instance(
+    name: str, made: Tabs, *, tab_id: int | None = None, now: float = 100.0
+) -> DocumentState | Wait | ChainError:
+    instance = Instance(name, INSTANCES)
+    return made.choose("chat", PATTERNS, tab_id, now, instance=instance)
 
 
 # --- which ----------------------------------------------------------------------------
@@ -231,3 +242,46 @@ def test_a_tab_id_that_is_loading_is_waited_for_and_another_that_is_not_here_ref
     made = loading(tabs(document(1)), 2)
     assert isinstance(made.choose("chat", PATTERNS, 2, 4.0), Wait)
     assert refused(made, tab_id=3).detail.code == "TAB_NOT_FOUND"
+
+
+# --- instances ------------------------------------------------------------------------
+
+
+def test_of_several_instances_the_tab_of_the_one_that_is_named_is_taken() -> None:
+    made = tabs(document(1), document(2, active=True, focused=True), document(3))
+    choice = for_instance("a", made)
+    assert isinstance(choice, DocumentState)
+    assert choice.tab_id == 1
+
+
+def test_an_instance_without_a_tab_is_named_though_another_has_one() -> None:
+    choice = for_instance("b", tabs(document(1)))
+    assert isinstance(choice, ChainError)
+    assert choice.detail.code == "TAB_NOT_FOUND"
+    assert "works in for the instance 'b'. Open https://chat.example/*" in str(choice)
+
+
+@pytest.mark.parametrize(
+    ("tab_id", "what"),
+    [
+        (1, "Tab 1 is of the instance 'a' of the plugin 'chat', not of 'b'. Leave out tabId"),
+        (3, "Tab 3 is of none of its instances of the plugin 'chat', not of 'b'."),
+    ],
+)
+def test_a_tab_of_another_instance_is_refused(tab_id: int, what: str) -> None:
+    choice = for_instance("b", tabs(document(1), document(2), document(3)), tab_id=tab_id)
+    assert isinstance(choice, ChainError)
+    assert what in str(choice)
+
+
+def test_a_tab_of_the_instance_may_be_named_too() -> None:
+    choice = for_instance("b", tabs(document(1), document(2)), tab_id=2)
+    assert isinstance(choice, DocumentState)
+    assert choice.tab_id == 2
+
+
+def test_a_tab_that_loads_is_waited_for_only_by_calls_for_its_instance() -> None:
+    made = loading(tabs(), 1)
+    assert isinstance(for_instance("a", made, now=0.0), Wait)
+    assert isinstance(for_instance("b", made, now=0.0), ChainError)
+    assert "is of the instance 'a'" in str(for_instance("b", made, tab_id=1, now=0.0))

@@ -220,6 +220,19 @@ def test_a_plugin_left_out_for_its_settings_is_a_plugin_that_is_there(
     assert caplog.records == []
 
 
+def test_a_plugin_whose_tool_has_an_argument_instance_cannot_have_several(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"instance": {"type": "string"}}}
+    directory = build(tmp_path / "chat", a_tool("send", input_schema=schema))
+    package = json.loads((directory / "package.json").read_text())
+    package["opentabs"]["configSchema"] = {"site": {"type": "url"}}
+    (directory / "package.json").write_text(json.dumps(package))
+    urls = {"work": "https://w.example", "home": "https://h.example"}
+    assert load_plugins([directory], {"chat": {"site": "https://w.example"}})[1] == []
+    plugins, [left_out] = load_plugins([directory], {"chat": {"site": urls}})
+    assert plugins == []
+    assert "its tool 'send' has an argument 'instance' of its own. Set one URL" in left_out.reason
+
+
 # --- reading again --------------------------------------------------------------------
 
 

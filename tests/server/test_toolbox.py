@@ -1,6 +1,7 @@
 """Which tool is called, and what is refused before anything goes to the browser."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -9,14 +10,14 @@ import pytest
 from opentabs_py import tool
 from opentabs_py.clock import AlarmClock
 from opentabs_py.core.dispatch import Limits
-from opentabs_py.core.plugins import PluginManifest
+from opentabs_py.core.plugins import PluginManifest, configure
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.records import CallRecord
 from opentabs_py.errors import BrokenResultError, CallRefusedError
 from opentabs_py.server.toolbox import Toolbox
 from opentabs_py.tools.collection import PythonTools
 from opentabs_py.tools.run import ToolHost
-from tests.fakes import FakeBridge, a_manifest, a_tool
+from tests.fakes import FakeBridge, Json, a_manifest, a_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -155,6 +156,38 @@ async def test_a_call_by_the_other_name_is_recorded_and_checked_by_the_listed_on
         await toolbox.call("chat__send", {"text": "hi"})
     assert [record.name for record in records] == ["chat_send", "chat_send"]
     assert toolbox.input_schema("chat__send") == toolbox.input_schema("chat_send")
+
+
+def with_instances(**urls: str) -> PluginManifest:
+    manifest = a_manifest(a_tool("send", input_schema=SCHEMA))
+    return configure(replace(manifest, config_schema={"site": {"type": "url"}}), {"site": {**urls}})
+
+
+async def test_the_instance_is_taken_out_of_the_arguments_and_says_which_pages_will_do() -> None:
+    toolbox, bridge = a_toolbox(with_instances(work="https://w.example", home="https://h.example"))
+    await toolbox.call("chat_send", {"text": "hi", "instance": "home"})
+    (call,) = bridge.calls
+    assert call.arguments == {"text": "hi"}
+    assert call.patterns == ("https://h.example/*",)
+    assert call.instance is not None
+    assert call.instance.has("https://h.example/x")
+    assert toolbox.tools[0].listing.input_schema["required"] == ["text", "instance"]
+
+
+@pytest.mark.parametrize("given", [{}, {"instance": "hom"}])
+async def test_a_call_must_name_an_instance_where_there_are_several(given: Json) -> None:
+    toolbox, bridge = a_toolbox(with_instances(work="https://w.example", home="https://h.example"))
+    error = await refused(toolbox, "chat_send", {"text": "hi", **given})
+    assert error.detail.code == "INVALID_ARGUMENTS"
+    assert 'give one of "work", "home"' in str(error)
+    assert bridge.calls == []
+
+
+async def test_a_single_instance_is_not_asked_for() -> None:
+    toolbox, bridge = a_toolbox(with_instances(work="https://w.example"))
+    await toolbox.call("chat_send", {"text": "hi"})
+    assert bridge.calls[0].instance is None
+    assert "instance" not in toolbox.tools[0].listing.input_schema["properties"]
 
 
 async def test_arguments_over_the_limit_are_refused_and_those_at_it_taken() -> None:

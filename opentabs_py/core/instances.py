@@ -1,0 +1,115 @@
+"""The named instances of a plugin's site: a `url` setting may have several URLs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from opentabs_py.core.schemas import JsonObject
+
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an instance is.
+
+    Attributes:
+        origin: Scheme, host as Chrome writes it, and port.
+        path: Without a slash at its end.
+    """
+
+    origin: tuple[str, str, int]
+    path: str
+
+    def contains(self, other: "Address") -> bool:
+        """Return whether another address lies at or below this one."""
+        return self.origin == other.origin and f"{other.path}/".startswith(f"{self.path}/")
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """All named instances of one plugin.
+
+    Attributes:
+        urls: Those of each instance, by its name; they may hold secrets.
+    """
+
+    urls: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that a call chooses from; none where there is no choice."""
+        return tuple(self.urls) if len(self.urls) > 1 else ()
+
+    def owner(self, url: str) -> str | None:
+        """Return the instance that a page is of, by its URL.
+
+        The origin says which. Of several instances at one origin, it is the one whose path goes
+        furthest along the page's.
+        """
+        page = address(url)
+        if page is None:
+            return None
+        near = [(name, each) for name, each in self._addresses() if each.origin == page.origin]
+        if len({name for name, _ in near}) > 1:
+            near = [(name, each) for name, each in near if each.contains(page)]
+        return max(near, key=lambda found: len(found[1].path), default=(None, None))[0]
+
+    def _addresses(self) -> Iterator[tuple[str, Address]]:
+        for name, urls in self.urls.items():
+            for url in urls:
+                found = address(url)
+                assert found is not None  # checked when the setting was read
+                yield name, found
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """The instance that a call is for."""
+
+    name: str
+    among: Instances
+
+    def has(self, url: str) -> bool:
+        """Return whether a page is of this instance."""
+        return self.among.owner(url) == self.name
+
+
+def address(url: str) -> Address | None:
+    """Return where a URL of http or https points to; None for any other text."""
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").removesuffix(".")
+        if parts.scheme not in _DEFAULT_PORTS or not host:
+            return None
+        host = host if host.isascii() else host.encode("idna").decode()
+        port = parts.port or _DEFAULT_PORTS[parts.scheme]
+    except ValueError:
+        return None
+    return Address((parts.scheme, host, port), parts.path.rstrip("/"))
+
+
+def find_namesakes(urls: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return two names of one address, which no page could tell apart."""
+    first: dict[Address | None, str] = {}
+    for name, url in urls.items():
+        if (other := first.setdefault(address(url), name)) != name:
+            return other, name
+    return None
+
+
+def find_instances(schema: Mapping[str, JsonObject], values: Mapping[str, JsonValue]) -> Instances:
+    """Return the instances that the values of a plugin's `url` settings name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, url in _named_urls(values[key] for key in schema if key in values):
+        found[name] = (*found.get(name, ()), url)
+    return Instances(found)
+
+
+def _named_urls(values: Iterable[JsonValue]) -> Iterator[tuple[str, str]]:
+    for value in values:
+        if isinstance(value, dict):  # no other setting is one
+            yield from ((name, str(url)) for name, url in value.items())

@@ -1,0 +1,97 @@
+"""The arguments that a page tool takes besides its own: which tab, and which instance."""
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from opentabs_py.core.arguments import is_closed
+from opentabs_py.core.schemas import JsonObject
+from opentabs_py.core.text import shorten
+
+TAB_ID: Final = "tabId"
+INSTANCE: Final = "instance"
+
+
+def listed_schema(schema: JsonObject, instances: Sequence[str] = ()) -> JsonObject:
+    """Return a tool's input schema with the optional `tabId` that every page tool takes.
+
+    Where there are several instances, a required `instance` names one. A schema that allows no
+    other arguments says so.
+    """
+    properties = schema.get("properties", {})
+    assert isinstance(properties, dict)  # checked when the manifest was read
+    added: JsonObject = {
+        TAB_ID: {
+            "type": "integer",
+            "description": (
+                "Which browser tab to use; from the tab list in an error or the tools' answer. "
+                "Default: the active one."
+            ),
+        }
+    }
+    listed: JsonObject = {**schema}
+    if instances:
+        added[INSTANCE] = {
+            "type": "string",
+            "enum": list(instances),
+            "description": "Which of the user's instances of the site to use.",
+        }
+        required = schema.get("required")
+        listed["required"] = [*(required if isinstance(required, list) else []), INSTANCE]
+    listed["properties"] = {**properties, **added}
+    if is_closed(schema):
+        listed["additionalProperties"] = False
+    return listed
+
+
+def split_tab_id(arguments: Mapping[str, JsonValue]) -> tuple[int | None, JsonObject]:
+    """Return the `tabId` of a call's arguments, and the arguments without it.
+
+    A null counts as not given.
+
+    Raises:
+        ValueError: It is not an integer.
+    """
+    rest = dict(arguments)
+    tab = rest.pop(TAB_ID, None)
+    if tab is None:
+        return None, rest
+    if isinstance(tab, float) and tab.is_integer():
+        tab = int(tab)  # JSON Schema takes 7.0 for an integer, and some clients write it so
+    if isinstance(tab, int) and not isinstance(tab, bool):
+        return tab, rest
+    raise ValueError(
+        f"{TAB_ID} is {_show(tab)}, which is not an integer; "
+        "give the number of a tab, or leave it out for the active one"
+    )
+
+
+def split_instance(
+    arguments: Mapping[str, JsonValue], instances: Sequence[str]
+) -> tuple[str | None, JsonObject]:
+    """Return the `instance` of a call's arguments, and the arguments without it.
+
+    Where there is nothing to choose from, it is an argument like any other.
+
+    Raises:
+        ValueError: There are several, and it names none of them.
+    """
+    rest = dict(arguments)
+    if not instances:
+        return None, rest
+    name = rest.pop(INSTANCE, None)
+    if isinstance(name, str) and name in instances:
+        return name, rest
+    choice = f"give one of {', '.join(map(_show, instances))}"
+    if name is None:
+        raise ValueError(f"{INSTANCE} is missing; {choice}")
+    near = difflib.get_close_matches(name, instances, n=1) if isinstance(name, str) else []
+    hint = f" (did you mean {_show(near[0])}?)" if near else ""
+    raise ValueError(f"{INSTANCE} is {_show(name)}, which is not an instance{hint}; {choice}")
+
+
+def _show(value: object) -> str:
+    return shorten(json.dumps(value, ensure_ascii=False))

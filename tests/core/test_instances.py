@@ -1,0 +1,78 @@
+"""Which instance of a plugin's site a page is of."""
+
+import pytest
+
+from opentabs_py.core.instances import Instance, Instances, address, find_instances
+from tests.fakes import Json
+
+SHARED = Instances(
+    {
+        "main": ("https://one.example/",),
+        "team": ("https://one.example/team/",),
+        "other": ("https://one.example:8443/login?next=x", "https://api.example"),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://one.example/", "main"),
+        ("https://one.example", "main"),
+        ("https://ONE.example.:443/x?y#z", "main"),
+        ("https://one.example/team", "team"),
+        ("https://one.example/team/x", "team"),
+        ("https://one.example/teams", "main"),
+        ("https://one.example:8443/anything", "other"),
+        ("https://api.example/v1", "other"),
+        ("http://one.example/", None),
+        ("https://two.example/", None),
+        ("https://sub.one.example/", None),
+        ("about:blank", None),
+        ("https://[", None),
+        ("https://one.example:99999/", None),
+        ("", None),
+    ],
+)
+def test_a_page_is_of_the_instance_at_its_origin_with_the_longest_path_before_its_own(
+    url: str, name: str | None
+) -> None:
+    assert SHARED.owner(url) == name
+    assert Instance("team", SHARED).has(url) == (name == "team")
+
+
+def test_where_only_paths_differ_a_page_beside_them_is_of_none() -> None:
+    instances = Instances({"a": ("https://x.example/a",), "b": ("https://x.example/b",)})
+    assert instances.owner("https://x.example/c") is None
+
+
+def test_a_page_of_an_international_host_is_known_by_the_name_that_the_browser_uses() -> None:
+    instances = Instances({"a": ("https://bücher.example",), "b": ("https://b.example",)})
+    assert instances.owner("https://xn--bcher-kva.example/x") == "a"
+    assert address("https://" + "ä" * 70 + ".example/") is None
+
+
+def test_instances_of_all_url_settings_are_joined_by_name() -> None:
+    schema: dict[str, Json] = {
+        "site": {"type": "url"},
+        "api": {"type": "url"},
+        "one": {"type": "url"},
+        "not_given": {"type": "url"},
+    }
+    found = find_instances(
+        schema,
+        {
+            "site": {"work": "https://w.example", "home": "https://h.example"},
+            "api": {"work": "https://api.w.example"},
+            "one": "https://x.example",
+        },
+    )
+    assert found.urls == {
+        "work": ("https://w.example", "https://api.w.example"),
+        "home": ("https://h.example",),
+    }
+    assert found.names == ("work", "home")
+
+
+def test_one_instance_alone_leaves_nothing_to_choose() -> None:
+    assert Instances({"work": ("https://w.example",)}).names == ()

@@ -1,0 +1,106 @@
+"""The arguments that page tools take besides their own."""
+
+import pytest
+from pydantic import JsonValue
+
+from opentabs_py.core.page_arguments import listed_schema, split_instance, split_tab_id
+from tests.fakes import Json
+
+
+def test_a_tool_is_given_an_optional_tab_id() -> None:
+    schema: Json = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+        "additionalProperties": False,
+    }
+    with_tab = listed_schema(schema)
+    assert with_tab["required"] == ["text"]
+    assert with_tab["additionalProperties"] is False
+    properties = with_tab["properties"]
+    assert isinstance(properties, dict)
+    assert list(properties) == ["text", "tabId"]
+    assert properties["tabId"] == {
+        "type": "integer",
+        "description": "Which browser tab to use; from the tab list in an error or the tools' "
+        "answer. Default: the active one.",
+    }
+
+
+def test_giving_a_tab_id_leaves_the_tool_s_own_schema_as_it_was() -> None:
+    schema: Json = {"type": "object"}
+    assert "properties" in listed_schema(schema)
+    assert schema == {"type": "object"}
+
+
+@pytest.mark.parametrize(("given_tab", "tab"), [(7, 7), (7.0, 7), (0, 0), (-1, -1)])
+def test_a_tab_id_is_taken_out_of_the_arguments(given_tab: float, tab: int) -> None:
+    arguments: Json = {"text": "hi", "tabId": given_tab}
+    found, rest = split_tab_id(arguments)
+    assert (found, type(found), rest) == (tab, int, {"text": "hi"})
+    assert "tabId" in arguments
+
+
+@pytest.mark.parametrize("tab", [{}, {"tabId": None}])
+def test_arguments_without_a_tab_id_or_with_null_name_no_tab(tab: Json) -> None:
+    assert split_tab_id({"text": "hi", **tab}) == (None, {"text": "hi"})
+
+
+def test_the_listed_schema_says_that_a_tool_takes_no_other_arguments() -> None:
+    closed: Json = {"type": "object", "properties": {"text": {"type": "string"}}}
+    opened: Json = {**closed, "additionalProperties": True}
+    listed = [listed_schema(schema)["additionalProperties"] for schema in (closed, opened)]
+    assert listed == [False, True]
+
+
+@pytest.mark.parametrize("tab", [True, "7", 7.5, float("inf"), [7], {}])
+def test_a_tab_id_that_is_no_integer_is_refused(tab: JsonValue) -> None:
+    with pytest.raises(ValueError, match=r"tabId is .* not an integer; give the number of a tab"):
+        split_tab_id({"tabId": tab})
+
+
+def test_a_tool_with_several_instances_is_given_a_required_choice() -> None:
+    schema: Json = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+    }
+    listed = listed_schema(schema, ["work", "home"])
+    assert listed["required"] == ["text", "instance"]
+    properties = listed["properties"]
+    assert isinstance(properties, dict)
+    assert list(properties) == ["text", "tabId", "instance"]
+    assert properties["instance"] == {
+        "type": "string",
+        "enum": ["work", "home"],
+        "description": "Which of the user's instances of the site to use.",
+    }
+    assert listed_schema({"type": "object"}, ["a", "b"])["required"] == ["instance"]
+
+
+def test_an_instance_is_taken_out_of_the_arguments() -> None:
+    arguments: Json = {"text": "hi", "instance": "home"}
+    assert split_instance(arguments, ["work", "home"]) == ("home", {"text": "hi"})
+    assert "instance" in arguments
+
+
+def test_where_there_is_no_choice_an_instance_is_an_argument_like_any_other() -> None:
+    assert split_instance({"instance": "home"}, []) == (None, {"instance": "home"})
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, 'instance is missing; give one of "work", "home"'),
+        ({"instance": None}, 'instance is missing; give one of "work", "home"'),
+        (
+            {"instance": "wrok"},
+            'instance is "wrok", which is not an instance (did you mean "work"?); give one of',
+        ),
+        ({"instance": 7}, "instance is 7, which is not an instance; give one of"),
+    ],
+)
+def test_an_instance_that_is_none_is_refused_with_those_that_are(given: Json, told: str) -> None:
+    with pytest.raises(ValueError, match="instance is ") as caught:
+        split_instance(given, ["work", "home"])
+    assert told in str(caught.value)
