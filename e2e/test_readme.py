@@ -116,7 +116,8 @@ def test_links_lead_somewhere() -> None:
     for target, _, fragment in re.findall(r"\]\(([^)#]+)(#([^)]+))?\)", README):
         text = (ROOT / target).read_text()
         headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
-        anchors = [heading.lower().replace(" ", "-") for heading in headings]
+        # As GitHub writes them.
+        anchors = [re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings]
         assert not fragment or fragment in anchors, f"{target} has no heading for #{fragment}"
 
 
