@@ -150,6 +150,7 @@ requirements: $(DONE)/python  ## Pin the dependencies anew; ARGS=--upgrade for n
 
 .PHONY: build
 build: setup  ## Build sdist and wheel into dist/
+	@rm -f dist/opentabs_py-*  # older ones, which the documents' `dist/opentabs_py-*.whl` would match
 	@$(BIN)/python -m build --no-isolation --outdir dist $(ARGS)
 
 ##@ Set up

@@ -49,8 +49,3 @@ def test_the_dockerfile_is_one_and_its_command_passes(chat: Path) -> None:
     assert {name for name, _ in instructions} == INSTRUCTIONS
     assert instructions[0][0] == "FROM"
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_what_both_install_is_what_the_package_is_called() -> None:
-    for block in (WORKFLOW, DOCKERFILE):
-        assert '"opentabs-py[build,test]"' in block.text

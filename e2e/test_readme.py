@@ -35,6 +35,7 @@ MARKS = {
     "error",
     "begin",
     "build",
+    "install",
 }
 Outcome = Future[subprocess.CompletedProcess[str]]
 DEMO_PLUGIN = "opentabs_py/demo/plugin"  # in the checkout, where README's commands are run
