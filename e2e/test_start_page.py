@@ -103,8 +103,9 @@ def test_call_opens_the_start_page_of_a_plugin_named_with_two_underscores(tmp_pa
         "globalThis.__openTabs.adapters.hand = {isReady: async () => true,"
         " tools: [{name: 'look', handle: async () => ({title: document.title})}]};"
     )
+    plugins = ["--plugin", str(directory), "--plugin", str(tmp_path / "left out")]
     run = subprocess.run(
-        [sys.executable, "-m", "opentabs_py", "call", "hand__look", "--plugin", str(directory)],
+        [sys.executable, "-m", "opentabs_py", "call", "hand__look", *plugins],
         capture_output=True,
         text=True,
         timeout=50,

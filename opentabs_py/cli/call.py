@@ -131,7 +131,7 @@ def call(
 
 def _refuse_left_out(tabs: "OpenTabs", tool: str) -> None:
     """Say that a plugin was left out, where that is why there is no such tool."""
-    if tabs.quarantined and all(each.listing.name != tool for each in tabs.tools):
+    if tabs.quarantined and tabs.toolbox.get(tool) is None:
         reasons = " ".join(each.reason for each in tabs.quarantined)
         raise PluginError(f"There is no tool {tool!r}, and a plugin was left out: {reasons}")
 
