@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from e2e.documents import ROOT, Block, read_blocks, run
 from opentabs_py.config import load_settings
+from opentabs_py.core.plugin_settings import settle, settled_patterns
 from opentabs_py.core.plugins import mcp_name
 from opentabs_py.errors import ToolFailedError
 from opentabs_py.places import data_dir
@@ -18,7 +20,7 @@ from opentabs_py.plugins.toolchain import find_toolchain
 from opentabs_py.session import OpenTabs
 
 BLOCKS = read_blocks((ROOT / "docs" / "plugins.md").read_text())
-MARKS = {"install", "console", "file", "faulty", "faults", "settings", "tool"}
+MARKS = {"install", "console", "file", "faulty", "faults", "settings", "instances", "tool"}
 # What differs from run to run: sizes, times, and how programs of others print.
 VARYING = [(r"adapter \d+ kB", "adapter kB"), (r" \(\d+\.\d+ m?s\)", ""), (r"\s+", " ")]
 
@@ -50,7 +52,9 @@ def told(workspace: Path) -> list[tuple[Block, int, str]]:
         elif block.mark == "console":
             command, _ = block.session
             done = run(["bash", "-c", command], workspace / block.argument)
-            came.append((block, done.returncode, done.stdout + done.stderr))
+            # What a call says besides is for a person to watch.
+            besides = "" if command.startswith("opentabs call") else done.stderr
+            came.append((block, done.returncode, done.stdout + besides))
     return came
 
 
@@ -69,6 +73,16 @@ def test_every_command_gives_what_it_is_said_to_give(told: list[tuple[Block, int
             continue
         for line in shown.splitlines():
             assert plain(line) in plain(output), command
+
+
+def test_each_instance_of_a_setting_adds_its_page() -> None:
+    [declared], [given] = marked("settings"), marked("instances")
+    schema = json.loads(declared.text)
+    values = settle("chat", schema, tomllib.loads(given.text)["settings"]["chat"])
+    assert settled_patterns(schema, values) == (
+        "https://chat.work.example/*",
+        "https://chat.home.example/*",
+    )
 
 
 @pytest.fixture(scope="module")
