@@ -241,6 +241,12 @@ class Bridge:
         while any(waiter.outcome.done() for waiter in self._waiters.values()):
             await anyio.lowlevel.checkpoint()
 
+    async def wait_idle(self) -> None:
+        """Wait until no call runs in a page."""
+        while running := [each.outcome for each in self._waiters.values()]:
+            await asyncio.wait(running)
+            await self.settle()
+
     def instant(self) -> Instant:
         """Give this moment, for a recording."""
         return Instant(wall=wall_clock(), steady=self.clock.now())

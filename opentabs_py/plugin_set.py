@@ -95,8 +95,11 @@ class PluginSet:
     @property
     def sites(self) -> list[str]:
         """The match patterns of all sites that the extension must be let to."""
-        served = [pattern for each in self.plugins for pattern in each.manifest.url_patterns]
-        return served + future_sites(self.quarantined, self._settings)
+        return self._sites(self.plugins, self.quarantined)
+
+    def _sites(self, plugins: Sequence[Plugin], quarantined: Sequence[Quarantined]) -> list[str]:
+        served = [pattern for each in plugins for pattern in each.manifest.url_patterns]
+        return served + future_sites(quarantined, self._settings)
 
     async def serve(self, bridge: Bridge, toolbox: Toolbox, staged: StagedExtension) -> None:
         """Put them into pages, and on the list of tools."""
@@ -132,6 +135,7 @@ class PluginSet:
             plugins, quarantined = await anyio.to_thread.run_sync(load)
             changes = compare_plugins(before, (plugins, quarantined))
             if changes.added or changes.removed or changes.changed:
+                await self._let_in(self._sites(plugins, quarantined))
                 # First the pages, then the list: who reads the new list can call what is on it.
                 await self._bridge.sync_plugins(self._specs(plugins))
                 self._toolbox.set_plugins(plugin.manifest for plugin in plugins)
@@ -151,6 +155,13 @@ class PluginSet:
                 logger.warning("The plugins cannot be reloaded: %s", error)
 
         await watch_plugins(self._directories, reload)
+
+    async def _let_in(self, sites: Sequence[str]) -> None:
+        """Let the extension touch new sites, for which it has to be reloaded: once no call runs."""
+        if self._staged.lacks(sites):
+            with anyio.move_on_after(self._toolbox.limits.ceiling):
+                await self._bridge.wait_idle()
+            self._staged.allow(sites)
 
     async def _read_stack(self, name: str, stack: str) -> str:
         plugin = self.find(name)

@@ -93,11 +93,26 @@ async function prepare() {
   for (const spec of plugins) {
     const closed = await withoutPermission(spec.matches);
     if (closed.length > 0) {
-      // What it may touch stands in the manifest, which Chrome reads when the browser starts.
-      const message = `The browser keeps it out of ${closed.join(" and ")}, which it did not ask for when the browser started. Restart to serve it there.`;
+      if (await isAllowedByNow(closed)) {
+        chrome.runtime.reload();
+        return;
+      }
+      const message = `The browser keeps it out of ${closed.join(" and ")}. Allow the extension there, in its details on chrome://extensions.`;
       faults.push({ plugin: spec.name, tabId: 0, message: message.slice(0, 1000) });
     }
   }
+}
+
+/**
+ * Whether the manifest has come to ask for one of these. Chrome reads it when it loads the extension.
+ * @param {string[]} matches
+ */
+async function isAllowedByNow(matches) {
+  const answer = await fetch(chrome.runtime.getURL("manifest.json"), { cache: "no-store" });
+  /** @type {{ host_permissions: string[] }} */
+  const { host_permissions: written } = await answer.json();
+  const loaded = chrome.runtime.getManifest().host_permissions ?? [];
+  return matches.some((match) => written.includes(match) && !loaded.includes(match));
 }
 
 /** @param {string[]} matches */

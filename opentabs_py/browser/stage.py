@@ -15,8 +15,11 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 from opentabs_py.assets import extension_dir, runtime_file
+
+_MANIFEST: Final = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,21 @@ class StagedExtension:
     def add_pre_script(self, name: str, script: bytes) -> str:
         """Put a plugin's pre-script in; give its path within the extension."""
         return self._add("pre-scripts", name, script)
+
+    def lacks(self, sites: Sequence[str]) -> bool:
+        """Return whether the extension may not touch all of these sites, given as patterns."""
+        allowed = self._manifest()["host_permissions"]
+        return "<all_urls>" not in allowed and not set(sites) <= set(allowed)
+
+    def allow(self, sites: Sequence[str]) -> None:
+        """Let the extension touch these sites; it reloads itself when it is sent a plugin there."""
+        manifest = self._manifest()
+        manifest["host_permissions"] = sorted(set(sites))
+        _write_whole(self.path / _MANIFEST, json.dumps(manifest, indent=2).encode())
+
+    def _manifest(self) -> dict[str, Any]:
+        manifest: dict[str, Any] = json.loads((self.path / _MANIFEST).read_bytes())
+        return manifest
 
     def _add(self, folder: str, name: str, script: bytes) -> str:
         digest = hashlib.sha256(script).hexdigest()[:16]
@@ -80,7 +98,7 @@ def stage_extension(
         _write_whole(channel, channel.read_bytes() + b"\n" + relay_script)
     config = {"server": f"{host}:{port}", "secret": secret}
     _write_whole(into / "config.json", json.dumps(config).encode(), mode=0o600)
-    manifest_file = into / "manifest.json"
+    manifest_file = into / _MANIFEST
     manifest = json.loads(manifest_file.read_text())
     if sites is not None:
         manifest["host_permissions"] = sorted(set(sites))

@@ -108,3 +108,18 @@ def test_a_pre_script_lies_beside_the_adapters_named_by_its_content(tmp_path: Pa
     assert file.startswith("pre-scripts/chat-")
     assert (staged.path / file).read_bytes() == b"one"
     assert file.removeprefix("pre-scripts") == staged.add_adapter("chat", b"one")[8:]
+
+
+def test_a_staged_extension_is_let_to_the_sites_that_it_is_given_later(tmp_path: Path) -> None:
+    staged = stage_extension(tmp_path / "x", port=1, sites=["https://a.example/*"])
+    assert not staged.lacks(["https://a.example/*"])
+    assert staged.lacks(["https://a.example/*", "https://b.example/*"])
+
+    staged.allow(["https://b.example/*"])
+
+    assert not staged.lacks(["https://b.example/*"])
+    assert staged.lacks(["https://a.example/*"])
+
+
+def test_an_extension_for_every_site_lacks_none(tmp_path: Path) -> None:
+    assert not stage_extension(tmp_path / "x", port=1).lacks(["https://a.example/*"])
