@@ -366,6 +366,28 @@ async def test_a_write_is_seen_and_two_in_quick_succession_end_in_the_last(
         assert await version(tabs) == "4"
 
 
+async def test_a_plugin_that_comes_to_a_watched_folder_is_served_on_its_own_site(
+    tmp_path: Path, site: str
+) -> None:
+    folder = tmp_path / "plugins"
+    write_plugin(folder / "chat", "1")
+    settings = load_settings(port=0, plugins=(), plugin_folders=(folder,))
+    async with (
+        OpenTabs(settings=settings) as tabs,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(tabs.watch_plugins)
+        await tabs.open(f"{site.replace('127.0.0.1', 'localhost')}/page")
+
+        write_plugin(folder / "mail", "1", patterns=["http://localhost/*"], tools=["where"])
+        await wait_for_tools(tabs, "chat_version", "chat_wait", "mail_where")
+        assert (await tabs.call("mail_where"))["url"].endswith("/page")
+
+        shutil.rmtree(folder / "chat")
+        await wait_for_tools(tabs, "mail_where")
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_dist_that_goes_and_comes_back_is_seen(tmp_path: Path, site: str) -> None:
     plugin = write_plugin(tmp_path / "chat", "1")
     shutil.rmtree(plugin / "dist")

@@ -75,6 +75,7 @@ class Settings(BaseSettings):
         headed: Show the browser's window.
         no_sandbox: Run Chromium without its sandbox, where the system does not let it have one.
         plugins: Directories of built plugins; in the environment, joined as PATH is.
+        plugin_folders: Folders that hold such directories, which may come and go; the same.
         settings: Values of plugins' own settings, by plugin and key; in the environment, JSON. The
             sources are merged key by key.
     """
@@ -103,6 +104,7 @@ class Settings(BaseSettings):
     headed: bool = False
     no_sandbox: bool = False
     plugins: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
+    plugin_folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
     settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
 
     @property
@@ -142,6 +144,7 @@ def demo_settings(*, headed: bool | None) -> Settings:
     """Gather the settings for the demo plugin alone, on a free port, in a fresh profile."""
     own: dict[str, Any] = {
         "plugins": (),
+        "plugin_folders": (),
         "settings": {},
         "profile": None,
         "host": "127.0.0.1",
@@ -149,6 +152,11 @@ def demo_settings(*, headed: bool | None) -> Settings:
         "token": None,
     }
     return load_settings(headed=headed).model_copy(update=own)
+
+
+def settings_files() -> tuple[Path, ...]:
+    """Return the files that settings come from, whether they are there or not."""
+    return Path("pyproject.toml").absolute(), user_file()
 
 
 def load_settings(**given: Any) -> Settings:

@@ -1,19 +1,19 @@
 """The plugins of a session: on disk, in the pages, and on the list of tools."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import anyio
 
 from opentabs_py.bridge import Bridge
 from opentabs_py.browser.stage import StagedExtension
+from opentabs_py.config import Settings, settings_files
 from opentabs_py.core.plugins import PluginManifest
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.sdk_version import UNKNOWN
 from opentabs_py.core.tabs import Readiness
+from opentabs_py.errors import ConfigError
 from opentabs_py.plugins.debug import read_stack
 from opentabs_py.plugins.load import (
     Plugin,
@@ -24,6 +24,7 @@ from opentabs_py.plugins.load import (
     load_plugins,
     refuse_unknown_plugins,
 )
+from opentabs_py.plugins.sources import Sources
 from opentabs_py.server.toolbox import Toolbox
 
 logger = logging.getLogger(__name__)
@@ -58,9 +59,10 @@ class PluginSet:
     """What was found in some directories, and is served.
 
     Args:
-        directories: Of built plugins.
-        settings: What each plugin is set to, by their names.
-        to_debug: Somebody may look at them in the browser's DevTools.
+        directories: Of built plugins, besides those of the settings.
+        settings: Where more plugins are, what each is set to, and whether somebody may look at
+            them in the browser's DevTools.
+        read_settings: Reads the settings again, for those of plugins may change.
 
     Attributes:
         plugins: Those that are served.
@@ -77,18 +79,23 @@ class PluginSet:
     def __init__(
         self,
         directories: Sequence[Path],
-        settings: Mapping[str, Mapping[str, Any]],
+        settings: Settings,
         *,
-        to_debug: bool = False,
+        read_settings: Callable[[], Settings] | None = None,
     ) -> None:
         self._directories = directories
-        self._to_debug = to_debug
-        self._settings = settings
+        self._to_debug = settings.headed
+        self._read_settings = read_settings
+        self._settings_fault: str | None = None
         self._reloading = anyio.Lock()
+        self._take_settings(settings)
         self.plugins: list[Plugin]
         self.quarantined: list[Quarantined]
-        self.plugins, self.quarantined = load_plugins(directories, settings)
-        refuse_unknown_plugins(settings, self.plugins, self.quarantined)
+        self.plugins, self.quarantined = load_plugins(self._sources.plugins(), self._given)
+        refuse_unknown_plugins(self._given, self.plugins, self.quarantined)
+        for folder in settings.plugin_folders:
+            if not folder.is_dir():
+                logger.warning("%s is not a directory; plugins in it are served once it is", folder)
         self._warned: set[str] = set()
         self._warn(self.plugins)
 
@@ -99,7 +106,7 @@ class PluginSet:
 
     def _sites(self, plugins: Sequence[Plugin], quarantined: Sequence[Quarantined]) -> list[str]:
         served = [pattern for each in plugins for pattern in each.manifest.url_patterns]
-        return served + future_sites(quarantined, self._settings)
+        return served + future_sites(quarantined, self._given)
 
     async def serve(self, bridge: Bridge, toolbox: Toolbox, staged: StagedExtension) -> None:
         """Put them into pages, and on the list of tools."""
@@ -131,8 +138,7 @@ class PluginSet:
         """Read all again, and serve them as they are now; see `OpenTabs.reload_plugins`."""
         async with self._reloading:
             before = self.plugins, self.quarantined
-            load = partial(load_plugins, self._directories, self._settings, served=self.plugins)
-            plugins, quarantined = await anyio.to_thread.run_sync(load)
+            plugins, quarantined = await anyio.to_thread.run_sync(self._load)
             changes = compare_plugins(before, (plugins, quarantined))
             if changes.added or changes.removed or changes.changed:
                 await self._let_in(self._sites(plugins, quarantined))
@@ -145,7 +151,7 @@ class PluginSet:
         return changes
 
     async def watch(self) -> None:
-        """Reload them whenever their files change, until cancelled."""
+        """Reload them whenever they or the settings files change, until cancelled."""
         from opentabs_py.plugins.watch import watch_plugins  # noqa: PLC0415 (only serve needs it)
 
         async def reload() -> None:
@@ -154,7 +160,26 @@ class PluginSet:
             except OSError as error:  # a full disk, say: the next change may find it otherwise
                 logger.warning("The plugins cannot be reloaded: %s", error)
 
-        await watch_plugins(self._directories, reload)
+        await watch_plugins(lambda: self._sources, reload)
+
+    def _load(self) -> tuple[list[Plugin], list[Quarantined]]:
+        if self._read_settings is not None:
+            try:
+                self._take_settings(self._read_settings())
+                self._settings_fault = None
+            except ConfigError as error:
+                if str(error) != self._settings_fault:  # said once
+                    self._settings_fault = str(error)
+                    logger.warning("The settings stay as they were: %s", error)
+        return load_plugins(self._sources.plugins(), self._given, served=self.plugins)
+
+    def _take_settings(self, settings: Settings) -> None:
+        self._given = settings.settings
+        self._sources = Sources(
+            directories=(*self._directories, *settings.plugins),
+            folders=settings.plugin_folders,
+            files=() if self._read_settings is None else settings_files(),
+        )
 
     async def _let_in(self, sites: Sequence[str]) -> None:
         """Let the extension touch new sites, for which it has to be reloaded: once no call runs."""

@@ -41,7 +41,8 @@ class Serving:
     Args:
         settings: Where to listen, how long calls may take.
         version: Of the server, as its clients and the extension are told it.
-        directories: Of built plugins.
+        directories: Of built plugins, besides those of the settings.
+        read_settings: Reads the settings again, for those of plugins may change.
         python: The tools written in Python.
         clock: What the timers of calls run on.
         trace: A file that every call is written to.
@@ -71,6 +72,7 @@ class Serving:
         *,
         version: str,
         directories: Sequence[Path],
+        read_settings: Callable[[], Settings] | None,
         python: "PythonTools | None",
         clock: AlarmClock,
         trace: Path | None,
@@ -85,7 +87,7 @@ class Serving:
         self._relay_script = relay_script
         self._wrap_socket = wrap_socket
         self._playgrounds: dict[Path, str] = {}
-        self.plugins = PluginSet(directories, settings.settings, to_debug=settings.headed)
+        self.plugins = PluginSet(directories, settings, read_settings=read_settings)
 
     async def start(
         self,

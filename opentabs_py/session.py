@@ -63,6 +63,8 @@ class OpenTabs:
             loaded by hand, from `extension_dir`. A `Launcher` starts one in its own way. With
             tools in Python and without plugins there is no browser.
         settings: Where to listen, what to launch, how long calls may take.
+        read_settings: Reads the settings again when plugins are reloaded: which plugins there are,
+            and what they are set to, may change while the session runs.
         args: More command-line switches for Chromium.
         ignore_default_args: Switches of Playwright's to leave out.
         reopen: Launch the browser again when a call needs it after it was closed or has died, and
@@ -85,6 +87,7 @@ class OpenTabs:
         plugins: Sequence[str | Path] = (),
         browser: Literal["launch", "none"] | Launcher = "launch",
         settings: Settings | None = None,
+        read_settings: Callable[[], Settings] | None = None,
         args: Sequence[str] = (),
         ignore_default_args: Sequence[str] = (),
         reopen: Sequence[str] | None = None,
@@ -94,6 +97,7 @@ class OpenTabs:
         wrap_socket: Callable[[Socket], Socket] = lambda socket: socket,
     ) -> None:
         self._settings = settings
+        self._read_settings = read_settings
         self._directories = [*map(Path, plugins)]
         self._has_tools = bool(tools)
         self._browser = browser
@@ -174,7 +178,7 @@ class OpenTabs:
             callable(self._browser)
             or bool(self._directories)
             or not self._has_tools
-            or bool(self.settings.plugins)
+            or bool(self.settings.plugins or self.settings.plugin_folders)
         )
 
     @property
@@ -421,7 +425,7 @@ class OpenTabs:
         return await self._serving.plugins.reload()
 
     async def watch_plugins(self) -> None:
-        """Reload the plugins whenever their files change, until cancelled."""
+        """Reload the plugins whenever they or the settings files change, until cancelled."""
         await self._serving.plugins.watch()
 
     async def _start(self, stack: AsyncExitStack) -> None:
@@ -432,7 +436,8 @@ class OpenTabs:
         serving = self._serving = Serving(
             self.settings,
             version=__version__,
-            directories=[*self._directories, *self.settings.plugins],
+            directories=self._directories,
+            read_settings=self._read_settings,
             python=self._python,
             clock=self._clock,
             trace=self._trace,

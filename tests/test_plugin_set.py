@@ -1,12 +1,16 @@
 """The plugins of a session, read from disk, and read again."""
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from opentabs_py.browser.stage import stage_extension
+from opentabs_py.config import load_settings
 from opentabs_py.core.dispatch import Limits
+from opentabs_py.places import user_file
 from opentabs_py.plugin_set import PluginSet
 from opentabs_py.server.toolbox import Toolbox
 from tests.fakes import FakeBridge, a_tool, package_json, tools_json
@@ -38,7 +42,7 @@ async def test_a_plugin_that_does_not_say_its_sdk_is_warned_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     old = build(tmp_path / "old", name="old", tools=json.dumps([a_tool("send")]))
-    plugins = PluginSet([old, build(tmp_path / "chat")], {})
+    plugins = PluginSet([old, build(tmp_path / "chat")], load_settings())
     await serve(plugins, tmp_path)
     await plugins.reload()
     build(old, name="old", tools=json.dumps([a_tool("read")]))
@@ -51,10 +55,78 @@ async def test_a_plugin_that_does_not_say_its_sdk_is_warned_of_once(
 async def test_a_plugin_rebuilt_with_a_newer_sdk_is_served_on_as_it_was(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    plugins = PluginSet([build(tmp_path / "chat")], {})
+    plugins = PluginSet([build(tmp_path / "chat")], load_settings())
     toolbox = await serve(plugins, tmp_path)
     newer = json.dumps({"sdkVersion": "99.0.0", "tools": [a_tool("read")]})
     build(tmp_path / "chat", tools=newer)
     await plugins.reload()
     assert [tool.listing.name for tool in toolbox.tools] == ["chat_send"]
     assert "sdkVersion: is 99.0.0" in caplog.text
+
+
+@pytest.fixture
+def write_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], object]:
+    """Writes the user's settings file; no other has any."""
+    for variable in ("XDG_CONFIG_HOME", "HOME", "APPDATA", "LOCALAPPDATA"):
+        monkeypatch.setenv(variable, str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    user_file().parent.mkdir(parents=True)
+    return user_file().write_text
+
+
+async def test_a_plugin_comes_and_goes_with_its_place_in_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    build(folder / "chat")
+    plugins = PluginSet([], load_settings(plugins=(), plugin_folders=(folder,)))
+    toolbox = await serve(plugins, tmp_path)
+    assert [tool.listing.name for tool in toolbox.tools] == ["chat_send"]
+
+    build(folder / "mail", name="mail")
+    assert (await plugins.reload()).added == ("mail",)
+    shutil.rmtree(folder / "chat")
+    assert (await plugins.reload()).removed == ("chat",)
+    assert [tool.listing.name for tool in toolbox.tools] == ["mail_send"]
+
+
+async def test_a_plugin_comes_and_goes_with_its_line_in_a_settings_file(
+    tmp_path: Path, write_settings: Callable[[str], object]
+) -> None:
+    chat = build(tmp_path / "chat")
+    package = json.loads((chat / "package.json").read_text())
+    package["opentabs"]["configSchema"] = {"site": {"type": "url", "required": True}}
+    (chat / "package.json").write_text(json.dumps(package))
+    plugins = PluginSet([], load_settings(), read_settings=load_settings)
+    toolbox = await serve(plugins, tmp_path)
+    assert toolbox.tools == ()
+
+    write_settings(
+        f"plugins = [{json.dumps(str(chat))}]\n[settings.chat]\nsite = 'https://x.example'\n"
+    )
+    assert (await plugins.reload()).added == ("chat",)
+    assert "https://x.example/*" in plugins.sites
+    write_settings("")
+    assert (await plugins.reload()).removed == ("chat",)
+    assert toolbox.tools == ()
+
+
+async def test_a_settings_file_that_cannot_be_read_leaves_the_plugins_as_they_are_and_is_told_once(
+    tmp_path: Path, write_settings: Callable[[str], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    write_settings(f"plugins = [{json.dumps(str(build(tmp_path / 'chat')))}]\n")
+    plugins = PluginSet([], load_settings(), read_settings=load_settings)
+    toolbox = await serve(plugins, tmp_path)
+    write_settings("plugins = [")
+    await plugins.reload()
+    await plugins.reload()
+    assert [tool.listing.name for tool in toolbox.tools] == ["chat_send"]
+    [warning] = texts(caplog)
+    assert warning.startswith("The settings stay as they were: A settings file cannot be read")
+
+
+def test_a_folder_that_is_not_there_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    PluginSet([], load_settings(plugins=(), plugin_folders=(tmp_path / "plugs",)))
+    assert texts(caplog) == [
+        f"{tmp_path / 'plugs'} is not a directory; plugins in it are served once it is"
+    ]

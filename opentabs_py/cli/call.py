@@ -18,6 +18,7 @@ from opentabs_py.cli.options import (
     Json,
     OpenUrls,
     PluginDirs,
+    PluginFolders,
     PluginSettings,
     Profile,
     ToolSources,
@@ -49,6 +50,7 @@ def call(
         str, typer.Argument(metavar="[JSON|@FILE|-]", help="Its arguments; - reads stdin.")
     ] = "{}",
     plugin: PluginDirs = None,
+    plugins: PluginFolders = None,
     tools_: ToolSources = None,
     set_: PluginSettings = None,
     open_: OpenUrls = None,
@@ -72,6 +74,7 @@ def call(
     parsed = _read_arguments(arguments)
     settings = gather_settings(
         plugin,
+        plugins,
         set_,
         idle_timeout=idle_timeout,
         ceiling=ceiling,

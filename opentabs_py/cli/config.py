@@ -15,6 +15,7 @@ from opentabs_py.cli.options import (
     Headed,
     OpenUrls,
     PluginDirs,
+    PluginFolders,
     PluginSettings,
     Profile,
     ToolSources,
@@ -41,6 +42,7 @@ def config(
         typer.Option("--gateway", help="Two tools in place of all, for a small context."),
     ] = False,
     plugin: PluginDirs = None,
+    plugins: PluginFolders = None,
     tools_: ToolSources = None,
     set_: PluginSettings = None,
     open_: OpenUrls = None,
@@ -59,12 +61,13 @@ def config(
     from opentabs_py.cli.terminal import err, write_result
 
     known = CLIENTS[client]
-    settings = gather_settings(plugin, set_, ceiling=ceiling)
+    settings = gather_settings(plugin, plugins, set_, ceiling=ceiling)
     server: Server
     if http is not None:
-        if plugin or tools_ or set_ or open_ or profile or headed is not None:
+        if plugin or plugins or tools_ or set_ or open_ or profile or headed is not None:
             raise ConfigError(
-                "--plugin, --tools, --set, --open, --profile and --headed go to `opentabs serve`."
+                "--plugin, --plugins, --tools, --set, --open, --profile and --headed go to "
+                "`opentabs serve`."
             )
         url = http.removesuffix("/gateway") + "/gateway" if gateway else http
         server = Running(url, token)
@@ -74,6 +77,8 @@ def config(
         arguments = ["serve", "--stdio", *(["--gateway"] if gateway else [])]
         for directory in settings.plugins:
             arguments += ["--plugin", str(_existing(directory))]
+        for folder in settings.plugin_folders:
+            arguments += ["--plugins", str(_existing(folder))]
         for source in tools_ or []:
             arguments += ["--tools", _found_from_anywhere(source)]
         for assignment in set_ or []:
@@ -94,7 +99,7 @@ def config(
 
 def _existing(directory: Path) -> Path:
     if not directory.is_dir():
-        raise ConfigError(f"{directory} is not a directory. Give the plugin's own.")
+        raise ConfigError(f"{directory} is not a directory. Give one that is there.")
     return directory.resolve()
 
 

@@ -151,9 +151,11 @@ def _look_at_plugins() -> str:
     from opentabs_py.core.sdk_version import UNKNOWN
     from opentabs_py.errors import PluginError
     from opentabs_py.plugins.load import load_plugins
+    from opentabs_py.plugins.sources import Sources
 
-    settings = gather_settings(None, None)
-    plugins, quarantined = load_plugins(settings.plugins, settings.settings)
+    settings = gather_settings(None, None, None)
+    sources = Sources(settings.plugins, settings.plugin_folders)
+    plugins, quarantined = load_plugins(sources.plugins(), settings.settings)
     if quarantined:
         raise PluginError("\n".join(each.reason for each in quarantined))
     names = ", ".join(plugin.manifest.name for plugin in plugins)

@@ -23,6 +23,14 @@ PluginDirs = Annotated[
         ),
     ),
 ]
+PluginFolders = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugins",
+        metavar="DIR",
+        help="A folder of built plugins' directories. Can be given several times.",
+    ),
+]
 PluginDir = Annotated[
     Path, typer.Argument(metavar="[DIR]", help="The plugin's directory.  \\[default: this one]")
 ]
@@ -69,9 +77,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to s
 
 
 def gather_settings(
-    plugin: Sequence[Path] | None, set_: Sequence[str] | None, **given: Any
+    plugin: Sequence[Path] | None,
+    folders: Sequence[Path] | None,
+    set_: Sequence[str] | None,
+    **given: Any,
 ) -> "Settings":
-    """Gather the settings of a command that takes --plugin and --set.
+    """Gather the settings of a command that takes --plugin, --plugins and --set.
 
     When no plugin is named anywhere, the current directory is one if it can be.
 
@@ -82,9 +93,12 @@ def gather_settings(
     from opentabs_py.plugins.load import is_plugin
 
     settings = load_settings(
-        plugins=tuple(plugin) if plugin else None, settings=_read_plugin_settings(set_), **given
+        plugins=tuple(plugin) if plugin else None,
+        plugin_folders=tuple(folders) if folders else None,
+        settings=_read_plugin_settings(set_),
+        **given,
     )
-    if settings.plugins or not is_plugin(Path()):
+    if settings.plugins or settings.plugin_folders or not is_plugin(Path()):
         return settings
     return settings.model_copy(update={"plugins": (Path(),)})
 

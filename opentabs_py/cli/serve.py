@@ -4,9 +4,10 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stdout
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ from opentabs_py.cli.options import (
     IdleTimeout,
     OpenUrls,
     PluginDirs,
+    PluginFolders,
     PluginSettings,
     Profile,
     ToolSources,
@@ -62,6 +64,7 @@ def serve(
         typer.Option(help="[b]launch[/] a Chromium, or wait for an extension loaded by hand."),
     ] = Browser.LAUNCH,
     plugin: PluginDirs = None,
+    plugins: PluginFolders = None,
     tools_: ToolSources = None,
     set_: PluginSettings = None,
     open_: OpenUrls = None,
@@ -121,8 +124,9 @@ def serve(
 ) -> None:
     """Serve the plugins' tools to MCP clients, with a Chromium of its own.
 
-    A plugin that is built anew is served anew, in open tabs too, without a restart. With tools
-    written in Python and no plugin, there is no browser.
+    A plugin that is built anew is served anew, in open tabs too, without a restart. So are plugins
+    that are added to a folder or to a settings file, or removed from it. With tools written in
+    Python and no plugin, there is no browser.
 
     Ctrl-C or SIGTERM ends it and leaves no process and no file behind.
     """
@@ -139,8 +143,10 @@ def serve(
     with redirect_stdout(sys.stderr) if stdio else nullcontext():
         tools = gather_tools(tools_)
     # With --stdio the port is the extension's alone, so any free one will do.
-    settings = gather_settings(
+    read_settings = partial(
+        gather_settings,
         plugin,
+        plugins,
         set_,
         host=host,
         port=port,
@@ -155,6 +161,7 @@ def serve(
         idle_timeout=idle_timeout,
         ceiling=ceiling,
     )
+    settings = read_settings()
     if "port" not in settings.model_fields_set and not (stdio and browser is Browser.LAUNCH):
         settings = settings.model_copy(update={"port": DEFAULT_PORT})
 
@@ -163,6 +170,7 @@ def serve(
             await _serve(
                 settings,
                 tools,
+                read_settings=read_settings,
                 stdio=stdio,
                 browser=browser,
                 urls=open_ or [],
@@ -181,6 +189,7 @@ async def _serve(
     settings: "Settings",
     tools: Sequence[Any],
     *,
+    read_settings: Callable[[], "Settings"],
     stdio: bool,
     browser: Browser,
     urls: Sequence[str],
@@ -196,6 +205,7 @@ async def _serve(
     async with OpenTabs(
         tools=tools,
         settings=settings,
+        read_settings=read_settings,
         browser=browser.value,
         reopen=None if exit_with_browser else urls,
         trace=trace,

@@ -11,6 +11,7 @@ from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.options import (
     Json,
     PluginDirs,
+    PluginFolders,
     PluginSettings,
     ToolSources,
     gather_settings,
@@ -26,6 +27,7 @@ class _Row:
 
 def tools(
     plugin: PluginDirs = None,
+    plugins: PluginFolders = None,
     tools_: ToolSources = None,
     set_: PluginSettings = None,
     json_: Json = False,
@@ -36,12 +38,14 @@ def tools(
     from opentabs_py.cli.terminal import err, out, tell_quarantined, write_json
     from opentabs_py.core.page_arguments import TAB_ID
     from opentabs_py.plugins.load import load_plugins, refuse_unknown_plugins
+    from opentabs_py.plugins.sources import Sources
 
-    settings = gather_settings(plugin, set_)
-    plugins, quarantined = load_plugins(settings.plugins, settings.settings)
-    refuse_unknown_plugins(settings.settings, plugins, quarantined)
+    settings = gather_settings(plugin, plugins, set_)
+    sources = Sources(settings.plugins, settings.plugin_folders)
+    loaded, quarantined = load_plugins(sources.plugins(), settings.settings)
+    refuse_unknown_plugins(settings.settings, loaded, quarantined)
     tell_quarantined(quarantined)
-    rows = [*_of_pages(plugins), *_of_python(gather_tools(tools_))]
+    rows = [*_of_pages(loaded), *_of_python(gather_tools(tools_))]
     rows.sort(key=lambda row: row.document["name"])
     if json_:
         write_json([row.document for row in rows])
@@ -58,7 +62,7 @@ def tools(
         out.print(table)
     else:
         err.print("No tools. Name a built plugin's directory: opentabs tools --plugin DIR")
-    raise typer.Exit(CHAIN_FAILED if quarantined and not plugins else 0)
+    raise typer.Exit(CHAIN_FAILED if quarantined and not loaded else 0)
 
 
 def _of_pages(plugins: Sequence[Any]) -> list[_Row]:

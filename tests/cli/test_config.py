@@ -67,6 +67,12 @@ def test_the_plugin_of_the_current_directory_is_in_the_block(tmp_path: Path) -> 
     assert told["args"] == ["serve", "--stdio", "--plugin", str(tmp_path)]
 
 
+def test_a_folder_of_plugins_is_told_by_its_whole_path(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    told = entry("cursor", "--plugins", "mine", cwd=tmp_path)
+    assert told["args"] == ["serve", "--stdio", "--plugins", str(tmp_path / "mine")]
+
+
 def test_tools_settings_and_the_ceiling_go_to_the_server_too(tmp_path: Path) -> None:
     (tmp_path / "mine.py").touch()
     options = [

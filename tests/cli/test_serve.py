@@ -1,12 +1,18 @@
 """What `opentabs serve` says of how it was started."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.plugins.test_load import build
 
 SERVE = [sys.executable, "-m", "opentabs_py", "serve"]
 
@@ -30,22 +36,59 @@ def test_a_number_that_cannot_be_used_is_refused_in_plain_words(
     assert run.stderr.startswith(f"error: A setting cannot be used. {said}, not ")
 
 
-def start(*options: str, cwd: Path) -> str:
-    """Start a server without a browser, and stop it; gives its log until then."""
+@contextmanager
+def serving(*options: str, cwd: Path) -> Generator[Callable[[str], str]]:
+    """Run a server without a browser; gives what reads its log until a line has a text."""
     command = [*SERVE, "--port", "0", "--browser", "none", *options]
     places = {"XDG_DATA_HOME": str(cwd), "XDG_CONFIG_HOME": str(cwd)}
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, cwd=cwd, env={**os.environ, **places}
     ) as serve:
-        assert serve.stderr is not None
-        said = ""
-        while "MCP at " not in said:
-            line = serve.stderr.readline()
-            assert line, f"it ended by itself: {said}"
-            said += line
+        log = serve.stderr
+        assert log is not None
+
+        def read_until(text: str) -> str:
+            said = ""
+            while text not in said:
+                line = log.readline()
+                assert line, f"it ended by itself: {said}"
+                said += line
+            return said
+
+        yield read_until
         serve.send_signal(signal.SIGTERM)
         serve.wait(timeout=20)
-    return said
+
+
+def start(*options: str, cwd: Path) -> str:
+    """Start a server without a browser, and stop it; gives its log until then."""
+    with serving(*options, cwd=cwd) as read_until:
+        return read_until("MCP at ")
+
+
+def test_plugins_come_and_go_while_it_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    settings = tmp_path / "pyproject.toml"
+    with serving("--plugins", str(folder), cwd=tmp_path) as read_until:
+        read_until("MCP at ")
+        build(folder / "chat")
+        read_until("Added chat")
+        build(tmp_path / "mail", name="mail")
+        settings.write_text('[tool.opentabs]\nplugins = ["mail"]\n')
+        read_until("Added mail")
+        shutil.rmtree(folder / "chat")
+        read_until("Removed chat")
+        settings.write_text("")
+        read_until("Removed mail")
+
+
+def test_the_plugins_of_a_folder_are_listed(tmp_path: Path) -> None:
+    build(tmp_path / "plugins" / "chat")
+    build(tmp_path / "plugins" / "mail", name="mail")
+    command = [*SERVE[:-1], "tools", "--json", "--plugins", str(tmp_path / "plugins")]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert [tool["name"] for tool in json.loads(run.stdout)] == ["chat_send", "mail_send"]
 
 
 def test_serving_nothing_is_a_warning_that_says_what_to_give(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from opentabs_py.plugins import watch
+from opentabs_py.plugins.sources import Sources
 from opentabs_py.plugins.watch import watch_plugins
 from tests.plugins.test_load import build
 
@@ -20,13 +21,13 @@ PATIENT = 15.0  # s; the bound of every wait here, far above what any takes
 class Reader:
     """Reads the adapter of each plugin whenever it is told to."""
 
-    def __init__(self, *directories: Path) -> None:
-        self.directories = directories
+    def __init__(self, *directories: Path, folder: Path | None = None) -> None:
+        self.sources = Sources(directories, () if folder is None else [folder])
         self.read: list[str] = []
         self._told = anyio.Event()
 
     async def __call__(self) -> None:
-        adapters = [directory / "dist" / "adapter.iife.js" for directory in self.directories]
+        adapters = [directory / "dist" / "adapter.iife.js" for directory in self.sources.plugins()]
         text = " ".join(each.read_text() if each.is_file() else "none" for each in adapters)
         self.read.append(text)
         self._told.set()
@@ -40,10 +41,10 @@ class Reader:
 
 
 @asynccontextmanager
-async def watching(*directories: Path) -> AsyncGenerator[Reader]:
-    reader = Reader(*directories)
+async def watching(*directories: Path, folder: Path | None = None) -> AsyncGenerator[Reader]:
+    reader = Reader(*directories, folder=folder)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch_plugins, directories, reader)
+        tasks.start_soon(watch_plugins, lambda: reader.sources, reader)
         with anyio.fail_after(PATIENT):
             await reader._told.wait()  # all before it is read
         yield reader
@@ -99,6 +100,48 @@ async def test_a_dist_and_a_whole_directory_may_come_and_go(tmp_path: Path) -> N
             await reader.wait_for("none")
 
 
+async def test_plugins_that_come_to_a_folder_and_go_from_it_are_told(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "plugins"
+    async with watching(folder=folder) as reader:
+        assert reader.read == [""]
+        write(build(folder / "b"), "b")
+        await reader.wait_for("b")
+        write(build(folder / "a"), "a")
+        await reader.wait_for("a b")
+        write(folder / "b", "b again")
+        await reader.wait_for("a b again")
+        (tmp_path / "elsewhere").mkdir()
+        (folder / "b").rename(tmp_path / "elsewhere" / "b")
+        await reader.wait_for("a")
+        (tmp_path / "elsewhere" / "b").rename(folder / "c")
+        await reader.wait_for("a b again")
+        shutil.rmtree(folder)
+        await reader.wait_for("")
+
+
+async def test_a_settings_file_that_is_written_changes_what_is_watched(tmp_path: Path) -> None:
+    chat, file = build(tmp_path / "chat"), tmp_path / "config" / "opentabs.toml"
+
+    class Follower(Reader):
+        async def __call__(self) -> None:
+            self.sources = Sources([chat] if file.is_file() else [], files=[file])
+            await super().__call__()
+
+    reader = Follower()
+    reader.sources = Sources(files=[file])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch_plugins, lambda: reader.sources, reader)
+        await reader.wait_for("")
+        file.parent.mkdir()
+        file.write_text("")
+        await reader.wait_for("/* adapter */")
+        write(chat, "1")
+        await reader.wait_for("1")
+        file.unlink()
+        await reader.wait_for("")
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_write_while_the_last_is_being_read_is_told(tmp_path: Path) -> None:
     chat = build(tmp_path / "chat")
 
@@ -110,7 +153,7 @@ async def test_a_write_while_the_last_is_being_read_is_told(tmp_path: Path) -> N
 
     reader = SlowReader(chat)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch_plugins, [chat], reader)
+        tasks.start_soon(watch_plugins, lambda: Sources([chat]), reader)
         with anyio.fail_after(PATIENT):
             await reader._told.wait()
         write(chat, "1")
