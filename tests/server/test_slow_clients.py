@@ -91,6 +91,14 @@ async def test_another_client_is_not_held_up_by_more_than_is_kept() -> None:
 async def test_one_that_reads_nothing_for_too_long_is_cut_off_and_its_session_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    cut = anyio.Event()
+
+    def note(protocol: guards.PatientProtocol, error: Exception | None) -> None:
+        lose(protocol, error)
+        cut.set()
+
+    lose = guards.PatientProtocol.connection_lost
+    monkeypatch.setattr(guards.PatientProtocol, "connection_lost", note)
     monkeypatch.setattr(guards, "READ_WITHIN", 0.2)
     served = Served(FakeBridge(value={"text": "x" * (24 * MIB)}))
     async with served.over_http() as url, a_session(url) as session:
@@ -102,6 +110,8 @@ async def test_one_that_reads_nothing_for_too_long_is_cut_off_and_its_session_go
             served.bridge.value = {}
             answer = await session.post(url, json={**CALL, "id": 1})
             assert '"id":1,"result"' in answer.text
+            with anyio.fail_after(PATIENT):
+                await cut.wait()
             assert await anyio.to_thread.run_sync(count_until_closed, connection) < 24 * MIB
 
 
