@@ -24,7 +24,7 @@ NOISE = ("title", "description", "default", "discriminator")
 
 
 def clean(schema: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what checks nothing; a field with a default is one that is not required."""
+    """Remove everything that validates nothing; a field with a default is simply not required."""
     cleaned: dict[str, Any] = {}
     for key, value in schema.items():
         match value:
@@ -42,7 +42,7 @@ def clean(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def schemas() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give the schema of each direction, and the definitions they share."""
+    """Return the schema of each direction, and the definitions they share."""
     roots: dict[str, Any] = {}
     definitions: dict[str, Any] = {}
     for name, adapter in protocol.ADAPTERS.items():
@@ -57,7 +57,7 @@ def schemas() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def js_type(schema: dict[str, Any]) -> str:
-    """Give the TypeScript type of a schema, for JSDoc."""
+    """Return the TypeScript type of a schema, for JSDoc."""
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[1]
     if "const" in schema:
@@ -93,7 +93,7 @@ def js_type(schema: dict[str, Any]) -> str:
 
 JS = """\
 /**
- * The wire between server and extension: its types, and what is wrong with a message.
+ * The protocol between server and extension: its types, and validation of messages.
  *
  * Generated from opentabs_py/core/protocol.py by `make generate`. Do not edit.
  */
@@ -111,7 +111,7 @@ const roots = {roots};
 /**
  * @param {{{kinds}}} kind
  * @param {{unknown}} message
- * @returns {{string | null}} the path of the first fault, "" for the whole; null when it is sound
+ * @returns {{string | null}} the path of the first fault, "" for the whole; null if it is valid
  */
 export function check(kind, message) {{
   return fault(roots[kind], message, "");
@@ -262,7 +262,7 @@ function join(path, name) {{
 
 
 def protocol_js() -> str:
-    """Give the text of `extension/protocol.js`."""
+    """Return the text of `extension/protocol.js`."""
     roots, definitions = schemas()
     types = {**definitions, **roots}
     typedefs = "\n".join(f"/** @typedef {{{js_type(s)}}} {name} */" for name, s in types.items())
@@ -276,7 +276,7 @@ def protocol_js() -> str:
 
 
 def protocol_tables() -> str:
-    """Give the tables of `docs/protocol.md`."""
+    """Return the tables of `docs/protocol.md`."""
     lines = []
     sides = (
         ("Server to extension", protocol.ToExtension),
@@ -315,7 +315,7 @@ def protocol_tables() -> str:
 
 
 def sdk_types() -> dict[Path, str]:
-    """Give the declarations of the SDK, as TypeScript makes them of its JSDoc."""
+    """Return the declarations of the SDK, as TypeScript makes them of its JSDoc."""
     tsc = ROOT / "adapter_js" / "node_modules" / ".bin" / "tsc"
     sdk = ROOT / "adapter_js" / "sdk"
     with tempfile.TemporaryDirectory() as directory:
@@ -325,7 +325,7 @@ def sdk_types() -> dict[Path, str]:
 
 
 def outputs() -> dict[Path, str | None]:
-    """Give each generated file and what it must hold; None for one that must go."""
+    """Return each generated file and what it must hold; None for one that must go."""
     docs = ROOT / "docs" / "protocol.md"
     before, _, rest = docs.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)

@@ -1,28 +1,29 @@
 /**
- * The runtime: in the page (MAIN world), it holds the plugins' adapters and runs their tools.
+ * The runtime: runs in the page (MAIN world), keeps the plugins' adapters, and runs their tools.
  *
- * A page is hostile. This script runs before the page's own, and still the page may have patched
- * the builtins of its world: by way of the Window that it opened. So all builtins are taken from
- * a realm that the relay made and no page has touched, and none is looked up again: no method
- * call on a value, no iteration, no property that may be missing, because each can end in the
- * page's code. What comes and goes does so by events on a node that only relay and runtime hold.
- * Tool code starts after an `await`, when `window.event` no longer shows ours.
+ * Pages are hostile. Although this script runs before the page's own, a page may have patched the
+ * builtins of this world through the Window that it opened. So all builtins come from a realm that
+ * the relay created and no page has touched, and none is looked up again: no method call on a
+ * value, no iteration, no property that may be missing, because each can run the page's code.
+ * Messages are events on a node that only relay and runtime have a reference to. Tool code starts
+ * after an `await`, when `window.event` no longer shows our event.
  *
- * What tools are given (input, context, signal) is of the page's own realm, as they expect.
+ * The values that tools receive (input, context, signal) belong to the page's own realm, as tools
+ * expect.
  */
 (() => {
-  // sloppy functions can be had from Error.prepareStackTrace, with their `this`
+  // Error.prepareStackTrace exposes sloppy-mode functions and their `this`
   // @ts-expect-error a script's `this` is the Window, which no page can redefine here
   const page = /** @type {any} */ (this);
   const ID = 32; // hex digits of a call id
   const MESSAGE_MAX = 4096;
   const READY = "ready";
   const STACK_MAX = 8000; // characters
-  const FIRST_PROBE = 1000; // ms between two questions whether a plugin is ready
+  const FIRST_PROBE = 1000; // ms between the first two readiness checks of a plugin
   const LAST_PROBE = 30_000;
-  const ANSWER_WITHIN = 6000; // ms for which calls wait for that answer; many plugins poll for 5 s
-  const SLOW = 50; // ms; an answer that takes longer is not asked for at each call, but
-  const TRUSTED = 10_000; // ms for which it holds
+  const ANSWER_WITHIN = 6000; // ms that calls wait for isReady(); many plugins poll for 5 s
+  const SLOW = 50; // ms; an answer that takes longer is cached instead of asked for at each call
+  const TRUSTED = 10_000; // ms for which such an answer is cached
 
   const { realm, given } = findRealm();
   const { apply, getPrototypeOf } = realm.Reflect;
@@ -54,7 +55,7 @@
 
   const objectPrototype = /** @type {object} */ (getPrototypeOf({}));
   const arrayPrototype = /** @type {object} */ (getPrototypeOf([]));
-  // The page's own, for tools to see. Each may be missing, or throw.
+  // The page's own constructors, for values that tools see. Each may be missing, or throw.
   const PageAbortController = read(() => page.AbortController);
   const PageException = read(() => page.DOMException);
   const mapPrototype = read(() => page.Map.prototype);
@@ -75,8 +76,8 @@
   }
 
   /**
-   * The realm that the relay made in a frame of this document, and the node in it. Where there
-   * is none, the realm is the page's own, and the channel is not protected.
+   * The realm that the relay created in a frame of this document, and the node in it. Without a
+   * frame, the realm is the page's own, and the channel is not protected.
    * @returns {{realm: typeof globalThis, given: EventTarget | null}}
    */
   function findRealm() {
@@ -87,7 +88,7 @@
           return { realm: page[i], given: node };
         }
       } catch {
-        // A frame of another origin, in a document that was open before the extension came.
+        // A frame of another origin, in a document that was open before the extension was loaded.
       }
     }
     return { realm: page, given: null };
@@ -97,21 +98,21 @@
    * @typedef {object} Plugin
    * @property {Map<string, Tool>} tools
    * @property {any} adapter
-   * @property {boolean} isAsked whether a question waits for its answer
-   * @property {Map<object, () => void>} waiting what runs when that comes, or has taken too long
-   * @property {boolean} isSlow whether its last answer took long
-   * @property {number} asked when it was asked last, and
-   * @property {number} answered when it answered, in ms
-   * @property {boolean} timed whether the next question is set
-   * @property {number} wait ms until it
-   * @property {string} state READY or why not, as it was told last
+   * @property {boolean} isAsked whether a call of isReady() is pending
+   * @property {Map<object, () => void>} waiting callbacks for its answer, or for its timeout
+   * @property {boolean} isSlow whether the last answer was slow
+   * @property {number} asked when isReady() was last called, in ms
+   * @property {number} answered when it last answered, in ms
+   * @property {boolean} timed whether the next readiness check is scheduled
+   * @property {number} wait ms until the next readiness check
+   * @property {string} state READY, or the reason it is not ready, as last reported
    */
 
   /**
    * @typedef {object} Tool
    * @property {any} tool
    * @property {Function} handle
-   * @property {boolean} deliversLogs whether its result comes when its logs have arrived
+   * @property {boolean} deliversLogs whether its result is sent only after its logs have arrived
    */
 
   /** @type {Map<string, Plugin>} */
@@ -119,7 +120,7 @@
   /** @type {Map<string, {controller: any, invalid: boolean}>} */
   const running = new MapConstructor();
 
-  /** @type {EventTarget} that relay and runtime alone hold */
+  /** @type {EventTarget} the node that only relay and runtime have a reference to */
   let node;
 
   // --- the channel -------------------------------------------------------------------------
@@ -127,24 +128,24 @@
   /** @param {EventTarget} shared */
   function join(shared) {
     node = shared;
-    apply(addEventListener, node, ["down", hear]);
+    apply(addEventListener, node, ["down", handleDown]);
   }
 
-  /** @param {FocusEvent} event the relay's offer of the node, where it could make no realm */
+  /** @param {FocusEvent} event the relay's offer of the node, if it could not create a realm */
   function accept(event) {
     apply(removeEventListener, doc, ["opentabs:offer", accept]);
     join(apply(relatedTargetOf, event, []));
   }
 
   /** @param {CustomEvent} event */
-  function hear(event) {
-    apply(preventDefault, event, []); // says that it was received
+  function handleDown(event) {
+    apply(preventDefault, event, []); // signals that it was received
     const detail = apply(detailOf, event, []);
-    take(slice(detail, 0, 1), slice(detail, 1));
+    handleFrame(slice(detail, 0, 1), slice(detail, 1));
   }
 
   /** @param {string} text */
-  function tell(text) {
+  function send(text) {
     const init = /** @type {any} */ ({ __proto__: null, detail: text });
     apply(dispatchEvent, node, [new EventConstructor("up", init)]);
   }
@@ -163,7 +164,7 @@
    * @param {string} kind
    * @param {string} text
    */
-  async function take(kind, text) {
+  async function handleFrame(kind, text) {
     await null;
     switch (kind) {
       case "d":
@@ -175,7 +176,7 @@
       case "a":
         adopt(text);
         break;
-      case "x": // its calls under way go on
+      case "x": // its running calls continue
         apply(mapDelete, plugins, [text]);
         break;
       case "r":
@@ -195,7 +196,7 @@
   /** @param {{callId: string, plugin: string, tool: string, input: object, trace: boolean}} params */
   async function run({ callId, plugin, tool, input, trace }) {
     if (trace) {
-      tell(`t${callId}{"runtime.down":${now()}}`); // now: a tool may hang and never answer
+      send(`t${callId}{"runtime.down":${now()}}`); // now: a tool may hang and never answer
     }
     const known = apply(mapGet, plugins, [plugin]);
     const entry = known === undefined ? undefined : apply(mapGet, known.tools, [tool]);
@@ -215,7 +216,7 @@
       return;
     }
     if (!apply(mapHas, running, [callId])) {
-      return; // cancelled meanwhile
+      return; // cancelled in the meantime
     }
     let answer;
     try {
@@ -229,22 +230,22 @@
     } catch (error) {
       answer = `e${callId}${describe(error)}`;
     }
-    // A call that was cancelled has no one to answer.
+    // Nobody waits for the result of a cancelled call.
     if (apply(mapDelete, running, [callId])) {
       call.answered = true;
       flush();
       if (trace) {
-        tell(`t${callId}{"runtime.up":${now()}}`);
+        send(`t${callId}{"runtime.up":${now()}}`);
       }
       if (!entry.deliversLogs) {
-        tell(`l${callId}`);
+        send(`l${callId}`);
       }
-      tell(answer);
+      send(answer);
     }
   }
 
   /**
-   * Ends a call whose tool was not started.
+   * Ends a call whose tool has not been started.
    * @param {string} callId
    * @param {string} code
    * @param {string} message
@@ -258,7 +259,7 @@
       retryable: true,
       started: false,
     };
-    tell(`e${callId}${stringify(error)}`);
+    send(`e${callId}${stringify(error)}`);
   }
 
   /**
@@ -276,8 +277,8 @@
   }
 
   /**
-   * The same JSON value in objects of the page's own realm. A copy is spread, and then only
-   * properties that it has are set, so no setter of the page is called.
+   * Copies a JSON value into objects of the page's own realm. Each object is first spread, and then
+   * only existing properties are set, so no setter of the page is called.
    * @param {any} value
    * @returns {any}
    */
@@ -297,8 +298,8 @@
   }
 
   /**
-   * A value as JSON. Beyond JSON.stringify: `undefined` is null, a Map is an object, a Set an
-   * array.
+   * Converts a value to JSON. Unlike JSON.stringify, it converts `undefined` to null, a Map to an
+   * object and a Set to an array.
    * @param {unknown} value
    * @returns {string}
    */
@@ -318,7 +319,7 @@
   /**
    * @this {any} the object or array that holds the value
    * @param {string} key
-   * @param {unknown} given the value, or what its toJSON() made of it
+   * @param {unknown} given the value, or the result of its toJSON()
    */
   function replace(key, given) {
     const value = isPatched() && !hasToJson(this[key]) ? this[key] : given;
@@ -365,13 +366,13 @@
     return false;
   }
 
-  /** Whether the page has put a toJSON() where every object inherits it. */
+  /** Whether the page has defined a toJSON() that every object inherits. */
   function isPatched() {
     return hasOwn(objectPrototype, "toJSON") || hasOwn(arrayPrototype, "toJSON");
   }
 
   /**
-   * Whether a value or its class brings a toJSON() of its own.
+   * Whether a value or its class has its own toJSON().
    * @param {unknown} value
    */
   function hasToJson(value) {
@@ -386,8 +387,8 @@
   }
 
   /**
-   * What was thrown, as a `ToolError` crosses the wire. Anything can be thrown, getters and
-   * proxies included.
+   * Converts a thrown value to the fields of a `ToolError`. Anything can be thrown, including
+   * getters and proxies.
    * @param {unknown} thrown
    * @returns {string}
    */
@@ -417,7 +418,7 @@
 
   /**
    * @param {() => any} get
-   * @returns {any} undefined when it throws
+   * @returns {any} undefined if it throws
    */
   function read(get) {
     try {
@@ -430,13 +431,13 @@
   /** @param {() => string} get */
   function text(get) {
     const value = read(get);
-    return typeof value === "string" ? value : "something that cannot be shown was thrown";
+    return typeof value === "string" ? value : "a value that cannot be shown was thrown";
   }
 
   // --- progress ----------------------------------------------------------------------------
 
-  // Reports of one call that wait for the end of the page's current job. The first goes at
-  // once; those that a loop makes after it, without ever yielding, go together.
+  // Reports of one call that wait for the end of the page's current job. The first is sent at once;
+  // later ones from a loop that never yields are sent together.
   let waitingFor = "";
   let waiting = "";
   let scheduled = false;
@@ -459,7 +460,7 @@
         }
         const report = toReport(options, call);
         if (!scheduled) {
-          tell(`p${callId}${report}`);
+          send(`p${callId}${report}`);
           scheduled = true;
           flushSoon();
         } else if (waitingFor === callId) {
@@ -470,7 +471,7 @@
           waiting = report;
         }
       } catch {
-        // Fire and forget: no fault of a report may reach the tool.
+        // Fire and forget: no error of a report may reach the tool.
       }
     };
   }
@@ -486,14 +487,14 @@
       const text = `p${waitingFor}${waiting}`;
       waitingFor = "";
       waiting = "";
-      tell(text);
+      send(text);
     }
   }
 
   /**
-   * @param {any} options whatever a tool passed: a getter of it may throw
+   * @param {any} options whatever a tool passed; its getters may throw
    * @param {{invalid: boolean}} call
-   * @returns {string} JSON; what is not valid is left out, and still proves life
+   * @returns {string} JSON without invalid members; even an empty report counts as a sign of life
    */
   function toReport(options, call) {
     const given = options ?? nothing;
@@ -516,7 +517,7 @@
         options,
       ]);
     }
-    // The relay reads these with clean builtins; a missing value is left to it.
+    // The relay parses these with clean builtins, and handles missing values.
     return `{"progress":${hasProgress ? progress : null},"total":${hasTotal ? total : null},"message":${
       hasMessage ? stringify(slice(message, 0, MESSAGE_MAX)) : null
     }}`;
@@ -539,13 +540,13 @@
       page.__openTabs._logNonce = nonce;
       page.__openTabs._readinessNonce = nonce;
     } catch {
-      // Frozen by an earlier adapter, which brings its own copy along.
+      // Frozen by an earlier adapter, which has its own copy.
     }
   }
 
   /**
-   * An adapter's file has run: look it up, for the next file may replace the whole registry,
-   * and keep the adapter itself.
+   * An adapter's file has run: looks up the adapter and keeps it, because the next file may replace
+   * the whole registry.
    * @param {string} name
    */
   function adopt(name) {
@@ -553,7 +554,7 @@
     const tools = read(() => collect(adapter));
     if (tools === undefined) {
       apply(mapDelete, plugins, [name]);
-      tellMissing(name);
+      reportMissing(name);
       return;
     }
     /** @type {Plugin} */
@@ -587,7 +588,7 @@
   }
 
   /**
-   * Whether a plugin is ready, as it answers now; if that takes too long, as it answered last.
+   * Whether a plugin is ready: its answer now or, if that takes too long, its last answer.
    * @param {string} name
    * @param {Plugin} plugin
    */
@@ -610,13 +611,13 @@
   }
 
   /**
-   * Has a plugin's answer told, also if it is the same as before.
+   * Reports a plugin's answer, even if it is the same as before.
    * @param {string} name
    */
   function answerWith(name) {
     const plugin = apply(mapGet, plugins, [name]);
     if (plugin === undefined) {
-      tellMissing(name);
+      reportMissing(name);
     } else {
       plugin.state = "";
       probe(name);
@@ -624,8 +625,8 @@
   }
 
   /**
-   * Asks a plugin whether it is ready, and again after a while: it may sign in or out. One that
-   * never answers is not asked twice.
+   * Asks a plugin whether it is ready, and again after a while, because users sign in and out. A
+   * plugin that never answers is not asked twice.
    * @param {string} name
    */
   async function probe(name) {
@@ -652,7 +653,7 @@
   }
 
   /**
-   * Lets the calls go on that wait for an answer.
+   * Lets the calls that wait for an answer continue.
    * @param {Plugin} plugin
    */
   function goOn({ waiting }) {
@@ -663,16 +664,16 @@
   /**
    * @param {string} name
    * @param {Plugin} plugin
-   * @param {string} state READY, or why not
+   * @param {string} state READY, or the reason it is not ready
    */
   function settle(name, plugin, state) {
     if (apply(mapGet, plugins, [name]) !== plugin) {
-      return; // a newer adapter took its place
+      return; // a newer adapter replaced it
     }
     const isReady = state === READY;
     if (state !== plugin.state) {
       plugin.state = state;
-      tellReadiness(name, isReady ? "ready" : "unavailable", isReady ? undefined : state);
+      reportReadiness(name, isReady ? "ready" : "unavailable", isReady ? undefined : state);
     }
     plugin.wait = isReady || plugin.wait * 2 > LAST_PROBE ? LAST_PROBE : plugin.wait * 2;
     if (!plugin.timed) {
@@ -688,8 +689,8 @@
   }
 
   /** @param {string} name of a plugin that the page does not have */
-  function tellMissing(name) {
-    tellReadiness(name, "unavailable", "its adapter did not register itself in the page");
+  function reportMissing(name) {
+    reportReadiness(name, "unavailable", "its adapter did not register itself in the page");
   }
 
   /**
@@ -697,8 +698,8 @@
    * @param {"ready" | "unavailable"} readiness
    * @param {string | undefined} reason
    */
-  function tellReadiness(plugin, readiness, reason) {
-    tell(`s${stringify({ __proto__: null, plugin, readiness, reason })}`);
+  function reportReadiness(plugin, readiness, reason) {
+    send(`s${stringify({ __proto__: null, plugin, readiness, reason })}`);
   }
 
   function now() {
@@ -709,6 +710,6 @@
     join(given);
   } else {
     apply(addEventListener, doc, ["opentabs:offer", accept]);
-    apply(dispatchEvent, doc, [new EventConstructor("opentabs:ready")]); // for a relay that came first
+    apply(dispatchEvent, doc, [new EventConstructor("opentabs:ready")]); // for an earlier relay
   }
 })();

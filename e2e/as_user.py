@@ -1,4 +1,4 @@
-"""Runs Python as somebody who is not root, with or without the right to user namespaces."""
+"""Runs Python as a user other than root, with or without permission for user namespaces."""
 
 import os
 import sys

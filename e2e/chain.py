@@ -17,7 +17,7 @@ from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.errors import CallError
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 PROBE = Path(__file__).parent / "plugins" / "probe"
 Kill = Literal["stop", "close", "sigkill"]

@@ -196,7 +196,7 @@ def read_checks(directory: Path) -> list[Check]:
 
 @asynccontextmanager
 async def serve_site(plugin: Path) -> AsyncGenerator[tuple[str, Path]]:
-    """A page for the tools, and a plugin that is built anew when a tool asks for it."""
+    """A page for the tools, and a plugin that is rebuilt when a tool asks for it."""
     version = 0
 
     async def page(_request: Request) -> Response:

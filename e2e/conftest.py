@@ -1,5 +1,6 @@
 """One Chromium for all tests, with the probe plugin; each test gets a tab of its own."""
 
+import signal
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import nullcontext
@@ -16,10 +17,10 @@ from starlette.routing import Route
 
 from e2e.chain import PROBE, Tab, wait_for_document
 from e2e.quiet import Quiet, Turns
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 # Pages that differ in what their host lets scripts do.
 HEADERS = {
@@ -58,7 +59,9 @@ TURNS: "pytest.StashKey[Turns]" = pytest.StashKey()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the processes that share the work take turns."""
+    """Let Ctrl-C reach the programs that tests start, and make the worker processes take turns."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a run under `nohup`, or with `&`
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):
         # Each has its directory for temporary ones in that of them all.
         config.stash[TURNS] = Turns(Path(config.getoption("basetemp")).parent)
@@ -66,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest."""
+    """Run the slowest tests first."""
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
 

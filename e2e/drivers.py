@@ -240,6 +240,6 @@ async def inspect(target: str | list[str], *options: str, storage: Path) -> Insp
 
 
 def serve_command(url: str, plugin: str, *options: str) -> list[str]:
-    """Give the command that serves a plugin over stdio, in a tab of that URL."""
+    """Return the command that serves a plugin over stdio, in a tab of that URL."""
     serve = [sys.executable, "-m", "opentabs_py", "serve", "--stdio"]
     return [*serve, "--plugin", plugin, "--open", url, *options]

@@ -7,7 +7,7 @@ CLIENTS = Path(__file__).parent / "clients"
 
 
 def node_command(script: str) -> list[str]:
-    """Give the command that runs a script of `clients/`, or a program that is installed there."""
+    """Return the command that runs a script of `clients/`, or a program that is installed there."""
     programs = CLIENTS / "node_modules" / ".bin"
     if not programs.is_dir():
         raise FileNotFoundError(f"{programs} is not there. Run `make clients`.")

@@ -1,33 +1,29 @@
-"""Processes, as /proc shows them."""
+"""Processes of this machine, and how they belong together."""
 
 import os
 from pathlib import Path
 
+import psutil
+
 
 def descendants(pid: int) -> set[int]:
-    """Give the processes below one, from /proc."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(stat.parent.name)] = int(fields[1])
-    found: set[int] = set()
-    while more := {child for child, parent in parents.items() if parent in found | {pid}} - found:
-        found |= more
-    return found
+    """Return the processes below one."""
+    try:
+        return {child.pid for child in psutil.Process(pid).children(recursive=True)}
+    except psutil.NoSuchProcess:
+        return set()
 
 
 def is_alive(pid: int) -> bool:
+    """Return whether a process runs; one that has ended and is not collected does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
 
 
 def extension_process(extension: Path) -> int | None:
-    """Give the process that an extension's service worker runs in; None when it has none now."""
+    """Return the process that an extension's service worker runs in; None when it has none now."""
     for browser in descendants(os.getpid()):
         words = command_line(browser)
         if f"--load-extension={extension}" in words and not any("--type=" in w for w in words):
@@ -41,8 +37,8 @@ def extension_process(extension: Path) -> int | None:
 def command_line(pid: int) -> list[str]:
     """Return the words a process was started with; none when it is gone."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-    except OSError:
+        words = psutil.Process(pid).cmdline()
+    except psutil.Error:
         return []
     # Renderers have all their words in one.
     return [word for each in words for word in each.split(" ")]

@@ -6,9 +6,9 @@ from pathlib import Path
 import anyio
 
 from e2e.chain import PATIENT
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.protocol import LogParams
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 # As the ecosystem's build ends a file: the registry is made or replaced, hooks are wired by
 # wrapping `handle`, and all of it is frozen.

@@ -11,10 +11,10 @@ from mcp import types
 from mcp.client import Client
 
 from e2e.chain import PROBE, Tab
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.protocol import LogEntry, LogParams
 from opentabs_py.errors import CallRefusedError, ChainError, ToolFailedError
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 
 def text_of(result: types.CallToolResult) -> str:
@@ -46,7 +46,9 @@ async def test_half_a_surrogate_pair_does_not_lose_the_result(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("kind", ["circular", "bigint"])
-async def test_a_value_that_json_cannot_say_is_an_error_that_says_so(tab: Tab, kind: str) -> None:
+async def test_a_value_that_json_cannot_represent_is_an_error_that_says_so(
+    tab: Tab, kind: str
+) -> None:
     error = await tab.fail("give", {"kind": kind})
 
     assert isinstance(error, ToolFailedError)
@@ -77,7 +79,7 @@ async def test_a_result_over_the_limit_ends_its_call_and_not_the_connection(site
         assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
 
 
-async def test_the_status_page_tells_each_plugins_state(tab: Tab) -> None:
+async def test_the_status_page_shows_each_plugins_state(tab: Tab) -> None:
     async with httpx2.AsyncClient() as http:
         status = (await http.get(tab.tabs.mcp_url.replace("/mcp", "/status"))).json()
 
@@ -107,7 +109,7 @@ async def test_tool_error_fields_arrive_whole(tab: Tab) -> None:
     [
         ("plain", "something broke"),
         ("string", "just text"),
-        ("trap", "something that cannot be shown was thrown"),
+        ("trap", "a value that cannot be shown was thrown"),
     ],
 )
 async def test_whatever_else_is_thrown_is_an_internal_error(
@@ -191,7 +193,7 @@ async def test_without_a_tab_id_the_active_tab_wins(
 
 
 async def test_a_tab_id_of_another_tab_is_refused_never_replaced(tab: Tab) -> None:
-    with pytest.raises(ChainError, match=r"Tab 999 is not one .* Its tabs: ") as caught:
+    with pytest.raises(ChainError, match=r"Tab 999 does not match .* Its tabs: ") as caught:
         await tab.tabs.call("probe_echo", {"value": 1, "tabId": 999})
 
     assert caught.value.detail.code == "TAB_NOT_FOUND"
@@ -249,5 +251,5 @@ async def test_logs_posted_right_before_a_tool_returns_reach_its_caller(tab: Tab
 
     for _ in range(20):
         logged.clear()
-        await tab.tabs.toolbox.call("probe_log", {"count": 3, "tabId": tab.id}, on_log=note)
+        await tab.tabs.registry.call("probe_log", {"count": 3, "tabId": tab.id}, on_log=note)
         assert logged == ["log 0", "log 1", "log 2"]

@@ -111,7 +111,7 @@ async def reason(tab: Tab, key: str) -> Any:
 
 
 async def finish(tab: Tab, key: str) -> None:
-    """Wait until a run has come to its end in the page, and what it said to the server."""
+    """Wait until a run has ended in the page, and its messages have reached the server."""
     await tab.page.wait_for_function("key => probe.finished[key]", arg=key)
     await tab.call("echo", {"value": "behind all that it said"})
 
@@ -239,7 +239,7 @@ async def start_2026(_pipes: Pipes) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("start", [start_legacy, start_2026])
-async def test_a_client_cancels_over_stdio_and_hears_no_more_of_the_call(
+async def test_a_client_that_cancels_over_stdio_receives_no_more_about_the_call(
     site: str, tmp_path: Path, start: Callable[[Pipes], Awaitable[dict[str, Any]]]
 ) -> None:
     async with serving_stdio(f"{site}/page", tmp_path / "trace") as pipes:

@@ -79,7 +79,7 @@ def test_demo_as_json_is_one_document_of_the_promised_shape() -> None:
     assert document["seconds"] > 0
 
 
-def test_call_prints_the_result_alone_on_stdout(chat: str) -> None:
+def test_call_prints_only_the_result_on_stdout(chat: str) -> None:
     run = call(chat, "demo_list_channels")
 
     assert run.returncode == 0, run.stderr
@@ -131,9 +131,9 @@ def test_call_exits_1_when_the_tool_fails_with_a_code_of_the_chain(chat: str) ->
     [
         (["probe_ecko"], "Did you mean probe_echo"),
         (["probe_echo", "{}"], '"value" is a required property'),
-        (["probe_echo", "{"], "The arguments are not JSON"),
-        (["probe_echo", "[]"], "give a JSON object"),
-        (["probe_echo", "@/no/such/file"], "cannot be read"),
+        (["probe_echo", "{"], "The arguments are not valid JSON"),
+        (["probe_echo", "[]"], "pass a JSON object"),
+        (["probe_echo", "@/no/such/file"], "Cannot read the arguments"),
         (["probe_echo", "--ceiling", "-1"], "ceiling: write more than 0"),
     ],
 )
@@ -160,7 +160,7 @@ def test_call_exits_3_without_a_tab() -> None:
     run = opentabs("call", "demo_list_channels", "--plugin", str(demo_plugin_dir()))
 
     assert run.returncode == 3
-    assert "No tab is open" in run.stderr
+    assert "No open tab matches" in run.stderr
 
 
 def test_call_without_a_terminal_writes_progress_in_lines_and_what_the_plugin_logs(
@@ -202,7 +202,7 @@ def test_call_reads_its_arguments_from_a_file(chat: str, tmp_path: Path) -> None
     assert json.loads(run.stdout) == {"value": [1, 2]}
 
 
-def test_without_a_chromium_the_error_names_the_ways_out() -> None:
+def test_without_a_chromium_the_error_lists_the_remedies() -> None:
     run = opentabs("demo", OPENTABS_CHROMIUM="/no/chromium")
 
     assert run.returncode == 3
@@ -383,7 +383,7 @@ def test_serve_without_a_browser_says_how_to_load_the_extension(tmp_path: Path) 
         serve.send_signal(signal.SIGTERM)
         serve.wait(timeout=20)
 
-    directory = re.search(r"take (.*)\n", said)
+    directory = re.search(r"select (.*)\n", said)
     assert directory is not None
     assert (Path(directory[1]) / "manifest.json").is_file()
     assert (Path(directory[1]) / "content" / "runtime.js").is_file()
@@ -396,7 +396,7 @@ def test_a_port_in_use_is_an_error_that_says_so(chat: str) -> None:
     run = opentabs("serve", "--port", port)
 
     assert run.returncode == 2
-    assert f"127.0.0.1:{port} cannot be listened on" in run.stderr.replace("\n", " ")
+    assert f"Cannot listen on 127.0.0.1:{port}" in run.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize("after", [0.3, 0.9, 1.5])

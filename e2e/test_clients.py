@@ -21,8 +21,8 @@ from e2e.drivers import (
     inspect,
     serve_command,
 )
-from opentabs_py.session import OpenTabs, Server
-from tests.tools.samples import Counter
+from opentabs_py.session.session import OpenTabs, Server
+from tests.python_tools.samples import Counter
 
 TYPESCRIPT = ["v1", "v2", "v2-auto"]
 PYTHON = ["python", "python-legacy"]
@@ -174,7 +174,7 @@ async def test_one_that_sends_null_for_each_optional_argument_can_call(
 
 
 @each(TYPESCRIPT)
-async def test_reports_move_its_timeout_if_it_is_told_so_and_never_its_maximum(
+async def test_reports_extend_its_timeout_if_configured_but_never_its_maximum(
     connected: Connected,
 ) -> None:
     steps = [{"wait": 250}, {"report": {"progress": 1}}] * 4

@@ -12,11 +12,11 @@ import anyio
 import pytest
 
 from e2e.chain import PATIENT, PROBE, Tab, wait_for_document
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.dispatch import Limits
-from opentabs_py.core.records import CallRecord
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 MANY = 300 if "SOAK" in os.environ else 30
 AT_ONCE = 5
@@ -53,7 +53,7 @@ async def test_many_tabs_come_leave_and_go_while_a_call_goes_on(tab: Tab, site: 
 def records(tabs: OpenTabs) -> Generator[list[CallRecord]]:
     """The calls of this test, once they have ended."""
     kept: list[CallRecord] = []
-    end = tabs.toolbox.observe(kept.append)
+    end = tabs.registry.observe(kept.append)
     yield kept
     end()
 

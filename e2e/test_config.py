@@ -13,7 +13,7 @@ from e2e.documents import ROOT, read_blocks
 from e2e.node import CLIENTS, node_command
 from opentabs_py.cli.clients import ClientName
 from tests.cli.test_authoring import opentabs
-from tests.tools import samples
+from tests.python_tools import samples
 
 TOOLS = str(Path(samples.__file__))
 CALL = """

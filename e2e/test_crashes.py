@@ -9,9 +9,9 @@ import pytest
 
 from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
 from e2e.processes import command_line, descendants
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallError
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ async def test_calls_end_at_once_when_every_renderer_is_killed(site: str, own: O
     assert await after.call("echo", {"value": 1}) == {"value": 1}
 
 
-async def test_a_page_that_dies_with_the_worker_ends_its_calls_alone(
+async def test_a_page_that_dies_with_the_worker_ends_only_its_own_calls(
     site: str, own: OpenTabs
 ) -> None:
     lives = await open_tab(own, f"{site}/lives")

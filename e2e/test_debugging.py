@@ -1,4 +1,4 @@
-"""What a person sees of a plugin in the DevTools of a browser with a window."""
+"""What the DevTools of a browser with a window show of a plugin."""
 
 import base64
 import json
@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from e2e.chain import PATIENT
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.plugins.scaffold import scaffold
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +30,7 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def source_in_devtools(tabs: OpenTabs) -> str | None:
-    """Give the tool's source as the page's debugger has it; None where it is told of none."""
+    """Return the tool's source from the page's debugger; None if it has none."""
     page = await tabs.open_start_page("chat")
     assert page is not None
     await tabs.bridge.wait_ready("chat")
@@ -61,7 +61,7 @@ async def test_a_browser_with_a_window_shows_the_source_of_a_plugin(chat: Path) 
     assert other == ['import * as z from "zod";']  # as the build bundles it
 
 
-async def test_one_without_is_sent_the_adapter_alone(chat: Path) -> None:
+async def test_one_without_is_sent_only_the_adapter(chat: Path) -> None:
     async with OpenTabs(settings=load_settings(port=0), plugins=[chat]) as tabs:
         with anyio.fail_after(PATIENT):
             assert await source_in_devtools(tabs) is None

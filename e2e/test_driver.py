@@ -1,4 +1,4 @@
-"""The end of Playwright's driver is the browser's end, for everyone who waits for it."""
+"""When Playwright's driver dies, everyone who waits for the browser sees it as closed."""
 
 import gc
 import os
@@ -17,9 +17,9 @@ from mcp.client import Client
 
 from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
 from e2e.processes import command_line, descendants, is_alive
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 
 def driver_in(pids: set[int]) -> int:
@@ -129,7 +129,7 @@ class Served:
         return self.said.partition("MCP at ")[2].split()[0]
 
     async def wait_said(self, words: str) -> None:
-        """Wait until it has said so on stderr."""
+        """Wait until this text appears on stderr."""
         assert self.process.stderr is not None
         with anyio.fail_after(2 * PATIENT):
             while words not in self.said or not self.said.endswith("\n"):
@@ -160,7 +160,7 @@ async def test_serve_opens_its_browser_again_at_the_next_call(
 ) -> None:
     async with serving(short_path, "--open", f"{site}/again") as served:
         served.kill(what)
-        await served.wait_said("the next call opens it again")
+        await served.wait_said("the next call reopens it")
         async with Client(served.url) as client:
             result = await client.call_tool("probe_echo", {"value": "after"})
         served.process.terminate()
@@ -176,11 +176,11 @@ async def test_serve_ends_with_its_browser_where_it_is_asked_to(
 ) -> None:
     async with serving(short_path, "--exit-with-browser", *transport) as served:
         served.kill("driver")
-        await served.wait_said("The browser was closed or died, and the server ends with it")
+        await served.wait_said("The browser was closed or died; the server exits")
         code = await served.end()
 
     assert code == 0
-    assert served.said.splitlines()[-1].endswith("and the server ends with it")
+    assert served.said.splitlines()[-1].endswith("the server exits")
     assert [each async for each in anyio.Path(short_path).iterdir()] == []
 
 
@@ -209,3 +209,10 @@ async def test_a_profile_in_use_is_an_error_that_names_it_and_its_browser_is_lef
             async with OpenTabs(plugins=[PROBE], settings=settings):
                 pass
         assert len(tabs.context.pages) == 1
+
+
+async def test_a_driver_that_hangs_when_its_session_ends_is_killed(apart: Apart) -> None:
+    os.kill(apart.driver, signal.SIGSTOP)
+    await apart.tabs.__aexit__(None, None, None)
+    assert apart.alive() == []
+    assert list(apart.temporary.iterdir()) == []

@@ -15,7 +15,7 @@ import pytest
 
 from e2e.chain import Tab, wait_for_document
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 OWN = f"() => {{ {(Path(__file__).parent / 'hostile_opener.js').read_text()} }}"
 

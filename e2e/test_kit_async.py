@@ -8,7 +8,7 @@ from playwright._impl import _assertions
 
 from e2e.chain import Tab
 from e2e.kit.runs import KitRun, run_kit
-from opentabs_py.calls import RunningCall
+from opentabs_py.calling.running import RunningCall
 from opentabs_py.testing import OpenTabs, expect
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +47,7 @@ async def test_a_call_is_seen_while_it_runs_and_when_it_is_cancelled(tab: Tab) -
     await expect(call).to_be_cancelled()
 
 
-async def test_what_does_not_hold_is_told_with_the_hops_of_the_call(tab: Tab) -> None:
+async def test_a_failed_expectation_shows_the_hops_of_the_call(tab: Tab) -> None:
     call = await start(tab, *STEPS)
 
     with pytest.raises(AssertionError) as failure:
@@ -108,7 +108,7 @@ def test_tests_that_await_run_in_one_process_with_those_that_do_not(among_others
     assert among_others["test_one_awaits"].outcome == "passed", among_others.output
 
 
-def test_a_test_that_awaits_is_told_what_to_take_in_place_of_the_fixture(
+def test_an_async_test_learns_what_to_use_instead_of_the_fixture(
     among_others: KitRun,
 ) -> None:
     text = among_others["test_one_awaits_with_the_fixture_for_those_that_do_not"].text
@@ -116,9 +116,9 @@ def test_a_test_that_awaits_is_told_what_to_take_in_place_of_the_fixture(
     assert "async with OpenTabs(plugins=opentabs_plugins) as tabs" in text
 
 
-def test_who_runs_a_loop_of_his_own_too_late_is_told_why_that_cannot_be(
+def test_a_loop_that_is_run_too_late_is_an_error_that_explains_why(
     among_others: KitRun,
 ) -> None:
     assert among_others["test_one_runs_a_loop_by_itself"].outcome == "failed"
-    assert "Playwright's sync API, which a test before this one used" in among_others.output
-    assert "Tests that are written with `async def` run before those" in among_others.output
+    assert "An earlier test used Playwright's sync API" in among_others.output
+    assert "Tests written with `async def` run before those" in among_others.output

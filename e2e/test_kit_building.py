@@ -17,7 +17,7 @@ def chat(tmp_path: Path) -> Path:
     return tmp_path / "plugins" / "chat"
 
 
-def test_a_new_plugin_is_built_and_passes_its_test_and_is_built_anew_when_it_changes(
+def test_a_new_plugin_is_built_and_passes_its_test_and_is_rebuilt_when_it_changes(
     chat: Path,
 ) -> None:
     project = chat.parent.parent
@@ -48,7 +48,7 @@ def test_a_plugin_that_cannot_be_built_fails_its_tests_with_all_its_faults(chat:
     done = run(chat.parent.parent)
 
     assert set(done.outcomes.values()) == {"error"}, done.output
-    assert "src/tools/hello.js:4 hello icon\n    'handd' is not an icon of Lucide" in done.output
+    assert "src/tools/hello.js:4 hello icon\n    'handd' is not a Lucide icon" in done.output
     assert "urlPatterns" in done.output
     assert "Traceback" not in done.output
 

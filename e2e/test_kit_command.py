@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from e2e.documents import ENVIRONMENT, ROOT, run
-from e2e.processes import descendants, is_alive
+from e2e.processes import command_line, descendants, is_alive
 
 PATIENT = 40.0  # s; the bound of every wait here
 # A window that is drawn nowhere, where there is no screen.
@@ -140,7 +140,7 @@ def test_watch_runs_again_at_each_change_and_ctrl_c_leaves_nothing(chat: Path) -
         assert "Good morning, Ada!" in shown.output
 
         change(tool, '"hand"', '"hnad"')
-        shown.wait_for("is not an icon of Lucide")
+        shown.wait_for("is not a Lucide icon")
         (chat / "report.xml").write_text("what a run may write")
         change(test, "opentabs.open_start_page()", HANGS)
         shown.wait_for("tests/test_chat.py changed")
@@ -148,7 +148,7 @@ def test_watch_runs_again_at_each_change_and_ctrl_c_leaves_nothing(chat: Path) -
         shown.wait_for("the test hangs")
 
         test.touch()
-        shown.wait_for("this run is broken off")
+        shown.wait_for("stopping this run")
         shown.wait_for("tests/test_chat.py changed")
         shown.wait_for("the test hangs")
         children = descendants(shown.process.pid)
@@ -177,7 +177,7 @@ UI = ["opentabs", "test", "--ui", "--slowmo=20"]
 
 def test_ui_keeps_the_browser_open_at_a_failure_until_enter_or_ctrl_c(failing: Path) -> None:
     with terminal(UI, failing, DISPLAY=":none") as shown:
-        shown.wait_for("Press Enter to go on, or Ctrl-C to end the tests.")
+        shown.wait_for("Press Enter to continue, or Ctrl-C to stop the tests.")
         assert "expected to fail, within 5 s" in shown.output  # why, at once
         assert "test_fails_again" not in shown.output
         children = descendants(shown.process.pid)
@@ -186,7 +186,7 @@ def test_ui_keeps_the_browser_open_at_a_failure_until_enter_or_ctrl_c(failing: P
 
         shown.type("\n")
         shown.wait_for("test_fails_again")
-        shown.wait_for("Press Enter to go on")
+        shown.wait_for("Press Enter to continue")
         assert all(map(is_alive, chromiums))
         children |= descendants(shown.process.pid)
         os.killpg(shown.process.pid, signal.SIGINT)
@@ -198,7 +198,7 @@ def test_ui_keeps_the_browser_open_at_a_failure_until_enter_or_ctrl_c(failing: P
 
 def test_ui_that_is_killed_leaves_nothing_that_waits(failing: Path) -> None:
     with terminal(UI, failing, DISPLAY=":none") as shown:
-        shown.wait_for("Press Enter to go on, or Ctrl-C to end the tests.")
+        shown.wait_for("Press Enter to continue, or Ctrl-C to stop the tests.")
         children = descendants(shown.process.pid)
         shown.process.kill()
         deadline = time.monotonic() + PATIENT
@@ -215,7 +215,7 @@ def test_ui_without_a_screen_says_what_to_do(failing: Path) -> None:
     assert "xvfb-run -a opentabs test --ui" in " ".join(shown.output.split())
 
 
-def test_nobody_is_waited_for_where_stdin_is_no_terminal(failing: Path) -> None:
+def test_nobody_is_waited_for_if_stdin_is_not_a_terminal(failing: Path) -> None:
     def tested(*command: str) -> tuple[int, str]:
         done = subprocess.run(
             [*command], cwd=failing, env=environment_of({"DISPLAY": ":none"}), text=True,
@@ -230,14 +230,11 @@ def test_nobody_is_waited_for_where_stdin_is_no_terminal(failing: Path) -> None:
     )
 
     assert refused == 2
-    assert "--ui needs a terminal" in why
+    assert "stdin is not a terminal" in why
     assert gone_on == 1
-    assert "stdin is no terminal, so nobody could say when to go on" in output
+    assert "stdin is not a terminal, so nobody could press Enter" in output
     assert "2 failed" in output
 
 
 def is_chromium(pid: int) -> bool:
-    try:
-        return b"--load-extension" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:  # it has just ended
-        return False
+    return any(word.startswith("--load-extension=") for word in command_line(pid))

@@ -36,7 +36,7 @@ def test_all_that_holds_passes_and_all_else_fails(ran: KitRun) -> None:
                 "got: still running, 0 progress reports",
                 "… probe_run",
                 "relay → page",
-                "reached    the page: the tool was started and gave no answer",
+                "reached    the page: the tool was started and did not return",
             ],
         ),
         ("logs", ["to log with level='error', text='boom'", "got: no logs", "the call: succeeded"]),
@@ -47,7 +47,7 @@ def test_all_that_holds_passes_and_all_else_fails(ran: KitRun) -> None:
         (
             "a_fault_that_never_fires",
             [
-                "The test passed, but faults that it planted did nothing:",
+                "The test passed, but faults that it injected had no effect:",
                 "drop websocket tool.progress",
                 "delay port tool.result nth=2 0.01 s",
                 "optional=True",
@@ -55,7 +55,7 @@ def test_all_that_holds_passes_and_all_else_fails(ran: KitRun) -> None:
         ),
     ],
 )
-def test_what_does_not_hold_says_what_was_expected_and_what_came(
+def test_a_failed_expectation_says_what_was_expected_and_what_arrived(
     ran: KitRun, name: str, texts: list[str]
 ) -> None:
     text = ran[f"test_fails_of_{name}"].text
@@ -105,7 +105,10 @@ def test_an_error_that_is_raised_by_value_shows_the_test_s_line_alone(
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("with_progress_that_goes_back", "did not go forward in its progress: report 2 says 1"),
+        (
+            "with_progress_that_goes_back",
+            "reported progress that did not increase: report 2 says 1",
+        ),
         ("its_output_schema", 'channels[0].id: 1 is not of type "string"'),
         ("by_reporting_after_its_end", "probe_run reported after its end"),
     ],

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from e2e.kit.runs import command, environment, prepare
-from e2e.processes import descendants, is_alive
+from e2e.processes import command_line, descendants, is_alive
 from opentabs_py.browser.scratch import temporary_dir
 
 PATIENT = 20.0  # s; the bound of every wait here, far above what any takes
@@ -108,5 +108,5 @@ def test_killed_runs_leave_no_process_and_the_next_one_removes_their_directories
 
 
 def pytests(pids: set[int]) -> list[int]:
-    """Give those that run Python, and so pytest."""
-    return [pid for pid in pids if b"python" in Path(f"/proc/{pid}/cmdline").read_bytes()[:200]]
+    """Return the processes that run Python, and so pytest."""
+    return [pid for pid in pids if any("python" in word for word in command_line(pid)[:2])]

@@ -56,7 +56,7 @@ def test_without_pytest_playwright_the_fixture_says_what_is_missing(tmp_path: Pa
     assert "pip install 'opentabs-py[test]'" in done["test_it"].text
 
 
-def test_a_mark_that_says_what_no_mark_can_say_stops_the_run(tmp_path: Path) -> None:
+def test_a_mark_that_is_not_valid_stops_the_run(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import pytest\n@pytest.mark.opentabs(idel=2)\ndef test_it(): ...\n"
     )
@@ -64,7 +64,7 @@ def test_a_mark_that_says_what_no_mark_can_say_stops_the_run(tmp_path: Path) -> 
     done = run(tmp_path)
 
     assert done.code == pytest.ExitCode.USAGE_ERROR
-    assert "takes no idel=; it takes idle, ceiling, clock, fresh_profile, allow_brea" in done.output
+    assert "does not accept idel=; use one of idle, ceiling, clock, fresh_profile" in done.output
 
 
 def test_the_mark_and_the_fixtures_are_listed(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_output_that_cannot_be_written_is_one_line_and_an_exit_code(
         )
     assert done.returncode == 3, done.stderr
     assert done.stderr.splitlines()[-1] == (
-        "error: Cannot write: No space left on device. Make room there."
+        "error: Cannot write: No space left on device. Free some space there."
     )
     assert "Traceback" not in done.stderr
 
@@ -74,7 +74,7 @@ def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word(tmp_path: P
         assert process.wait(30) == 0
 
 
-def test_a_browser_without_the_memory_to_start_is_told_as_such() -> None:
+def test_a_browser_without_the_memory_to_start_is_reported_as_such() -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 
@@ -89,6 +89,6 @@ def test_a_browser_without_the_memory_to_start_is_told_as_such() -> None:
     )
     assert done.returncode == 3
     message = json.loads(done.stdout)["error"]["message"]
-    assert "only 4.0 GiB of memory may be reserved" in message
+    assert "Only 4.0 GiB of memory may be reserved" in message
     assert "ulimit -v unlimited" in message
     assert "Is it a Chromium?" not in message

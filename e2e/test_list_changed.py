@@ -1,4 +1,4 @@
-"""Who has `opentabs serve` running while a plugin is built hears of it, and can call it at once."""
+"""Clients of a running `opentabs serve` learn of a newly built plugin, and can call it at once."""
 
 import os
 import re
@@ -36,7 +36,7 @@ async def serving_http(command: list[str]) -> AsyncGenerator[str]:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("transport", ["http", "stdio"])
-async def test_a_client_is_told_of_a_new_version_and_can_call_it(
+async def test_a_client_is_notified_of_a_new_version_and_can_call_it(
     tmp_path: Path, site: str, mode: str, transport: str
 ) -> None:
     plugin = write_plugin(tmp_path / "chat", "1", tools=["wait"])

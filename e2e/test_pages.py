@@ -10,11 +10,11 @@ import anyio
 import pytest
 
 from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ChainError
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 WAITING = [{"wait": 60_000}]
 BLOCK = 10_000 if "SOAK" in os.environ else 3000  # ms
@@ -248,7 +248,7 @@ async def test_no_extension_is_an_error_that_says_so(
     assert caught.value.detail.code == "EXTENSION_NOT_CONNECTED"
 
 
-async def test_a_tab_that_left_for_a_blank_page_is_no_tab(site: str) -> None:
+async def test_a_tab_that_left_for_a_blank_page_does_not_count(site: str) -> None:
     async with OpenTabs(settings=load_settings(port=0), plugins=[PROBE]) as tabs:
         page = await tabs.open(f"{site}/page")
         await tabs.call("probe_echo", {"value": 1})

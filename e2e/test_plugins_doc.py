@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from e2e.documents import ROOT, Block, read_blocks, run
-from opentabs_py.config import load_settings
+from opentabs_py.config.paths import data_dir
+from opentabs_py.config.settings import load_settings
+from opentabs_py.core.manifest import mcp_name
 from opentabs_py.core.plugin_settings import settle, settled_patterns
-from opentabs_py.core.plugins import mcp_name
 from opentabs_py.errors import ToolFailedError
-from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.toolchain import find_toolchain
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 BLOCKS = read_blocks((ROOT / "docs" / "plugins.md").read_text())
 MARKS = {"install", "console", "file", "faulty", "faults", "settings", "instances", "tool"}
@@ -63,7 +63,7 @@ def test_every_block_says_how_it_is_run() -> None:
     assert [block for block in BLOCKS if block.mark not in MARKS] == []
 
 
-def test_every_command_gives_what_it_is_said_to_give(told: list[tuple[Block, int, str]]) -> None:
+def test_every_command_prints_what_is_shown(told: list[tuple[Block, int, str]]) -> None:
     assert len(told) == len(marked("console"))
     for block, code, output in told:
         command, shown = block.session
@@ -117,9 +117,7 @@ async def tools(told: list[tuple[Block, int, str]], workspace: Path) -> AsyncGen
 
 
 @pytest.mark.parametrize("block", marked("tool"), ids=lambda block: block.argument)
-async def test_the_tool_of_an_example_does_what_it_is_said_to_do(
-    tools: OpenTabs, block: Block
-) -> None:
+async def test_the_tool_of_an_example_does_what_is_shown(tools: OpenTabs, block: Block) -> None:
     arguments, wanted = expected(block.argument)
     found = re.search(r'name: "(\w+)"', block.text)
     assert found is not None
@@ -134,7 +132,7 @@ async def test_the_tool_of_an_example_does_what_it_is_said_to_do(
 
 
 def expected(argument: str) -> tuple[dict[str, Any], Any]:
-    """Give what a tool is called with, and its value, or the code of its error."""
+    """Return a tool's arguments, and its value or the code of its error."""
     for word, read in ((" gives ", json.loads), (" fails ", str)):
         arguments, found, wanted = argument.partition(word)
         if found:

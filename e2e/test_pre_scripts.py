@@ -8,8 +8,8 @@ from playwright.async_api import Page
 
 from e2e.chain import PATIENT
 from e2e.on_disk import PLAIN, write_plugin
-from opentabs_py.config import load_settings
-from opentabs_py.session import OpenTabs
+from opentabs_py.config.settings import load_settings
+from opentabs_py.session.session import OpenTabs
 
 # What the ecosystem's build makes of `definePreScript`, in short. It notes what the page has
 # done so far, by its first script: nothing.

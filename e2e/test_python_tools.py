@@ -9,7 +9,7 @@ from mcp.client import Client
 
 from e2e.chain import PATIENT, PROBE
 from opentabs_py import Progress, Server
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 
 pytestmark = pytest.mark.anyio
 

@@ -145,7 +145,7 @@ def test_the_targets_of_make_are_there() -> None:
         assert run(["make", "-n", *line.split()[1:]], ROOT).returncode == 0, line
 
 
-def test_the_demo_shows_what_it_is_said_to_show(outcomes: Mapping[Block, Outcome]) -> None:
+def test_the_demo_prints_what_is_shown(outcomes: Mapping[Block, Outcome]) -> None:
     [block] = marked("demo")
     shown = [re.escape(line) for line in block.text.splitlines() if line]
     # Times differ, and with them their width.
@@ -158,9 +158,7 @@ def test_the_demo_shows_what_it_is_said_to_show(outcomes: Mapping[Block, Outcome
 
 
 @pytest.mark.parametrize("block", marked("call"), ids=lambda block: block.text.split()[3])
-def test_a_call_gives_what_it_is_said_to_give(
-    block: Block, outcomes: Mapping[Block, Outcome]
-) -> None:
+def test_a_call_returns_what_is_shown(block: Block, outcomes: Mapping[Block, Outcome]) -> None:
     _, output = block.session
 
     called = outcomes[block].result()
@@ -193,7 +191,7 @@ async def test_an_mcp_client_so_configured_calls_the_plugin(workspace: Path, por
     assert result.structured_content == {"found": []}
 
 
-def test_an_error_reads_as_it_is_said_to_read() -> None:
+def test_an_error_reads_as_shown() -> None:
     [block] = marked("error")
     fields = json.loads(block.text.partition("```json\n")[2].rpartition("```")[0])
     detail = ErrorDetail(

@@ -1,5 +1,6 @@
 """Nothing is lost when a hop dies, and no tool runs twice."""
 
+import json
 import logging
 import os
 import random
@@ -30,13 +31,15 @@ from e2e.chain import (
     wait_for_document,
     wait_for_receipts,
 )
+from opentabs_py.bridge import bridge
+from opentabs_py.bridge.link import Socket
 from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
 from opentabs_py.browser.switches import is_root
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.dispatch import LATE
 from opentabs_py.core.protocol import Message, ToolAck
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 logger = logging.getLogger(__name__)
 
@@ -162,6 +165,60 @@ async def test_a_call_made_while_the_link_is_down_waits_for_it(tab: Tab, tabs: O
     assert await tab.call("echo", {"value": 1}) == {"value": 1}
 
 
+class Heard:
+    """A socket that notes what the extension says on it."""
+
+    def __init__(self, socket: Socket) -> None:
+        self._socket = socket
+        self.said: list[Any] = []
+
+    async def receive_text(self) -> str:
+        """Receive, and note it."""
+        text = await self._socket.receive_text()
+        self.said.append(json.loads(text))
+        return text
+
+    async def send_text(self, data: str) -> None:
+        """Send as it is."""
+        await self._socket.send_text(data)
+
+    async def close(self, code: int, reason: str) -> None:
+        """Close as it is."""
+        await self._socket.close(code, reason)
+
+
+async def test_a_late_answer_of_a_page_goes_to_no_other_connection_than_the_one_that_asked(
+    site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge, "QUERY_WITHIN", 0.1)
+    links: list[Heard] = []
+
+    def listen(socket: Socket) -> Socket:
+        links.append(Heard(socket))
+        return links[-1]
+
+    settings = load_settings(port=0)
+    async with OpenTabs(plugins=[PROBE], settings=settings, wrap_socket=listen) as tabs:
+        page = await tabs.open(f"{site}/late")
+        tab = Tab(page, (await wait_for_document(tabs, page.url)).tab_id, tabs)
+        await page.evaluate("document.body.dataset.ready = 'no'")
+        await tab.refuse("echo", {"value": 1})
+        await page.evaluate(
+            "() => { probe.late = Promise.withResolvers();"
+            " __openTabs.adapters.probe.isReady = () => probe.late.promise }"
+        )
+        await tab.refuse("echo", {"value": 1})  # its question stays open
+        tabs.bridge.disconnect(4999, "a test drops it")
+        while len(links) < 2 or not links[1].said or not tabs.bridge.connected:
+            await tabs.bridge.changed().wait()
+        await page.evaluate("probe.late.resolve(true)")
+        monkeypatch.undo()
+        await tabs.bridge._query_tabs("probe")
+
+    answers = [message for message in links[1].said if "documents" in message.get("result", {})]
+    assert [answer["id"] for answer in answers] == [2]  # 1 was the question about the plugins
+
+
 async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs) -> None:
     for number in range(5):
         await tab.call("echo", {"value": number})
@@ -232,7 +289,7 @@ async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_
             reason = await page.evaluate("probe.aborted.orphan")
             value = await second.call("probe_echo", {"value": 1})
 
-    assert reason == "nobody waits for this call any more"
+    assert reason == "the caller is no longer waiting"
     assert value == {"value": 1}
 
 

@@ -1,4 +1,4 @@
-"""A plugin that is built anew is served anew: in open tabs, without a reload of the page."""
+"""A rebuilt plugin is reloaded in open tabs, without a reload of the page."""
 
 import json
 import logging
@@ -14,10 +14,10 @@ from playwright.async_api import Page
 
 from e2e.chain import PATIENT
 from e2e.on_disk import BUILT, PLAIN, delete_plugin, write_plugin
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import CallError
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 from tests.waiting import until_all_wait
 
 
@@ -29,7 +29,7 @@ async def serving(*plugins: Path) -> AsyncGenerator[OpenTabs]:
 
 
 async def notes(page: Page) -> list[str]:
-    """Give what adapters noted in a page since it was loaded."""
+    """Return what adapters noted in a page since it was loaded."""
     noted: list[str] = await page.evaluate("window.notes ?? []")
     return noted
 
@@ -228,7 +228,7 @@ async def test_a_teardown_that_throws_does_not_keep_the_new_version_out(
         "setTimeout(() => { for (;;); })",  # hangs
     ],
 )
-async def test_a_hostile_page_keeps_a_new_version_out_of_itself_alone(
+async def test_a_hostile_page_keeps_a_new_version_out_of_no_other_page(
     tmp_path: Path, site: str, hostility: str
 ) -> None:
     patterns = ["http://127.0.0.1/*", "http://localhost/*"]
@@ -332,7 +332,7 @@ async def wait_for_tools(tabs: OpenTabs, *names: str) -> None:
     def note() -> None:
         changed.set()
 
-    unsubscribe = tabs.toolbox.subscribe(note)
+    unsubscribe = tabs.registry.subscribe(note)
     with anyio.fail_after(PATIENT):
         while [tool.listing.name for tool in tabs.tools] != list(names):
             await changed.wait()
@@ -410,7 +410,7 @@ async def test_a_dist_that_goes_and_comes_back_is_seen(tmp_path: Path, site: str
         assert await version(tabs) == "4"
 
 
-async def test_a_change_of_the_package_file_alone_is_seen_and_logged(
+async def test_a_change_of_only_the_package_file_is_noticed_and_logged(
     tmp_path: Path, heard: Heard
 ) -> None:
     plugin = write_plugin(tmp_path / "chat")

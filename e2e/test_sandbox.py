@@ -8,14 +8,14 @@ import pytest
 
 from e2e.as_user import run_as_user
 from e2e.chain import PROBE
-from opentabs_py.config import load_settings
-from opentabs_py.session import OpenTabs
+from opentabs_py.config.settings import load_settings
+from opentabs_py.session.session import OpenTabs
 
 OPEN = f"""
 import anyio, sys
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 async def main():
     async with OpenTabs(plugins=[{str(PROBE)!r}], settings=load_settings(port=0)) as tabs:
@@ -44,7 +44,7 @@ async def test_a_browser_has_its_sandbox() -> None:
 
 
 @needs_namespaces
-async def test_where_there_is_no_sandbox_an_error_names_the_ways_out() -> None:
+async def test_without_a_sandbox_an_error_lists_the_remedies() -> None:
     code, _, stderr = await run_as_user(OPEN, namespaces=False)
 
     assert code == 1

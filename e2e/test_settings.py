@@ -13,10 +13,10 @@ import anyio
 import pytest
 
 from e2e.on_disk import PLAIN, write_plugin
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.plugin_settings import Typed
 from opentabs_py.errors import CallError, ConfigError
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 SCHEMA: dict[str, dict[str, Any]] = {
     "site": {"type": "url", "required": True, "label": "Your instance"},
@@ -78,7 +78,7 @@ async def test_a_call_goes_to_the_tab_of_the_instance_that_it_names(
     settings = load_settings(port=0, profile=None, headed=False, settings=given)
     async with OpenTabs(plugins=[write(tmp_path)], settings=settings) as tabs:
         await tabs.open(f"{urls['work']}/page")
-        with pytest.raises(CallError, match=r"for the instance 'home'\. Open http://localhost/"):
+        with pytest.raises(CallError, match=r"and its instance 'home'\. Open http://localhost/"):
             await tabs.call("my_chat_where", {"instance": "home"})
         page = await tabs.context.new_page()
         await page.goto(f"{urls['home']}/page")
@@ -89,7 +89,7 @@ async def test_a_call_goes_to_the_tab_of_the_instance_that_it_names(
         assert (await tabs.call("my_chat_config", {"instance": "home"}))["config"]["site"] == urls
         named = {document.url: document.tab_id for document in tabs.bridge.tabs.documents}
         tab_id = named[f"{urls['work']}/page"]
-        with pytest.raises(CallError, match="is of the instance 'work' of the plugin"):
+        with pytest.raises(CallError, match="shows the instance 'work' of the plugin"):
             await tabs.call("my_chat_where", {"instance": "home", "tabId": tab_id})
 
 
@@ -164,16 +164,16 @@ async def test_a_call_takes_settings_from_all_sources_key_by_key(tmp_path: Path,
             3,
             [
                 "they have 4 faults",
-                'my-chat.mode is "quick", not one of "fast", "slow"; give it with --set my-chat.',
-                '--set my-chat.mode=fast, or as mode = "fast" under [settings.my-chat] of a',
-                "my-chat.limt is given, but the plugin has no such setting; did you mean limit?",
+                'my-chat.mode is "quick", not one of "fast", "slow"; set it with --set my-chat.',
+                '--set my-chat.mode=fast, or as mode = "fast" under [settings.my-chat] in a',
+                "my-chat.limt is set, but the plugin has no such setting; did you mean limit?",
                 "my-chat.limit is ",
                 "my-chat.site is missing (Your instance)",
             ],
         ),
     ],
 )
-def test_what_is_wrong_with_settings_is_said_all_at_once(
+def test_all_faults_of_settings_are_reported_at_once(
     tmp_path: Path, given: list[str], code: int, texts: list[str]
 ) -> None:
     plugin = write(tmp_path)

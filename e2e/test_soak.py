@@ -12,11 +12,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from statistics import median
 from typing import Any, Literal, get_args
 
 import anyio
+import psutil
 import pytest
 from mcp.client import Client
 from playwright.async_api import Error, Page
@@ -27,11 +27,11 @@ from starlette.routing import Route
 
 from e2e.chain import PROBE, Tab, mcp_url, wait_for_document
 from e2e.processes import command_line, descendants
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallError
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 IS_SOAK = "SOAK" in os.environ
 CALLS, KILLS = (10_000, 300) if IS_SOAK else (240, 12)
@@ -119,7 +119,7 @@ class Soak:
             self.kills[victim] += 1
 
     async def tell(self) -> None:
-        """Say how far it is, for ever."""
+        """Print the progress, forever."""
         while True:
             await anyio.sleep(SAY_EVERY)
             took = time.monotonic() - self._began
@@ -240,18 +240,14 @@ class Memory:
         return {name: resident(pid) for name, pid in self._pids.items()}
 
 
-def cpu_time(pid: int) -> int:
-    """Return what a process has used, in ticks; the one that does the work has used most."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+def cpu_time(pid: int) -> float:
+    """Return what a process has used, in seconds; the one that does the work has used most."""
+    return sum(psutil.Process(pid).cpu_times()[:2])
 
 
 def resident(pid: int) -> float:
     """Return what a process holds alone, in MB."""
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) / 1024
-    raise LookupError("Pss")
+    return psutil.Process(pid).memory_full_info().pss / 2**20
 
 
 @pytest.mark.skipif(not IS_SOAK, reason="it takes minutes: make soak")

@@ -9,9 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 
 def plugin(directory: Path, name: str, **about: Any) -> Path:
@@ -80,7 +80,7 @@ async def test_a_page_that_is_not_there_is_opened_and_logged(
     assert f"{address}nothing answered 404 Not Found" in caplog.text
 
 
-async def test_a_playground_gives_nothing_from_outside_of_it(tmp_path: Path) -> None:
+async def test_a_playground_serves_nothing_from_outside_it(tmp_path: Path) -> None:
     directory = with_playground(plugin(tmp_path / "both", "both"))
     (tmp_path / "both" / "secret.txt").write_text("secret")
     async with OpenTabs(plugins=[directory], settings=load_settings(port=0)) as tabs:

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from e2e.bench_server import TOOL
+from e2e.bench.server import TOOL
 from opentabs_py.server.stdio import READ_WITHIN
 
-SERVER = [sys.executable, "-m", "e2e.bench_server", "ours", "stdio"]
+SERVER = [sys.executable, "-m", "e2e.bench.server", "ours", "stdio"]
 REPORTS = 5
 LONG = 0.3  # s; many times what a server that does not wait would take
 INITIALIZE = {

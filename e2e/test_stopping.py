@@ -1,4 +1,4 @@
-"""Commands stop when they are told to, whatever their clients are waiting for, and whenever."""
+"""Commands stop on request at any time, whatever their clients are waiting for."""
 
 import os
 import random
@@ -112,7 +112,7 @@ async def test_a_client_of_typescript_does_not_wait_for_a_server_that_has_stoppe
 
 
 @pytest.mark.parametrize("how", [None, signal.SIGTERM, signal.SIGINT], ids=["eof", "term", "int"])
-def test_over_stdio_it_stops_at_once_and_says_nothing_but_protocol(
+def test_over_stdio_it_stops_at_once_and_writes_nothing_but_protocol(
     how: signal.Signals | None, quiet: Quiet
 ) -> None:
     serve, _ = start("--stdio")
@@ -143,7 +143,7 @@ CODES = {
 
 @pytest.fixture(scope="module")
 def start_takes() -> float:
-    """How long a server's start takes here and now, in seconds."""
+    """Seconds that starting a server takes on this machine now."""
     began = time.monotonic()
     serve, _ = start()
     took = time.monotonic() - began

@@ -55,7 +55,7 @@ def test_the_first_test_is_the_one_that_a_new_plugin_has(chat: Path) -> None:
     assert (chat.parent / shown.argument).read_text() == shown.text
 
 
-def test_every_command_gives_what_it_is_said_to_give(told: list[tuple[Block, int, str]]) -> None:
+def test_every_command_prints_what_is_shown(told: list[tuple[Block, int, str]]) -> None:
     assert len(told) == 2
     for block, code, output in told:
         command, shown = block.session
@@ -76,9 +76,7 @@ def test_every_example_passes(chat: Path, told: list[tuple[Block, int, str]]) ->
             assert f"PASSED tests/{Path(block.argument).name}::{name}" in done.stdout
 
 
-def test_the_failing_example_says_what_it_is_said_to_say(
-    chat: Path, told: list[tuple[Block, int, str]]
-) -> None:
+def test_the_failing_example_fails_as_shown(chat: Path, told: list[tuple[Block, int, str]]) -> None:
     [example] = [block for block in BLOCKS if block.mark == "fails"]
     [failure] = [block for block in BLOCKS if block.mark == "failure"]
     file = chat.parent / example.argument
@@ -99,5 +97,5 @@ def test_the_failing_example_says_what_it_is_said_to_say(
 
 
 def is_within(words: list[str], line: str) -> bool:
-    """Tell whether words are in a line in their order, whatever times and bars are between them."""
+    """Return whether words occur in a line in order, with any times and bars between them."""
     return re.search(".*".join(map(re.escape, words)), line) is not None

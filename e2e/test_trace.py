@@ -14,10 +14,10 @@ from playwright.async_api import ConsoleMessage, Page, Request, expect
 
 from e2e.chain import PATIENT, Tab
 from opentabs_py.core.dispatch import Limits
-from opentabs_py.core.records import CallRecord, ProgressMark
-from opentabs_py.core.trace import HOPS
+from opentabs_py.core.trace.hops import HOPS
+from opentabs_py.core.trace.record import CallRecord, ProgressMark
 from opentabs_py.errors import ErrorDetail
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 from opentabs_py.tracing.chrome import to_chrome
 from opentabs_py.tracing.file import TraceWriter, read_trace
 from opentabs_py.tracing.html import to_html
@@ -35,7 +35,7 @@ HANG = [{"wait": 60_000}]
 def records(tabs: OpenTabs) -> Generator[list[CallRecord]]:
     """The calls of this test, once they have ended."""
     kept: list[CallRecord] = []
-    end = tabs.toolbox.observe(kept.append)
+    end = tabs.registry.observe(kept.append)
     yield kept
     end()
 
@@ -72,7 +72,7 @@ async def test_what_a_plugin_logs_during_a_call_is_recorded(
 
     async def call() -> None:
         arguments = {"tabId": tab.id, "key": "logs", "steps": HANG}
-        await tab.tabs.toolbox.call("probe_run", arguments, on_log=lambda _: logged.set())
+        await tab.tabs.registry.call("probe_run", arguments, on_log=lambda _: logged.set())
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(call)
@@ -293,7 +293,7 @@ async def test_the_axis_is_zoomed_and_moved_with_keys_wheel_buttons_and_drags(
     assert await viewer.ticks() == whole
 
 
-async def test_what_is_under_the_pointer_is_told(viewer: Viewer) -> None:
+async def test_what_is_under_the_pointer_is_shown(viewer: Viewer) -> None:
     await viewer.show(SUCCEEDED)
     await viewer.page.keyboard.press("Enter")
     await viewer.ticks()

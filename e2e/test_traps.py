@@ -17,10 +17,10 @@ from starlette.routing import Route
 
 from e2e.chain import KILLS, PATIENT, PROBE, Kill, Running, Tab, wait_for_document
 from opentabs_py.browser.chromium import find_chromium
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
 
 REPORTS = [{"report": {"progress": n}} for n in range(1, 6)]
 
@@ -185,7 +185,7 @@ document.addEventListener("prerenderingchange", () => fetch("/activated"));
 </script>"""
 
 
-async def test_a_page_that_is_only_prerendered_takes_no_call_and_then_every_one(
+async def test_a_prerendered_page_receives_no_calls_until_it_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without Playwright, which forbids prerendering."""

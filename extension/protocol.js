@@ -1,5 +1,5 @@
 /**
- * The wire between server and extension: its types, and what is wrong with a message.
+ * The protocol between server and extension: its types, and validation of messages.
  *
  * Generated from opentabs_py/core/protocol.py by `make generate`. Do not edit.
  */
@@ -1401,7 +1401,7 @@ const roots = {
 /**
  * @param {"ToExtension" | "FromExtension" | "Answer"} kind
  * @param {unknown} message
- * @returns {string | null} the path of the first fault, "" for the whole; null when it is sound
+ * @returns {string | null} the path of the first fault, "" for the whole; null if it is valid
  */
 export function check(kind, message) {
   return fault(roots[kind], message, "");

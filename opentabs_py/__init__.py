@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opentabs_py.errors import ToolError
-    from opentabs_py.session import OpenTabs, Server
-    from opentabs_py.tools.declare import Timeouts, skill, tool
-    from opentabs_py.tools.progress import Progress
-    from opentabs_py.tools.streams import Module, ToolStream
+    from opentabs_py.python_tools.declare import Timeouts, skill, tool
+    from opentabs_py.python_tools.progress import Progress
+    from opentabs_py.python_tools.streams import Module, ToolStream
+    from opentabs_py.session.session import OpenTabs, Server
 
 __version__ = "0.1.0"
 __all__ = [
@@ -23,17 +23,17 @@ __all__ = [
     "tool",
 ]
 
-# Looked up when they are first asked for: a command that needs none of them starts at once.
+# Loaded on first use, so that a command that needs none of them starts immediately.
 _PLACES = {
-    "Module": "opentabs_py.tools.streams",
-    "OpenTabs": "opentabs_py.session",
-    "Progress": "opentabs_py.tools.progress",
-    "Server": "opentabs_py.session",
-    "Timeouts": "opentabs_py.tools.declare",
+    "Module": "opentabs_py.python_tools.streams",
+    "OpenTabs": "opentabs_py.session.session",
+    "Progress": "opentabs_py.python_tools.progress",
+    "Server": "opentabs_py.session.session",
+    "Timeouts": "opentabs_py.python_tools.declare",
     "ToolError": "opentabs_py.errors",
-    "ToolStream": "opentabs_py.tools.streams",
-    "skill": "opentabs_py.tools.declare",
-    "tool": "opentabs_py.tools.declare",
+    "ToolStream": "opentabs_py.python_tools.streams",
+    "skill": "opentabs_py.python_tools.declare",
+    "tool": "opentabs_py.python_tools.declare",
 }
 
 

@@ -1,4 +1,4 @@
-"""`python -m opentabs_py` is `opentabs`."""
+"""`python -m opentabs_py` runs `opentabs`."""
 
 from opentabs_py.cli import main
 

@@ -1,7 +1,7 @@
-"""An MCP client for long-running tools: progress in order, deadlines that it moves, and streams.
+"""An MCP client for long-running tools: ordered progress, extensible deadlines, and streams.
 
 It wraps the client of the MCP SDK, whose progress callbacks may run out of order and after the
-call has returned, and whose deadlines progress does not move.
+call has returned, and whose deadlines are not extended by progress.
 """
 
 import logging
@@ -27,8 +27,8 @@ from opentabs_py.errors import CallTimeoutError, ErrorDetail
 
 logger = logging.getLogger(__name__)
 
-KEPT_CALLS: Final = 1_000  # that late updates may still come for
-READ_AGAIN: Final = 20.0  # s; how long one question for a stream's updates waits for them
+KEPT_CALLS: Final = 1_000  # ended calls that may still get late updates
+READ_AGAIN: Final = 20.0  # s; how long one request for a stream's updates waits
 OnProgress = Callable[[float, float | None, str | None], Awaitable[None] | None]
 OnMessage = Callable[[str], Awaitable[None] | None]
 
@@ -42,10 +42,10 @@ class _Call:
         default_factory=deque[types.ProgressNotification]
     )
     changed: anyio.Event = field(default_factory=anyio.Event)
-    seen: dict[str, int] = field(default_factory=dict[str, int])  # of each stream, its last update
+    seen: dict[str, int] = field(default_factory=dict[str, int])  # the last update of each stream
     followed: set[str] = field(default_factory=set[str])
     has_result: bool = False
-    is_over: bool = False  # what comes now is late
+    is_over: bool = False  # later messages are late
 
 
 class Client:
@@ -55,14 +55,14 @@ class Client:
             result = await client.call_tool("export", {"query": "x"}, on_progress=show)
 
     Args:
-        server: A URL, a `StdioServerParameters`, a transport, or an MCP server of this process.
-        mode: As the SDK's client takes it: `auto` speaks the newest revision that both know,
+        server: A URL, a `StdioServerParameters`, a transport, or an MCP server in this process.
+        mode: As for the SDK's client: `auto` uses the newest revision both sides support,
             `legacy` one of the initialize era.
         on_message: Called with `[tool:NAME] text` for each update of a tool's stream, in order,
-            during the call and after it; for the transcript of an agent.
-        idle_timeout: Seconds without progress that end a call; progress starts them anew.
-        total_timeout: Seconds that a call may take, whatever comes.
-        options: The SDK client's own.
+            during the call and after it; for an agent's transcript.
+        idle_timeout: Seconds without progress that end a call; progress restarts the timer.
+        total_timeout: Seconds that a call may take, regardless of progress.
+        options: Further options of the SDK's client.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class Client:
     ) -> None:
         if isinstance(server, Server):
             server = _in_memory(cast(Any, server))
-        # Without the cache, whose work may let one message pass another.
+        # Without the cache, because it may reorder messages.
         options.setdefault("cache", None)
-        self._sdk = SdkClient(server, mode=mode, message_handler=self._take, **options)
+        self._sdk = SdkClient(server, mode=mode, message_handler=self._handle, **options)
         self._on_message = on_message
         self._idle_timeout, self._total_timeout = idle_timeout, total_timeout
         self._calls: dict[types.ProgressToken, _Call] = {}
@@ -103,12 +103,12 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close the connection; streams that go on are followed no longer."""
+        """Close the connection, and stop following streams."""
         await stacks.close(self._stack)
 
     @property
     def sdk(self) -> SdkClient:
-        """The SDK's client, for all that is not a call of a tool."""
+        """The SDK's client, for everything except tool calls."""
         return self._sdk
 
     async def call_tool(
@@ -123,19 +123,19 @@ class Client:
         """Call a tool.
 
         Args:
-            name: As `tools/list` names it.
-            arguments: What its schema asks for.
-            on_progress: Called with progress, total and message of each report, one after the
-                other, the last of them before this returns.
-            idle_timeout: Instead of the client's own.
-            total_timeout: Instead of the client's own.
+            name: As in `tools/list`.
+            arguments: They must match the tool's schema.
+            on_progress: Called with progress, total and message of each report, one at a time,
+                the last before this returns.
+            idle_timeout: Overrides the client's.
+            total_timeout: Overrides the client's.
 
         Raises:
-            CallTimeoutError: A deadline ended the call; the server was told.
+            CallTimeoutError: A deadline ended the call; the server was notified.
         """
         idle = self._idle_timeout if idle_timeout is None else idle_timeout
         total = self._total_timeout if total_timeout is None else total_timeout
-        # A token of our own: so all progress comes by the SDK's handler of messages, in order.
+        # With our own token, all progress arrives at the SDK's message handler, in order.
         token = f"opentabs-{next(self._numbers)}"
         result: types.CallToolResult | None = None
         failure: Exception | None = None
@@ -153,7 +153,7 @@ class Client:
                         name, dict(arguments or {}), meta=cast(Any, {"progressToken": token})
                     )
                 except Exception as error:  # noqa: BLE001
-                    failure = error  # raised below, for the task group would wrap it
+                    failure = error  # raised below, because the task group would wrap it
                 call.has_result = True
                 call.changed.set()
         call.is_over = True
@@ -183,11 +183,11 @@ class Client:
         try:
             await self._read_stream(call, stream_id, name)
         except Exception:
-            # Of what the server says, or of the connection: other calls go on.
-            logger.exception("The stream %s is followed no longer", name)
+            # A bad message or a broken connection must not affect other calls.
+            logger.exception("Stopped following the stream %s", name)
 
     async def _read_stream(self, call: _Call, stream_id: str, name: str) -> None:
-        """Read a stream to its end, and pass over what has come by itself."""
+        """Read a stream to its end, skipping updates that were already pushed."""
         while True:
             after = call.seen.get(name, 0)
             asked = {"id": stream_id, "after": after, "wait_seconds": READ_AGAIN}
@@ -197,15 +197,15 @@ class Client:
                     for update in updates:
                         if update["n"] > call.seen.get(name, 0):
                             call.seen[name] = update["n"]
-                            await self._say(name, update["text"])
+                            await self._emit(name, update["text"])
                     if not (is_open or more):
                         return
                 case _:
-                    logger.warning("The stream %s cannot be read: %s", name, answer.content)
+                    logger.warning("Cannot read the stream %s: %s", name, answer.content)
                     return
 
-    async def _take(self, message: object) -> None:
-        """Take a message, in the order in which they come: nothing is awaited before it is kept."""
+    async def _handle(self, message: object) -> None:
+        """Handle messages in order of arrival: nothing is awaited before one is stored."""
         match message:
             case types.ProgressNotification():
                 call = self._calls.get(message.params.progress_token)
@@ -214,7 +214,7 @@ class Client:
             case types.LoggingMessageNotification(params=params) if "tool_name" in (
                 params.meta or {}
             ):
-                await self._say(str(params.logger), str(params.data))
+                await self._emit(str(params.logger), str(params.data))
             case _:
                 pass
 
@@ -246,35 +246,35 @@ class Client:
     async def _pass_on(self, call: _Call, message: types.ProgressNotification) -> None:
         params = message.params
         if call.on_progress is not None and not call.is_over:
-            await _tell(call.on_progress, params.progress, params.total, params.message)
+            await _notify(call.on_progress, params.progress, params.total, params.message)
         name: Any = cast(Mapping[str, Any], params.meta or {}).get("tool_name")
         if not isinstance(name, str):
             return
         number, seen = int(params.progress), call.seen.get(name, 0)
-        # Where some are missing, whoever reads the stream will find them.
+        # If some are missing, reading the stream will find them.
         if number > seen and (number == seen + 1 or name not in call.followed):
             call.seen[name] = number
-            await self._say(name, params.message or "")
+            await self._emit(name, params.message or "")
 
-    async def _say(self, name: str, text: str) -> None:
+    async def _emit(self, name: str, text: str) -> None:
         if self._on_message is not None:
-            await _tell(self._on_message, f"[tool:{name}] {text}")
+            await _notify(self._on_message, f"[tool:{name}] {text}")
 
 
-async def _tell(listener: Callable[..., Awaitable[None] | None], *what: Any) -> None:
+async def _notify(listener: Callable[..., Awaitable[None] | None], *what: Any) -> None:
     try:
         done = listener(*what)
         if isawaitable(done):
             await done
     except Exception:
-        logger.exception("What listens to an MCP call failed")
+        logger.exception("A listener of an MCP call failed")
 
 
 def _timed_out(name: str, which: Literal["idle", "ceiling"], seconds: float) -> CallTimeoutError:
-    what = "no progress came for" if which == "idle" else "it took more than"
+    what = "no progress for" if which == "idle" else "it took more than"
     message = (
-        f"The client gave up on {name}: {what} {seconds:g} s. The server was told; the tool may "
-        "have done its work: check before you call again."
+        f"The client gave up on {name}: {what} {seconds:g} s. The server was notified, but the "
+        "tool may already have finished; check before retrying."
     )
     detail = ErrorDetail(f"TIMEOUT_{which.upper()}", message, category="timeout")
     return CallTimeoutError(detail, which=which)

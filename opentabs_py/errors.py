@@ -6,16 +6,16 @@ OpenTabsError
 ├── BuildError             this machine cannot build plugins: no Node, no npm registry
 ├── BrowserError           no usable Chromium, or it would not start
 ├── ProtocolError          a message on the wire is wrong
-├── TraceError             a file is no trace
-└── CallError              a tool call that gave no value
+├── TraceError             a file is not a trace
+└── CallError              a tool call returned no value
     ├── ToolFailedError    the tool itself threw
-    │   └── ToolError      what a tool written in Python throws, for the caller to read
-    ├── CallRefusedError   the server would not send it: name, arguments, size
+    │   └── ToolError      raised by a tool written in Python, for the caller to read
+    ├── CallRefusedError   the server refused to send it: name, arguments, size
     ├── ChainError         a hop was missing or went away
     └── CallTimeoutError   a timer ended it
 
 A `CallError` carries the fields an agent acts on (`ErrorDetail`), the same ones
-the MCP client is sent.
+the MCP client receives.
 """
 
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ from typing_extensions import TypedDict
 
 
 class OpenTabsError(Exception):
-    """Base of all errors of this package; its text says what happened and what to do."""
+    """Base of this package's errors; the text says what happened and what to do."""
 
 
 class ConfigError(OpenTabsError):
-    """A setting has a value that cannot be used."""
+    """A setting has an invalid value."""
 
 
 class PluginError(OpenTabsError):
@@ -37,7 +37,7 @@ class PluginError(OpenTabsError):
 
 
 class BuildError(OpenTabsError):
-    """Plugins cannot be built here: what builds them is missing, or broke down."""
+    """Plugins cannot be built on this machine: the toolchain is missing or failed."""
 
 
 class BrowserError(OpenTabsError):
@@ -45,10 +45,10 @@ class BrowserError(OpenTabsError):
 
 
 class ProtocolError(OpenTabsError):
-    """A message between server and extension is not of the protocol.
+    """A message between server and extension breaks the protocol.
 
     Attributes:
-        path: Where the fault lies, as `params.reports[0].seq`; empty for the whole message.
+        path: The faulty member, as `params.reports[0].seq`; empty for the whole message.
     """
 
     def __init__(self, message: str, *, path: str = "") -> None:
@@ -68,16 +68,16 @@ class ErrorJson(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetail:
-    """Why a call gave no value, in the fields an agent acts on.
+    """Why a call returned no value, in the fields an agent acts on.
 
     Attributes:
         code: Machine-readable, upper case: `TAB_NOT_FOUND`, or whatever a tool chose.
         message: One or two sentences: what happened, then what to do.
-        category: `auth`, `rate_limit`, `timeout`, ... where the tool gave one.
+        category: `auth`, `rate_limit`, `timeout`, ... if there is one.
         retryable: Whether the same call may succeed later.
         retry_after_ms: How long to wait before that, in milliseconds.
-        stack: Where the tool threw, in lines of its source where these are known. For developers:
-            MCP clients are sent it only by `serve --debug`.
+        stack: Where the tool threw, mapped to its source where possible. For developers: MCP
+            clients receive it only from `serve --debug`.
     """
 
     code: str
@@ -88,7 +88,7 @@ class ErrorDetail:
     stack: str | None = None
 
     def to_json(self) -> ErrorJson:
-        """Return the fields for agents, under the names that MCP clients are sent."""
+        """Return the fields for agents, under the names that MCP clients receive."""
         after = self.retry_after_ms
         return {
             "code": self.code,
@@ -100,14 +100,14 @@ class ErrorDetail:
 
 
 class TraceError(OpenTabsError):
-    """A file is no trace, or one that cannot be read; the text says what is wrong."""
+    """A file is not a trace, or cannot be read; the text says what is wrong."""
 
 
 class CallError(OpenTabsError):
-    """A tool call that gave no value. `detail` says why.
+    """A tool call returned no value. `detail` says why.
 
     Attributes:
-        partial: What the tool gave before it failed; None when it gave nothing.
+        partial: What the tool produced before it failed; None if nothing.
     """
 
     partial: Any = None
@@ -118,7 +118,7 @@ class CallError(OpenTabsError):
 
 
 class ToolFailedError(CallError):
-    """The tool ran and threw, or returned what JSON cannot say."""
+    """The tool ran and threw, or returned a value that is not JSON-serializable."""
 
 
 class ToolError(ToolFailedError):
@@ -147,10 +147,10 @@ class ToolError(ToolFailedError):
 
 
 class BrokenResultError(ToolFailedError):
-    """The tool ran, and gave a value that breaks its own output schema.
+    """The tool ran, but its value does not match its own output schema.
 
     Attributes:
-        value: What it gave, a JSON value.
+        value: The JSON value it returned.
     """
 
     def __init__(self, detail: ErrorDetail, *, value: Any) -> None:
@@ -163,7 +163,7 @@ class CallRefusedError(CallError):
 
 
 class ChainError(CallError):
-    """A hop was missing or went away: no extension, no tab, the page is gone."""
+    """A hop was missing or went away: no extension, no tab, or the page has gone."""
 
 
 class CallTimeoutError(CallError):

@@ -1,14 +1,14 @@
-"""Closing stacks of contexts that hold task groups."""
+"""Close exit stacks that contain task groups."""
 
 from contextlib import AsyncExitStack
 
 
 async def close(stack: AsyncExitStack) -> None:
-    """Close a stack, also while a cancellation is being handled.
+    """Close a stack, even while a cancellation is being handled.
 
-    `AsyncExitStack` sets the `__context__` of what its contexts raise. Where two in a row raise the
-    same exception, as task groups do with a cancellation, it becomes its own (seen with Python
-    3.11). anyio follows that chain to its end when a task was cancelled, and would spin for ever.
+    `AsyncExitStack` sets the `__context__` of exceptions from its contexts. If two in a row raise
+    the same exception, as task groups do with a cancellation, it becomes its own context (seen
+    with Python 3.11). anyio follows that chain when a task was cancelled, and would loop forever.
     """
     try:
         await stack.aclose()
@@ -18,7 +18,7 @@ async def close(stack: AsyncExitStack) -> None:
 
 
 def _cut_circle(error: BaseException) -> None:
-    """Have the contexts of an exception end where they would repeat."""
+    """Break a cycle in the `__context__` chain of an exception."""
     seen = {id(error)}
     while (context := error.__context__) is not None:
         if id(context) in seen:

@@ -1,4 +1,4 @@
-"""MCP clients that hear when the list of tools changes, of either era."""
+"""MCP clients of either era that are notified when the tool list changes."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -26,13 +26,13 @@ class Hearing:
     _changes: MemoryObjectReceiveStream[None]
 
     async def wait_for_change(self) -> None:
-        """Wait until it is told of a change that was not waited for yet."""
+        """Wait for a notification that no earlier wait has consumed."""
         with anyio.fail_after(PATIENT):
             await self._changes.receive()
 
     @property
     def has_heard(self) -> bool:
-        """Whether it was told of a change that was not waited for yet."""
+        """Whether there is a notification that no wait has consumed."""
         return self._changes.statistics().current_buffer_used > 0
 
     async def tools(self) -> list[str]:
@@ -43,7 +43,7 @@ class Hearing:
 
 @asynccontextmanager
 async def hearing(target: Any, mode: str) -> AsyncGenerator[Hearing]:
-    """Connect a client to a server, its URL or its command, and have it hear of changes."""
+    """Connect a client to a server, its URL or its command, and subscribe it to changes."""
     told, changes = anyio.create_memory_object_stream[None](inf)
 
     async def note(message: object) -> None:

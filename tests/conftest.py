@@ -1,9 +1,17 @@
 """Fixtures for all unit tests."""
 
+import signal
+
 import pytest
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the programs that tests start, also under `nohup` and in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """What the package runs on in production."""
+    """The backend the package uses in production."""
     return "asyncio"

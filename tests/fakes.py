@@ -8,9 +8,9 @@ from typing import Any
 
 import anyio
 
-from opentabs_py.bridge import Bridge, TabCall
-from opentabs_py.connection import SocketClosedError
-from opentabs_py.core.plugins import PluginManifest, parse_plugin
+from opentabs_py.bridge.bridge import Bridge, TabCall
+from opentabs_py.bridge.link import SocketClosedError
+from opentabs_py.core.manifest import PluginManifest, parse_plugin
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PROTOCOL_VERSION
 
@@ -56,7 +56,7 @@ class FakeSocket:
         self._to_bridge.send_nowait(message)
 
     async def hear(self, what: str) -> Json:
-        """Wait for a message by its method, or for `result` or `error`; others are passed over."""
+        """Wait for a message by its method, or for `result` or `error`; skip others."""
         with anyio.fail_after(5):
             while True:
                 message: Json = json.loads(await self._for_test.receive())
@@ -84,7 +84,7 @@ Connect = Callable[[], FakeSocket]
 
 @asynccontextmanager
 async def running(bridge: Bridge) -> AsyncGenerator[Connect]:
-    """Run a bridge; gives what opens a connection to it."""
+    """Run a bridge; yield a function that opens a connection to it."""
     sockets: list[FakeSocket] = []
     try:
         async with anyio.create_task_group() as tasks:
@@ -107,7 +107,7 @@ def a_bridge() -> Bridge:
 
 
 async def greeted(connect: Connect, *documents: Json, tabs: list[int] | None = None) -> FakeSocket:
-    """Connect and say hello; gives the connection once the bridge has answered."""
+    """Connect and say hello; return the connection once the bridge has answered."""
     socket = connect()
     socket.say(hello(*documents, tabs=tabs))
     await socket.hear("result")
@@ -147,7 +147,7 @@ def a_document(*calls: str, readiness: str = "ready", plugin: str = "chat", **mo
 
 
 def about_call(method: str, call_id: str, **params: Any) -> Json:
-    """Give a `tool.*` message of the page."""
+    """Return a `tool.*` message from the page."""
     return {"method": method, "params": {"documentId": PAGE, "callId": call_id, **params}}
 
 

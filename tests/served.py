@@ -17,7 +17,7 @@ from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.toolbox import Toolbox
+from opentabs_py.server.registry import ToolRegistry
 from tests.fakes import FakeBridge, Json, a_manifest, a_tool
 from tests.waiting import PATIENT
 
@@ -36,21 +36,21 @@ INITIALIZED: Json = {"method": "notifications/initialized"}
 
 
 class Served:
-    """A toolbox, and the two MCP servers on top of it."""
+    """A registry, and the two MCP servers on top of it."""
 
     def __init__(
         self, bridge: FakeBridge | None = None, *, pace: Pace | None = None, strict: bool = False
     ) -> None:
         self.bridge = bridge or FakeBridge(value={})
-        self.toolbox = Toolbox(
+        self.registry = ToolRegistry(
             self.bridge, limits=Limits(), input_limit=1_000_000, strict_output=strict
         )
         self.serve("send")
-        self.server = create_mcp_server(self.toolbox, version="1", pace=pace)
-        self.gateway = create_mcp_server(self.toolbox, version="1", as_gateway=True, pace=pace)
+        self.server = create_mcp_server(self.registry, version="1", pace=pace)
+        self.gateway = create_mcp_server(self.registry, version="1", as_gateway=True, pace=pace)
 
     def serve(self, *tools: str, **more: object) -> None:
-        self.toolbox.set_plugins([a_manifest(*(a_tool(tool, **more) for tool in tools))])
+        self.registry.set_plugins([a_manifest(*(a_tool(tool, **more) for tool in tools))])
 
     @asynccontextmanager
     async def over_http(self) -> AsyncGenerator[str]:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from e2e.bench_table import Work, show, to_document
+from e2e.bench.table import Work, show, to_document
 
 ECHO = Work("echo", "ms", beside="echo_floor")
 NUMBERS = {"echo": [3.0, 8.0, 2.0], "echo_floor": [1.0, 2.0, 2.0], "build": [1.5]}

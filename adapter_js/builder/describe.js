@@ -1,6 +1,6 @@
 /**
- * What a plugin says about itself, read by importing it. Runs in a worker of its own: a plugin is
- * code, and may print, throw, loop or exit.
+ * Describes a plugin by importing it. Runs in a separate worker, because a plugin is code, and may
+ * print, throw, loop or exit.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,15 +16,15 @@ import { messageOf, toJsonSchema } from "./schemas.js";
  * @typedef {object} ToolDescription
  * @property {string} file where it is defined, relative to the plugin's directory; or ""
  * @property {number | null} line
- * @property {Record<string, unknown>} fields as they are in the source
- * @property {object | null} input null when there is a fault in it
+ * @property {Record<string, unknown>} fields as written in the source
+ * @property {object | null} input null if it has errors
  * @property {object | null} output
  * @property {{path: string, why: string}[]} faults
  */
 
 /**
  * @typedef {object} Description
- * @property {Record<string, unknown> | null} plugin its fields; null when there is no plugin
+ * @property {Record<string, unknown> | null} plugin its fields; null if there is no plugin
  * @property {ToolDescription[]} tools
  * @property {SourceFault[]} faults
  */
@@ -36,7 +36,7 @@ import { messageOf, toJsonSchema } from "./schemas.js";
  * @property {string} entry
  */
 
-const WITHIN = 10_000; // ms; to import a plugin takes a few dozen
+const WITHIN = 10_000; // ms; importing a plugin takes a few dozen
 const PLUGIN_FIELDS = [
   "name",
   "displayName",
@@ -58,8 +58,8 @@ const TOOL_FIELDS = [
 const MEMBERS = ["isReady"];
 
 /**
- * Describes plugins. A worker for the next one starts while there is nothing to do: its start is
- * most of what a description costs.
+ * Describes plugins. A worker for the next one is started in advance, because starting it takes
+ * most of the time.
  */
 export class Describer {
   #next = start();
@@ -84,7 +84,7 @@ export class Describer {
 }
 
 function start() {
-  // Its output is not ours: ours is read by a program.
+  // Discard the plugin's output, because a program parses ours.
   const worker = new Worker(fileURLToPath(import.meta.url), { stdout: true, stderr: true });
   worker.unref();
   return worker;
@@ -102,19 +102,19 @@ function ask(worker, task) {
       resolve({ plugin: null, tools: [], faults: [{ file: task.entry, line: null, why }] });
     const timer = setTimeout(() => {
       fail(
-        `was still being imported after ${WITHIN / 1000} s; do nothing but define the plugin at the ` +
-          "top of a module, and the rest in onActivate() or in a tool",
+        `was still being imported after ${WITHIN / 1000} s; only define the plugin at the top level ` +
+          "of a module, and do everything else in onActivate() or in a tool",
       );
       worker.terminate();
     }, WITHIN);
     worker.once("message", (description) => {
       resolve(description);
-      worker.terminate(); // a timer of the plugin's would keep it
+      worker.terminate(); // one of the plugin's timers could keep it running
     });
     worker.once("error", (error) => fail(`cannot be imported: ${messageOf(error)}`));
     worker.once("exit", () => {
       clearTimeout(timer);
-      fail("ended the process while it was imported; a plugin must not");
+      fail("exited the process while it was imported, which a plugin must not do");
     });
     worker.postMessage(task);
   });
@@ -123,11 +123,11 @@ function ask(worker, task) {
 if (!isMainThread && parentPort !== null) {
   const port = parentPort;
   process.setSourceMapsEnabled(true);
-  process.on("unhandledRejection", () => {}); // of what a probed callback began
+  process.on("unhandledRejection", () => {}); // from work that a probed callback started
   port.once("message", async (task) => {
     port.postMessage(JSON.parse(JSON.stringify(await read(task))));
   });
-  await import("zod"); // what nearly every plugin imports
+  await import("zod"); // nearly every plugin imports it
 }
 
 /**
@@ -171,7 +171,7 @@ async function read({ file, root, entry }) {
 }
 
 /**
- * @param {any} exported what the module exports by default: a plugin, or its class
+ * @param {any} exported the module's default export: a plugin, or its class
  * @returns {{plugin: any, fault: string}}
  */
 function instance(exported) {
@@ -179,11 +179,14 @@ function instance(exported) {
     try {
       return { plugin: new exported(), fault: "" };
     } catch (error) {
-      return { plugin: null, fault: `the plugin's class cannot be made: ${messageOf(error)}` };
+      return {
+        plugin: null,
+        fault: `the plugin's class cannot be instantiated: ${messageOf(error)}`,
+      };
     }
   }
   if (typeof exported !== "object" || exported === null) {
-    return { plugin: null, fault: `exports no plugin by default; ${EXPORT}` };
+    return { plugin: null, fault: `has no default export of a plugin; ${EXPORT}` };
   }
   return { plugin: exported, fault: "" };
 }
@@ -197,7 +200,7 @@ function instance(exported) {
 function describeTool(tool, { calls, zod }, root) {
   const at = locate(calls.get(tool), root);
   if (typeof tool !== "object" || tool === null) {
-    const why = "is not a tool; write what defineTool() gives";
+    const why = "is not a tool; use the return value of defineTool()";
     return { ...at, fields: {}, input: null, output: null, faults: [{ path: "", why }] };
   }
   const input = toJsonSchema(zod, tool.input, "input");
@@ -227,7 +230,7 @@ function fields(object, names) {
 }
 
 /**
- * Where in the plugin's own sources a stack leads.
+ * Finds the place in the plugin's own sources that a stack leads to.
  * @param {string | undefined} stack
  * @param {string} root
  */

@@ -1,10 +1,10 @@
 /**
- * Builds plugins for the Python program that started it. Each line on stdin is a request, each on
- * stdout an answer, both JSON; end of input ends it.
+ * Builds plugins for the Python program that started it. Each line on stdin is a request, and each
+ * line on stdout a response, both in JSON; it exits at the end of input.
  *
  * A request: `{"root": DIR, "entry": "src/index.ts", "preScript": FILE | null, "plugin": ID}`.
- * The answer: `{"description": …, "files": {NAME: TEXT}, "faults": […], "warnings": […]}`; see
- * `bundle.js` and `describe.js`. A request like the last one builds only what changed since.
+ * A response: `{"description": …, "files": {NAME: TEXT}, "faults": […], "warnings": […]}`; see
+ * `bundle.js` and `describe.js`. A request like the previous one rebuilds only what has changed.
  */
 import { createInterface } from "node:readline";
 import { Bundler } from "./bundle.js";

@@ -1,6 +1,6 @@
 /**
- * Stands in for the SDK while a plugin is described: the same, and it notes where each tool was
- * defined, so that a fault can name the file.
+ * Replaces the SDK while a plugin is described: the same SDK, but it records where each tool was
+ * defined, so that an error can name the file.
  */
 import { defineTool as identity } from "../sdk/index.js";
 

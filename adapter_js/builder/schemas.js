@@ -1,9 +1,9 @@
 /**
- * A tool's Zod schemas as JSON Schema, and what in them JSON Schema cannot say.
+ * Converts a tool's Zod schemas to JSON Schema, and finds what JSON Schema cannot express.
  */
 
 /**
- * A Zod 4 schema, as far as it is read here: other builds of Zod are other classes.
+ * The parts of a Zod 4 schema that are read here; other builds of Zod have other classes.
  * @typedef {object} Schema
  * @property {{def: any}} _zod
  * @property {(value: unknown) => unknown} safeParse
@@ -16,9 +16,9 @@
  */
 
 const PROBES = 12; // values tried on each schema that has a callback
-const DEPTH = 6; // of values made up for it
+const DEPTH = 6; // of the generated values
 
-/** Kinds of schema that stay in the page: no JSON value is one, or none would remain one. */
+/** Kinds of schema without a JSON value, or whose value does not survive conversion to JSON. */
 const UNSAYABLE = /** @type {Record<string, string>} */ ({
   transform: "uses .transform()",
   promise: "uses z.promise(), and no JSON value is a promise; write the schema of what it gives",
@@ -47,7 +47,7 @@ const CONVERT = {
  * @param {any} zod the plugin's own Zod
  * @param {unknown} schema
  * @param {"input" | "output"} side
- * @returns {{json: object | null, faults: SchemaFault[]}} `json` is null when there are faults
+ * @returns {{json: object | null, faults: SchemaFault[]}} `json` is null if there are faults
  */
 export function toJsonSchema(zod, schema, side) {
   if (!isSchema(schema)) {
@@ -62,13 +62,12 @@ export function toJsonSchema(zod, schema, side) {
     return { json: null, faults };
   }
   try {
-    // What a handler returns is sent as it is, not parsed: so both sides are taken as given,
-    // where members that are not named are allowed and defaults need not be there.
+    // A handler's return value is sent unparsed. So both sides use the "input" form of the schema,
+    // in which unnamed members are allowed and members with defaults may be absent.
     const override = side === "input" ? refuseUnknown(schema) : undefined;
     const json = JSON.parse(JSON.stringify(zod.toJSONSchema(schema, { io: "input", override })));
     if (side === "input" && json.type !== "object") {
-      const why =
-        "is not an object, but a tool's arguments are named; write z.object({…}) around it";
+      const why = "is not an object, but a tool's arguments are named; wrap it in z.object({…})";
       faults.push({ path: side, why });
     }
     inspectReferences(json, side, faults);
@@ -80,8 +79,8 @@ export function toJsonSchema(zod, schema, side) {
 }
 
 /**
- * Has each object of an input say that it takes no other members: Zod drops them, and a misspelled
- * one would go unnoticed. The parts of an intersection take each other's members.
+ * Makes each object of an input reject additional members, because Zod drops them and a misspelled
+ * one would go unnoticed. The parts of an intersection accept each other's members.
  * @param {Schema} root
  * @returns {(found: {zodSchema: any, jsonSchema: any}) => void} an `override` of Zod's
  */
@@ -120,8 +119,8 @@ function within(schema, follows, found = new Set()) {
 }
 
 /**
- * Notes each schema within, by the path of its value, that JSON Schema cannot say or whose
- * callback throws.
+ * Records each nested schema that JSON Schema cannot express, or whose callback throws, by the path
+ * of its value.
  * @param {Schema} schema
  * @param {string} path
  * @param {"input" | "output"} side
@@ -145,7 +144,7 @@ function inspect(schema, path, side, faults, seen) {
     return;
   }
   if (def.type === "literal" && def.values.some((/** @type {unknown} */ each) => !isJson(each))) {
-    const why = "has a literal that JSON has none of; write strings, numbers, booleans or null";
+    const why = "has a literal that JSON cannot express; use strings, numbers, booleans or null";
     faults.push({ path, why });
     return;
   }
@@ -158,7 +157,7 @@ function inspect(schema, path, side, faults, seen) {
 }
 
 /**
- * Notes what refers to another document: whoever reads the schema may not follow.
+ * Records references to other documents, because readers of the schema may not follow them.
  * @param {any} json
  * @param {string} path
  * @param {SchemaFault[]} faults
@@ -181,7 +180,7 @@ function inspectReferences(json, path, faults) {
   }
 }
 
-/** @param {any} def of a pipe */
+/** @param {any} def the definition of a pipe */
 function pipeName(def) {
   if (def.transform !== undefined && def.reverseTransform !== undefined) {
     return "a codec, such as z.stringbool()";
@@ -244,8 +243,9 @@ function hasCallback(def) {
 }
 
 /**
- * Zod calls a `.refine()` although an earlier check of the value failed: one that trusts the
- * check, as `z.url().refine((url) => new URL(url).host)` does, then throws in the middle of a call.
+ * Zod calls a `.refine()` even if an earlier check of the value failed. A callback that relies on
+ * that check, as in `z.url().refine((url) => new URL(url).host)`, then throws in the middle of a
+ * call.
  * @param {Schema} schema
  * @param {string} path
  * @param {SchemaFault[]} faults
@@ -256,7 +256,7 @@ function probe(schema, path, faults) {
     try {
       schema.safeParse(value);
     } catch (error) {
-      // What only a page has is not missing there; and promises are for the page to await.
+      // Globals of a page are not missing in the page, and promises are awaited in the page.
       if (error instanceof ReferenceError || /Async/.test(nameOf(error))) {
         continue;
       }
@@ -271,7 +271,7 @@ function probe(schema, path, faults) {
 }
 
 /**
- * A value of the right type that may break the checks on it.
+ * Generates a value of the right type that may fail the checks on it.
  * @param {Schema} schema
  * @param {number} variant
  * @param {number} depth

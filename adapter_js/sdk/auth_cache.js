@@ -1,10 +1,11 @@
 import { registry, setEntry } from "./registry.js";
 
-// The cache is the page's as much as the plugin's: it lasts as long as the document, beyond a new
-// version of the plugin, and any script of the page can read it.
+// The cache lives in the page: it lasts as long as the document, survives new versions of the
+// plugin, and any script of the page can read it.
 
 /**
- * What was cached for a namespace in this document: a token that was costly to find, say.
+ * Returns the cached value of a namespace in this document, such as a token that is expensive to
+ * find.
  *
  * @template [T=unknown]
  * @param {string} namespace the plugin's name, usually
@@ -16,7 +17,7 @@ export function getAuthCache(namespace) {
 }
 
 /**
- * Keeps a value until the document goes, a new version of the plugin notwithstanding.
+ * Caches a value for the lifetime of the document, even across new versions of the plugin.
  *
  * @param {string} namespace
  * @param {unknown} value
@@ -26,7 +27,7 @@ export function setAuthCache(namespace, value) {
 }
 
 /**
- * Forgets it, when the site has refused the token, say.
+ * Clears the cached value, for example when the site has rejected the token.
  *
  * @param {string} namespace
  */

@@ -1,8 +1,9 @@
 /**
- * A cookie that scripts may read; one that is HttpOnly goes along with `fetchFromPage`, unread.
+ * Returns a cookie that scripts can read. HttpOnly cookies cannot be read, but `fetchFromPage`
+ * sends them.
  *
  * @param {string} name
- * @returns {string | null} its value, decoded; null when there is none
+ * @returns {string | null} the decoded value; null if there is none
  */
 export function getCookie(name) {
   const prefix = `${name}=`;
@@ -15,6 +16,6 @@ function decode(value) {
   try {
     return decodeURIComponent(value);
   } catch {
-    return value; // a stray % says that it was never encoded
+    return value; // a stray % means that it was never encoded
   }
 }

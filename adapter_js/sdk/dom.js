@@ -9,16 +9,16 @@ const ANY_CHANGE = { childList: true, subtree: true, attributes: true, character
  * @typedef {object} WaitForSelectorOptions
  * @property {number | undefined} [timeout] ms; default 10,000; `Infinity` for none
  * @property {AbortSignal | null | undefined} [signal]
- * @property {boolean | undefined} [visible] whether it has to be rendered, too; default false
+ * @property {boolean | undefined} [visible] whether it must also be rendered; default false
  */
 
 /**
- * Waits for an element.
+ * Waits until an element matches a selector.
  *
  * @template {Element} [T=Element]
  * @param {string} selector
  * @param {WaitForSelectorOptions} [options]
- * @returns {Promise<T>} the first that matches; rejects with a `ToolError` TIMEOUT, or with the
+ * @returns {Promise<T>} the first match; rejects with a `ToolError` TIMEOUT, or with the
  *   signal's reason
  */
 export function waitForSelector(selector, { visible = false, ...options } = {}) {
@@ -30,7 +30,7 @@ export function waitForSelector(selector, { visible = false, ...options } = {}) 
 }
 
 /**
- * Waits until no element matches.
+ * Waits until no element matches a selector.
  *
  * @param {string} selector
  * @param {Omit<WaitForSelectorOptions, "visible">} [options]
@@ -43,7 +43,7 @@ export async function waitForSelectorRemoval(selector, options = {}) {
 
 /**
  * @template T
- * @param {string} what did not come about
+ * @param {string} what did not happen
  * @param {Omit<WaitForSelectorOptions, "visible">} options
  * @param {() => T | undefined} look
  * @returns {Promise<T>}
@@ -87,7 +87,7 @@ function isVisible(element) {
 }
 
 /**
- * All elements that match, as an array.
+ * Returns all matching elements as an array.
  *
  * @template {Element} [T=Element]
  * @param {string} selector
@@ -98,17 +98,17 @@ export function querySelectorAll(selector) {
 }
 
 /**
- * The text of the first element that matches, without the space around it.
+ * Returns the trimmed text of the first matching element.
  *
  * @param {string} selector
- * @returns {string | null} null when none matches
+ * @returns {string | null} null if none matches
  */
 export function getTextContent(selector) {
   return document.querySelector(selector)?.textContent?.trim() ?? null;
 }
 
 /**
- * The content of `<meta name="…">` or `<meta property="…">`.
+ * Returns the content of `<meta name="…">` or `<meta property="…">`.
  *
  * @param {string} name
  * @returns {string | null}
@@ -120,18 +120,18 @@ export function getMetaContent(name) {
 }
 
 /**
- * Calls back on changes below an element. What the callback throws is logged.
+ * Calls a function when the DOM below an element changes. Errors of the function are logged.
  *
- * @param {string | Node} target a selector takes the first that matches
+ * @param {string | Node} target a node, or a selector for the first match
  * @param {(mutations: MutationRecord[], observer: MutationObserver) => unknown} callback
  * @param {MutationObserverInit} [options] default: added and removed nodes, at any depth
- * @returns {() => void} stops it; call it in `teardown`, at the latest
- * @throws {ToolError} NOT_FOUND when nothing matches
+ * @returns {() => void} stops observing; call it in `teardown` at the latest
+ * @throws {ToolError} NOT_FOUND if nothing matches
  */
 export function observeDOM(target, callback, options = { childList: true, subtree: true }) {
   const node = typeof target === "string" ? document.querySelector(target) : target;
   if (node === null) {
-    throw ToolError.notFound(`Nothing can be observed: no element matches ${target}.`);
+    throw ToolError.notFound(`Cannot observe ${target}: no element matches.`);
   }
   const observer = new MutationObserver((mutations) => {
     try {

@@ -1,5 +1,5 @@
 /**
- * What kind of trouble it was; agents and clients act by it.
+ * The kind of error; agents and clients decide by it what to do.
  * @typedef {"auth" | "not_found" | "rate_limit" | "validation" | "timeout" | "internal"} ErrorCategory
  */
 
@@ -7,13 +7,13 @@
  * @typedef {object} ToolErrorOptions
  * @property {ErrorCategory | undefined} [category]
  * @property {boolean | undefined} [retryable] whether the same call may succeed later; default false
- * @property {number | undefined} [retryAfterMs] how long to wait until then, in ms
+ * @property {number | undefined} [retryAfterMs] how long to wait before that, in ms
  * @property {unknown} [cause] the error behind this one
  */
 
 /**
- * An error whose fields reach the caller of a tool whole. Say in the message what happened, then
- * what to do: it is read by an agent.
+ * An error whose fields all reach the caller of a tool. The message is for an agent: say what
+ * happened, then what to do.
  *
  * @example
  * throw new ToolError("The channel is archived. Choose another.", "CHANNEL_ARCHIVED", {
@@ -22,14 +22,14 @@
  */
 export class ToolError extends Error {
   /**
-   * Names the fault for programs.
+   * An identifier of the error, for programs.
    * @readonly
    * @type {string}
    */
   code;
 
   /**
-   * What kind of trouble it was.
+   * The kind of error.
    * @readonly
    * @type {ErrorCategory | undefined}
    */
@@ -43,7 +43,7 @@ export class ToolError extends Error {
   retryable;
 
   /**
-   * How long to wait until then, in ms.
+   * How long to wait before that, in ms.
    * @readonly
    * @type {number | undefined}
    */
@@ -51,7 +51,7 @@ export class ToolError extends Error {
 
   /**
    * @param {string} message
-   * @param {string} code as in `CHANNEL_ARCHIVED`
+   * @param {string} code for example `CHANNEL_ARCHIVED`
    * @param {ToolErrorOptions} [options]
    */
   constructor(message, code, options = {}) {
@@ -76,7 +76,7 @@ export class ToolError extends Error {
   }
 
   /**
-   * What was asked for does not exist. Not retryable.
+   * The requested item does not exist. Not retryable.
    *
    * @param {string} message
    * @param {string} [code]
@@ -99,7 +99,7 @@ export class ToolError extends Error {
   }
 
   /**
-   * The arguments cannot be used. Not retryable.
+   * The arguments are not valid. Not retryable.
    *
    * @param {string} message
    * @param {string} [code]
@@ -110,7 +110,7 @@ export class ToolError extends Error {
   }
 
   /**
-   * It took too long. Retryable.
+   * The operation took too long. Retryable.
    *
    * @param {string} message
    * @param {string} [code]

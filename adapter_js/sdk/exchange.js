@@ -6,10 +6,10 @@ import { httpStatusToToolError } from "./status.js";
 /** @import { Schema } from "./schema.js" */
 
 const TIMEOUT = 30_000; // ms
-const EXCERPT = 300; // characters of an answer that an error quotes
+const EXCERPT = 300; // characters of a response that an error quotes
 
 /**
- * What `fetch()` takes, and a limit of time.
+ * The options of `fetch()`, plus a timeout.
  *
  * @typedef {Omit<RequestInit, "signal"> & FetchLimits} FetchFromPageInit
  */
@@ -17,11 +17,11 @@ const EXCERPT = 300; // characters of an answer that an error quotes
 /**
  * @typedef {object} FetchLimits
  * @property {number | undefined} [timeout] ms; default 30,000; `Infinity` for none
- * @property {AbortSignal | null | undefined} [signal] when it fires, its reason is thrown
+ * @property {AbortSignal | null | undefined} [signal] if it fires, its reason is thrown
  */
 
 /**
- * One request, and what `read` makes of a 2xx answer while the clock still runs.
+ * Makes one request and reads a 2xx response with `read`, within the timeout.
  *
  * @template T
  * @param {string | URL} url
@@ -33,7 +33,7 @@ export async function exchange(url, init = {}, read) {
   const { timeout = TIMEOUT, signal, ...given } = init;
   signal?.throwIfAborted();
   const what = describe(url, init);
-  const tooLate = () => ToolError.timeout(`${what} was not answered within ${timeout} ms.`);
+  const tooLate = () => ToolError.timeout(`${what} got no response within ${timeout} ms.`);
   const bound = limit(timeout, tooLate, signal);
   try {
     const request = { credentials: /** @type {const} */ ("include"), ...given };
@@ -57,7 +57,7 @@ export async function exchange(url, init = {}, read) {
  * @param {string | URL} url
  * @param {FetchFromPageInit} [init]
  * @param {Schema<any>} [schema]
- * @returns {Promise<any>} what the schema makes of the answer; to it, an empty one is undefined
+ * @returns {Promise<any>} the response parsed by the schema; an empty response is undefined
  */
 export async function exchangeJSON(url, init, schema) {
   const { type, text } = await exchange(url, init, async (response) => ({
@@ -78,7 +78,7 @@ function decode(text, type, what) {
   try {
     return JSON.parse(text);
   } catch {
-    throw unexpected(what, `it is not JSON but ${type}, beginning with: ${cut(text)}`);
+    throw unexpected(what, `it is not JSON but ${type}, starting with: ${cut(text)}`);
   }
 }
 
@@ -87,7 +87,7 @@ function decode(text, type, what) {
  * @param {RequestInit | FetchFromPageInit | undefined} init
  */
 function describe(url, init) {
-  // Queries carry secrets, and errors are read by many.
+  // Queries may contain secrets, and many people read errors.
   const address = String(url).replace(/[?#].*$/s, "");
   return `${init?.method?.toUpperCase() ?? "GET"} ${address}`;
 }
@@ -110,11 +110,11 @@ async function beginning(response) {
     for await (const chunk of response.body ?? []) {
       text += decoder.decode(chunk, { stream: true });
       if (text.length >= EXCERPT) {
-        break; // which cancels the rest
+        break; // this cancels the rest
       }
     }
   } catch {
-    // The status says enough.
+    // The status is enough.
   }
   return cut(text);
 }
@@ -130,7 +130,7 @@ function cut(text) {
  */
 function unreachable(what, cause) {
   const why = cause instanceof Error ? cause.message : String(cause);
-  const message = `${what} failed: ${why}. The site cannot be reached, or does not let this page ask.`;
+  const message = `${what} failed: ${why}. The site cannot be reached, or does not allow requests from this page.`;
   return new ToolError(message, "INTERNAL_ERROR", { category: "internal", retryable: true, cause });
 }
 
@@ -139,6 +139,6 @@ function unreachable(what, cause) {
  * @param {string} why
  */
 function unexpected(what, why) {
-  const message = `${what} gave an answer that this plugin does not expect: ${why}`;
+  const message = `${what} returned a response that this plugin does not expect: ${why}`;
   return ToolError.internal(message, "UNEXPECTED_RESPONSE");
 }

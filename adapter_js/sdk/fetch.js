@@ -5,8 +5,8 @@ import { buildQueryString } from "./params.js";
 /** @import { Schema } from "./schema.js" */
 
 /**
- * With a schema, the answer is what the schema makes of it; without one, it is taken as it is, and
- * undefined when it is empty.
+ * With a schema, returns the response parsed by that schema; without one, returns the response
+ * unchecked, or undefined if it is empty.
  *
  * @typedef {{
  *   <T>(url: string | URL, init: FetchFromPageInit | undefined, schema: Schema<T>): Promise<T>,
@@ -23,13 +23,13 @@ import { buildQueryString } from "./params.js";
  */
 
 /**
- * Fetches with the page's session: cookies go along.
+ * Fetches with the page's session, including its cookies.
  *
  * @param {string | URL} url may be relative to the page
- * @param {FetchFromPageInit} [init] `timeout` is for the answer's headers, not for its body
- * @returns {Promise<Response>} one with a 2xx status
- * @throws {ToolError} TIMEOUT; INTERNAL_ERROR, retryable, when the site cannot be reached; what
- *   `httpStatusToToolError` makes of any other status
+ * @param {FetchFromPageInit} [init] `timeout` covers the response headers, not the body
+ * @returns {Promise<Response>} a response with a 2xx status
+ * @throws {ToolError} TIMEOUT; INTERNAL_ERROR, retryable, if the site cannot be reached; for any
+ *   other status, the error from `httpStatusToToolError`
  */
 export function fetchFromPage(url, init) {
   return exchange(url, init, (response) => response);
@@ -54,13 +54,13 @@ export function fetchText(url, init) {
  * const me = await fetchJSON("/api/me", { signal: context?.signal }, z.object({ id: z.string() }));
  *
  * @type {FetchJSON}
- * @throws {ToolError} as `fetchFromPage` does; UNEXPECTED_RESPONSE when the answer is not JSON or
- *   not what the schema wants
+ * @throws {ToolError} as `fetchFromPage` does; UNEXPECTED_RESPONSE if the response is not JSON
+ *   or does not match the schema
  */
 export const fetchJSON = exchangeJSON;
 
 /**
- * Deletes, and gives the JSON of the answer: `deleteJSON<T>(url, init?, schema?)`.
+ * Sends DELETE and returns the response's JSON: `deleteJSON<T>(url, init?, schema?)`.
  *
  * @type {FetchJSON}
  * @throws {ToolError} as `fetchJSON` does
@@ -68,7 +68,7 @@ export const fetchJSON = exchangeJSON;
 export const deleteJSON = sendDelete;
 
 /**
- * Posts JSON: `postJSON<T>(url, body, init?, schema?)`. No body is sent when it is undefined.
+ * Posts JSON: `postJSON<T>(url, body, init?, schema?)`. Sends no body if it is undefined.
  *
  * @type {SendJSON<unknown>}
  * @throws {ToolError} as `fetchJSON` does
@@ -92,7 +92,7 @@ export const putJSON = /* @__PURE__ */ sender("PUT", json);
 export const patchJSON = /* @__PURE__ */ sender("PATCH", json);
 
 /**
- * Posts a form, URL-encoded as `buildQueryString` does it:
+ * Posts a form, URL-encoded like `buildQueryString`:
  * `postForm<T>(url, {name: "value"}, init?, schema?)`.
  *
  * @type {SendJSON<Record<string, any>>}

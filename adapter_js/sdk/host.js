@@ -2,7 +2,7 @@ import { PLUGIN } from "./identity.js";
 import { registry } from "./registry.js";
 
 /**
- * Whether a host listens to this document: none does in unit tests.
+ * Whether a host listens to this document; in unit tests, none does.
  *
  * @param {"_logNonce" | "_readinessNonce"} nonce
  */
@@ -11,23 +11,23 @@ export function hasHost(nonce) {
 }
 
 /**
- * Tells the host something, signed with a nonce that it has left in the registry.
+ * Sends the host a message, signed with the nonce that the host has stored in the registry.
  *
  * @param {"_logNonce" | "_readinessNonce"} nonce
  * @param {Record<string, unknown>} message
  */
-export function tellHost(nonce, message) {
+export function notifyHost(nonce, message) {
   if (hasHost(nonce)) {
     try {
       window.postMessage({ ...message, plugin: PLUGIN, nonce: registry()[nonce] }, "*");
     } catch {
-      // The page has patched postMessage, and there is no other way.
+      // The page has patched postMessage, and there is no other channel.
     }
   }
 }
 
 /**
- * Resolves when what was told before has arrived: messages come in tasks of their own, in order.
+ * Resolves when all earlier messages have arrived: they arrive in order, in separate tasks.
  *
  * @returns {Promise<void>}
  */

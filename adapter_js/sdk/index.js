@@ -1,4 +1,4 @@
-// All that plugin authors import.
+// Everything that plugin authors import.
 
 export { clearAuthCache, getAuthCache, setAuthCache } from "./auth_cache.js";
 export { getCookie } from "./cookies.js";

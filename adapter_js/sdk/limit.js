@@ -1,12 +1,14 @@
-const LONGEST = 2 ** 31 - 1; // ms; what is longer, a timer takes for 1 ms
+const LONGEST = 2 ** 31 - 1; // ms; timers treat a longer delay as 1 ms
 
 /**
- * A signal that fires when time is up, or when another does; its reason says which came first.
+ * Creates a signal that fires when the time is up, or when another signal fires; its reason says
+ * which came first.
  *
  * @param {number} ms `Infinity` for no limit
- * @param {() => unknown} why gives the reason when time is up
+ * @param {() => unknown} why returns the reason if the time is up
  * @param {AbortSignal | null | undefined} outer
- * @returns {{signal: AbortSignal, clear: () => void}} `clear` stops the clock; `outer` stays
+ * @returns {{signal: AbortSignal, clear: () => void}} `clear` stops the timer; `outer` stays
+ *   connected
  */
 export function limit(ms, why, outer) {
   const controller = new AbortController();
@@ -16,7 +18,7 @@ export function limit(ms, why, outer) {
 }
 
 /**
- * What `promise` gives, or the signal's reason if that fires first.
+ * Settles like `promise`, or rejects with the signal's reason if that fires first.
  *
  * @template T
  * @param {T | PromiseLike<T>} promise

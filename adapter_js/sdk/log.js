@@ -1,9 +1,9 @@
-import { hasHost, tellHost } from "./host.js";
+import { hasHost, notifyHost } from "./host.js";
 import { PLUGIN } from "./identity.js";
 import { serialise } from "./serialise.js";
 
-const BATCH = 50; // entries that are sent without waiting for more
-const DELAY = 100; // ms for which entries wait for more
+const BATCH = 50; // entries after which a batch is sent at once
+const DELAY = 100; // ms that entries wait for more
 
 /** @typedef {"debug" | "info" | "warn" | "error"} Level */
 /** @typedef {{level: Level, message: string, data: unknown[], ts: number}} Entry */
@@ -14,8 +14,8 @@ let waiting = [];
 let timer;
 
 /**
- * Logs to the console, to the server's log and, by MCP, to the client. Anything can be logged, and
- * none of it throws; what is large is cut. Log no secrets.
+ * Logs to the console, to the server's log and, through MCP, to the client. Any value can be
+ * logged; logging never throws, and large values are truncated. Never log secrets.
  *
  * @example
  * log.warn("The list is not complete", { channel, missing });
@@ -44,9 +44,9 @@ export const log = Object.freeze({
 });
 
 /**
- * Sends what waits.
+ * Sends the waiting entries.
  *
- * @returns {boolean} whether there was any
+ * @returns {boolean} whether there were any
  */
 export function flushLogs() {
   clearTimeout(timer);
@@ -54,7 +54,7 @@ export function flushLogs() {
   const entries = waiting;
   waiting = [];
   if (entries.length > 0) {
-    tellHost("_logNonce", { type: "opentabs:plugin-logs", entries });
+    notifyHost("_logNonce", { type: "opentabs:plugin-logs", entries });
   }
   return entries.length > 0;
 }
@@ -79,6 +79,6 @@ function add(level, message, data) {
       timer ??= setTimeout(flushLogs, DELAY);
     }
   } catch {
-    // A page may patch its console and its timers; no log is worth a tool.
+    // A page may patch its console and its timers; logging must not break a tool.
   }
 }

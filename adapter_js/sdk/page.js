@@ -1,14 +1,14 @@
 const REFUSED = ["__proto__", "constructor", "prototype"];
 
 /**
- * A value that the page's own scripts have left on `window`.
+ * Returns a value that the page's own scripts have set on `window`.
  *
  * @example
  * const token = getPageGlobal("APP.session.token");
  *
  * @template [T=unknown]
  * @param {string} path names joined by dots
- * @returns {T | undefined} undefined when any step is missing, throws, or is one of `__proto__`,
+ * @returns {T | undefined} undefined if any step is missing, throws, or is one of `__proto__`,
  *   `constructor` and `prototype`
  */
 export function getPageGlobal(path) {
@@ -25,7 +25,7 @@ export function getPageGlobal(path) {
 }
 
 /**
- * The page's URL as it is now.
+ * Returns the page's current URL.
  *
  * @returns {string}
  */
@@ -34,7 +34,7 @@ export function getCurrentUrl() {
 }
 
 /**
- * The page's title as it is now.
+ * Returns the page's current title.
  *
  * @returns {string}
  */

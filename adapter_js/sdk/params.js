@@ -1,5 +1,5 @@
 /**
- * A query string, without the `?`: `{q: "a b", tag: ["x", "y"], page: undefined}` gives
+ * Builds a query string without the `?`: `{q: "a b", tag: ["x", "y"], page: undefined}` becomes
  * `q=a+b&tag=x&tag=y`.
  *
  * @param {Record<string, any>} params
@@ -25,7 +25,7 @@ export function buildQueryString(params) {
  */
 
 /**
- * A copy without the members that are `undefined`. What is nested stays as it is.
+ * Returns a copy without the members that are `undefined`. Nested objects are unchanged.
  *
  * @template {object} T
  * @param {T} object

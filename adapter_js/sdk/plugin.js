@@ -4,7 +4,7 @@
 
 class Plugin {}
 
-/** What a plugin extends and its `src/index` exports by default. All it does is in its types. */
+/** The base class of a plugin, which `src/index` exports by default. It only provides types. */
 export const OpenTabsPlugin = /** @type {typeof Shapes.OpenTabsPlugin} */ (
   /** @type {unknown} */ (Plugin)
 );

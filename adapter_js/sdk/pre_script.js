@@ -3,17 +3,17 @@ import { log } from "./log.js";
 import { registry, setEntry } from "./registry.js";
 
 /**
- * What a pre-script is given.
+ * The argument of a pre-script.
  *
  * @typedef {object} PreScriptContext
  * @property {(key: string, value: unknown) => void} set
- *   keeps a value for the tools, which read it with `getPreScriptValue(key)`
+ *   stores a value for the tools, which read it with `getPreScriptValue(key)`
  * @property {typeof log} log
  */
 
 /**
- * Runs a function at the start of the document, before any script of the page: it can see what the
- * page later hides. The document is still empty. What it throws is logged.
+ * Runs a function at the start of the document, before any script of the page, so it can see what
+ * the page hides later. The document is still empty. Errors are logged.
  *
  * @example
  * definePreScript(({ set }) => {
@@ -41,7 +41,7 @@ export function definePreScript(run) {
 }
 
 /**
- * What the plugin's pre-script has kept.
+ * Returns a value that the plugin's pre-script has stored.
  *
  * @template [T=unknown]
  * @param {string} key

@@ -1,8 +1,8 @@
 /**
- * How long to wait, of a `Retry-After` header: whole or broken seconds, or an HTTP-date.
+ * Parses a `Retry-After` header: whole or fractional seconds, or an HTTP-date.
  *
  * @param {string | null | undefined} value
- * @returns {number | undefined} ms from now, never negative; undefined when it says nothing
+ * @returns {number | undefined} ms from now, never negative; undefined if it is not valid
  */
 export function parseRetryAfterMs(value) {
   const text = value?.trim() ?? "";
@@ -12,18 +12,19 @@ export function parseRetryAfterMs(value) {
 
 /**
  * @typedef {object} RateLimit
- * @property {number} [limit] how many requests a window has
- * @property {number} [remaining] how many are left of it
+ * @property {number} [limit] how many requests a window allows
+ * @property {number} [remaining] how many are left
  * @property {number} [resetMs] ms from now until the window ends
  */
 
 /**
- * What a site says about its rate limit: `RateLimit-*`, `X-RateLimit-*` or `X-Rate-Limit-*` with
+ * Reads a site's rate limit from `RateLimit-*`, `X-RateLimit-*` or `X-Rate-Limit-*` with
  * `Limit`, `Remaining` and `Reset` (seconds from now, seconds or milliseconds since 1970, or a
- * date), or the one header of the later drafts, as in `RateLimit: "default";r=50;t=30`.
+ * date), or from the single header of the later drafts, as in `RateLimit: "default";r=50;t=30`.
  *
- * @param {Headers | {headers: Headers}} source headers, or what has some, such as a `Response`
- * @returns {RateLimit} `{}` when the site says nothing
+ * @param {Headers | {headers: Headers}} source headers, or an object with headers, such as a
+ *   `Response`
+ * @returns {RateLimit} `{}` if there are no such headers
  */
 export function parseRateLimitHeader(source) {
   const headers = source instanceof Headers ? source : source.headers;
@@ -50,19 +51,19 @@ function untilReset(value) {
     const ms = untilDate(value ?? "");
     return ms === undefined ? undefined : Math.max(0, ms);
   }
-  // No window is 30 years long: so much is a time since 1970.
+  // No window is 30 years long, so a number this large is a time since 1970.
   const epoch = seconds > 1e12 ? seconds : seconds * 1000;
   return seconds > 1e9 ? Math.max(0, Math.round(epoch - Date.now())) : Math.round(seconds * 1000);
 }
 
-/** @param {string} text a date; a bare number is none, though Date takes it for a year */
+/** @param {string} text a date; not a bare number, although Date accepts one as a year */
 function untilDate(text) {
   const time = /^[A-Z]|^\d{4}-\d\d-\d\d/i.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(time) ? undefined : time - Date.now();
 }
 
 /**
- * @param {string | null} value of a header such as `"default";r=50;t=30` or `limit=100, reset=9`
+ * @param {string | null} value a header such as `"default";r=50;t=30` or `limit=100, reset=9`
  * @param {string} key
  */
 function member(value, key) {
@@ -70,7 +71,7 @@ function member(value, key) {
   return found ? Number(found[1]) : undefined;
 }
 
-/** @param {string | null | undefined} value as in `100` or, with policies, `100, 100;w=60` */
+/** @param {string | null | undefined} value for example `100` or, with policies, `100, 100;w=60` */
 function number(value) {
   const first = value?.split(/[,;]/, 1)[0]?.trim() ?? "";
   return isNumber(first) ? Number(first) : undefined;

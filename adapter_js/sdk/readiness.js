@@ -1,9 +1,9 @@
-import { tellHost } from "./host.js";
+import { notifyHost } from "./host.js";
 
 /**
- * Has `isReady()` asked again now, rather than after its next interval of up to 30 s: call it when
- * the user has signed in or out, say.
+ * Makes the host call `isReady()` again now instead of within the next 30 s, for example when the
+ * user has signed in or out.
  */
 export function notifyReadinessChanged() {
-  tellHost("_readinessNonce", { type: "opentabs:readiness-changed" });
+  notifyHost("_readinessNonce", { type: "opentabs:readiness-changed" });
 }

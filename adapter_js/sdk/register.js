@@ -1,7 +1,7 @@
 /**
- * What the build puts around each plugin: it registers the plugin's adapter in the page. The host
- * calls the adapter's `isReady`, its tools' `handle` and its `teardown`; the plugin's hooks are
- * called from here.
+ * The build wraps each plugin in this code, which registers the plugin's adapter in the page. The
+ * host calls the adapter's `isReady`, its tools' `handle` and its `teardown`; this code calls the
+ * plugin's hooks.
  */
 
 import { ToolError } from "./errors.js";
@@ -18,12 +18,13 @@ import { parse } from "./schema.js";
 
 /**
  * @typedef {object} Build
- * @property {string} name the plugin's, as the host looks it up
- * @property {string} hash of the adapter's source
+ * @property {string} name the plugin's name, under which the host looks it up
+ * @property {string} hash the hash of the adapter's source
  */
 
 /**
- * Runs once, when the adapter's file is evaluated: in the MAIN world, with the document complete.
+ * Runs once, when the adapter's file is evaluated, in the MAIN world, when the document is
+ * complete.
  *
  * @param {OpenTabsPlugin | (new () => OpenTabsPlugin)} pluginOrClass
  * @param {Build} build
@@ -52,8 +53,9 @@ export function register(pluginOrClass, { name, hash }) {
 }
 
 /**
- * Leaves the registry as the ecosystem's builds do: the entry frozen, `adapters` not writable, and
- * all of it in a new object, since an earlier plugin may have locked the old one.
+ * Updates the registry as the ecosystem's builds do: the entry is frozen, `adapters` is not
+ * writable, and everything is in a new object, because an earlier plugin may have locked the old
+ * one.
  *
  * @param {string} name
  * @param {object} adapter
@@ -72,13 +74,13 @@ function tearDown(older) {
   try {
     older?.teardown?.();
   } catch (error) {
-    log.error("The adapter that was here before failed to stop", error);
+    log.error("The previous adapter failed to stop", error);
   }
 }
 
 /**
  * @param {OpenTabsPlugin} plugin
- * @returns {CallHook} a hook that fails is logged, and nobody waits for it
+ * @returns {CallHook} errors of hooks are logged, and nobody waits for hooks
  */
 function hooksOf(plugin) {
   return (hook, ...args) => {
@@ -112,7 +114,7 @@ function wrap(tool, call) {
     } finally {
       call("onToolInvocationEnd", tool.name, success, performance.now() - started);
       if (flushLogs()) {
-        await arrival(); // whoever made the call gets its logs before its result
+        await arrival(); // so that the caller receives the logs before the result
       }
     }
   }
@@ -121,7 +123,7 @@ function wrap(tool, call) {
 
 /** @param {string} issues */
 function refuse(issues) {
-  return ToolError.validation(`The arguments cannot be used: ${issues}`);
+  return ToolError.validation(`The arguments are not valid: ${issues}`);
 }
 
 /** @param {OpenTabsPlugin} plugin */
@@ -135,8 +137,8 @@ async function isReady(plugin) {
 }
 
 /**
- * The Navigation API tells every change of the URL, whoever makes it, and leaves the page's
- * `history` alone: there is nothing to restore, and plugins do not get in each other's way.
+ * The Navigation API reports every URL change, whatever causes it, and does not patch the page's
+ * `history`, so there is nothing to restore, and plugins do not interfere with each other.
  *
  * @param {(url: string) => void} tell
  * @returns {() => void} stops watching

@@ -1,23 +1,23 @@
 /**
- * `globalThis.__openTabs`: what host, plugins and pre-scripts share in a page. A plugin may lock
- * it behind itself, and the next one puts a copy in its place: so look it up at each use.
+ * `globalThis.__openTabs`: the state that host, plugins and pre-scripts share in a page. A plugin
+ * may lock it, and the next one replaces it with a copy, so look it up at each use.
  *
  * @typedef {object} Registry
  * @property {Record<string, any>} [adapters] by plugin
  * @property {Record<string, unknown>} [pluginConfig] settings, by key
  * @property {Record<string, Record<string, unknown>>} [preScript] values, by plugin and key
  * @property {Record<string, unknown>} [tokenCache] by namespace
- * @property {string} [_logNonce] with which logs are signed
- * @property {string} [_readinessNonce] with which readiness changes are
+ * @property {string} [_logNonce] signs logs
+ * @property {string} [_readinessNonce] signs readiness changes
  */
 
-/** @returns {Registry} `{}` where the page has none */
+/** @returns {Registry} `{}` if the page has none */
 export function registry() {
   return /** @type {any} */ (globalThis).__openTabs ?? {};
 }
 
 /**
- * Sets `__openTabs[member][key]`, around whatever is frozen.
+ * Sets `__openTabs[member][key]`, even if the objects are frozen.
  *
  * @param {"preScript" | "tokenCache"} member
  * @param {string} key

@@ -1,5 +1,5 @@
 /**
- * What checks a value: any Zod schema, of Zod itself or of Zod Mini.
+ * Validates a value: any schema of Zod or Zod Mini.
  *
  * @template T
  * @typedef {{parse(value: unknown): T}} Schema
@@ -11,8 +11,8 @@
  * @template T
  * @param {Schema<T>} schema
  * @param {unknown} value
- * @param {(issues: string) => Error} refuse makes the error for a value that does not fit
- * @returns {Promise<T>} the value as the schema makes it, with its defaults
+ * @param {(issues: string) => Error} refuse creates the error for a value that does not match
+ * @returns {Promise<T>} the value parsed by the schema, with its defaults
  */
 export async function parse(schema, value, refuse) {
   const checker = /** @type {Schema<T> & {parseAsync?: (value: unknown) => Promise<T>}} */ (schema);

@@ -1,11 +1,11 @@
 const DEPTH = 6;
 const ENTRIES = 100; // of one object, array, map or set
 const STRING = 4000; // characters of one string
-const WHOLE = 8000; // characters of all, about: where the host cuts a record
+const WHOLE = 8000; // characters in total, roughly: the host truncates records here
 
 /**
- * A value as plain JSON data of bounded size. Whatever it is, it can be shown: cycles, getters that
- * throw, proxies, nodes. What JSON has no word for is named in brackets.
+ * Converts any value to plain JSON data of bounded size, including cycles, getters that throw,
+ * proxies and DOM nodes. Values that JSON cannot represent are described in brackets.
  *
  * @param {unknown} value
  * @returns {unknown}
@@ -14,7 +14,7 @@ export function serialise(value) {
   return show(() => value, { above: [], left: WHOLE });
 }
 
-/** @typedef {{above: object[], left: number}} Walk what a value is in; characters still to spend */
+/** @typedef {{above: object[], left: number}} Walk the objects around a value; characters left */
 
 /**
  * @param {() => unknown} get
@@ -98,7 +98,7 @@ function showMembers(value, walk) {
     return showNode(value);
   }
   if ("window" in value && value.window === value) {
-    return "[Window]"; // too much of the page to be meant
+    return "[Window]"; // nobody means to log the whole page
   }
   const member = (/** @type {string} */ key) => /** @type {any} */ (value)[key];
   const keys = Object.keys(value);
@@ -168,7 +168,7 @@ function reason(error) {
   try {
     return cut(String(error));
   } catch {
-    return "what cannot be shown";
+    return "an error that cannot be shown";
   }
 }
 

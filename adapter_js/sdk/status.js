@@ -2,7 +2,7 @@ import { ToolError } from "./errors.js";
 import { parseRetryAfterMs } from "./rate_limit.js";
 
 /**
- * The error that an HTTP status stands for:
+ * Returns the error for an HTTP status:
  *
  * | status | category | retryable |
  * |---|---|---|
@@ -14,9 +14,9 @@ import { parseRetryAfterMs } from "./rate_limit.js";
  * | 5xx | internal | yes |
  * | any other | internal | no |
  *
- * `retryAfterMs` of a retryable one is what `Retry-After` says.
+ * For retryable errors, `retryAfterMs` comes from `Retry-After`.
  *
- * @param {Response | {status: number, headers?: Headers} | number} response or just its status
+ * @param {Response | {status: number, headers?: Headers} | number} response a response, or just its status
  * @param {string} message
  * @returns {ToolError}
  */

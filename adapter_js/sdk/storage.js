@@ -1,12 +1,12 @@
 /** @typedef {"localStorage" | "sessionStorage"} Area */
 
 /**
- * Gives `use` the storage, and its value back.
+ * Calls `use` with the storage and returns its value.
  *
  * @template T
  * @param {Area} area
  * @param {(storage: Storage) => T} use
- * @param {T} otherwise what to give where storage is blocked or full
+ * @param {T} otherwise the value to return if storage is blocked or full
  * @returns {T}
  */
 function withStorage(area, use, otherwise) {
@@ -18,8 +18,8 @@ function withStorage(area, use, otherwise) {
 }
 
 /**
- * Some sites delete `window.localStorage` so that scripts cannot read it. A new window has its
- * getter still, and that works on this window.
+ * Some sites delete `window.localStorage` so that scripts cannot read it. A new window still has
+ * the getter, and that works on this window.
  *
  * @param {Area} area
  * @returns {Storage}
@@ -89,9 +89,9 @@ export function removeSessionStorage(key) {
 }
 
 /**
- * The first entry of `localStorage` that is wanted, for keys that hold an id or a hash.
+ * Finds the first matching entry of `localStorage`, for keys that contain an id or a hash.
  *
- * @param {(key: string, value: string) => unknown} predicate what it throws is thrown
+ * @param {(key: string, value: string) => unknown} predicate its exceptions are passed on
  * @returns {{key: string, value: string} | null}
  */
 export function findLocalStorageEntry(predicate) {

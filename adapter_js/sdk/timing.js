@@ -1,7 +1,7 @@
 import { ToolError } from "./errors.js";
 import { limit, unlessAborted } from "./limit.js";
 
-// Timers of a hidden tab run once a second, after five minutes once a minute.
+// In a hidden tab, timers run once a second, and after five minutes once a minute.
 
 /**
  * @typedef {object} SleepOptions
@@ -9,11 +9,11 @@ import { limit, unlessAborted } from "./limit.js";
  */
 
 /**
- * Waits.
+ * Waits for some time.
  *
  * @param {number} ms
  * @param {SleepOptions} [options]
- * @returns {Promise<void>} rejects with the signal's reason when that fires
+ * @returns {Promise<void>} rejects with the signal's reason if that fires
  */
 export async function sleep(ms, { signal } = {}) {
   signal?.throwIfAborted();
@@ -31,22 +31,22 @@ export async function sleep(ms, { signal } = {}) {
 
 /**
  * @typedef {object} WaitUntilOptions
- * @property {number | undefined} [interval] ms between two looks; default 200
+ * @property {number | undefined} [interval] ms between checks; default 200
  * @property {number | undefined} [timeout] ms; default 10,000; `Infinity` for none
  * @property {AbortSignal | null | undefined} [signal]
  */
 
 /**
- * Waits until a condition holds. It is looked at once at the start, and then at intervals.
+ * Waits until a condition holds. Checks it at once, and then at intervals.
  *
- * @param {() => unknown} predicate may be async; what it throws ends the wait
+ * @param {() => unknown} predicate may be async; an exception ends the wait
  * @param {WaitUntilOptions} [options]
  * @returns {Promise<void>} rejects with a `ToolError` TIMEOUT, or with the signal's reason
  */
 export async function waitUntil(predicate, options = {}) {
   const { interval = 200, timeout = 10_000, signal } = options;
   signal?.throwIfAborted();
-  const tooLate = () => ToolError.timeout(`What was waited for did not happen in ${timeout} ms.`);
+  const tooLate = () => ToolError.timeout(`The condition did not hold within ${timeout} ms.`);
   const bound = limit(timeout, tooLate, signal);
   try {
     while (!(await unlessAborted(predicate(), bound.signal))) {
@@ -62,20 +62,20 @@ export async function waitUntil(predicate, options = {}) {
  * @property {number | undefined} [maxAttempts] default 3
  * @property {number | undefined} [delay] ms before the second attempt; default 1000
  * @property {number | boolean | undefined} [backoff]
- *   by how much each delay is longer than the one before; default 2; `false` is 1
+ *   the factor between consecutive delays; default 2; `false` is 1
  * @property {number | undefined} [maxDelay]
  *   ms; default 30,000. An error that asks for a longer wait is thrown at once.
  * @property {AbortSignal | null | undefined} [signal]
  * @property {((error: unknown, attempt: number) => boolean) | undefined} [shouldRetry]
- *   default: all but an error that says `retryable: false`, as most of `ToolError`'s do
+ *   default: every error except those with `retryable: false`, like most `ToolError`s
  */
 
 /**
- * Calls a function again while it fails, with growing delays in between. The `retryAfterMs` of an
- * error is waited for instead of the delay.
+ * Calls a function until it succeeds, with growing delays in between. If an error has
+ * `retryAfterMs`, waits that long instead.
  *
  * @template T
- * @param {(attempt: number) => T | PromiseLike<T>} run is told which attempt this is, from 1 on
+ * @param {(attempt: number) => T | PromiseLike<T>} run receives the number of the attempt, from 1
  * @param {RetryOptions} [options]
  * @returns {Promise<T>} rejects with the last error, or with the signal's reason
  */

@@ -2,29 +2,30 @@
 /** @import { ToolDefinition } from "./shapes.js" */
 
 /**
- * How far a tool has come. Everything is optional: a report with nothing still says that the tool
- * is alive, and resets the time after which a silent call ends.
+ * How far a tool has got. Everything is optional: even an empty report resets the timer that ends
+ * silent calls.
  *
  * @typedef {object} ProgressOptions
- * @property {number | undefined} [progress] how much is done; should grow
- * @property {number | undefined} [total] how much there is, in the unit of `progress`
- * @property {string | undefined} [message] what is being done, for people; cut at 4096 characters
+ * @property {number | undefined} [progress] how much is done; should increase
+ * @property {number | undefined} [total] how much there is in total, in the unit of `progress`
+ * @property {string | undefined} [message] what is being done, for people; truncated at 4096
+ *   characters
  */
 
 /**
- * What a handler is given beside its parameters.
+ * The second argument of a handler.
  *
  * @typedef {object} ToolHandlerContext
  * @property {(options?: ProgressOptions) => void} reportProgress
- *   Tells the caller how far the tool has come. Never throws and never waits.
+ *   Tells the caller how far the tool has got. Never throws, and never blocks.
  * @property {AbortSignal} signal
- *   Fires when the call was cancelled or timed out; `signal.reason` says which. Pass it on to
- *   `fetchJSON`, `sleep`, `waitForSelector` and the like, so that they stop too.
+ *   Fires when the call is cancelled or times out; `signal.reason` says which. Pass it on to
+ *   `fetchJSON`, `sleep`, `waitForSelector` and so on, so that they stop too.
  */
 
 /**
- * Defines a tool. It gives back what it is given: what it adds are the types of `params` and of
- * the result, which follow from the schemas.
+ * Defines a tool. Returns its argument unchanged, with the types of `params` and of the result
+ * inferred from the schemas.
  *
  * @example
  * export const sendMessage = defineTool({

@@ -107,7 +107,7 @@ def _case(element: ET.Element) -> Case:
 
 
 def all_pass(outcomes: Sequence[str]) -> bool:
-    """Tell whether there are tests and none of them failed."""
+    """Return whether there are tests and none of them failed."""
     return bool(outcomes) and set(outcomes) == {"passed"}
 
 

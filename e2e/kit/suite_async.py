@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page as AsyncPage
 from playwright.sync_api import Page
 
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.testing import OpenTabs, SyncOpenTabs, expect
 
 

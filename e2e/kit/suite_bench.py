@@ -1,4 +1,4 @@
-"""A first result, then tests that do nothing: what they take is the kit's; run by bench.py."""
+"""A first result, then empty tests, which measure the test kit's overhead; run by bench.py."""
 
 import time
 from pathlib import Path

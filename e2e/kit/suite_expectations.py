@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from e2e.kit.runs import wait_until
-from opentabs_py.core.faults import FaultLog, Planted, Rule
+from opentabs_py.core.fault_injection import FaultLog, Planted, Rule
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
 
 THREE = [{"progress": 1, "total": 3}, {"progress": 2, "total": 3}, {"progress": 3, "total": 3}]

@@ -1,4 +1,4 @@
-"""Tests that fail, for what is told and kept of them; run by test_kit_reports.py."""
+"""Tests that fail, to check their reports and artifacts; run by test_kit_reports.py."""
 
 import pytest
 from playwright.sync_api import Page
@@ -22,7 +22,8 @@ def test_fails(opentabs: SyncOpenTabs, mcp: SyncMcpClient, page: Page) -> None:
     page.evaluate("fetch('/nowhere?key=s3cret').then(() => {})")
     opentabs.call("probe_run", key="a", steps=[{"log": "read page 7"}, {"wait": 200}])
     opentabs.start("probe_run", key="b", steps=[{"report": {"progress": 4}}, {"wait": 60_000}])
-    wait_until(page, "'b' in probe.runs")
+    mcp.start_tool("probe_run", {"key": "c", "steps": [{"wait": 60_000}]})
+    wait_until(page, "'b' in probe.runs && 'c' in probe.runs")
 
     assert page.title() == "another, with 100% of: what hurts"
 

@@ -1,36 +1,19 @@
 /**
- * The documents that have a relay, one Port each, and what passes through it.
+ * The documents that have a relay, one Port each, and the messages on those Ports.
  *
- * A string on a Port is a frame of the wire and goes on unread. An object is between relay
- * and worker.
+ * A string on a Port is a frame of the protocol and is forwarded without parsing. An object is a
+ * message between relay and worker.
  */
 import * as link from "./link.js";
 import * as plugins from "./plugins.js";
+import { documents, leaving, post, UNHEARD } from "./registry.js";
 import * as tabs from "./tabs.js";
 
 /** @import { PluginState } from "../protocol.js" */
+/** @import { Doc } from "./registry.js" */
 
 /**
- * @typedef {object} Doc
- * @property {string} id
- * @property {number} tabId
- * @property {string} chromeId Chrome's own document id, for `executeScript`
- * @property {string} url
- * @property {boolean} isProtected
- * @property {boolean} complete
- * @property {Map<string, boolean>} calls dispatched here and not settled: whether the relay has
- *     said that it has them. What it has not, its tool has not run.
- * @property {Map<string, PluginState & {file: string}>} plugins
- * @property {Promise<unknown>} injecting the last of what is being put into it
- * @property {number} epoch of the link that its relay has sent everything again on; what a relay
- *     sends before that is dropped, for something before it may have been
- * @property {Map<string, PromiseWithResolvers<void>>} asked plugins that are asked whether they
- *     are ready, and have not answered
- * @property {chrome.runtime.Port} port
- */
-
-/**
- * What a relay says to the worker, besides frames.
+ * A relay's messages to the worker, besides frames.
  * @typedef {{type: "attach", documentId: string, calls: string[], isProtected: boolean,
  *     complete: boolean, plugins: [string, PluginState & {file: string}][]}
  *   | {type: "resending", epoch: number}
@@ -40,16 +23,6 @@ import * as tabs from "./tabs.js";
  *   | {type: "began", callId: string, stamps: Record<string, number>}
  *   | {type: "traced", callId: string, frame: string}} FromRelay
  */
-
-/** The epoch of a document whose relay has not answered yet. */
-export const UNHEARD = -1;
-
-/** @type {Map<string, Doc>} */
-const documents = new Map();
-
-export function all() {
-  return documents.values();
-}
 
 /** @param {chrome.runtime.Port} port */
 export function attach(port) {
@@ -67,7 +40,7 @@ export function attach(port) {
         link.forward(message);
       }
     } else if (doc !== null) {
-      take(doc, message);
+      handleRelayMessage(doc, message);
     } else if (message.type === "attach") {
       doc = {
         id: message.documentId,
@@ -93,28 +66,28 @@ export function attach(port) {
     }
   });
   port.onDisconnect.addListener(() => {
-    // Reading it keeps Chrome from logging "Unchecked runtime.lastError" for bfcache entry.
+    // Reading this keeps Chrome from logging "Unchecked runtime.lastError" on bfcache entry.
     void chrome.runtime.lastError;
     if (doc !== null && documents.get(doc.id) === doc) {
       const checked = lose(doc);
-      losing.add(checked);
-      checked.finally(() => losing.delete(checked));
+      leaving.add(checked);
+      checked.finally(() => leaving.delete(checked));
     }
   });
 }
 
 /**
- * A tab shows one document at a time: another of the same tab is gone. The Port of one that went
- * into the back/forward cache closes late, sometimes after the next has connected.
+ * A tab shows one document at a time, so any other document of the tab is gone. The Port of a
+ * document that entered the back/forward cache closes late, sometimes after the next has connected.
  * @param {Doc} next
  */
 function supersede(next) {
   for (const doc of documents.values()) {
     if (doc.id === next.id) {
-      // Its relay has connected anew: what was on its way through the old Port is lost.
+      // Its relay has reconnected: messages in transit on the old Port are lost.
       for (const callId of doc.calls.keys()) {
         if (!next.calls.has(callId)) {
-          tellLost(callId, "not_delivered");
+          sendLost(callId, "not_delivered");
         }
       }
     } else if (doc.tabId === next.tabId) {
@@ -124,7 +97,8 @@ function supersede(next) {
 }
 
 /**
- * A tab's URL changed. Where its document stayed (`history.pushState`), other plugins may serve it.
+ * A tab's URL changed. If its document stayed (`history.pushState`), other plugins may serve it
+ * now.
  * @param {number} tabId
  * @param {string} url
  */
@@ -137,16 +111,11 @@ export function moved(tabId, url) {
   }
 }
 
-/** Until then some document is gone and its calls have not been told so, nor why. */
-export function settled() {
-  return Promise.all(losing);
-}
-
 /**
  * @param {Doc} doc
  * @param {FromRelay} message
  */
-function take(doc, message) {
+function handleRelayMessage(doc, message) {
   switch (message.type) {
     case "attach":
       break;
@@ -157,7 +126,7 @@ function take(doc, message) {
       doc.complete = true;
       plugins.inject(doc);
       break;
-    case "received": // before the tool is started, so what was not received did not run
+    case "received": // sent before the tool starts, so a call that was not received did not run
       doc.calls.set(message.callId, true);
       break;
     case "readiness": {
@@ -201,7 +170,7 @@ function take(doc, message) {
 export function dispatch(params, frame) {
   const doc = documents.get(params.documentId);
   if (doc === undefined) {
-    tellLost(params.callId, "not_delivered");
+    sendLost(params.callId, "not_delivered");
     return;
   }
   doc.calls.set(params.callId, false);
@@ -220,7 +189,7 @@ function stamp(callId, stamps) {
 }
 
 /**
- * Hands a frame to a document's relay; to one that is gone, it has nothing to say.
+ * Sends a frame to a document's relay; does nothing if the document is gone.
  * @param {string} documentId
  * @param {string} frame
  */
@@ -259,7 +228,7 @@ export function askReadiness(plugin) {
   return Promise.all(answers);
 }
 
-/** The link is up: relays send again all that the server has not acknowledged. */
+/** The connection is up: relays resend everything that the server has not acknowledged. */
 export function resendAll() {
   for (const doc of documents.values()) {
     resend(doc);
@@ -277,24 +246,8 @@ function isCurrent(doc) {
 }
 
 /**
- * @param {Doc} doc
- * @param {unknown} message
- */
-export function post(doc, message) {
-  try {
-    doc.port.postMessage(message);
-  } catch (error) {
-    // The document is going; `onDisconnect` tells the server about its calls.
-    console.debug("OpenTabs: a port closed while it was written to:", error);
-  }
-}
-
-/** @type {Set<Promise<void>>} */
-const losing = new Set();
-
-/**
- * A Port has closed. The document is gone, most likely; but this may also be a worker that is
- * being stopped, whose word on the way out would end calls that go on.
+ * A Port has closed. Most likely the document is gone. But this worker may also be about to stop,
+ * and a last message from it would end calls that are still running.
  * @param {Doc} doc
  */
 async function lose(doc) {
@@ -306,8 +259,8 @@ async function lose(doc) {
 }
 
 /**
- * What a page posts arrives when it is left in order. What a crash takes with it may have said
- * that a call was received, and its tool may have run.
+ * When a page is left, everything that its relay posted still arrives. When it crashes, a lost
+ * message may have confirmed that a call was received, so its tool may have run.
  * @param {Doc} doc
  * @param {"tab_closed" | "navigated" | "crashed"} reason
  */
@@ -317,13 +270,13 @@ function forgetLost(doc, reason) {
     answer.resolve();
   }
   for (const [callId, received] of doc.calls) {
-    tellLost(callId, received || reason !== "navigated" ? reason : "not_delivered");
+    sendLost(callId, received || reason !== "navigated" ? reason : "not_delivered");
   }
 }
 
 /**
  * @param {Doc} doc
- * @returns {Promise<"tab_closed" | "navigated" | "crashed" | null>} null when it is there still
+ * @returns {Promise<"tab_closed" | "navigated" | "crashed" | null>} null if it still exists
  */
 async function whyGone(doc) {
   try {
@@ -340,7 +293,7 @@ async function whyGone(doc) {
       func: () => undefined,
       injectImmediately: true,
     });
-    // Of a document in the back/forward cache, Chrome may take the one that replaced it.
+    // For a document in the back/forward cache, Chrome may use the one that replaced it.
     return ran?.documentId === doc.chromeId ? null : "navigated";
   } catch {
     return "navigated"; // the tab shows another document
@@ -351,6 +304,6 @@ async function whyGone(doc) {
  * @param {string} callId
  * @param {"tab_closed" | "navigated" | "crashed" | "not_delivered"} reason
  */
-function tellLost(callId, reason) {
+function sendLost(callId, reason) {
   link.send({ jsonrpc: "2.0", method: "tool.lost", params: { callId, reason } });
 }

@@ -1,17 +1,19 @@
 /**
- * The service worker: it carries, and decides nothing.
+ * The service worker: it forwards messages and makes no decisions.
  *
- * Chrome may stop it between any two lines. So every listener is registered here,
- * synchronously, and nothing that matters is kept here: relays keep what has not been
- * acknowledged, the server keeps the calls, and `storage.session` keeps the plugins.
+ * Chrome may stop it between any two lines. So every listener is registered here, synchronously,
+ * and no important state is kept here: relays keep unacknowledged messages, the server keeps the
+ * calls, and `storage.session` keeps the plugins.
  */
-// Named here too, all modules are fetched at once, not level by level.
+// Importing all modules here makes Chrome fetch them at once instead of level by level.
 import "../protocol.js";
 import "./match.js";
+import "./plugins.js";
 import "./scripts.js";
 import * as documents from "./documents.js";
 import * as link from "./link.js";
-import * as plugins from "./plugins.js";
+import * as registry from "./registry.js";
+import * as router from "./router.js";
 import * as tabs from "./tabs.js";
 
 const RECONNECT_ALARM = "reconnect";
@@ -35,8 +37,8 @@ chrome.tabs.onUpdated.addListener((tabId, { status, title, url }) => {
 });
 chrome.windows.onFocusChanged.addListener(() => tabs.changed());
 
-// Wakes a worker that died while the server was away; half a minute is Chrome's least.
+// Wakes a worker that died while the server was away; half a minute is Chrome's minimum.
 chrome.alarms.create(RECONNECT_ALARM, { periodInMinutes: 0.5 });
 
-plugins.restore();
-link.connect();
+registry.restore();
+link.start(router.sayHello, router.receive);

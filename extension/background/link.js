@@ -1,18 +1,10 @@
 /**
- * The WebSocket to the server: opened here, kept open, and opened again.
+ * The WebSocket to the server: opens it, keeps it open, and reopens it.
  */
-import { check, PROTOCOL_VERSION } from "../protocol.js";
-import * as documents from "./documents.js";
-import * as plugins from "./plugins.js";
-import * as tabs from "./tabs.js";
-
-/** @import { Answer, ToExtension } from "../protocol.js" */
+/** @import { Answer, FromExtension } from "../protocol.js" */
 
 const FIRST_RETRY = 50; // ms
 const LAST_RETRY = 1000; // ms; faster than this trips Chromium's WebSocket throttle
-const HELLO_ID = 1;
-
-const bootId = crypto.randomUUID();
 
 /** @type {WebSocket | null} */
 let socket = null;
@@ -21,6 +13,22 @@ let greetings = 0;
 let retry = FIRST_RETRY;
 let messageLimit = 0;
 let connecting = false;
+
+/** @type {(opened: WebSocket) => void} */
+let onOpen;
+/** @type {(frame: string) => void} */
+let onMessage;
+
+/**
+ * Opens the connection, with these to be called for each that opens and for each message.
+ * @param {(opened: WebSocket) => void} opened
+ * @param {(frame: string) => void} received
+ */
+export function start(opened, received) {
+  onOpen = opened;
+  onMessage = received;
+  connect();
+}
 
 /** Opens the connection if there is none; safe to call at any time. */
 export async function connect() {
@@ -32,7 +40,9 @@ export async function connect() {
     const { server, secret } = await readConfig();
     open(new WebSocket(`ws://${server}/ws`, ["opentabs", `opentabs.secret.${secret}`]));
   } catch (error) {
-    tell(`not configured: ${error}. Load the folder that "opentabs serve --browser none" prints.`);
+    showState(
+      `not configured: ${error}. Load the folder that "opentabs serve --browser none" prints.`,
+    );
     connectLater();
   } finally {
     connecting = false;
@@ -42,12 +52,12 @@ export async function connect() {
 /** @param {WebSocket} opened */
 function open(opened) {
   socket = opened;
-  opened.onopen = () => sayHello(opened);
-  opened.onmessage = (event) => receive(event.data);
+  opened.onopen = () => onOpen(opened);
+  opened.onmessage = (event) => onMessage(event.data);
   opened.onclose = (event) => {
     socket = null;
     greeted = false;
-    tell(event.reason === "" ? "not connected" : `not connected: ${event.reason}`);
+    showState(event.reason === "" ? "not connected" : `not connected: ${event.reason}`);
     connectLater();
   };
 }
@@ -57,30 +67,8 @@ function connectLater() {
   retry = Math.min(retry * 2, LAST_RETRY);
 }
 
-/** @param {WebSocket} opened */
-async function sayHello(opened) {
-  const state = await tabs.snapshot();
-  if (opened !== socket) {
-    return;
-  }
-  send({
-    jsonrpc: "2.0",
-    method: "hello",
-    id: HELLO_ID,
-    params: {
-      protocolVersion: PROTOCOL_VERSION,
-      extensionVersion: chrome.runtime.getManifest().version,
-      bootId,
-      browser: navigator.userAgent,
-      time: Date.now(),
-      ...state,
-      fresh: plugins.areFresh(),
-    },
-  });
-}
-
 /**
- * Read anew each time: a server started later may have written another port.
+ * Read again each time, because a server started later may have written another port.
  * @returns {Promise<{server: string, secret: string}>}
  */
 async function readConfig() {
@@ -88,7 +76,24 @@ async function readConfig() {
   return answer.json();
 }
 
-/** Which greeting the link that is up came from; 0 while it is down. */
+/**
+ * The server has answered our hello.
+ * @param {number} limit the longest message that it accepts, in characters
+ */
+export function greet(limit) {
+  messageLimit = limit;
+  greeted = true;
+  greetings++;
+  retry = FIRST_RETRY;
+  showState("connected");
+}
+
+/** The connection that is open, if there is one. */
+export function current() {
+  return socket;
+}
+
+/** The number of the handshake that the current connection came from; 0 while it is down. */
 export function epoch() {
   return greeted ? greetings : 0;
 }
@@ -98,13 +103,13 @@ export function isUp() {
   return greeted;
 }
 
-/** The longest message the server takes, in characters. */
+/** The longest message that the server accepts, in characters. */
 export function limit() {
   return messageLimit;
 }
 
 /**
- * Forwards text as it is.
+ * Forwards text unchanged.
  * @param {string} text
  */
 export function forward(text) {
@@ -112,8 +117,9 @@ export function forward(text) {
 }
 
 /**
- * Half a surrogate pair, from a page's title cut short say, would make the whole message none.
- * @param {import("../protocol.js").FromExtension | Answer} message
+ * Removes lone surrogates (a page's title may be cut in the middle of a pair), because one would
+ * make the whole message invalid.
+ * @param {FromExtension | Answer} message
  */
 export function send(message) {
   const whole = (/** @type {string} */ _name, /** @type {unknown} */ value) =>
@@ -123,128 +129,12 @@ export function send(message) {
   }
 }
 
-/** @param {string} frame */
-function receive(frame) {
-  if (frame.startsWith("~")) {
-    documents.deliver(frame.slice(1, 33), frame);
-    return;
-  }
-  const message = parse(frame);
-  if (message === undefined) {
-    return;
-  }
-  if (!("method" in message)) {
-    takeAnswer(message);
-    return;
-  }
-  switch (message.method) {
-    case "tool.dispatch":
-      documents.dispatch(message.params, frame);
-      break;
-    case "tool.ack":
-      documents.deliver(message.params.documentId, frame);
-      break;
-    case "tool.settled":
-      documents.deliver(message.params.documentId, frame);
-      documents.forget(message.params.documentId, message.params.callIds);
-      break;
-    case "tool.cancel":
-      documents.deliver(message.params.documentId, frame);
-      documents.forget(message.params.documentId, [message.params.callId]);
-      break;
-    case "plugins.sync":
-      answerSync(message.id, message.params.plugins);
-      break;
-    case "tabs.query":
-      answerQuery(message.id, message.params.plugin);
-      break;
-    case "ping":
-      send({
-        jsonrpc: "2.0",
-        method: "pong",
-        params: { time: now(), pingTime: message.params.time },
-      });
-      break;
-    case "pong":
-      break;
-    default: {
-      /** @type {never} */
-      const unknown = message;
-      throw new Error(`unhandled message ${JSON.stringify(unknown)}`);
-    }
-  }
-}
-
-/**
- * @param {string} frame
- * @returns {ToExtension | Answer | undefined} undefined when it is malformed, which is told
- */
-function parse(frame) {
-  /** @type {unknown} */
-  let message;
-  let fault = "not JSON";
-  try {
-    message = JSON.parse(frame);
-    const kind = frame.slice(0, 200).includes('"method"') ? "ToExtension" : "Answer";
-    const path = check(kind, message);
-    if (path === null) {
-      return /** @type {ToExtension | Answer} */ (message);
-    }
-    fault = `wrong at ${path === "" ? "the top" : path}`;
-  } catch (error) {
-    fault = String(error);
-  }
-  console.warn("OpenTabs: a malformed message from the server:", fault);
-  send({ jsonrpc: "2.0", id: null, error: { code: -32600, message: fault } });
-  return undefined;
-}
-
-/** @param {Answer} answer */
-function takeAnswer(answer) {
-  if ("error" in answer) {
-    console.warn("OpenTabs: the server refused a message:", answer.error.message);
-  } else if (answer.id === HELLO_ID) {
-    messageLimit = answer.result.messageLimit;
-    greeted = true;
-    greetings++;
-    retry = FIRST_RETRY;
-    tell("connected");
-    documents.resendAll();
-    tabs.changed();
-  }
-}
-
-/**
- * @param {number} id
- * @param {import("../protocol.js").PluginSpec[]} specs
- */
-async function answerSync(id, specs) {
-  try {
-    const result = await plugins.sync(specs);
-    send({ jsonrpc: "2.0", id, result });
-  } catch (error) {
-    send({ jsonrpc: "2.0", id, error: { code: -32603, message: String(error) } });
-  }
-  tabs.changed();
-}
-
-/**
- * @param {number} id
- * @param {string | null | undefined} plugin
- */
-async function answerQuery(id, plugin) {
-  if (typeof plugin === "string") {
-    await documents.askReadiness(plugin);
-  }
-  send({ jsonrpc: "2.0", id, result: await tabs.snapshot() });
-}
-
 /** A clock finer than `Date.now()`, in milliseconds since the epoch. */
 export function now() {
   return performance.timeOrigin + performance.now();
 }
 
 /** @param {string} state */
-function tell(state) {
+function showState(state) {
   chrome.action.setTitle({ title: `OpenTabs: ${state}` });
 }

@@ -1,6 +1,6 @@
 /**
- * Chrome's match patterns, for what the API does not tell: which plugins a URL belongs to.
- * The Python side is `opentabs_py/core/match.py`; one table of cases tests both.
+ * Chrome's match patterns, because the API does not say which plugins a URL belongs to.
+ * The Python side is `opentabs_py/core/match_patterns.py`; the same table of cases tests both.
  */
 
 const DEFAULT_PORTS = new Map([
@@ -12,7 +12,7 @@ const DEFAULT_PORTS = new Map([
 /**
  * @typedef {object} Pattern
  * @property {string[]} schemes
- * @property {string} host "*" is every host, "*.x" is x and all below it
+ * @property {string} host "*" is every host, "*.x" is x and all its subdomains
  * @property {string} port "*" is every port
  * @property {string} path a glob over path and query
  */
@@ -80,7 +80,7 @@ function matches({ schemes, host, port, path }, url) {
     schemes.includes(scheme) &&
     (port === "*" || port === (url.port || DEFAULT_PORTS.get(scheme))) &&
     matchesHost(host, bare(url.hostname)) &&
-    // Chrome lets `/inbox/*` match `/inbox` as well.
+    // In Chrome, `/inbox/*` matches `/inbox` as well.
     (path === `${target}/*` || matchesGlob(path, target))
   );
 }
@@ -102,7 +102,7 @@ function matchesHost(pattern, host) {
 }
 
 /**
- * With `*` as the only wildcard, and without a regular expression's backtracking.
+ * Matches a glob with `*` as the only wildcard, without a regular expression's backtracking.
  * @param {string} glob
  * @param {string} text
  */

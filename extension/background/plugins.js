@@ -1,74 +1,35 @@
 /**
- * Which plugins there are, and putting their adapters into documents, once each.
+ * Keeps the list of plugins, and injects each adapter into each of its documents once.
  */
-import * as documents from "./documents.js";
-import { serves } from "./match.js";
+import * as registry from "./registry.js";
 import { RELAY, RUNTIME, register } from "./scripts.js";
 import * as tabs from "./tabs.js";
 
 /** @import { PluginFault, PluginSpec, SyncResult } from "../protocol.js" */
-/** @import { Doc } from "./documents.js" */
+/** @import { Doc } from "./registry.js" */
 
-const STORED = "plugins";
-
-/** @type {PluginSpec[]} */
-let specs = [];
 /** @type {PluginFault[]} */
 let faults = [];
-let synced = false;
-/** @type {Promise<void>} */
-let restored = Promise.resolve();
 /** @type {Promise<unknown>} */
 let registering = Promise.resolve();
 
-/** A worker that was just woken knows no plugins until the server syncs; storage does. */
-export function restore() {
-  restored = chrome.storage.session.get(STORED).then((stored) => {
-    if (Array.isArray(stored[STORED])) {
-      synced = true;
-      specs = specs.length === 0 ? stored[STORED] : specs;
-    }
-  });
-}
-
-/** Resolves once the plugins are known. */
-export function ready() {
-  return restored;
-}
-
 /**
- * Whether no server has synced them since the extension was loaded. Until one has, no document
- * gets a call, and what documents had before a reload never comes back.
- */
-export function areFresh() {
-  return !synced;
-}
-
-/**
- * @param {string} url
- * @returns {string[]} the names of the plugins that serve it
- */
-export function serving(url) {
-  return specs.filter((spec) => serves(spec, url)).map((spec) => spec.name);
-}
-
-/**
- * @param {PluginSpec[]} plugins all there are; what is not named goes
+ * @param {PluginSpec[]} plugins all plugins; any other is removed
  * @returns {Promise<SyncResult>}
  */
 export async function sync(plugins) {
-  await restored;
-  const old = specs;
-  specs = plugins;
+  await registry.ready();
+  const old = registry.plugins();
+  registry.setPlugins(plugins);
   faults = [];
-  // One list after the other; but none waits for the pages of the one before, for a page can hang.
+  // Lists are applied one after the other, but do not wait for pages, because a page can hang.
   registering = registering.then(prepare, prepare);
   await registering;
-  const gone = old.map((spec) => spec.name).filter((name) => !isKnown(name));
+  const gone = old.map((spec) => spec.name).filter((name) => !registry.isKnown(name));
   const outdated = plugins.filter((spec) => old.some((each) => hasOtherConfig(each, spec)));
   const [, ...counts] = await Promise.all([
     injectLate(),
-    ...Array.from(documents.all(), (doc) => {
+    ...Array.from(registry.documents.values(), (doc) => {
       for (const { name } of outdated.filter((spec) => doc.plugins.has(spec.name))) {
         doc.plugins.set(name, { file: "", readiness: "pending" });
       }
@@ -78,15 +39,9 @@ export async function sync(plugins) {
   return { injected: counts.reduce((sum, count) => sum + count, 0), faults };
 }
 
-/** @param {string} name */
-function isKnown(name) {
-  return specs.some((spec) => spec.name === name);
-}
-
 async function prepare() {
-  const plugins = specs;
-  await chrome.storage.session.set({ [STORED]: plugins });
-  synced = true;
+  const plugins = registry.plugins();
+  await registry.store();
   for (const fault of await register(plugins)) {
     faults.push({ ...fault, tabId: 0 });
   }
@@ -97,14 +52,14 @@ async function prepare() {
         chrome.runtime.reload();
         return;
       }
-      const message = `The browser keeps it out of ${closed.join(" and ")}. Allow the extension there, in its details on chrome://extensions.`;
+      const message = `The browser does not allow it on ${closed.join(" and ")}. Allow the extension there, in its details on chrome://extensions.`;
       faults.push({ plugin: spec.name, tabId: 0, message: message.slice(0, 1000) });
     }
   }
 }
 
 /**
- * Whether the manifest has come to ask for one of these. Chrome reads it when it loads the extension.
+ * Whether the manifest now requests one of these. Chrome reads it only when it loads the extension.
  * @param {string[]} matches
  */
 async function isAllowedByNow(matches) {
@@ -124,7 +79,7 @@ async function withoutPermission(matches) {
 }
 
 /**
- * Whether a plugin must go into documents again though its adapter may be the same.
+ * Whether a plugin must be injected again although its adapter may be the same.
  * @param {PluginSpec} old
  * @param {PluginSpec} spec
  */
@@ -133,25 +88,28 @@ function hasOtherConfig(old, spec) {
 }
 
 /**
- * Documents that were open before the extension get both late, and say so. That goes for one whose
- * relay has not answered, too: when the extension is reloaded, what it left behind may still
- * connect, and then hears nothing. A relay that is alive lets no other in.
+ * Documents that were open before the extension was loaded get runtime and relay late, and report
+ * that. So do documents whose relay has not answered: after a reload, a leftover relay may still
+ * connect, but receives nothing. A live relay does not let another one in.
  */
 async function injectLate() {
   const open = await chrome.tabs.query({});
-  const answered = Array.from(documents.all()).filter((doc) => doc.epoch !== documents.UNHEARD);
+  const answered = Array.from(registry.documents.values()).filter(
+    (doc) => doc.epoch !== registry.UNHEARD,
+  );
   const attached = new Set(answered.map((doc) => doc.tabId));
   await Promise.all(
     open.map(async ({ id, url }) => {
       if (id === undefined || attached.has(id) || url === undefined) {
         return;
       }
-      if (!specs.some((spec) => serves(spec, url))) {
+      const mine = registry.serving(url);
+      if (mine.length === 0) {
         return;
       }
       const target = { tabId: id };
       try {
-        // The runtime first: once the relay is there, adapters follow.
+        // The runtime comes first, because adapters follow as soon as the relay is there.
         await chrome.scripting.executeScript({
           target,
           files: RUNTIME,
@@ -164,7 +122,7 @@ async function injectLate() {
           injectImmediately: true,
         });
       } catch (error) {
-        for (const spec of specs.filter((each) => serves(each, url))) {
+        for (const spec of mine) {
           faults.push({ plugin: spec.name, tabId: id, message: String(error).slice(0, 1000) });
         }
       }
@@ -173,14 +131,14 @@ async function injectLate() {
 }
 
 /**
- * Puts the adapters that belong into a document and are not there yet, once it is complete, and
- * takes those away that are no more.
+ * Injects missing adapters into a document once it is complete, and removes those of removed
+ * plugins.
  * @param {Doc} doc
- * @param {string[]} [gone] the names of plugins that are no more
- * @returns {Promise<number>} how many went in
+ * @param {string[]} [gone] the names of removed plugins
+ * @returns {Promise<number>} how many were injected
  */
 export function inject(doc, gone = []) {
-  // One after the other: each replaces what the one before has put there.
+  // One after the other, because each replaces what the previous one set.
   const injected = doc.injecting.then(() => injectAll(doc, gone));
   doc.injecting = injected.catch(() => undefined);
   return injected;
@@ -191,10 +149,10 @@ export function inject(doc, gone = []) {
  * @param {string[]} gone
  */
 async function injectAll(doc, gone) {
-  await restored;
-  const mine = specs.filter((spec) => serves(spec, doc.url));
+  await registry.ready();
+  const mine = registry.serving(doc.url);
   for (const name of new Set([...gone, ...doc.plugins.keys()])) {
-    if (!isKnown(name)) {
+    if (!registry.isKnown(name)) {
       await remove(doc, name);
     }
     if (!mine.some((spec) => spec.name === name) && doc.plugins.delete(name)) {
@@ -232,7 +190,7 @@ async function injectOne(doc, spec) {
       injectImmediately: true,
       files: [spec.file],
     });
-    documents.post(doc, { type: "adopt", plugin: spec.name, file: spec.file });
+    registry.post(doc, { type: "adopt", plugin: spec.name, file: spec.file });
     tabs.changed();
     return true;
   } catch (error) {
@@ -251,7 +209,7 @@ async function injectOne(doc, spec) {
 async function remove(doc, name) {
   try {
     await makeRoom(doc, name, null);
-    documents.post(doc, { type: "drop", plugin: name });
+    registry.post(doc, { type: "drop", plugin: name });
   } catch (error) {
     console.debug("OpenTabs: a document went while a plugin was taken from it:", error);
   }
@@ -278,9 +236,9 @@ function target(doc) {
 }
 
 /**
- * Runs in the page, before an adapter or in place of one: tears the old one down, takes it out,
- * and puts the settings where plugins look for them. A built adapter has frozen its entry, so
- * what holds the entries is replaced.
+ * Runs in the page, before an adapter or instead of one: tears down the old adapter, removes it,
+ * and sets the settings where plugins look for them. A built adapter has frozen its entry, so the
+ * object that holds the entries is replaced.
  * @param {string} name
  * @param {Record<string, unknown> | null} config
  */

@@ -1,6 +1,6 @@
 /**
- * What Chrome puts into every later document of the plugins before its own scripts: realm, runtime
- * and relay, once each and in this order, and the plugins' pre-scripts.
+ * The scripts that Chrome injects into every later document of the plugins, before the page's own:
+ * realm, runtime and relay, once each and in this order, and the plugins' pre-scripts.
  */
 
 /** @import { PluginSpec } from "../protocol.js" */
@@ -16,10 +16,10 @@ export const RUNTIME = ["content/runtime.js"];
 const REALM = ["content/realm.js"];
 
 /**
- * Has Chrome do so for these plugins and no others. It may refuse a plugin's patterns: that is
- * its fault alone, and the others work.
+ * Registers the scripts of these plugins and no others. If Chrome rejects a plugin's patterns, only
+ * that plugin is affected.
  * @param {PluginSpec[]} specs
- * @returns {Promise<{plugin: string, message: string}[]>} what it refused
+ * @returns {Promise<{plugin: string, message: string}[]>} the rejected plugins
  */
 export async function register(specs) {
   try {
@@ -42,8 +42,8 @@ export async function register(specs) {
 }
 
 /**
- * Changes what is registered into what should be. What stays is not taken away for a moment:
- * a document that starts just then would miss it.
+ * Updates the registered scripts. Unchanged scripts stay registered throughout, because a document
+ * that starts loading at that moment would miss them.
  * @param {PluginSpec[]} specs
  */
 async function reconcile(specs) {
@@ -78,7 +78,7 @@ function scriptsOf(specs) {
       ? [inFrames(script(`4 pre-script of ${spec.name}`, spec, [spec.preScript], "MAIN"))]
       : [],
   );
-  // Chrome runs them in the order of their ids.
+  // Chrome runs scripts in the order of their ids.
   return [
     script("1 realm", { matches }, REALM, "ISOLATED"),
     script("2 runtime", { matches }, RUNTIME, "MAIN"),
@@ -100,8 +100,8 @@ function script(id, { matches, excludeMatches = [] }, js, world) {
 }
 
 /**
- * Has a script run in frames too, as the ecosystem's pre-scripts do. Frames without an address of
- * their own count as of their parent's origin; Chrome allows that for patterns of whole origins.
+ * Makes a script run in frames too, as the ecosystem's pre-scripts do. Frames without their own URL
+ * count as their parent's origin; Chrome allows that only for patterns of whole origins.
  * @param {Script} script
  * @returns {Script}
  */
@@ -114,11 +114,11 @@ function inFrames(script) {
 
 /**
  * @param {PluginSpec} spec
- * @returns {Promise<string | null>} null when Chrome takes its patterns
+ * @returns {Promise<string | null>} null if Chrome accepts its patterns
  */
 async function whyRefused(spec) {
   try {
-    // A second runtime in a document finds no relay to talk to, and does nothing.
+    // A second runtime in a document finds no relay, and does nothing.
     await chrome.scripting.registerContentScripts([script("5 probe", spec, RUNTIME, "MAIN")]);
     await chrome.scripting.unregisterContentScripts({ ids: ["5 probe"] });
     return null;

@@ -1,9 +1,8 @@
 /**
- * The state of tabs and documents, told to the server whole at every change.
+ * The state of tabs and documents, sent to the server in full at every change.
  */
-import * as documents from "./documents.js";
 import * as link from "./link.js";
-import * as plugins from "./plugins.js";
+import * as registry from "./registry.js";
 
 /** @import { DocumentState, LoadingTab } from "../protocol.js" */
 
@@ -16,7 +15,7 @@ let dirty = false;
 let telling = false;
 let waiting = false;
 
-/** Something may have changed; changes that come together are told together. */
+/** Something may have changed; changes that happen together are sent together. */
 export async function changed() {
   dirty = true;
   if (telling) {
@@ -36,7 +35,7 @@ export async function changed() {
   }
 }
 
-/** Something may have changed that no call waits for. */
+/** Something that no call waits for may have changed. */
 export function changedSoon() {
   if (!waiting) {
     waiting = true;
@@ -52,16 +51,17 @@ export function changedSoon() {
  *   crashed: number[]}>}
  */
 export async function snapshot() {
-  await Promise.all([plugins.ready(), documents.settled()]);
+  // While a document is leaving, its calls and the reason for their end are not known yet.
+  await Promise.all([registry.ready(), ...registry.leaving]);
   const [open, focused] = await Promise.all([
     chrome.tabs.query({}),
-    // With no window at all it rejects.
+    // This rejects if there is no window.
     chrome.windows.getLastFocused().catch(() => undefined),
   ]);
   const byId = new Map(open.map((tab) => [tab.id, tab]));
   /** @type {DocumentState[]} */
   const states = [];
-  for (const doc of documents.all()) {
+  for (const doc of registry.documents.values()) {
     const tab = byId.get(doc.tabId);
     if (doc.plugins.size === 0 && doc.calls.size === 0) {
       continue;
@@ -83,13 +83,13 @@ export async function snapshot() {
       ),
     });
   }
-  const attached = new Set(Array.from(documents.all(), (doc) => doc.tabId));
-  // A worker that died with the pages it served sees only here what became of them.
+  const attached = new Set(Array.from(registry.documents.values(), (doc) => doc.tabId));
+  // After a worker died together with its pages, only this shows what happened to them.
   const crashed = open.flatMap(({ id, status }) =>
     id === undefined || status !== "unloaded" || attached.has(id) ? [] : [id],
   );
   const loading = open.flatMap(({ id, url = "", discarded, status }) => {
-    const names = plugins.serving(url);
+    const names = registry.serving(url).map((spec) => spec.name);
     const gone = id === undefined || discarded || status === "unloaded";
     return gone || attached.has(id) || names.length === 0
       ? []

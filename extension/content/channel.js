@@ -1,13 +1,13 @@
 /**
- * The relay's end of the channel to the page: events on a node that is in no document and that
- * only relay and runtime hold, so a page can neither hear nor forge one.
+ * The relay's end of the channel to the page: events on a node that is in no document and that only
+ * relay and runtime have a reference to, so a page can neither observe nor forge them.
  *
- * The runtime takes the node from the frame that `realm.js` made. Where there is none, in a
- * sandboxed page or one that was open before the extension came, the node is handed over in an
- * event on `document`, under the page's eyes, and the channel is not protected.
+ * The runtime gets the node from the frame that `realm.js` created. If there is no frame, because
+ * the page is sandboxed or was open before the extension was loaded, the node is handed over in an
+ * event on `document`, which the page can observe, and the channel is not protected.
  *
- * The classic scripts of this folder share the ISOLATED world, and one that is injected again
- * declares its `var` again.
+ * The classic scripts in this folder share the ISOLATED world. They use `var`, because a script may
+ * be injected again and then redeclares its variable.
  */
 var PageChannel = class PageChannel {
   static #OFFER = "opentabs:offer";
@@ -19,10 +19,10 @@ var PageChannel = class PageChannel {
   #node;
   #isProtected = false;
 
-  /** What the page's plugins sign their logs and readiness changes with. */
+  /** The nonce with which the page's plugins sign their logs and readiness changes. */
   nonce = PageChannel.randomName();
 
-  /** @param {(kind: string, text: string) => void} take handles each message of the runtime */
+  /** @param {(kind: string, text: string) => void} take handles each message from the runtime */
   constructor(take) {
     this.#take = take;
     const scope = /** @type {{openTabsRealm?: {frame: HTMLElement, node: HTMLElement}}} */ (
@@ -33,17 +33,17 @@ var PageChannel = class PageChannel {
     this.#node = realm?.node ?? document.createElement("opentabs");
     this.#node.addEventListener("up", this.#hear);
     if (realm !== undefined) {
-      document.adoptNode(this.#node); // else the frame takes its listeners along
+      document.adoptNode(this.#node); // otherwise its listeners go away with the frame
       realm.frame.remove();
       this.#isProtected = this.#greet();
     }
     if (!this.#isProtected) {
       document.addEventListener(PageChannel.#READY, this.#offer);
-      this.#offer(); // for a runtime that came first
+      this.#offer(); // for a runtime that was there first
     }
   }
 
-  /** Whether the page had no chance to put itself between relay and runtime. */
+  /** Whether the page had no chance to get between relay and runtime. */
   get isProtected() {
     return this.#isProtected;
   }
@@ -61,7 +61,7 @@ var PageChannel = class PageChannel {
 
   /**
    * @param {string} text
-   * @returns {boolean} whether the runtime is there and received it
+   * @returns {boolean} whether a runtime received it
    */
   tell(text) {
     const event = new CustomEvent("down", { detail: text, cancelable: true });

@@ -1,10 +1,10 @@
 /**
- * What plugins log, made fit to send. Any script of the page can write such records: nothing
- * in them is trusted, and their rate is bounded.
+ * Prepares plugins' log records for sending. Any script of the page can write such records, so
+ * nothing in them is trusted, and their rate is limited.
  */
 var PluginLogs = class PluginLogs {
-  static #RATE = 50; // records a second, and
-  static #BURST = 200; // at once
+  static #RATE = 50; // records per second
+  static #BURST = 200; // records at once
   static #MAX = 8000; // characters of one record
   static #LEVELS = new Map([
     ["debug", "debug"],
@@ -20,11 +20,11 @@ var PluginLogs = class PluginLogs {
 
   /**
    * @param {any[]} entries as the ecosystem's SDK posts them
-   * @returns the members of a `plugin.log` message, or null when none may be sent now
+   * @returns the members of a `plugin.log` message, or null if none may be sent now
    */
   take(entries) {
     const now = Date.now();
-    // A clock that was set back must not take any away.
+    // A clock that was set back must not reduce the budget.
     const gained = (Math.max(0, now - this.#refilled) / 1000) * PluginLogs.#RATE;
     this.#tokens = Math.min(PluginLogs.#BURST, this.#tokens + gained);
     this.#refilled = now;
@@ -67,8 +67,8 @@ var PluginLogs = class PluginLogs {
 };
 
 /**
- * Knows when the messages that were posted to this window have arrived: a message to a port comes
- * in a task of its own behind them, and the page does not see it.
+ * Knows when all messages posted to this window so far have arrived: a message to a port arrives in
+ * a separate task after them, and the page does not see it.
  */
 var PostedMessages = class PostedMessages {
   /** @type {MessagePort | null} */
@@ -82,7 +82,7 @@ var PostedMessages = class PostedMessages {
     this.#open().postMessage(null);
   }
 
-  /** Runs what waits: the document is going away, and what is on its way with it. */
+  /** Runs everything that waits now: the document is going away, and pending messages with it. */
   runNow() {
     for (const run of this.#waiting.splice(0)) {
       run();

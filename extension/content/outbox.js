@@ -1,29 +1,29 @@
 /**
- * What one call has to tell the server: its reports and its end, kept until acknowledged.
+ * One call's outgoing messages: its reports and its result, kept until acknowledged.
  *
- * Reports made while others are in flight gather, and go together when those have arrived, or
- * when they fill a batch: no timer, nothing to throttle. Two batches are in flight at most, and
- * one more when the tool has ended, so what others send never waits behind more. The end goes
- * with the last of them.
+ * Reports made while others are in flight are collected, and sent together when those have been
+ * acknowledged, or when they fill a batch; there is no timer. At most two batches are in flight,
+ * plus one more when the tool has ended, so other messages never wait behind more. The result is
+ * sent with the last batch.
  */
 var Outbox = class Outbox {
   static #BATCH = 128 * 1024; // characters of reports in one batch
-  static #WINDOW = 192 * 1024; // characters in flight beyond which no other batch goes
+  static #WINDOW = 192 * 1024; // characters in flight beyond which no other batch is sent
   static #KEPT = 8 * 1024 * 1024; // characters of unacknowledged reports kept
   static #MESSAGE_MAX = 4096; // characters of a progress message
 
   #address;
   #post;
-  #seq = 0; // of the next report, or of the end
+  #seq = 0; // of the next report, or of the result
   /** @type {{seq: number, text: string}[]} not acknowledged, in order */
   #reports = [];
   #size = 0; // characters in #reports
-  #sent = 0; // how many of #reports are in flight on this link
+  #sent = 0; // how many of #reports are in flight on this connection
   #inFlight = 0; // characters of these
-  #dropped = 0; // given up at the bound and not yet told
+  #dropped = 0; // dropped at the limit, and not reported yet
   /** @type {string | null} */
   #end = null;
-  #endSent = false; // on this link
+  #endSent = false; // on this connection
 
   /**
    * @param {string} documentId
@@ -46,7 +46,7 @@ var Outbox = class Outbox {
     try {
       reports = JSON.parse(`[${body}]`);
     } catch {
-      return; // only a page that broke into an unprotected channel writes such
+      return; // only a page that broke into an unprotected channel writes this
     }
     for (const report of reports) {
       const seq = this.#seq++;
@@ -61,18 +61,18 @@ var Outbox = class Outbox {
   /**
    * @param {"result" | "error"} kind
    * @param {string} body JSON
-   * @param {string} stamps JSON members with a comma before each, or nothing
+   * @param {string} stamps JSON members, each preceded by a comma, or nothing
    */
   end(kind, body, stamps) {
     const field = kind === "result" ? "value" : "error";
     this.#end =
       `{"jsonrpc":"2.0","method":"tool.${kind}","params":{${this.#address},"seq":${this.#seq}` +
       `${stamps},"${field}":${Outbox.#wellFormed(body)}}}`;
-    this.#sendBatch(); // if that is all, the result waits for no receipt
+    this.#sendBatch(); // if nothing else is waiting, the result is sent at once
     this.#sendNext();
   }
 
-  /** The document goes: what waits for a receipt goes now, or never. */
+  /** The document is going away: send everything that waits for an acknowledgement now. */
   flush() {
     while (this.#sent < this.#reports.length) {
       this.#sendBatch();
@@ -80,7 +80,7 @@ var Outbox = class Outbox {
     this.#sendNext();
   }
 
-  /** The link is a new one: all that is not acknowledged goes again. */
+  /** There is a new connection: resend everything that is not acknowledged. */
   resend() {
     this.#sent = 0;
     this.#inFlight = 0;
@@ -88,7 +88,7 @@ var Outbox = class Outbox {
     this.#sendNext();
   }
 
-  /** @param {number} seq up to which all has arrived */
+  /** @param {number} seq up to which everything has arrived */
   acknowledge(seq) {
     const found = this.#reports.findIndex((report) => report.seq > seq);
     const done = this.#reports.splice(0, found < 0 ? this.#reports.length : found);
@@ -109,7 +109,7 @@ var Outbox = class Outbox {
     this.#dropped += excess;
   }
 
-  /** Sends what may go now: reports, and the end after the last. */
+  /** Sends what may be sent now: reports, and the result after the last one. */
   #sendNext() {
     if (this.#sent === 0) {
       this.#sendBatch();
@@ -153,8 +153,8 @@ var Outbox = class Outbox {
   }
 
   /**
-   * Half a surrogate pair is no text, and Python refuses it. JSON.stringify writes it, and
-   * nothing else, as an escape that begins with \\ud.
+   * Replaces lone surrogates, which are not valid text and which Python rejects. JSON.stringify
+   * writes them, and nothing else, as an escape that starts with \\ud.
    * @param {string} json
    */
   static #wellFormed(json) {

@@ -1,9 +1,9 @@
 /**
  * The relay: between the page's runtime (MAIN world) and the service worker.
  *
- * It runs in the ISOLATED world, where a page cannot reach. It keeps every report and result
- * of a call until the server acknowledges it, so that a worker may die at any moment; it drops
- * a call id it has seen, so that a tool runs at most once per dispatch.
+ * It runs in the ISOLATED world, which a page cannot access. It keeps every report and result of a
+ * call until the server acknowledges it, so that a worker may die at any moment. It ignores call
+ * ids that it has seen, so that a tool runs at most once per dispatch.
  */
 (() => {
   const scope = /** @type {{openTabsRelay?: {alive(): boolean}}} */ (globalThis);
@@ -12,9 +12,9 @@
   }
 
   const ID = 32; // hex digits of a call id
-  const WHOLE = 1024 * 1024; // characters; see opentabs_py/core/frames.py
+  const WHOLE = 1024 * 1024; // characters; see opentabs_py/core/chunks.py
   const CHUNK = 256 * 1024;
-  const LOAD_GRACE = 2000; // ms after its DOM in which a page may load what it shows
+  const LOAD_GRACE = 2000; // ms after the DOM is ready in which a page may load its resources
   const NO_RUNTIME =
     "scripts cannot run in this page (a CSP sandbox without allow-scripts, or JavaScript is off)";
 
@@ -23,10 +23,10 @@
    * @typedef {object} Call
    * @property {InstanceType<typeof Outbox>} outbox
    * @property {Record<string, number> | null} stamps
-   * @property {boolean} mayHaveLogged whether its plugin may have posted logs that are not here yet
+   * @property {boolean} mayHaveLogged whether its plugin may have posted logs that have not arrived
    */
 
-  const channel = new PageChannel(takeFromPage);
+  const channel = new PageChannel(handleFromPage);
   const logs = new PluginLogs();
   const posted = new PostedMessages();
 
@@ -34,7 +34,7 @@
   const calls = new Map();
   /** @type {Map<string, PluginState>} */
   const plugins = new Map();
-  /** @type {Map<string, string[]>} parts of long messages on their way in */
+  /** @type {Map<string, string[]>} the parts of incoming long messages */
   const partial = new Map();
 
   let documentId = PageChannel.randomName();
@@ -51,15 +51,15 @@
    * @param {string} kind
    * @param {string} text
    */
-  function takeFromPage(kind, text) {
+  function handleFromPage(kind, text) {
     if (kind === "s") {
-      takeReadiness(text);
+      handleReadiness(text);
       return;
     }
     const callId = text.slice(0, ID);
     const call = calls.get(callId);
     if (call === undefined || call.outbox.hasEnded) {
-      return; // cancelled, or the page has gone mad
+      return; // cancelled, or the page sends nonsense
     }
     const body = text.slice(ID);
     switch (kind) {
@@ -73,25 +73,25 @@
         endInTurn(call, "result", body);
         break;
       case "e":
-        // A page that is left aborts what its tools wait for: that is not their own error, and
-        // an agent would repeat what may have been done. The Port's closing ends the call.
+        // Leaving a page aborts what its tools wait for. That is not an error of the tool, and an
+        // agent might repeat work that was done. The call ends when the Port closes.
         if (!leaving) {
           endInTurn(call, "error", body);
         }
         break;
       case "t":
-        takeStamps(callId, call, JSON.parse(body));
+        handleStamps(callId, call, JSON.parse(body));
         break;
     }
   }
 
   /**
-   * Those of a call that has begun go at once, for it may never end.
+   * The stamps of a started call are sent at once, because it may never end.
    * @param {string} callId
    * @param {Call} call
    * @param {Record<string, number>} stamps
    */
-  function takeStamps(callId, call, stamps) {
+  function handleStamps(callId, call, stamps) {
     call.stamps = { ...call.stamps, ...stamps };
     if (call.stamps["runtime.up"] === undefined) {
       post({ type: "began", callId, stamps: call.stamps });
@@ -101,7 +101,7 @@
   }
 
   /**
-   * Ends a call when the logs that were posted before its end have arrived.
+   * Ends a call once the logs that were posted before its end have arrived.
    * @param {Call} call
    * @param {"result" | "error"} kind
    * @param {string} body JSON
@@ -131,10 +131,10 @@
   }
 
   /**
-   * Plugins sign what they post with the nonce. A page can read it, so this is data of the page.
+   * Plugins sign their messages with the nonce. A page can read it, so this is untrusted page data.
    * @param {MessageEvent} event
    */
-  function takeMessage({ source, data }) {
+  function handleMessage({ source, data }) {
     if (source !== window || data === null || typeof data !== "object") {
       return;
     }
@@ -154,7 +154,7 @@
   }
 
   /** @param {string} text `{plugin, readiness, reason}` as JSON */
-  function takeReadiness(text) {
+  function handleReadiness(text) {
     const { plugin, readiness, reason } = JSON.parse(text);
     if (plugins.has(plugin)) {
       setReadiness(plugin, readiness === "ready" ? "ready" : "unavailable", reason);
@@ -179,16 +179,16 @@
 
   function connect() {
     if (!isAlive()) {
-      return; // the extension was reloaded or removed; its new worker injects anew
+      return; // the extension was reloaded or removed; its new worker injects a new relay
     }
     const opened = chrome.runtime.connect({ name: "relay" });
     port = opened;
-    opened.onMessage.addListener(takeFromWorker);
+    opened.onMessage.addListener(handleFromWorker);
     opened.onDisconnect.addListener(() => {
       if (port !== opened) {
-        return; // one given up when the document came back from the cache
+        return; // an old one, abandoned when the document came back from the cache
       }
-      // The worker died, most likely: connecting wakes a new one.
+      // Most likely the worker died: connecting starts a new one.
       port = null;
       partial.clear();
       connect();
@@ -203,7 +203,7 @@
     });
   }
 
-  /** @param {unknown} message a frame, or an object that is for the worker */
+  /** @param {unknown} message a frame, or an object for the worker */
   function post(message) {
     if (typeof message !== "string" || message.length <= WHOLE) {
       postOne(message);
@@ -215,7 +215,7 @@
       let cut = start + CHUNK;
       const unit = message.charCodeAt(cut - 1);
       if (unit >= 0xd800 && unit < 0xdc00) {
-        cut--; // never between the halves of a surrogate pair: UTF-8 has no half
+        cut--; // never split a surrogate pair, because UTF-8 cannot encode half of one
       }
       postOne(`${head}+${message.slice(start, cut)}`);
       start = cut;
@@ -228,16 +228,16 @@
     try {
       port?.postMessage(message);
     } catch {
-      // The Port is closing. What matters is kept, and sent again on the next.
+      // The Port is closing. Everything important is kept, and resent on the next one.
     }
   }
 
   /** @param {any} message */
-  function takeFromWorker(message) {
+  function handleFromWorker(message) {
     if (typeof message === "string") {
       const text = join(message);
       if (text !== null) {
-        takeFromServer(text);
+        handleFromServer(text);
       }
       return;
     }
@@ -269,7 +269,7 @@
 
   /**
    * @param {string} frame
-   * @returns {string | null} the message that the frame completes
+   * @returns {string | null} the message, if this frame completes one
    */
   function join(frame) {
     if (!frame.startsWith("~")) {
@@ -286,8 +286,8 @@
     return parts.join("");
   }
 
-  /** @param {string} text one message of the server, for this document */
-  function takeFromServer(text) {
+  /** @param {string} text one message from the server for this document */
+  function handleFromServer(text) {
     const { method, params } = JSON.parse(text);
     switch (method) {
       case "tool.dispatch":
@@ -315,13 +315,13 @@
    * @param {string} text
    */
   function start({ callId, trace }, text) {
-    // The worker stamps what is traced, and reads no frame: so it is told the call's id.
+    // The worker stamps traced calls but parses no frames, so it needs the call's id.
     const send = trace ? (/** @type {string} */ frame) => postTraced(callId, frame) : post;
     const outbox = new Outbox(documentId, callId, send);
     const stamps = trace ? { "relay.down": now() } : null;
     const call = { outbox, stamps, mayHaveLogged: false };
     calls.set(callId, call);
-    post({ type: "received", callId }); // until then the call can go elsewhere
+    post({ type: "received", callId }); // until then the call can be sent to another document
     if (!channel.tell(`d${text}`)) {
       const message = `The tool cannot run: ${NO_RUNTIME}. Open the site in another tab.`;
       const error = { code: "PAGE_UNREACHABLE", message, retryable: false, started: false };
@@ -353,7 +353,7 @@
       return;
     }
     window.addEventListener("load", setComplete, { once: true });
-    // A picture that never comes must not keep the tools away: the DOM is there.
+    // An image that never loads must not hold up the tools, because the DOM is ready.
     const whenParsed = () => setTimeout(setComplete, LOAD_GRACE);
     if (document.readyState === "interactive") {
       whenParsed();
@@ -362,10 +362,10 @@
     }
   }
 
-  /** Adds the listeners that are not there; those that are stay as they are. */
+  /** Adds missing listeners; existing ones are unaffected. */
   function listen() {
     PageChannel.whenAnotherComes(abandonIfReloaded);
-    window.addEventListener("message", takeMessage);
+    window.addEventListener("message", handleMessage);
     window.addEventListener("pagehide", leave);
     window.addEventListener("pageshow", comeBack);
   }
@@ -376,7 +376,7 @@
     }
   }
 
-  /** @param {PageTransitionEvent} event a page can make one of its own, which is not trusted */
+  /** @param {PageTransitionEvent} event a page can dispatch its own, which is not trusted */
   function leave({ isTrusted }) {
     if (isTrusted) {
       leaving = true;
@@ -388,7 +388,8 @@
   }
 
   /**
-   * To the server a document in the back/forward cache is gone; back again, it is a new one.
+   * To the server, a document in the back/forward cache is gone; when it comes back, it is a new
+   * one.
    * @param {PageTransitionEvent} event
    */
   function comeBack({ isTrusted, persisted }) {
@@ -404,7 +405,7 @@
     connect();
   }
 
-  /** @param {string} why nobody waits for the calls any more */
+  /** @param {string} why the reason why nobody waits for the calls any more */
   function abandon(why) {
     for (const callId of calls.keys()) {
       channel.tell(`c${callId}${why}`);
@@ -421,14 +422,14 @@
     connect();
   }
 
-  /** Whether the extension has not been reloaded since: no other sign of that comes. */
+  /** Whether the extension has not been reloaded; there is no notification of that. */
   function isAlive() {
     return chrome.runtime?.id !== undefined;
   }
 
   scope.openTabsRelay = { alive: isAlive };
   listen();
-  // `document.open()` removes every listener of the document and its window, and every child.
+  // `document.open()` removes all listeners of the document and its window, and all children.
   new MutationObserver(listen).observe(document, { childList: true });
   if (/** @type {{prerendering?: boolean}} */ (document).prerendering === true) {
     document.addEventListener("prerenderingchange", begin, { once: true });

@@ -1,1 +1,1 @@
-"""Finding, installing and launching Chromium with the extension."""
+"""Find, install and launch Chromium with the extension."""

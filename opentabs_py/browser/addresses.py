@@ -1,4 +1,4 @@
-"""Addresses as people type them."""
+"""Complete addresses as people type them."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ _LOCAL: Final = re.compile(r"localhost|.*\.localhost|[0-9.]+|\[.*\]")
 
 
 def with_scheme(url: str) -> str:
-    """Return an address with its scheme: `https`, or `http` for this machine and IP addresses."""
+    """Return an address with a scheme: `https`, or `http` for this machine and IP addresses."""
     typed = _TYPED.fullmatch(url)
     if typed is None:
         return url

@@ -1,4 +1,4 @@
-"""Finding a Chromium that can load an unpacked extension, without starting anything."""
+"""Find a Chromium that can load an unpacked extension, without starting anything."""
 
 import json
 import os
@@ -12,21 +12,21 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from opentabs_py.config import Settings
+from opentabs_py.config.settings import Settings
 from opentabs_py.errors import BrowserError
 
 REGISTRY = "PLAYWRIGHT_BROWSERS_PATH"  # Playwright's own variable
 VARIABLE = "OPENTABS_CHROMIUM"
 NAMES_ON_PATH = ("chromium", "chromium-browser")
 BY_HAND = f"""\
-  sudo apt install chromium               on Debian; other systems have a package of that name
-  export {VARIABLE}=/path/to/it    name one that you have: Chromium or Chrome for Testing"""
+  sudo apt install chromium               on Debian; other systems have a similar package
+  export {VARIABLE}=/path/to/it    use your own: Chromium or Chrome for Testing"""
 WAYS_OUT = f"""\
 Any one of these is enough:
-  opentabs browser install                download one, or install the system's package
+  opentabs browser install                download one, or install the system package
 {BY_HAND}"""
 
-# Where a browser lies inside Playwright's directory for it, from Playwright's registry.
+# The executable inside Playwright's directory for a browser, from Playwright's registry.
 _PLAYWRIGHT_LAYOUTS = {
     ("linux", "x64"): "chrome-linux64/chrome",
     ("linux", "arm64"): "chrome-linux-arm64/chrome",
@@ -48,7 +48,7 @@ _BRANDED_ON_PATH = (
     "microsoft-edge",
     "microsoft-edge-stable",
 )
-# Where the two vendors' builds lie, or what they are called; lower case, forward slashes.
+# Paths or names of the two vendors' builds; lower case, forward slashes.
 _BRANDS = {
     "Google Chrome": re.compile(
         r"/google-chrome(-stable|-beta|-unstable)?$|/opt/google/chrome"
@@ -78,12 +78,12 @@ class Chromium:
 def find_chromium(*, environ: Mapping[str, str] = os.environ) -> Chromium:
     """Find a Chromium that can load the extension.
 
-    The first of these: the one that `OPENTABS_CHROMIUM` names, the one that the installed
-    Playwright has downloaded, `chromium` or `chromium-browser` on `PATH`. Nothing is started.
+    Returns the first of: the one `OPENTABS_CHROMIUM` names, the one the installed Playwright
+    has downloaded, `chromium` or `chromium-browser` on `PATH`. Starts nothing.
 
     Raises:
-        BrowserError: there is none, or `OPENTABS_CHROMIUM` names something else. The text
-            says where was looked and what to do.
+        BrowserError: There is none, or `OPENTABS_CHROMIUM` names something else. The text
+            says where it looked and what to do.
     """
     if named := environ.get(VARIABLE):
         return Chromium(_named_by_user(named, environ), "OPENTABS_CHROMIUM")
@@ -98,30 +98,30 @@ def find_chromium(*, environ: Mapping[str, str] = os.environ) -> Chromium:
 
 
 def configured_chromium(settings: Settings) -> Path:
-    """Give the Chromium that the settings name, or else the one that is found.
+    """Return the Chromium that the settings name, or else the one `find_chromium` finds.
 
     Raises:
-        BrowserError: There is none that can be used.
+        BrowserError: There is no usable one.
     """
     if settings.chromium is None:
         return find_chromium().path
-    # Wherever the setting came from, it is checked as the variable is.
+    # Wherever the setting came from, it gets the same checks as the variable.
     return find_chromium(environ={**os.environ, VARIABLE: str(settings.chromium)}).path
 
 
 @dataclass(frozen=True, slots=True)
 class PlaywrightDownload:
-    """Where Playwright puts its Chromium, whether or not it is there."""
+    """Where Playwright installs its Chromium, whether or not it is there."""
 
     directory: Path
     executable: Path
 
 
 def playwright_download(environ: Mapping[str, str]) -> PlaywrightDownload | None:
-    """Give the place of the Chromium that the installed Playwright wants.
+    """Return the location of the installed Playwright's Chromium, or None.
 
-    `None` on a system for which Playwright has no Chromium. The full browser, not the headless
-    shell, which has no extensions.
+    None on a system for which Playwright has no Chromium. This is the full browser, because the
+    headless shell does not support extensions.
     """
     layout = _PLAYWRIGHT_LAYOUTS.get((sys.platform, _architecture()))
     if layout is None:
@@ -131,7 +131,7 @@ def playwright_download(environ: Mapping[str, str]) -> PlaywrightDownload | None
 
 
 def registry_place(name: str, environ: Mapping[str, str]) -> Path:
-    """Return the directory in which the installed Playwright looks for what it downloads."""
+    """Return the directory in which the installed Playwright looks for a download."""
     with resources.as_file(resources.files("playwright")) as package:
         driver = package / "driver" / "package"
     downloads = json.loads((driver / "browsers.json").read_text(encoding="utf-8"))["browsers"]
@@ -159,7 +159,7 @@ def _playwright_registry(driver: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _is_complete(download: PlaywrightDownload) -> bool:
-    # Playwright writes the marker last; without it an extraction was interrupted.
+    # Playwright writes the marker last; if it is missing, extraction was interrupted.
     marker = download.directory / "INSTALLATION_COMPLETE"
     return marker.exists() and os.access(download.executable, os.X_OK)
 
@@ -184,17 +184,18 @@ def _named_by_user(named: str, environ: Mapping[str, str]) -> Path:
     if found is None:
         raise BrowserError(
             f"{VARIABLE} is {named!r}, {_what_is_wrong(path)}. Set it to the executable of a "
-            "Chromium or Chrome for Testing, or unset it to have one found."
+            "Chromium or Chrome for Testing, or unset it to find one automatically."
         )
     if (brand := _brand(found)) is not None:
         raise BrowserError(
             f"{VARIABLE} is {named!r}, which is {brand}, and {_NO_LOAD_EXTENSION}. "
-            "Set it to a Chromium or Chrome for Testing, or unset it to have one found."
+            "Set it to a Chromium or Chrome for Testing, or unset it to find one automatically."
         )
     if "headless" in found.name.lower():
         raise BrowserError(
-            f"{VARIABLE} is {named!r}, a headless shell, and that has no extensions. "
-            "Set it to a full Chromium (which runs headless too), or unset it to have one found."
+            f"{VARIABLE} is {named!r}, a headless shell, which does not support extensions. "
+            "Set it to a full Chromium (which can run headless too), or unset it to find one "
+            "automatically."
         )
     return found
 
@@ -204,7 +205,7 @@ def _what_is_wrong(path: Path) -> str:
         return "which is a directory, not the executable inside it"
     if path.exists():
         return "which is not executable"
-    return "and there is no such program"
+    return "which does not exist"
 
 
 def _none_found(downloaded: PlaywrightDownload | None, environ: Mapping[str, str]) -> str:
@@ -212,9 +213,9 @@ def _none_found(downloaded: PlaywrightDownload | None, environ: Mapping[str, str
     if downloaded is not None:
         looked.append(f"Playwright's is not at {downloaded.executable}")
     looked.append(f"{' and '.join(NAMES_ON_PATH)} are not on PATH")
-    lines = ["No Chromium that can load an extension was found: " + "; ".join(looked) + "."]
+    lines = ["Found no Chromium that can load an extension: " + "; ".join(looked) + "."]
     for name in (*_BRANDED_ON_PATH, *NAMES_ON_PATH):
         if (found := _which(name, environ)) is not None:
-            lines.append(f"{found} is there but will not do: {_NO_LOAD_EXTENSION}.")
+            lines.append(f"{found} cannot be used: {_NO_LOAD_EXTENSION}.")
             break
     return "\n".join([*lines, WAYS_OUT])

@@ -1,4 +1,4 @@
-"""Starting the extension's service worker again after a crash that took its process too."""
+"""Restart the extension's service worker after a crash that also killed its process."""
 
 import logging
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from playwright.async_api import BrowserContext, Error, Page
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-CONNECTS_WITHIN = 1.0  # s; a tenth of one is usual
+CONNECTS_WITHIN = 1.0  # s; usually takes 0.1
 
 
 def start_worker_at_crashes(
@@ -19,36 +19,36 @@ def start_worker_at_crashes(
 ) -> None:
     """Start the extension's worker whenever a page crashes.
 
-    A page whose relay lives on starts it by connecting. When all pages crashed with it, nothing
-    does until an alarm half a minute later, and no call would be told of the crash before.
+    A page whose relay survives restarts the worker by connecting. If all pages crashed with it,
+    only an alarm half a minute later would, and calls would not learn of the crash until then.
 
     Args:
         context: The browser.
-        origin: The extension's.
-        is_connected: Tells whether the extension is connected.
-        tasks: Where this is done.
+        origin: The extension's origin.
+        is_connected: Returns whether the extension is connected.
+        tasks: The task group to run in.
     """
 
     async def start_worker(page: Page) -> None:
         for _ in range(ATTEMPTS):
             try:
-                # The browser answers for the page: one that has crashed will do.
+                # The browser answers for the page, so a crashed one will do.
                 cdp: Any = await context.new_cdp_session(page)
                 await cdp.send("ServiceWorker.enable")
-                # Changes nothing for a worker that runs.
+                # This has no effect on a running worker.
                 await cdp.send("ServiceWorker.startWorker", {"scopeURL": f"{origin}/"})
                 await cdp.detach()
             except Error as error:
-                logger.debug("The extension's worker was not started: %s", error.message)
+                logger.debug("Could not start the extension's worker: %s", error.message)
             await anyio.sleep(CONNECTS_WITHIN)
             if is_connected():
                 return
 
-    def take_crash(page: Page) -> None:
+    def handle_crash(page: Page) -> None:
         tasks.start_soon(start_worker, page)
 
     def watch(page: Page) -> None:
-        page.on("crash", take_crash)
+        page.on("crash", handle_crash)
 
     for page in context.pages:
         watch(page)

@@ -1,6 +1,6 @@
-"""What Playwright records videos with: a build of ffmpeg that it downloads beside its browsers.
+"""The ffmpeg for Playwright's videos: a build that it downloads along with its browsers.
 
-A Chromium of the system's comes without one, and Playwright's driver takes none from PATH.
+A system's Chromium comes without it, and Playwright's driver does not look for one on PATH.
 """
 
 import os
@@ -16,10 +16,10 @@ from opentabs_py.browser.scratch import temporary_dir
 
 @contextmanager
 def lend_ffmpeg() -> Generator[Mapping[str, str]]:
-    """Have the system's ffmpeg take the place of Playwright's, where that is not installed.
+    """Use the system's ffmpeg instead of Playwright's, if that is not installed.
 
     Yields:
-        What to put into the environment of a driver that starts; it must end before this does.
+        Environment variables for a driver, which must exit before this context does.
     """
     place = registry_place("ffmpeg", os.environ)
     found = shutil.which("ffmpeg")

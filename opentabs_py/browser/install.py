@@ -1,4 +1,4 @@
-"""Installing a Chromium: Playwright's download, else the package of Debian and its like."""
+"""Install a Chromium: Playwright's download, or else the package of Debian and its derivatives."""
 
 import contextlib
 import os
@@ -17,15 +17,15 @@ from opentabs_py.browser.switches import is_root
 from opentabs_py.errors import BrowserError
 
 DOWNLOAD_LIMIT = 1200.0  # s; 180 MB at 150 KB/s
-APT_LIMIT = 1200.0  # s; as much again, and unpacking
+APT_LIMIT = 1200.0  # s; about the same, including unpacking
 PROBE_LIMIT = 30.0  # s; `--version` of a cold Chromium on a slow disk takes 3
-CONNECTION_LIMIT = "10000"  # ms; Playwright's own 30 s, five times over, is a long wait offline
+CONNECTION_LIMIT = "10000"  # ms; Playwright's default is 30 s, five times: a long wait when offline
 
 _APT_PACKAGES = ("chromium", "chromium-browser")  # Debian's name, then Ubuntu's
 _APT_OPTIONS = ("-q", "-o", "Acquire::http::Timeout=20", "-o", "DPkg::Lock::Timeout=60")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS = re.compile(r"Downloading |\||Get:\d|Setting up chromium")
-# What failed, rather than who noticed: Playwright wraps its errors twice.
+# The actual cause: Playwright wraps its errors twice.
 _CAUSE = re.compile(r"(?:Error|E): (?!Failed to download|Download failure)")
 
 
@@ -35,19 +35,19 @@ def install_chromium(
     environ: Mapping[str, str] = os.environ,
     as_root: bool | None = None,
 ) -> Chromium:
-    """Give a Chromium that can load the extension, installing one if there is none.
+    """Return a Chromium that can load the extension, installing one if necessary.
 
     Args:
-        report: Is told, line by line, what is going on.
+        report: Called with each line of progress output.
         environ: The environment to search, and to run the installers in.
-        as_root: Whether this process may install packages; by default, whether it is root's.
+        as_root: Whether this process may install packages; by default, whether it runs as root.
 
     Raises:
-        BrowserError: nothing could be installed, or what was installed does not start. The
-            text says what was tried, why each failed, and what to do.
+        BrowserError: Nothing could be installed, or what was installed does not start. The
+            text says what was tried, why each attempt failed, and what to do.
     """
     if environ.get(VARIABLE):
-        return find_chromium(environ=environ)  # the user chose; if wrongly, they must know
+        return find_chromium(environ=environ)  # the user chose; report if the choice is wrong
     try:
         return find_chromium(environ=environ)
     except BrowserError:
@@ -64,9 +64,9 @@ def install_chromium(
     raise BrowserError(
         "\n".join(
             [
-                "Chromium could not be installed. Tried:",
+                "Could not install Chromium. Tried:",
                 *failures,
-                "Remove what stood in the way and run `opentabs browser install` again, or:",
+                "Fix the cause and run `opentabs browser install` again, or:",
                 BY_HAND,
             ]
         )
@@ -78,10 +78,10 @@ class _Attempt:
     """A way to install Chromium.
 
     Attributes:
-        name: What a person would type.
+        name: What a user would type.
         commands: Run in turn, until one fails.
-        limit: The longest that each may take, in seconds.
-        impossible: Why it need not be tried.
+        limit: The longest each may take, in seconds.
+        impossible: Why there is no point in trying, or None.
     """
 
     name: str
@@ -108,7 +108,7 @@ def _attempts(environ: Mapping[str, str], *, as_root: bool) -> list[_Attempt]:
 
 
 def _privilege(environ: Mapping[str, str], *, as_root: bool) -> tuple[str, ...] | None:
-    """Give what to put before a command so that it runs as root, or `None`."""
+    """Return the prefix that makes a command run as root, or None if there is none."""
     if as_root:
         return ()
     sudo = shutil.which("sudo", path=environ.get("PATH", ""))
@@ -122,7 +122,7 @@ def _privilege(environ: Mapping[str, str], *, as_root: bool) -> tuple[str, ...] 
 def _try(
     attempt: _Attempt, report: Callable[[str], None], environ: Mapping[str, str]
 ) -> str | None:
-    """Make an attempt, and give why there is still no Chromium that starts."""
+    """Make an attempt; return why there is still no Chromium that starts, or None."""
     if attempt.impossible is not None:
         return f"not tried: {attempt.impossible}"
     report(f"Running {attempt.name}")
@@ -147,7 +147,7 @@ def _try(
     try:
         found = find_chromium(environ=environ)
     except BrowserError:
-        return "succeeded, but left no Chromium where one is looked for"
+        return "succeeded, but Chromium is not in any expected place"
     return _why_it_does_not_start(found.path, environ)
 
 
@@ -159,7 +159,7 @@ def _why_it_does_not_start(chromium: Path, environ: Mapping[str, str]) -> str | 
 
 
 def _ignore(_line: str) -> None:
-    """Take a line that nobody needs to see."""
+    """Discard a line."""
 
 
 def run(
@@ -169,9 +169,9 @@ def run(
     limit: float,
     on_line: Callable[[str], None],
 ) -> str | None:
-    """Run a command, pass on its output as it comes, and give why it failed.
+    """Run a command, forwarding its output line by line; return why it failed, or None.
 
-    Whatever it started is ended with it, after `limit` seconds or when `on_line` raises.
+    After `limit` seconds, or if `on_line` raises, it is killed with all its children.
     """
     try:
         process = subprocess.Popen(
@@ -182,7 +182,7 @@ def run(
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             errors="replace",
-            start_new_session=True,  # so that its children can be ended with it
+            start_new_session=True,  # so that its children can be killed with it
         )
     except OSError as error:
         return str(error)
@@ -212,20 +212,20 @@ def run(
         return f"took longer than {limit:g} s"
     if process.returncode == 0:
         return None
-    return _last_error(lines) or f"exit code {process.returncode}, without a word"
+    return _last_error(lines) or f"exit code {process.returncode}, without any output"
 
 
 def _end(process: subprocess.Popen[str]) -> None:
     if sys.platform == "win32":
         process.kill()
         return
-    # Gone already; or run by sudo and root's, and apt then has its own limits.
+    # It may have exited already, or belong to root (sudo); apt then has its own limits.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def _last_error(lines: Sequence[str]) -> str | None:
-    """Give the line of a failed command's output that says most."""
+    """Return the most informative line of a failed command's output."""
     said = [line.strip() for line in lines if line.strip()]
     causes = [line for line in said if _CAUSE.match(line)]
     return next(reversed(causes or said), None)

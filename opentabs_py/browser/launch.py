@@ -1,4 +1,4 @@
-"""Launching Chromium with the extension, through Playwright."""
+"""Launch Chromium with the extension, through Playwright."""
 
 import json
 import os
@@ -20,24 +20,23 @@ from opentabs_py.browser.process import end_browser
 from opentabs_py.errors import BrowserError
 
 SOCKET_PATH = 103  # bytes of a Unix socket's path on macOS, 107 on Linux
-CLOSE_WITHIN = 0.8  # s; a close takes 0.1 to 0.5 s
-STOP_WITHIN = 0.4  # s; with the server's own half second, all ends within two
+CLOSE_WITHIN = 0.8  # s; closing takes 0.1 to 0.5 s
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """How a Chromium with the extension is launched, whoever launches it.
+    """How to launch a Chromium with the extension, independent of the launcher.
 
     Attributes:
         chromium: The executable; not branded Chrome or Edge, which refuse extensions.
         extension: The staged extension's directory.
-        profile: The user data directory; made when it is not there.
-        scratch: A directory for what browser and driver write besides; the caller removes it.
+        profile: The user data directory; created if missing.
+        scratch: A directory for the other files of browser and driver; the caller removes it.
         headed: Show the window.
-        sandbox: Whether Chromium has its sandbox.
-        keeps_profile: The profile is there to stay, and what people sign in to is in it.
+        sandbox: Whether Chromium runs with its sandbox.
+        keeps_profile: Whether the profile is permanent and contains the user's sign-ins.
         args: More command-line switches.
-        ignore_default_args: Switches of Playwright's to leave out.
+        ignore_default_args: Playwright switches to leave out.
     """
 
     chromium: Path
@@ -52,7 +51,7 @@ class LaunchPlan:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `launch_persistent_context` is given besides the profile, in either API."""
+        """The arguments of `launch_persistent_context`, in either API, without the profile."""
         return {
             "executable_path": self.chromium,
             "headless": not self.headed,
@@ -71,57 +70,57 @@ class LaunchPlan:
                 *switches.added(keeps_profile=self.keeps_profile),
                 *self.args,
             ],
-            # Signals are the caller's: who is signalled closes the browser itself.
+            # The caller handles signals, and closes the browser itself.
             "handle_sigint": False,
             "handle_sigterm": False,
             "handle_sighup": False,
         }
 
     def prepare(self) -> None:
-        """Make the profile, with what must be in it before the first start.
+        """Create the profile, with what it must contain before the first start.
 
         Raises:
-            BrowserError: It cannot be written, or another browser uses it.
+            BrowserError: It is not writable, or another browser uses it.
         """
         if _is_in_use(self.profile):
             raise BrowserError(
-                f"The profile {self.profile} is in use by another browser, maybe that of another "
-                "`opentabs serve`. Close that one, or give another directory."
+                f"The profile {self.profile} is in use by another browser, perhaps that of another "
+                "`opentabs serve`. Close that browser, or choose another directory."
             )
         # Without developer mode, `chrome.runtime.reload()` leaves the extension disabled.
         preferences = self.profile / "Default" / "Preferences"
         try:
             if not preferences.exists():
-                # Its cookies are for nobody else. What is there already is the user's own affair.
+                # Its cookies are private. The mode of an existing directory is the user's choice.
                 self.profile.mkdir(mode=0o700, parents=True, exist_ok=True)
                 preferences.parent.mkdir(mode=0o700, exist_ok=True)
                 preferences.write_text(json.dumps({"extensions": {"ui": {"developer_mode": True}}}))
         except OSError as error:
             raise BrowserError(
-                f"{self.profile} cannot be a browser's profile: {error.strerror}. Give a "
+                f"Cannot use {self.profile} as a browser profile: {error.strerror}. Choose a "
                 "directory that you can write to."
             ) from error
 
     def not_started(self, said: str) -> BrowserError:
-        """Say what to do about a launch that failed, from what Playwright said."""
+        """Return the error for a failed launch, with advice derived from Playwright's message."""
         return BrowserError(_why_not_started(self.chromium, said, headed=self.headed))
 
 
 Planned = Callable[[], Awaitable[LaunchPlan]]
-"""Waits for the plan: there is something to start before it is made."""
+"""Waits for the plan; a launcher can start other things before it is ready."""
 
 Launcher = Callable[[Planned], AbstractAsyncContextManager[BrowserContext | None]]
 """Launches a browser as planned, and closes it at the end.
 
-Gives None when the browser is driven elsewhere than in this event loop. Raises `BrowserError`.
+Yields None if the browser is driven outside this event loop. Raises `BrowserError`.
 """
 
 
 @asynccontextmanager
 async def launch_browser(planned: Planned) -> AsyncGenerator[BrowserContext]:
-    """A running Chromium with the extension in it, as Playwright's context.
+    """Run a Chromium with the extension, as a Playwright context.
 
-    Playwright's driver is started before the plan is waited for.
+    Starts Playwright's driver before waiting for the plan.
 
     Raises:
         BrowserError: It did not start.
@@ -129,7 +128,6 @@ async def launch_browser(planned: Planned) -> AsyncGenerator[BrowserContext]:
     driver = await start_driver()
     plan: LaunchPlan | None = None
     context: BrowserContext | None = None
-    closed = False
     try:
         plan = await planned()
         plan.prepare()
@@ -140,29 +138,27 @@ async def launch_browser(planned: Planned) -> AsyncGenerator[BrowserContext]:
         except Error as error:
             if driver.is_gone():
                 raise BrowserError(
-                    "Playwright's driver died while it started the browser. Try again."
+                    "Playwright's driver died while starting the browser. Try again."
                 ) from error
             raise plan.not_started(error.message) from error
         driver.close_with(context)
         yield context
     finally:
         if context is not None:
-            # An error means that the driver dies just now.
+            # An error means that the driver has just died.
             with anyio.move_on_after(CLOSE_WITHIN, shield=True), suppress(Error):
                 await context.close()
-                closed = not driver.is_gone()
-        # Ends the driver, and with it a browser that did not close in time.
-        with anyio.move_on_after(STOP_WITHIN, shield=True):
-            await driver.playwright.stop()
-        if plan is not None and not closed:
-            await end_browser(plan.extension)
+        # Stops the driver, and with it a browser that did not close in time.
+        await driver.stop()
+        if plan is not None:
+            await end_browser(plan.scratch)
 
 
 class BackgroundLaunch:
-    """A browser on its way, in a task of its own, from before its plan is made.
+    """Launches a browser in its own task, starting before its plan is ready.
 
     Args:
-        launcher: Launches it.
+        launcher: Launches the browser.
     """
 
     def __init__(self, launcher: Launcher) -> None:
@@ -180,7 +176,7 @@ class BackgroundLaunch:
         self._error = BrowserError("The browser's start was cancelled.")
 
     async def run(self) -> None:
-        """Launch it."""
+        """Launch the browser, and keep it open until closed."""
         try:
             with self._scope:
                 self._context = await self._browser.__aenter__()
@@ -191,12 +187,12 @@ class BackgroundLaunch:
             self._done.set()
 
     def go_by(self, plan: LaunchPlan) -> None:
-        """Launch it like this."""
+        """Set the plan, so that the launch can proceed."""
         self._plan = plan
         self._planned.set()
 
     async def result(self) -> BrowserContext | None:
-        """Wait until it is there, and give what the launcher gave.
+        """Wait until the browser is running, and return what the launcher yielded.
 
         Raises:
             BrowserError: It did not start.
@@ -207,7 +203,7 @@ class BackgroundLaunch:
         return self._context
 
     async def again(self, tasks: TaskGroup) -> BrowserContext | None:
-        """Close what is left of it, launch it as before, and return what the launcher gave.
+        """Close what is left of the browser, relaunch it, and return what the launcher yielded.
 
         Raises:
             BrowserError: It did not start.
@@ -218,7 +214,7 @@ class BackgroundLaunch:
         return await self.result()
 
     async def close(self) -> None:
-        """Close it, or end its launch, and wait until it is gone."""
+        """Close the browser, or cancel its launch, and wait until it has exited."""
         self._scope.cancel()
         with anyio.CancelScope(shield=True):
             await self._done.wait()
@@ -232,7 +228,7 @@ class BackgroundLaunch:
 
 
 def _is_in_use(profile: Path) -> bool:
-    """Return whether a Chromium runs with a profile: it would open a tab there, and end."""
+    """Return whether a Chromium is using a profile; ours would open a tab there, and exit."""
     if sys.platform == "win32":
         return False
     with socket.socket(socket.AF_UNIX) as probe:
@@ -245,8 +241,8 @@ def _is_in_use(profile: Path) -> bool:
 
 
 def _environment(scratch: Path) -> dict[str, str | float | bool]:
-    # What a browser that is killed leaves behind goes with the directory. Chromium puts a socket
-    # there, and a socket's path is short.
+    # What a killed browser leaves behind is removed with this directory. Chromium creates a
+    # socket there, whose path must be short.
     longest = scratch / "org.chromium.Chromium.XXXXXX" / "SingletonSocket"
     if len(os.fsencode(longest)) > SOCKET_PATH:
         return {**os.environ}
@@ -254,19 +250,19 @@ def _environment(scratch: Path) -> dict[str, str | float | bool]:
 
 
 def _limit_hit(text: str) -> str | None:
-    """Return which limit of this process ended the browser, if one did, and what to do."""
+    """Return which resource limit of this process ended the browser, if any, and what to do."""
     if sys.platform == "win32":
         return None
     import resource  # noqa: PLC0415 (not everywhere)
 
     if "Too many open files" in text:
-        return "too many files were open. Raise the limit: ulimit -n 4096."
+        return "too many open files. Raise the limit: ulimit -n 4096."
     for limit, option in ((resource.RLIMIT_AS, "-v"), (resource.RLIMIT_DATA, "-d")):
         allowed = resource.getrlimit(limit)[0]
         if "signal=SIG" in text and allowed != resource.RLIM_INFINITY:
             return (
-                f"it crashed, where only {allowed / 2**30:.1f} GiB of memory may be reserved, "
-                f"and it reserves much more than it uses. Lift that: ulimit {option} unlimited."
+                f"it crashed. Only {allowed / 2**30:.1f} GiB of memory may be reserved, but it "
+                f"reserves much more than it uses. Lift the limit: ulimit {option} unlimited."
             )
     return None
 
@@ -274,12 +270,12 @@ def _limit_hit(text: str) -> str | None:
 def _why_not_started(chromium: Path, text: str, *, headed: bool) -> str:
     if headed and ("DISPLAY" in text or "headless" in text):
         return (
-            f"{chromium} found no screen to show a window on. Leave out --headed, or run this "
-            "under a virtual screen: xvfb-run -a."
+            f"{chromium} found no display to show a window on. Leave out --headed, or use a "
+            "virtual display: xvfb-run -a."
         )
     if "No usable sandbox" in text or "Failed to move to new namespace" in text:
         return (
-            f"{chromium} cannot make its sandbox: this system does not let it have user "
+            f"{chromium} cannot create its sandbox: this system does not allow it user "
             "namespaces. Any one of these is enough:\n"
             "  sudo sysctl -w kernel.unprivileged_userns_clone=1             Debian\n"
             "  sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 Ubuntu\n"
@@ -287,14 +283,14 @@ def _why_not_started(chromium: Path, text: str, *, headed: bool) -> str:
             "  export OPENTABS_NO_SANDBOX=1    no sandbox: only for pages that you trust"
         )
     if "ProcessSingleton" in text or "user data directory is already in use" in text:
-        return "The profile is in use by another browser. Close that one, or take another profile."
+        return "The profile is in use by another browser. Close it, or choose another profile."
     if "doesn't exist at" in text and "ffmpeg-" in text:
         return (
-            "Recording a video needs ffmpeg, and there is none. Install your system's (Debian, "
-            "Ubuntu: sudo apt install ffmpeg) or Playwright's own (playwright install ffmpeg), or "
-            "leave out --video."
+            "Recording a video needs ffmpeg, which is not installed. Install your system's "
+            "(Debian, Ubuntu: sudo apt install ffmpeg) or Playwright's (playwright install "
+            "ffmpeg), or leave out --video."
         )
     if (limit := _limit_hit(text)) is not None:
         return f"{chromium} did not start: {limit}"
     first = text.strip().splitlines()[0]
-    return f"{chromium} did not start: {first}. Is it a Chromium? See what it says to --version."
+    return f"{chromium} did not start: {first}. Is it a Chromium? Check its --version output."

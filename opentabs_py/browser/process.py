@@ -1,58 +1,70 @@
-"""The browser's own process, for when its driver does not end it."""
+"""End a browser's processes, if its driver does not."""
 
 import os
-import signal
-import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 
-END_WITHIN = 0.3  # s; a browser whose driver has died takes 0.1 to end
+if TYPE_CHECKING:
+    import psutil
+
+END_WITHIN = 0.3  # s; a browser whose driver has died exits after 0.1
+ROUNDS = 3  # a killed process may have just started another
 
 
-async def end_browser(extension: Path) -> None:
-    """Wait until the browser that was started with an extension has ended; kill it if it does not.
+async def end_browser(scratch: Path) -> None:
+    """Wait until all of a browser's processes have exited; kill those that hang.
 
-    It ends by itself when its driver dies, unless it hangs. Elsewhere than on Linux, where no
-    process can be held on to, nothing is done.
+    A browser exits by itself when its driver dies, unless it hangs. Its child processes may outlive
+    it for a moment and write to a profile that is about to be removed.
 
     Args:
-        extension: A directory that no other browser was started with.
+        scratch: A directory that no other browser was started with.
     """
-    if sys.platform != "linux":
-        return
-    for pid in _processes():
-        if not _is_browser(pid, extension):
-            continue
-        try:
-            process = os.pidfd_open(pid)
-        except OSError:
-            continue  # it has just ended
-        try:
-            # Looked at again: between the two, the number may have become another's.
-            if _is_browser(pid, extension) and not await _has_ended(process):
-                signal.pidfd_send_signal(process, signal.SIGKILL)
-                await _has_ended(process)
-        finally:
-            os.close(process)
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(_end, scratch)
 
 
-def _processes() -> list[int]:
-    return [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
+def _end(scratch: Path) -> None:
+    import psutil  # noqa: PLC0415 (takes 10 ms, and is needed only here)
+
+    for _ in range(ROUNDS):
+        left = list(_processes(scratch))
+        if not left:
+            return
+        _wait(process for process, is_main in left if is_main)
+        for process, _ in left:
+            with suppress(psutil.Error):  # it has exited
+                process.kill()
+        _wait(process for process, _ in left)
 
 
-def _is_browser(pid: int, extension: Path) -> bool:
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    # Processes of its own are started with a type. They end with it.
-    return os.fsencode(f"--load-extension={extension}") in words and not any(
-        word.startswith(b"--type=") for word in words
-    )
+def _wait(processes: "Iterable[psutil.Process]") -> None:
+    """Wait until processes have exited, for END_WITHIN at most.
+
+    `psutil.wait_procs` also waits until a zombie is reaped, which nobody does in many containers.
+    """
+    import psutil  # noqa: PLC0415
+
+    until = time.monotonic() + END_WITHIN
+    for process in processes:
+        with suppress(psutil.Error):  # timed out, or already gone
+            process.wait(max(0.0, until - time.monotonic()))
 
 
-async def _has_ended(process: int) -> bool:
-    with anyio.move_on_after(END_WITHIN, shield=True) as scope:
-        await anyio.wait_readable(process)
-    return not scope.cancelled_caught
+def _processes(scratch: Path) -> "Iterator[tuple[psutil.Process, bool]]":
+    """Yield each process that was started with the directory, and whether it is the main process.
+
+    The others have a --type switch. A renderer's command line is a single string.
+    """
+    import psutil  # noqa: PLC0415
+
+    for process in psutil.process_iter(["cmdline"]):
+        words = " ".join(process.info["cmdline"] or ())
+        if f"={scratch}{os.sep}" in words:
+            yield process, "--type=" not in words

@@ -1,7 +1,7 @@
-"""Temporary directories: one of each process, and the removal of those that were left behind.
+"""Temporary directories: one per process, and the removal of abandoned ones.
 
-All users of a machine may share the directory that they lie in, so whatever is found there may
-have been planted.
+All users of a machine may share the parent directory, so anything found there may have been
+planted.
 """
 
 import os
@@ -16,27 +16,27 @@ from pathlib import Path
 _PREFIX = "opentabs-"
 _PREFIXES = (_PREFIX, "playwright-pytest-")  # pytest-playwright leaves its own behind when killed
 _MARK = "owner.pid"
-_PID_DIGITS = 10  # as many as the largest number of 32 bits has, which no process id exceeds
+_PID_DIGITS = 10  # digits of the largest 32-bit number, which no process id exceeds
 _MARK_FLAGS = os.O_RDONLY | (0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 @contextmanager
 def temporary_dir() -> Generator[Path]:
-    """A directory of this process, removed at the end; those of dead processes go too."""
+    """Provide a temporary directory for this process; also remove those of dead processes."""
     _remove_abandoned(Path(tempfile.gettempdir()))
     path = Path(tempfile.mkdtemp(prefix=_PREFIX))
     own_directory(path)
     try:
         yield path
     finally:
-        # A browser that is just going may still write into its profile.
+        # A browser that is just exiting may still write to its profile.
         _remove(path)
         if path.exists():
             _remove(path)
 
 
 def own_directory(path: Path) -> None:
-    """Mark a temporary directory as this process's: when that was killed, others remove it."""
+    """Mark a temporary directory as this process's, so that others remove it if we are killed."""
     (path / _MARK).write_text(str(os.getpid()))
 
 
@@ -51,11 +51,11 @@ def _remove_abandoned(parent: Path) -> None:
                 if owner is not None and not _is_alive(owner):
                     _remove(parent / entry.name)
         except OSError:
-            continue  # being removed just now
+            continue  # just being removed
 
 
 def _read_mark(mark: Path) -> int | None:
-    """Return the process that a mark names; None for what no run of ours wrote.
+    """Return the process id in a mark; None if we did not write it.
 
     Raises:
         OSError: There is no mark, or it is a link.
@@ -77,7 +77,7 @@ def _is_ours(status: os.stat_result) -> bool:
 
 
 def _remove(path: Path) -> None:
-    """Remove a directory, its mark last: what a removal leaves, the next run can still tell."""
+    """Remove a directory, its mark last, so that the next run recognizes what is left."""
     mark = path / _MARK
     with suppress(OSError):
         for each in {*path.iterdir()} - {mark}:
@@ -96,15 +96,12 @@ def _remove_one(path: Path) -> None:
 
 
 def _is_alive(pid: int) -> bool:
+    import psutil  # noqa: PLC0415 (needed only if a directory was left behind)
+
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        # A killed process remains as a zombie if nobody reaps it, as in many containers.
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    except OSError:
+    except psutil.AccessDenied:
         return True  # another user's
-    # A killed process stays as a zombie where nobody collects it, as in many a container.
-    try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-    except OSError:
-        return True  # no /proc here, or it has just gone
-    return state != b"Z"

@@ -1,9 +1,9 @@
 """The copy of the extension that one browser loads.
 
 Pages' CSP forbids `eval` and inline scripts, so plugin code reaches pages only as files of
-the extension. A staged copy holds the extension, the page runtime, where the server is, and
-each plugin's adapter and pre-script, named by the hash of their content: Chrome serves a file
-that was written after load at once.
+the extension. A staged copy contains the extension, the page runtime, the server's address, and
+each plugin's adapter and pre-script, named by content hash: Chrome immediately serves files
+written after the extension was loaded.
 """
 
 import base64
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from opentabs_py.assets import extension_dir, runtime_file
+from opentabs_py.config.assets import extension_dir, runtime_file
 
 _MANIFEST: Final = "manifest.json"
 
@@ -27,9 +27,9 @@ class StagedExtension:
     """A staged copy of the extension.
 
     Attributes:
-        path: What `--load-extension` takes.
+        path: The directory for `--load-extension`.
         origin: The Origin of its requests, `chrome-extension://ID`.
-        secret: What it presents to the server.
+        secret: The secret that it sends to the server.
     """
 
     path: Path
@@ -37,20 +37,23 @@ class StagedExtension:
     secret: str
 
     def add_adapter(self, name: str, script: bytes) -> str:
-        """Put a plugin's adapter in; give its path within the extension."""
+        """Add a plugin's adapter; return its path within the extension."""
         return self._add("adapters", name, script)
 
     def add_pre_script(self, name: str, script: bytes) -> str:
-        """Put a plugin's pre-script in; give its path within the extension."""
+        """Add a plugin's pre-script; return its path within the extension."""
         return self._add("pre-scripts", name, script)
 
     def lacks(self, sites: Sequence[str]) -> bool:
-        """Return whether the extension may not touch all of these sites, given as patterns."""
+        """Return whether the extension lacks access to any of these sites (match patterns)."""
         allowed = self._manifest()["host_permissions"]
         return "<all_urls>" not in allowed and not set(sites) <= set(allowed)
 
     def allow(self, sites: Sequence[str]) -> None:
-        """Let the extension touch these sites; it reloads itself when it is sent a plugin there."""
+        """Limit the extension's access to these sites.
+
+        A loaded extension reloads itself when it receives a plugin for a new site.
+        """
         manifest = self._manifest()
         manifest["host_permissions"] = sorted(set(sites))
         _write_whole(self.path / _MANIFEST, json.dumps(manifest, indent=2).encode())
@@ -80,14 +83,14 @@ def stage_extension(
 ) -> StagedExtension:
     """Write a copy of the extension that connects to a server on this machine.
 
-    A browser that has loaded an older copy reads each file either as it was or as it is now.
+    A browser that has loaded an older copy reads each file either in its old or its new version.
 
     Args:
         into: The directory; files of an older copy in it are replaced.
-        port: Where the server listens.
-        host: The same, an IP address as URLs have it.
-        secret: What the extension presents; a fresh one when None.
-        sites: Match patterns it may touch; None keeps the manifest's `<all_urls>`.
+        port: The server's port.
+        host: The server's host, an IP address in URL form.
+        secret: The secret the extension sends; None for a new one.
+        sites: Match patterns it may access; None keeps the manifest's `<all_urls>`.
         relay_script: Runs in the relay's world behind its channel, where tests plant faults.
     """
     secret = secret or secrets.token_hex(32)
@@ -98,16 +101,15 @@ def stage_extension(
         _write_whole(channel, channel.read_bytes() + b"\n" + relay_script)
     config = {"server": f"{host}:{port}", "secret": secret}
     _write_whole(into / "config.json", json.dumps(config).encode(), mode=0o600)
-    manifest_file = into / _MANIFEST
-    manifest = json.loads(manifest_file.read_text())
+    key = json.loads((into / _MANIFEST).read_bytes())["key"]
+    staged = StagedExtension(into, f"chrome-extension://{_extension_id(key)}", secret)
     if sites is not None:
-        manifest["host_permissions"] = sorted(set(sites))
-        _write_whole(manifest_file, json.dumps(manifest, indent=2).encode())
-    return StagedExtension(into, f"chrome-extension://{_extension_id(manifest['key'])}", secret)
+        staged.allow(sites)
+    return staged
 
 
 def kept_secret(file: Path) -> str:
-    """Give the secret that a file keeps; the first time, one is made."""
+    """Return the secret stored in a file, creating it the first time."""
     with contextlib.suppress(FileNotFoundError):
         if kept := file.read_text().strip():
             return kept
@@ -121,7 +123,7 @@ def _copy_whole(source: str | Path, target: str | Path) -> None:
 
 
 def _write_whole(file: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write a file so that whoever reads it meanwhile finds all of the old or all of the new."""
+    """Write a file atomically, so that readers see either the old or the new content."""
     partial = file.with_name(f"{file.name}.{secrets.token_hex(4)}.partial")
     try:
         partial.touch(mode=mode, exist_ok=False)
@@ -132,6 +134,6 @@ def _write_whole(file: Path, content: bytes, *, mode: int = 0o644) -> None:
 
 
 def _extension_id(key: str) -> str:
-    """Give the id that Chrome makes of a manifest's `key`: its hash, digits as a to p."""
+    """Return the id Chrome derives from a manifest's `key`: its hash, with digits as a to p."""
     digest = hashlib.sha256(base64.b64decode(key)).hexdigest()[:32]
     return "".join(chr(ord("a") + int(digit, 16)) for digit in digest)

@@ -23,22 +23,22 @@ _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    # Until an event loop takes signals, there is nothing to clean up. A KeyboardInterrupt would not
-    # do: raised in a callback of what is being loaded, it is ignored, and the command goes on.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored: nohup
+    # Until an event loop handles signals, there is nothing to clean up. A KeyboardInterrupt would
+    # not work: raised in a callback during an import, it is ignored, and the command continues.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup ignores it instead
         signal.signal(signal.SIGINT, _end_at_once)
     collector.expect_much()
     try:
         _write_all()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    except (OSError, ExceptionGroup) as failure:  # a group where a task was writing
+    except (OSError, ExceptionGroup) as failure:  # a group, if a task was writing
         error = _of_system(failure)
         if error is None or not _is_unwritable(error):
             raise
-        # What is still to be written would fail at the process's end.
+        # Otherwise flushing the remaining output fails again when the process exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(_tell_unwritable(error))
+        sys.exit(_report_unwritable(error))
     finally:
         collector.settle()
 
@@ -52,11 +52,11 @@ def _write_all() -> None:
         _run()
     finally:
         if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] (when closed)
-            sys.stdout.flush()  # what fails here is handled, and at the process's end is not
+            sys.stdout.flush()  # a failure here is handled; one at process exit is not
 
 
 def _of_system(failure: OSError | ExceptionGroup[Exception]) -> OSError | None:
-    """Return the error of the system that alone was raised, in however many groups."""
+    """Return the only OSError that was raised, however deeply it is nested in groups."""
     if isinstance(failure, OSError):
         return failure
     first, *others = failure.exceptions
@@ -69,24 +69,24 @@ def _is_unwritable(error: OSError) -> bool:
     return isinstance(error, BrokenPipeError) or error.errno in _CANNOT_WRITE
 
 
-def _tell_unwritable(error: OSError) -> int:
+def _report_unwritable(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
-        return 0  # who read our stdout has seen enough: `opentabs demo | head`
+        return 0  # the reader of our stdout has seen enough: `opentabs demo | head`
     where = f" to {error.filename}" if error.filename else ""
     with suppress(OSError):
-        sys.stderr.write(f"error: Cannot write{where}: {error.strerror}. Make room there.\n")
+        sys.stderr.write(f"error: Cannot write{where}: {error.strerror}. Free some space there.\n")
     return CHAIN_FAILED
 
 
 def _run() -> None:
-    # Loaded here, for Ctrl-C while it is.
+    # Imported here, so that Ctrl-C works during the import.
     from opentabs_py.cli.app import app
-    from opentabs_py.cli.terminal import guard_log, tell_error
+    from opentabs_py.cli.terminal import guard_log, print_error
 
     guard_log()
     try:
         sys.exit(app(standalone_mode=True))
     except OpenTabsError as error:
-        tell_error(error)
+        print_error(error)
         usage = isinstance(error, CallRefusedError | ConfigError | PluginError | TraceError)
         sys.exit(USAGE if usage else CHAIN_FAILED)

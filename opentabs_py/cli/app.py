@@ -1,4 +1,4 @@
-"""The commands and the options they share."""
+"""The command-line application: all commands in one place."""
 
 from typing import Annotated
 
@@ -23,10 +23,11 @@ from opentabs_py.cli import (
 app = typer.Typer(
     name="opentabs",
     help=(
-        "Tools that run inside real web pages, served over MCP.\n\n"
-        "Settings come from the command line, then OPENTABS_* variables, then "
-        r"\[tool.opentabs] of pyproject.toml, then the user's own config.toml."
-        "\n\nExit codes: 0 success, 1 the tool or the build failed, 2 usage, 3 the chain failed."
+        "Run tools inside real web pages and serve them over MCP.\n\n"
+        "Settings come from the command line, OPENTABS_* environment variables, "
+        r"\[tool.opentabs] in pyproject.toml and your own config.toml; the first one wins."
+        "\n\nExit codes: 0 success; 1 the tool or the build failed; 2 usage error; 3 the chain "
+        "failed."
     ),
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -45,7 +46,7 @@ def _show_version(value: bool) -> None:
 def _main(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     pass

@@ -1,30 +1,31 @@
-"""`opentabs browser`: the Chromium that is used."""
+"""`opentabs browser`: find or install Chromium."""
 
 import signal
 
 import typer
 
-app = typer.Typer(help="Find or install the Chromium that is used.", no_args_is_help=True)
+app = typer.Typer(help="Find or install the Chromium that opentabs uses.", no_args_is_help=True)
 
 
 @app.command()
 def path() -> None:
-    """Print the path of the Chromium that will be launched."""
+    """Print the path of the Chromium that opentabs launches."""
     from opentabs_py.browser.chromium import configured_chromium
-    from opentabs_py.config import load_settings
+    from opentabs_py.config.settings import load_settings
 
     typer.echo(configured_chromium(load_settings()))
 
 
 @app.command()
 def install() -> None:
-    """Install a Chromium unless there is one that can be used.
+    """Install Chromium, unless a usable one is already installed.
 
-    Tries Playwright's download, then the package of Debian or Ubuntu where that is allowed.
+    Tries Playwright's download first, then the Debian or Ubuntu package if you have permission to
+    install it.
     """
     from opentabs_py.browser.install import install_chromium
 
-    # It ends what it has started and removes what is incomplete.
+    # On KeyboardInterrupt it stops what it started and removes incomplete files.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     chromium = install_chromium(lambda line: typer.echo(line, err=True))

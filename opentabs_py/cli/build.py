@@ -1,4 +1,4 @@
-"""`opentabs build`: from a plugin's source to what is served."""
+"""`opentabs build`: compile a plugin's source into the files that are served."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -19,41 +19,41 @@ if TYPE_CHECKING:
 def build(
     directory: PluginDir = Path(),
     watch: Annotated[
-        bool, typer.Option("--watch", help="Build again at every change, until Ctrl-C.")
+        bool, typer.Option("--watch", help="Rebuild at every change, until Ctrl-C.")
     ] = False,
     check: Annotated[
         bool,
         typer.Option(
             "--check/--no-check",
-            help="Check types too, where TypeScript is installed (npm install -D typescript).",
+            help="Check types too, if TypeScript is installed (npm install -D typescript).",
         ),
     ] = True,
     json_: Json = False,
 ) -> None:
-    """Build a plugin: src/index.ts (or .js) becomes dist/.
+    """Build a plugin: compile src/index.ts (or .js) into dist/.
 
-    Says all that is wrong with it at once, each fault with its file, and then leaves dist/ as it
-    was. A running `opentabs serve` takes the new version into its open tabs.
+    Reports every error at once, each with its file and line. If there are any, dist/ is unchanged.
+    A running `opentabs serve` loads the new version into its open tabs.
 
-    Exit codes: 0 built, 1 the plugin has faults, 3 nothing can be built here (no Node).
+    Exit codes: 0 built; 1 the plugin has errors; 3 cannot build here (no Node).
     """
     from opentabs_py.cli.run import run
 
     async def once() -> int:
         async with builder(quiet=json_) as running:
             built = await running.build(directory, with_types=check)
-            _tell(built, as_json=json_)
+            _print_result(built, as_json=json_)
             return BUILD_FAILED if built.faults else 0
 
     async def forever() -> int:
         from opentabs_py.cli.terminal import err
-        from opentabs_py.plugins.source import watch_source
+        from opentabs_py.plugins.source_watch import watch_source
 
         async with builder(quiet=json_) as running, watch_source(directory) as changes:
             while True:
-                _tell(await running.build(directory, with_types=check), as_json=json_)
+                _print_result(await running.build(directory, with_types=check), as_json=json_)
                 if not json_:
-                    err.print("[dim]Waiting for a change; Ctrl-C ends it.[/]")
+                    err.print("[dim]Waiting for changes. Press Ctrl-C to stop.[/]")
                 await changes.next()
 
     raise typer.Exit(run(forever, interruptible=False) if watch else run(once))
@@ -61,7 +61,7 @@ def build(
 
 @asynccontextmanager
 async def builder(*, quiet: bool = False) -> AsyncGenerator["Builder"]:
-    """Start the builder; what it lacks is installed first, which is shown."""
+    """Start the builder, after installing whatever it needs and showing progress."""
     import anyio
 
     from opentabs_py.plugins.build import start_builder
@@ -72,13 +72,13 @@ async def builder(*, quiet: bool = False) -> AsyncGenerator["Builder"]:
 
 
 def show_toolchain(*, quiet: bool = False) -> "Toolchain":
-    """Return the builder; what it lacks is installed first, which is shown.
+    """Return the toolchain, after installing whatever is missing and showing progress.
 
     Raises:
         BuildError: There is no Node, or npm could not install the rest.
     """
     from opentabs_py.cli.terminal import err, progress_bar
-    from opentabs_py.places import data_dir
+    from opentabs_py.config.paths import data_dir
     from opentabs_py.plugins.toolchain import find_toolchain
 
     with progress_bar("Starting the builder", quiet=quiet) as bar:
@@ -91,8 +91,8 @@ def show_toolchain(*, quiet: bool = False) -> "Toolchain":
         return find_toolchain(data_dir=data_dir(), say=say)
 
 
-def tell_faults(built: "Built") -> None:
-    """Print what is wrong with a plugin, file by file."""
+def print_faults(built: "Built") -> None:
+    """Print a plugin's errors and warnings, file by file."""
     from opentabs_py.cli.terminal import err
 
     for colour, faults in (("yellow", built.warnings), ("red", built.faults)):
@@ -103,11 +103,11 @@ def tell_faults(built: "Built") -> None:
             text += f" [cyan]{escape(about)}[/]" if about else ""
             err.print(f"{text}\n    {escape(fault.why)}", soft_wrap=True)
     if built.faults:
-        count = "1 fault" if len(built.faults) == 1 else f"{len(built.faults)} faults"
-        err.print(f"[bold red]✗[/] {count}; dist/ was left as it was", soft_wrap=True)
+        count = "1 error" if len(built.faults) == 1 else f"{len(built.faults)} errors"
+        err.print(f"[bold red]✗[/] {count}; dist/ is unchanged", soft_wrap=True)
 
 
-def _tell(built: "Built", *, as_json: bool) -> None:
+def _print_result(built: "Built", *, as_json: bool) -> None:
     from opentabs_py.cli.terminal import err, write_json
 
     if as_json:
@@ -124,7 +124,7 @@ def _tell(built: "Built", *, as_json: bool) -> None:
         }
         write_json(document)
         return
-    tell_faults(built)
+    print_faults(built)
     if not built.faults:
         tools = "1 tool" if len(built.tools) == 1 else f"{len(built.tools)} tools"
         size = built.sizes["adapter.iife.js"] / 1000

@@ -1,4 +1,4 @@
-"""`opentabs call`: one call from the shell."""
+"""`opentabs call`: call a tool from the shell."""
 
 import json
 import logging
@@ -36,18 +36,22 @@ from opentabs_py.errors import (
 )
 
 if TYPE_CHECKING:
-    from opentabs_py.session import OpenTabs
+    from opentabs_py.session.session import OpenTabs
 
-# The SDK's client imports the last when it checks a result.
+# The SDK's client imports the last one when it validates a result.
 CLIENT_MODULES = ("mcp.client", "mcp.client.streamable_http", "jsonschema.validators")
-# By who failed.
+# By what failed.
 EXIT_CODES = {None: 0, "tool": TOOL_FAILED, "caller": USAGE, "chain": CHAIN_FAILED}
 
 
 def call(
-    tool: Annotated[str, typer.Argument(help="The tool's name, as `opentabs tools` lists it.")],
+    tool: Annotated[str, typer.Argument(help="The tool's name, as listed by `opentabs tools`.")],
     arguments: Annotated[
-        str, typer.Argument(metavar="[JSON|@FILE|-]", help="Its arguments; - reads stdin.")
+        str,
+        typer.Argument(
+            metavar="[JSON|@FILE|-]",
+            help="The tool's arguments: a JSON object, @FILE to read a file, or - to read stdin.",
+        ),
     ] = "{}",
     plugin: PluginDirs = None,
     plugins: PluginFolders = None,
@@ -60,13 +64,13 @@ def call(
     profile: Profile = None,
     json_: Json = False,
 ) -> None:
-    """Call a tool once: its progress on stderr, its result on stdout.
+    """Call one tool: progress goes to stderr, the result to stdout.
 
-    Without --open, the plugin's own start page is opened: its playground/, or its homepage.
+    Without --open, opens the plugin's start page: its playground/, or its homepage.
 
     [dim]opentabs call demo_export_messages '{"channelId": "general"}' --plugin DIR --open URL[/]
 
-    Exit codes: 0 success, 1 the tool failed, 2 usage, 3 the chain failed (no browser, no tab,
+    Exit codes: 0 success; 1 the tool failed; 2 usage error; 3 the chain failed (no browser, no tab,
     timed out).
     """
     from opentabs_py.cli.run import run
@@ -81,17 +85,17 @@ def call(
         headed=headed,
         profile=profile,
         port=0,
-    ).model_copy(update={"token": None})  # the server is for this call alone
+    ).model_copy(update={"token": None})  # the server exists only for this call
 
     async def once() -> int:
         from opentabs_py.cli.terminal import (
             log_to_stderr,
+            print_quarantined,
             progress_bar,
-            tell_quarantined,
             warn_of_stale,
         )
         from opentabs_py.server.mcp_side import load_soon
-        from opentabs_py.session import OpenTabs
+        from opentabs_py.session.session import OpenTabs
 
         if not json_:
             log_to_stderr(level=logging.WARNING)
@@ -99,7 +103,7 @@ def call(
         tools = gather_tools(tools_)
         with progress_bar("Starting", quiet=json_) as bar:
             async with OpenTabs(tools=tools, settings=settings) as tabs:
-                tell_quarantined(tabs.quarantined)
+                print_quarantined(tabs.quarantined)
                 warn_of_stale(tabs.plugins)
                 _refuse_left_out(tabs, tool)
                 for url in open_ or []:
@@ -133,14 +137,14 @@ def call(
 
 
 def _refuse_left_out(tabs: "OpenTabs", tool: str) -> None:
-    """Say that a plugin was left out, where that is why there is no such tool."""
-    if tabs.quarantined and tabs.toolbox.get(tool) is None:
+    """Raise PluginError if the tool is unknown and a plugin was left out, since that may be why."""
+    if tabs.quarantined and tabs.registry.get(tool) is None:
         reasons = " ".join(each.reason for each in tabs.quarantined)
         raise PluginError(f"There is no tool {tool!r}, and a plugin was left out: {reasons}")
 
 
 async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
-    found = tabs.toolbox.get(tool)
+    found = tabs.registry.get(tool)
     if found is not None and any(p.manifest.name == found.listing.owner for p in tabs.plugins):
         await tabs.open_start_page(found.listing.owner)
 
@@ -153,14 +157,14 @@ def _read_arguments(text: str) -> dict[str, Any]:
             text = Path(text[1:]).read_text()
         value = json.loads(text, parse_constant=_refuse_constant)
     except OSError as error:
-        raise ConfigError(f"The arguments cannot be read: {error}.") from error
+        raise ConfigError(f"Cannot read the arguments: {error}.") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(
-            f"The arguments are not JSON: {error}. Give an object, such as "
+            f"The arguments are not valid JSON: {error}. Pass an object, such as "
             """'{"channelId": "general"}'."""
         ) from error
     if not isinstance(value, dict):
-        raise ConfigError(f"The arguments are a {type(value).__name__}; give a JSON object.")
+        raise ConfigError(f"The arguments are a {type(value).__name__}; pass a JSON object.")
     return cast(dict[str, Any], value)
 
 
@@ -169,7 +173,7 @@ def _refuse_constant(name: str) -> Never:
 
 
 def describe(error: OpenTabsError) -> ErrorJson:
-    """Give an error in the fields of a tool's."""
+    """Return an error in the same fields as a tool's error."""
     detail = error.detail if isinstance(error, CallError) else None
     return (detail or ErrorDetail("CHAIN_FAILED", str(error), category="chain")).to_json()
 
@@ -184,8 +188,8 @@ async def call_over_mcp(
 
     Returns:
         `{isError, content, structuredContent, error, progress, seconds}`, `progress` as
-        `[{progress, total, message, at}]` with `at` in seconds since the call; and who
-        failed, if any did: `tool`, `caller` or `chain`.
+        `[{progress, total, message, at}]` with `at` in seconds since the call; and what
+        failed, if anything did: `tool`, `caller` or `chain`.
     """
     from mcp.client import Client
     from mcp.client.streamable_http import streamable_http_client
@@ -195,16 +199,16 @@ async def call_over_mcp(
     reports: list[dict[str, Any]] = []
     began = time.perf_counter()
 
-    # The SDK passes these by name.
+    # The SDK passes these as keyword arguments.
     async def note(progress: float, total: float | None, message: str | None) -> None:
         at = round(time.perf_counter() - began, 4)
         reports.append({"progress": progress, "total": total, "message": message, "at": at})
         on_progress(progress, total, message)
 
-    # The client's own limit is 1 MiB a message; tools may return more.
+    # The client limits messages to 1 MiB by default; tools may return more.
     try:
         async with Client(streamable_http_client(url, max_sse_event_size=None)) as client:
-            # It checks the result by the tool's output schema, and would ask for that afterwards.
+            # The client validates the result, and would otherwise request the schema afterwards.
             await client.list_tools()
             began = time.perf_counter()
             result = await client.call_tool(tool, arguments, progress_callback=note)

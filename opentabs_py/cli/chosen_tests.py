@@ -1,4 +1,4 @@
-"""Which tests the arguments of `opentabs test` choose, and what is left of them for pytest."""
+"""Which tests the arguments of `opentabs test` select, and which arguments go to pytest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ _TAKES_VALUE = {
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The tests that are to run.
+    """The selected tests.
 
     Attributes:
-        directory: Of the plugin that they are of.
-        paths: Directories, files, and pytest's node ids.
+        directory: The directory of the plugin under test.
+        paths: Directories, files, and pytest node ids.
         pytest_args: The other arguments.
     """
 
@@ -42,12 +42,12 @@ class Chosen:
         return list(dict.fromkeys(files))
 
     def for_pytest(self) -> list[str]:
-        """Return the paths that hold tests for pytest."""
+        """Return the paths that contain tests for pytest."""
         return [path for path in self.paths if _has_python_tests(path)]
 
 
 def choose(arguments: Sequence[str]) -> Chosen:
-    """Read the arguments of `opentabs test`; without a path, all tests of the plugin are chosen.
+    """Parse the arguments of `opentabs test`; without a path, all tests of the plugin are selected.
 
     Raises:
         typer.BadParameter: A path does not exist.

@@ -1,4 +1,4 @@
-"""How MCP clients are told of a server: an entry in a file of JSON, or a few lines of text."""
+"""Configuration snippets that connect an MCP client to this server: JSON, TOML or code."""
 
 import json
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from opentabs_py.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A server that the client starts, and speaks to over stdio."""
+    """A server that the client starts and talks to over stdio."""
 
     command: str
     arguments: list[str]
@@ -18,11 +18,11 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that runs already.
+    """A server that is already running.
 
     Attributes:
-        url: Its address.
-        token: Whether the client has to present the token of `OPENTABS_TOKEN`.
+        url: Its URL.
+        token: Whether the client must send the token from `OPENTABS_TOKEN`.
     """
 
     url: str
@@ -34,15 +34,15 @@ Server = Started | Running
 
 @dataclass(frozen=True, slots=True)
 class JsonFile:
-    """A client that has its servers in a file of JSON.
+    """A client that lists its servers in a JSON file.
 
     Attributes:
         place: Where the block goes.
-        key: The member that holds the servers.
+        key: The member that contains the servers.
         typed: Whether an entry names its transport.
-        takes_url: Whether it can use a server that runs already.
-        variable: How an environment variable is written there; None when it cannot be.
-        timeout: The member with the milliseconds to wait for a call, if there is one.
+        takes_url: Whether it can use a server that is already running.
+        variable: How the file refers to an environment variable; None if it cannot.
+        timeout: The member for the call timeout in milliseconds, if there is one.
     """
 
     place: str
@@ -53,7 +53,7 @@ class JsonFile:
     timeout: str | None = None
 
     def write(self, server: Server, seconds: float) -> str:
-        """Return the block for a server whose calls take that long at most.
+        """Return the block for a server whose calls take at most this many seconds.
 
         Raises:
             ConfigError: The client cannot use such a server.
@@ -64,12 +64,13 @@ class JsonFile:
         else:
             entry = {"type": "http", "url": server.url}
             if not self.takes_url:
-                raise ConfigError("This client takes no URL in its settings: leave --http out.")
+                raise ConfigError("This client does not support URLs in its settings. Omit --http.")
             if server.token:
                 if self.variable is None:
                     raise ConfigError(
-                        "This client's settings cannot name a variable: leave --token out, and add "
-                        'the header "Authorization: Bearer TOKEN" where you start it.'
+                        "This client's settings cannot refer to an environment variable. Omit "
+                        '--token, and add the header "Authorization: Bearer TOKEN" where you '
+                        "start it."
                     )
                 entry["headers"] = {"Authorization": f"Bearer {self.variable}"}
         if not self.typed:
@@ -81,18 +82,18 @@ class JsonFile:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A client whose block is TOML, or the lines of a program.
+    """A client whose block is TOML or code.
 
-    Strings of JSON, and lists of them, are written the same in Python, JavaScript and TOML.
+    JSON strings, and lists of them, have the same syntax in Python, JavaScript and TOML.
 
     Attributes:
         place: Where the block goes.
         started: The block for a server that the client starts: `$command` and `$arguments`.
-        running: The block for a server that runs already: `$url` and `$token`.
-        token: What `$token` is when the server wants one.
-        imports: What comes before the block then.
+        running: The block for a server that is already running: `$url` and `$token`.
+        token: The value of `$token` if the server requires a token.
+        imports: What precedes the block in that case.
 
-    Both blocks have `$seconds` or `$milliseconds`, which is how long to wait for a call.
+    Both blocks contain `$seconds` or `$milliseconds`: how long to wait for a call.
     """
 
     place: str
@@ -102,7 +103,7 @@ class Text:
     imports: str = ""
 
     def write(self, server: Server, seconds: float) -> str:
-        """Return the block for a server whose calls take that long at most."""
+        """Return the block for a server whose calls take at most this many seconds."""
         patience = {"seconds": f"{seconds:g}", "milliseconds": f"{1000 * seconds:.0f}"}
         if isinstance(server, Started):
             return Template(self.started).substitute(

@@ -1,4 +1,4 @@
-"""The MCP clients and the agent frameworks that `opentabs config` knows."""
+"""The MCP clients and agent frameworks that `opentabs config` supports."""
 
 from enum import StrEnum
 from typing import Final
@@ -7,7 +7,7 @@ from opentabs_py.cli.client_blocks import JsonFile, Text
 
 
 class ClientName(StrEnum):
-    """The clients whose settings we know."""
+    """The supported clients."""
 
     CLAUDE_CODE = "claude-code"
     CLAUDE_DESKTOP = "claude-desktop"

@@ -1,25 +1,25 @@
-"""Python's cyclic garbage collector, set for programs that load much and keep it.
+"""Tune Python's cyclic garbage collector for a program that allocates much and keeps it.
 
-Left alone it looks through all that is loaded a hundred times while a command starts, and once
-more when it ends: half a second of three.
+With the default settings it scans everything a hundred times while a command starts, and once more
+at exit: half a second out of three.
 """
 
 import gc
 
-OBJECTS = 100_000  # made and kept since the last look; Python's own setting is 700 to 2,000
+OBJECTS = 100_000  # allocations between collections; Python's default is 700 to 2,000
 
 _usual = gc.get_threshold()
 
 
 def expect_much() -> None:
-    """Look seldom, for nearly all that is made now stays."""
+    """Collect rarely, because nearly everything allocated during startup stays."""
     gc.set_threshold(OBJECTS, 20, 20)
 
 
 def settle() -> None:
-    """All is loaded, and will not be looked through again; what is made from now on will, as usual.
+    """Exclude everything allocated so far from collection, and restore the usual thresholds.
 
-    At the end of a program, this makes that a short one.
+    Called at the end of a program, it shortens the exit.
     """
     gc.freeze()
     gc.set_threshold(*_usual)

@@ -1,4 +1,4 @@
-"""`opentabs config`: what to paste into an MCP client's settings."""
+"""`opentabs config`: print the settings or the code for an MCP client."""
 
 import shutil
 import sys
@@ -25,21 +25,24 @@ from opentabs_py.errors import ConfigError
 
 
 def config(
-    client: Annotated[ClientName, typer.Option(help="The client that is to use the tools.")],
+    client: Annotated[ClientName, typer.Option(help="The client to configure.")],
     http: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Use an `opentabs serve` that runs already, as at http://127.0.0.1:8377/mcp, "
-            "instead of one that the client starts.",
+            help="Connect to a running `opentabs serve`, for example at "
+            "http://127.0.0.1:8377/mcp, instead of letting the client start one.",
         ),
     ] = None,
     token: Annotated[
-        bool, typer.Option("--token", help="It wants a token: take OPENTABS_TOKEN's.")
+        bool,
+        typer.Option(
+            "--token", help="Send the token from OPENTABS_TOKEN to the server (with --http)."
+        ),
     ] = False,
     gateway: Annotated[
         bool,
-        typer.Option("--gateway", help="Two tools in place of all, for a small context."),
+        typer.Option("--gateway", help="Expose two meta-tools (find, call) instead of every tool."),
     ] = False,
     plugin: PluginDirs = None,
     plugins: PluginFolders = None,
@@ -50,9 +53,9 @@ def config(
     profile: Profile = None,
     ceiling: Ceiling = None,
 ) -> None:
-    """Print what to paste into an MCP client's settings, or a program with an agent framework.
+    """Print the settings for an MCP client, or the code for an agent framework.
 
-    It waits as long as a call may take, where that can be set.
+    Where the client's timeout can be set, it is set to as long as a call may take.
 
     [dim]opentabs config --client cursor --plugin DIR --headed --profile ~/.opentabs-profile[/]
     """
@@ -66,14 +69,14 @@ def config(
     if http is not None:
         if plugin or plugins or tools_ or set_ or open_ or profile or headed is not None:
             raise ConfigError(
-                "--plugin, --plugins, --tools, --set, --open, --profile and --headed go to "
-                "`opentabs serve`."
+                "--plugin, --plugins, --tools, --set, --open, --profile and --headed cannot be "
+                "combined with --http. Pass them to `opentabs serve` instead."
             )
         url = http.removesuffix("/gateway") + "/gateway" if gateway else http
         server = Running(url, token)
     else:
         if token:
-            raise ConfigError("--token goes with --http; a server on stdio needs none.")
+            raise ConfigError("--token requires --http; a server on stdio needs no token.")
         arguments = ["serve", "--stdio", *(["--gateway"] if gateway else [])]
         for directory in settings.plugins:
             arguments += ["--plugin", str(_existing(directory))]
@@ -92,35 +95,48 @@ def config(
         if ceiling is not None:
             arguments += ["--ceiling", ceiling]
         server = Started(_command(), arguments)
+        _warn_of_no_page(is_so=bool(settings.plugins) and not (open_ or headed))
     block = known.write(server, settings.limits.client_timeout)
-    err.print(f"[dim]Into {escape(known.place)}:[/]", soft_wrap=True)
+    err.print(f"[dim]Paste into {escape(known.place)}:[/]", soft_wrap=True)
     write_result(block)
+
+
+def _warn_of_no_page(*, is_so: bool) -> None:
+    from opentabs_py.cli.terminal import err
+
+    if not is_so:
+        return
+    err.print(
+        "[yellow]The browser will be headless and open no page, so page tools have no page to run "
+        "in. Add --open URL, or --headed to open pages yourself.[/]",
+        soft_wrap=True,
+    )
 
 
 def _existing(directory: Path) -> Path:
     if not directory.is_dir():
-        raise ConfigError(f"{directory} is not a directory. Give one that is there.")
+        raise ConfigError(f"{directory} is not a directory.")
     return directory.resolve()
 
 
 def _found_from_anywhere(source: str) -> str:
-    """Return the tools' source as a server finds it that is started in another directory."""
+    """Return the tools' source in a form that works from any working directory."""
     path, colon, name = source.partition(":")
     if path.endswith(".py"):
         file = Path(path).resolve()
         if not file.is_file():
-            raise ConfigError(f"There is no file {file} to load tools from.")
+            raise ConfigError(f"Cannot load tools from {file}: the file does not exist.")
         return f"{file}{colon}{name}"
     if find_spec(path.partition(".")[0]) is None:
         raise ConfigError(
-            f"Python does not find the module {path} from the directory that a client starts the "
-            "server in. Install it, or name its file."
+            f"The module {path} cannot be imported from the directory in which a client starts the "
+            "server. Install it, or pass its file instead."
         )
     return source
 
 
 def _command() -> str:
-    """Return this command by its whole path: clients have a PATH of their own."""
+    """Return the absolute path of this command, because clients have their own PATH."""
     beside = Path(sys.executable).parent
     found = shutil.which("opentabs", path=str(beside)) or shutil.which("opentabs")
     return found or str(beside / "opentabs")

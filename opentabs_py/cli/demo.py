@@ -1,4 +1,4 @@
-"""`opentabs demo`: the whole chain at work, in one command."""
+"""`opentabs demo`: run the whole chain with one command."""
 
 import time
 from collections.abc import Mapping
@@ -12,17 +12,17 @@ from opentabs_py.cli.options import Headed, Json
 from opentabs_py.errors import OpenTabsError
 
 if TYPE_CHECKING:
-    from opentabs_py.core.records import CallRecord
+    from opentabs_py.core.trace.record import CallRecord
 
 TOOL = "demo_export_messages"
 ARGUMENTS = {"channelId": "general"}
 
 
 def demo(headed: Headed = None, json_: Json = False) -> None:
-    """Watch a tool inside a web page export a chat, with live progress.
+    """Watch a tool export a chat from inside a web page, with live progress.
 
-    Serves a small chat site, launches Chromium with the extension, loads the demo plugin and
-    calls its tool through a real MCP client: every hop is the real one.
+    Serves a small chat site, launches Chromium with the extension, loads the demo plugin and calls
+    its tool through a real MCP client. Nothing is simulated.
     """
     from opentabs_py.cli.call import describe
     from opentabs_py.cli.run import run
@@ -50,13 +50,13 @@ def demo(headed: Headed = None, json_: Json = False) -> None:
 async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.cli.call import CLIENT_MODULES, call_over_mcp
     from opentabs_py.cli.terminal import progress_bar, write_json
-    from opentabs_py.config import demo_settings
-    from opentabs_py.core.records import CallRecord
+    from opentabs_py.config.settings import demo_settings
+    from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
     from opentabs_py.server.http import serve_http
     from opentabs_py.server.listen import bind
     from opentabs_py.server.mcp_side import load_soon
-    from opentabs_py.session import OpenTabs
+    from opentabs_py.session.session import OpenTabs
 
     load_soon(*CLIENT_MODULES)  # while the browser starts
     began = time.perf_counter()
@@ -71,7 +71,7 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
         ):
             bar.say("Opening the demo chat")
             await tabs.open(site)
-            tabs.toolbox.observe(records.append)
+            tabs.registry.observe(records.append)
             bar.say("Calling the tool")
             outcome, _ = await call_over_mcp(tabs.mcp_url, TOOL, ARGUMENTS, bar.update)
             received = time.time() * 1000
@@ -108,13 +108,15 @@ def _show(document: Mapping[str, Any], outcome: Mapping[str, Any], record: "Call
         out.print(render(record, width=out.width))
         return
     result = document["result"]
-    out.print(f"\n[bold green]✓[/] [bold]{TOOL}[/] gave {result['total']} messages, at the end:")
+    out.print(
+        f"\n[bold green]✓[/] [bold]{TOOL}[/] returned {result['total']} messages. The last three:"
+    )
     for message in result["messages"][-3:]:
         out.print(f"    [bold]{escape(message['author'])}[/] {escape(message['text'])}")
     out.print("\nWhere the time of the call went:")
     out.print(render(record, width=out.width))
     out.print(
-        "[dim]The last hop holds a pause of 20 ms, which keeps clients from losing progress, and "
-        "the client's check of the result.[/]"
+        "[dim]The last hop includes a 20 ms pause, which keeps clients from losing progress, and "
+        "the client's validation of the result.[/]"
     )
-    out.print(f"\n[dim]{document['seconds']} s from command to end.[/]")
+    out.print(f"\n[dim]{document['seconds']} s in total.[/]")

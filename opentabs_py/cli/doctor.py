@@ -1,4 +1,4 @@
-"""`opentabs doctor`: probes each hop in turn and names the first broken one."""
+"""`opentabs doctor`: check each hop in turn and name the first broken one."""
 
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -13,7 +13,7 @@ from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.options import Headed, Json
 from opentabs_py.errors import OpenTabsError
 
-READY_WITHIN = 10.0  # s; a tenth of one is usual
+READY_WITHIN = 10.0  # s; a tenth of a second is typical
 
 
 Probe = Callable[[str], AbstractAsyncContextManager[list[str]]]
@@ -21,7 +21,7 @@ Probe = Callable[[str], AbstractAsyncContextManager[list[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one probe found."""
+    """The outcome of one probe."""
 
     hop: str
     ok: bool
@@ -30,10 +30,10 @@ class Check:
 
 
 def doctor(headed: Headed = None, json_: Json = False) -> None:
-    """Probe each hop of the chain in turn; name the first broken one and what to do.
+    """Check each hop of the chain; name the first broken one and how to fix it.
 
-    Uses the demo site and plugin, a fresh profile and a free port, so it disturbs nothing. Your own
-    plugins, those of the settings or the one of the current directory, are only read.
+    Uses the demo site and plugin, a fresh profile and a free port, so it does not disturb anything.
+    Your own plugins (from the settings, or in the current directory) are read but not run.
     """
     from opentabs_py.cli.run import run
 
@@ -68,7 +68,7 @@ def doctor(headed: Headed = None, json_: Json = False) -> None:
 
 
 class _BrokenError(Exception):
-    """A probe failed; what comes after it cannot be probed."""
+    """A probe failed, so the hops after it cannot be probed."""
 
 
 async def _examine(note: Callable[[Check], None], *, headed: bool | None) -> None:
@@ -93,19 +93,19 @@ async def _examine(note: Callable[[Check], None], *, headed: bool | None) -> Non
 async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None) -> None:
     from opentabs_py.browser.chromium import configured_chromium
     from opentabs_py.cli.call import call_over_mcp
-    from opentabs_py.config import demo_settings, load_settings
+    from opentabs_py.config.settings import demo_settings, load_settings
     from opentabs_py.core import failures
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
     from opentabs_py.errors import ChainError, ErrorDetail
     from opentabs_py.server.http import serve_http
     from opentabs_py.server.listen import bind
     from opentabs_py.server.mcp_side import load_soon
-    from opentabs_py.session import OpenTabs
+    from opentabs_py.session.session import OpenTabs
 
     load_soon()  # while the browser starts
-    async with probe("Chromium is there") as detail:
+    async with probe("Chromium is installed") as detail:
         detail.append(str(configured_chromium(load_settings())))
-    async with probe("127.0.0.1 can be listened on") as detail:
+    async with probe("A server can listen on 127.0.0.1") as detail:
         listener = bind("127.0.0.1", 0)
         site = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         await stack.enter_async_context(serve_http(create_demo_site(page_delay=0.0), listener))
@@ -135,23 +135,24 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
             fields = outcome["error"]
             raise ChainError(ErrorDetail(fields["code"], fields["message"]))
         if not outcome["progress"]:
-            raise ChainError(ErrorDetail("NO_PROGRESS", "The call succeeded but no progress came."))
+            why = "The call succeeded, but no progress arrived."
+            raise ChainError(ErrorDetail("NO_PROGRESS", why))
         detail.append(f"{len(outcome['progress'])} progress notifications")
     async with probe("Your plugins can be served") as detail:
         detail.append(_look_at_plugins())
 
 
 def _look_at_plugins() -> str:
-    """Return what is to be said of the plugins of the settings.
+    """Return a summary of the user's own plugins.
 
     Raises:
-        PluginError: One cannot be served.
+        PluginError: A plugin cannot be served.
     """
     from opentabs_py.cli.options import gather_settings
     from opentabs_py.core.sdk_version import UNKNOWN
     from opentabs_py.errors import PluginError
+    from opentabs_py.plugins.folders import Sources
     from opentabs_py.plugins.load import load_plugins
-    from opentabs_py.plugins.sources import Sources
 
     settings = gather_settings(None, None, None)
     sources = Sources(settings.plugins, settings.plugin_folders)
@@ -160,8 +161,8 @@ def _look_at_plugins() -> str:
         raise PluginError("\n".join(each.reason for each in quarantined))
     names = ", ".join(plugin.manifest.name for plugin in plugins)
     old = [plugin.manifest.name for plugin in plugins if plugin.manifest.sdk_version is None]
-    return "; ".join([names or "none is set", *(f"{name}: {UNKNOWN}" for name in old)])
+    return "; ".join([names or "none configured", *(f"{name}: {UNKNOWN}" for name in old)])
 
 
 def _ignore(_progress: float, _total: float | None, _message: str | None) -> None:
-    """The client keeps the progress itself."""
+    """Ignore a report: the client records the progress itself."""

@@ -1,4 +1,4 @@
-"""`opentabs inspect`: a built plugin looked over."""
+"""`opentabs inspect`: show what a built plugin contains."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def inspect(directory: PluginDir = Path(), json_: Json = False) -> None:
-    """Show a built plugin: its tools and schemas, sizes, the pages it asks for, warnings."""
+    """Show a built plugin: its pages, tools, schemas and sizes, and any warnings."""
     from opentabs_py.cli.terminal import write_json
     from opentabs_py.plugins.inspect import inspect_plugin
 
@@ -69,9 +69,11 @@ def _show(inspection: "Inspection") -> None:
         f"{escape(manifest.description)}\n"
     )
     about = Table.grid(padding=(0, 2))
-    about.add_row("[dim]pages[/]", escape(", ".join(manifest.url_patterns) or "by its settings"))
+    about.add_row(
+        "[dim]pages[/]", escape(", ".join(manifest.url_patterns) or "set by its settings")
+    )
     if manifest.exclude_patterns:
-        about.add_row("[dim]but not[/]", escape(", ".join(manifest.exclude_patterns)))
+        about.add_row("[dim]except[/]", escape(", ".join(manifest.exclude_patterns)))
     if manifest.homepage is not None:
         about.add_row("[dim]homepage[/]", escape(manifest.homepage))
     if manifest.sdk_version is not None:
@@ -87,7 +89,7 @@ def _show(inspection: "Inspection") -> None:
     out.print(about)
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(1, 2, 0, 0))
-    for column in ("tool", "takes", "gives", "schemas"):
+    for column in ("tool", "input", "output", "schemas"):
         table.add_column(
             column, overflow="fold", justify="right" if column == "schemas" else "left"
         )
@@ -104,7 +106,7 @@ def _show(inspection: "Inspection") -> None:
 
 
 def _members(schema: JsonObject) -> str:
-    """Give a schema's members, a line each: `name: type`, with `?` where it may be missing."""
+    """Return a schema's members, one per line: `name: type`, with `?` if optional."""
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return str(schema.get("type", "anything"))

@@ -1,4 +1,4 @@
-"""`opentabs new`: the beginning of a plugin."""
+"""`opentabs new`: create a plugin."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,13 +8,16 @@ from rich.markup import escape
 
 
 def new(
-    name: Annotated[str, typer.Argument(help="The plugin's name: letters, digits and '-'.")],
-    js: Annotated[bool, typer.Option("--js", help="Write JavaScript, not TypeScript.")] = False,
+    name: Annotated[str, typer.Argument(help="The plugin's name, as in my-chat.")],
+    js: Annotated[
+        bool, typer.Option("--js", help="Generate JavaScript instead of TypeScript.")
+    ] = False,
     into: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write it here.  \\[default: ./NAME]")
+        Path | None,
+        typer.Option(metavar="DIR", help="Directory to create.  \\[default: ./NAME]"),
     ] = None,
 ) -> None:
-    """Write a new plugin: a tool that reports progress, its tests, a page to try it on.
+    """Create a plugin: a tool that reports progress, its tests, and a page to try it on.
 
     [dim]opentabs new chat && cd chat && opentabs build && opentabs call chat_hello '{}'[/]
     """
@@ -32,7 +35,7 @@ def new(
     try:
         link_packages(directory, show_toolchain().packages)
     except BuildError as error:
-        err.print(f"\n[yellow]It cannot be built here yet.[/] {escape(str(error))}", soft_wrap=True)
+        err.print(f"\n[yellow]Cannot build it here yet.[/] {escape(str(error))}", soft_wrap=True)
     tool = f"{name.replace('-', '_')}_hello"
     err.print(
         f"\nNext:\n  cd {escape(str(directory))}\n  opentabs build\n  opentabs call {tool} '{{}}'\n"

@@ -1,4 +1,4 @@
-"""Options that several commands take."""
+"""Options shared by several commands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
-    from opentabs_py.config import Settings
+    from opentabs_py.config.settings import Settings
     from opentabs_py.core.plugin_settings import Typed
 
 PluginDirs = Annotated[
@@ -18,8 +18,8 @@ PluginDirs = Annotated[
         "--plugin",
         metavar="DIR",
         help=(
-            "A built plugin's directory. Can be given several times.  "
-            "\\[default: this one, if it is a plugin]"
+            "Directory of a built plugin. Repeatable.  "
+            "\\[default: the current directory, if it is a plugin]"
         ),
     ),
 ]
@@ -28,49 +28,53 @@ PluginFolders = Annotated[
     typer.Option(
         "--plugins",
         metavar="DIR",
-        help="A folder of built plugins' directories. Can be given several times.",
+        help="Folder that contains plugin directories. Repeatable.",
     ),
 ]
 PluginDir = Annotated[
-    Path, typer.Argument(metavar="[DIR]", help="The plugin's directory.  \\[default: this one]")
+    Path,
+    typer.Argument(
+        metavar="[DIR]", help="The plugin's directory.  \\[default: the current directory]"
+    ),
 ]
 ToolSources = Annotated[
     list[str] | None,
     typer.Option(
         "--tools",
         metavar="FILE|MODULE[:NAME]",
-        help="Tools written in Python: those of my_tools.py, or of a module, or one of them. Can "
-        "be given several times.",
+        help="Python tools: all tools in a file or module, or only the one named. Repeatable.",
     ),
 ]
 OpenUrls = Annotated[
     list[str] | None,
-    typer.Option("--open", metavar="URL", help="Open this page first. Can be given several times."),
+    typer.Option("--open", metavar="URL", help="Page to open first. Repeatable."),
 ]
 PluginSettings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="PLUGIN.KEY=VALUE",
-        help="Give a plugin's setting a value. Can be given several times.",
+        help="Set a plugin setting. Repeatable.",
     ),
 ]
-# As written: what is wrong with a number is told alike, wherever the setting comes from.
+# Numbers are strings here, so that the settings validate them and report the same error wherever
+# a number comes from.
 IdleTimeout = Annotated[
     str | None,
-    typer.Option(metavar="S", help="Seconds of silence that end a call.  \\[default: 30]"),
+    typer.Option(metavar="S", help="End a call after S seconds without progress.  \\[default: 30]"),
 ]
 Ceiling = Annotated[
     str | None,
     typer.Option(
-        metavar="S", help="Seconds a call may take, whatever it reports.  \\[default: 300]"
+        metavar="S", help="End a call after S seconds, even with progress.  \\[default: 300]"
     ),
 ]
 Headed = Annotated[bool | None, typer.Option("--headed/--headless", help="Show the browser.")]
 Profile = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", help="The browser's profile, to stay signed in.  \\[default: a fresh one]"
+        metavar="DIR",
+        help="Browser profile directory, to stay signed in.  \\[default: a fresh profile]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
@@ -82,14 +86,14 @@ def gather_settings(
     set_: Sequence[str] | None,
     **given: Any,
 ) -> "Settings":
-    """Gather the settings of a command that takes --plugin, --plugins and --set.
+    """Gather the settings of a command that has --plugin, --plugins and --set.
 
-    When no plugin is named anywhere, the current directory is one if it can be.
+    If no plugin is named anywhere, the current directory is used if it is a plugin.
 
     Raises:
-        ConfigError: A setting cannot be used.
+        ConfigError: A setting is not valid.
     """
-    from opentabs_py.config import load_settings
+    from opentabs_py.config.settings import load_settings
     from opentabs_py.plugins.load import is_plugin
 
     settings = load_settings(
@@ -104,10 +108,10 @@ def gather_settings(
 
 
 def _read_plugin_settings(given: Sequence[str] | None) -> "dict[str, dict[str, Typed]]":
-    """Give the values of `--set`, by plugin and key; the last one of a key counts.
+    """Return the values of `--set` by plugin and key; the last value for a key wins.
 
     Raises:
-        ConfigError: One is not of the form `plugin.key=value`.
+        ConfigError: A value does not have the form `plugin.key=value`.
     """
     from opentabs_py.core.plugin_settings import parse_assignment
 
@@ -116,7 +120,7 @@ def _read_plugin_settings(given: Sequence[str] | None) -> "dict[str, dict[str, T
         try:
             plugin, key, value = parse_assignment(text)
         except ValueError as error:
-            raise ConfigError(f"A --set cannot be read: {error}.") from None
+            raise ConfigError(f"Cannot parse --set: {error}.") from None
         settings.setdefault(plugin, {})[key] = value
     return settings
 
@@ -125,10 +129,10 @@ def gather_tools(sources: Sequence[str] | None) -> list[Any]:
     """Load the tools that --tools names.
 
     Raises:
-        ConfigError: One cannot be loaded.
+        ConfigError: A tool cannot be loaded.
     """
     if not sources:
         return []
-    from opentabs_py.tools.load import load_tools
+    from opentabs_py.python_tools.load import load_tools
 
     return load_tools(sources)

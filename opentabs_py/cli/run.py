@@ -1,4 +1,4 @@
-"""Running a command's coroutine, and ending it cleanly on a signal."""
+"""Run a command's coroutine and end it cleanly on a signal."""
 
 import asyncio
 import logging
@@ -15,10 +15,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "
 
 
 def run(command: Callable[[], Awaitable[int]], *, interruptible: bool = True) -> int:
-    """Run a coroutine function; give its exit code.
+    """Run a coroutine function and return its exit code.
 
-    SIGINT and SIGTERM cancel it, so that all it has opened is closed, and give 128 + signal.
-    A command that has an end of its own for them (`serve`) gives 0: `interruptible=False`.
+    SIGINT and SIGTERM cancel it, so that everything it opened is closed; the exit code is then
+    128 + signal. For a command that normally ends by a signal (`serve`), it is 0: pass
+    `interruptible=False`.
     """
     uvloop = sys.platform != "win32"
     return anyio.run(_guard, command, interruptible, backend_options={"use_uvloop": uvloop})
@@ -37,7 +38,7 @@ async def _guard(command: Callable[[], Awaitable[int]], interruptible: bool) -> 
             task_status.started()
             async for number in signals:
                 ended_by = number
-                # What the browser's driver still had under way fails now, and tells nobody.
+                # Pending operations of the browser's driver fail now, and nobody awaits them.
                 asyncio.get_running_loop().set_exception_handler(_log_at_debug)
                 scope.cancel()
 

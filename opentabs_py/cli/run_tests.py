@@ -1,4 +1,4 @@
-"""`opentabs test`: a plugin's own tests."""
+"""`opentabs test`: build a plugin and run its tests."""
 
 import os
 import signal
@@ -19,17 +19,17 @@ from opentabs_py.errors import BrowserError, BuildError
 if TYPE_CHECKING:
     from opentabs_py.cli.chosen_tests import Chosen
     from opentabs_py.plugins.build import Builder
-    from opentabs_py.plugins.source import SourceChanges
+    from opentabs_py.plugins.source_watch import SourceChanges
 
-# What pytest's exit codes mean here. A run that it broke off (2) is one of files that it cannot
-# import; of Ctrl-C it is told by us.
+# Our exit code for each of pytest's; any other means that tests failed. An interrupted run (2) is
+# one where pytest could not import a test file: on Ctrl-C, we interrupt pytest ourselves.
 _CODES = {0: 0, 3: CHAIN_FAILED, 4: USAGE, 5: NO_TESTS}
-SLOW_MOTION = 250  # ms before each step that --ui shows; a person can follow that
-STOP_WITHIN = 10.0  # s; pytest closes its browser in half of one
+SLOW_MOTION = 250  # ms between the steps that --ui shows, slow enough for a person to follow
+STOP_WITHIN = 10.0  # s; pytest closes its browser in half a second
 _ENDINGS = {0: "[bold green]✓ passed[/]", NO_TESTS: "[bold yellow]no test was selected[/]"}
-SHOWN = 3  # names of files that changed
+SHOWN = 3  # names of changed files
 
-# Of a plugin's directory, what its tests go by: reports that pytest writes there are not of it.
+# The files in a plugin's directory that tests depend on; reports that pytest writes are not.
 _SOURCE_DIRS = frozenset({"src", "tests", "playground"})
 _SOURCE_SUFFIXES = frozenset({".py", ".ts", ".js", ".mjs", ".json", ".toml", ".ini", ".cfg"})
 
@@ -40,8 +40,8 @@ def run_tests(
         typer.Argument(
             metavar="[DIR | FILE | FILE::TEST]... [PYTEST ARGS]",
             help=(
-                "The plugin's directory, this one by default, or some of its tests; the rest is "
-                "passed on to pytest."
+                "The plugin's directory (by default the current one) or some of its tests. Other "
+                "arguments are passed to pytest."
             ),
         ),
     ] = None,
@@ -50,8 +50,8 @@ def run_tests(
         typer.Option(
             "--watch",
             help=(
-                "Build and run all again at every change of the source or the tests, until "
-                "Ctrl-C. A change ends a run that is under way."
+                "Rebuild and rerun at every change of the source or the tests, until Ctrl-C. A "
+                "change stops the current run."
             ),
         ),
     ] = False,
@@ -60,17 +60,17 @@ def run_tests(
         typer.Option(
             "--ui",
             help=(
-                "Show the browser, slowly, and keep it open at a failure until Enter is pressed. "
-                f"The same as --headed --slowmo {SLOW_MOTION} --opentabs-ui, which pytest takes; "
-                "give another --slowmo for another pace. Needs a screen and a terminal."
+                "Show the browser in slow motion, and keep it open at a failure until you press "
+                f"Enter. Short for --headed --slowmo {SLOW_MOTION} --opentabs-ui; pass --slowmo to "
+                "change the speed. Needs a screen and a terminal."
             ),
         ),
     ] = False,
 ) -> None:
-    """Build a plugin and run its tests: tests/*.test.ts in Node, the others with pytest.
+    """Build a plugin and run its tests: tests/*.test.ts in Node, all others with pytest.
 
-    Exit codes: 0 all passed, 1 the build or a test failed, 2 usage, 3 nothing can be run here,
-    5 no test was selected; with --watch 0.
+    Exit codes: 0 all passed; 1 the build or a test failed; 2 usage error; 3 cannot run tests here;
+    5 no test was selected. With --watch, always 0.
     """
     from opentabs_py.cli.chosen_tests import choose
     from opentabs_py.cli.run import run
@@ -85,14 +85,14 @@ def run_tests(
 
 @dataclass(frozen=True, slots=True)
 class _Suite:
-    """The tests of a plugin that were chosen."""
+    """The selected tests of a plugin."""
 
     chosen: "Chosen"
 
     async def run(self) -> int:
         """Build the plugin and run its tests; return the exit code."""
         from opentabs_py.cli.build import builder
-        from opentabs_py.plugins.build import has_source
+        from opentabs_py.plugins.freshness import has_source
 
         if has_source(self.chosen.directory):
             async with builder() as running:
@@ -101,10 +101,10 @@ class _Suite:
         return await self._test()
 
     async def watch(self) -> int:
-        """Do so, and again at each change, until cancelled."""
+        """Build and test, and again at each change, until cancelled."""
         from opentabs_py.cli.build import builder
         from opentabs_py.cli.terminal import err
-        from opentabs_py.plugins.source import watch_source
+        from opentabs_py.plugins.source_watch import watch_source
 
         async with builder() as running, watch_source(self.chosen.directory) as changes:
             why = "first run"
@@ -117,17 +117,17 @@ class _Suite:
                 why = changed_text(changed)
 
     async def _build(self, running: "Builder") -> bool:
-        from opentabs_py.cli.build import tell_faults
-        from opentabs_py.plugins.build import has_source
+        from opentabs_py.cli.build import print_faults
+        from opentabs_py.plugins.freshness import has_source
 
         if not has_source(self.chosen.directory):
             return True
         built = await running.build(self.chosen.directory)
-        tell_faults(built)
+        print_faults(built)
         return not built.faults
 
     async def _test_until(self, changes: "SourceChanges") -> list[str]:
-        """Run the tests and wait for a change, which ends them; give the files that changed."""
+        """Run the tests until a file changes; return the changed files."""
         import anyio
 
         from opentabs_py.cli.terminal import err
@@ -141,35 +141,37 @@ class _Suite:
             ended.set()
             how = _ENDINGS.get(code, "[bold red]✗ failed[/]")
             seconds = f"{monotonic() - began:.1f} s"
-            err.rule(f"{how} [dim]in {seconds}; waiting for a change, Ctrl-C ends it[/]")
+            err.rule(f"{how} [dim]in {seconds}; waiting for changes, press Ctrl-C to stop[/]")
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(test)
             changed = await _next_source(changes)
             if not ended.is_set():
-                err.print("[yellow]Something changed: this run is broken off.[/]")
+                err.print("[yellow]A file changed: stopping this run.[/]")
             tasks.cancel_scope.cancel()
         return changed
 
     async def _test(self) -> int:
         """Run the tests; return the exit code."""
+        from opentabs_py.cli.build import show_toolchain
         from opentabs_py.cli.terminal import err
-        from opentabs_py.plugins.toolchain import check_reads_types, find_node
+        from opentabs_py.plugins.toolchain import find_node
 
         units, in_browser = self.chosen.for_node(), self.chosen.for_pytest()
         failed = False
         if units:
             err.print("[bold]In Node[/]")
             node, _ = find_node()
+            options: list[str] = []
             if any(file.endswith(".ts") for file in units):
-                check_reads_types(node)
-            failed = await _run([str(node), "--test", *units]) != 0
+                options = show_toolchain().typescript_options
+            failed = await _run([str(node), *options, "--test", *units]) != 0
         code = 0
         if in_browser:
             err.print("[bold]In the browser[/]")
             if find_spec("pytest") is None:
                 raise BuildError(
-                    "pytest is missing. Get it with `pip install 'opentabs-py[test]'`."
+                    "pytest is not installed. Install it with `pip install 'opentabs-py[test]'`."
                 )
             pytest = [sys.executable, "-m", "pytest", *in_browser, *self.chosen.pytest_args]
             code = _CODES.get(await _run(pytest), TOOL_FAILED)
@@ -180,13 +182,13 @@ class _Suite:
 
 
 async def _run(command: Sequence[str]) -> int:
-    """Run a program to its end; one that is cancelled is interrupted, as by Ctrl-C, and waited for.
+    """Run a program to its end; when cancelled, interrupt it as Ctrl-C would, and wait for it.
 
-    It has a session of its own: a terminal's Ctrl-C comes to us alone, and to it but once.
+    It runs in its own session, so a terminal's Ctrl-C reaches only us, and reaches it only once.
     """
     import anyio
 
-    from opentabs_py.config import STARTED_BY
+    from opentabs_py.config.settings import STARTED_BY
 
     process = await anyio.open_process(
         command,
@@ -214,7 +216,7 @@ async def _next_source(changes: "SourceChanges") -> list[str]:
 
 
 def is_source(file: str) -> bool:
-    """Tell whether tests go by a file of a plugin's directory; by what they write they do not."""
+    """Return whether tests depend on a file in a plugin's directory, rather than write it."""
     path = Path(file)
     if len(path.parts) == 1:
         return path.suffix in _SOURCE_SUFFIXES
@@ -222,32 +224,34 @@ def is_source(file: str) -> bool:
 
 
 def changed_text(files: Sequence[str]) -> str:
-    """Say which files changed, in a line."""
+    """Return one line that says which files changed."""
     more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
     return f"{', '.join(files[:SHOWN])}{more} changed"
 
 
 def _check_ui(*, watch: bool) -> None:
     if watch:
-        raise typer.BadParameter("--ui waits at a failure, --watch does not. Take one of them.")
+        raise typer.BadParameter(
+            "--ui waits at a failure, but --watch does not. Use only one of them."
+        )
     if not sys.stdin.isatty():
         raise typer.BadParameter(
-            "--ui needs a terminal, to be told when to go on, and stdin is none. Take --headed to "
-            "watch the tests, or --tracing=retain-on-failure to see afterwards what happened."
+            "--ui waits for you to press Enter, but stdin is not a terminal. Use --headed to watch "
+            "the tests, or --tracing=retain-on-failure to see afterwards what happened."
         )
     has_screen = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     if sys.platform == "linux" and not has_screen:
         raise BrowserError(
-            "There is no screen to show a window on: neither DISPLAY nor WAYLAND_DISPLAY is set. "
-            "Take a virtual one, `xvfb-run -a opentabs test --ui`, or leave out --ui."
+            "Cannot show a window: neither DISPLAY nor WAYLAND_DISPLAY is set. Use a virtual "
+            "screen, as in `xvfb-run -a opentabs test --ui`, or omit --ui."
         )
 
 
 def ui_args(pytest_args: Sequence[str]) -> list[str]:
-    """Return the arguments of pytest with what `--ui` adds to them."""
+    """Return pytest's arguments with those that `--ui` adds."""
     added = ["--opentabs-ui", "--headed"]
     if not any(each.split("=")[0] == "--slowmo" for each in pytest_args):
         added.append(f"--slowmo={SLOW_MOTION}")
     if find_spec("pytest_timeout") is not None:
-        added.append("--timeout=0")  # a person takes as long as they like
+        added.append("--timeout=0")  # people take as long as they like
     return [*added, *pytest_args]

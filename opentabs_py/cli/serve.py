@@ -1,4 +1,4 @@
-"""`opentabs serve`: the MCP server with its own Chromium."""
+"""`opentabs serve`: run the MCP server with its own Chromium."""
 
 import logging
 import os
@@ -31,9 +31,9 @@ from opentabs_py.cli.options import (
 from opentabs_py.errors import BrowserError, ConfigError
 
 if TYPE_CHECKING:
-    from opentabs_py.config import Settings
-    from opentabs_py.core.records import CallRecord
-    from opentabs_py.session import OpenTabs
+    from opentabs_py.config.settings import Settings
+    from opentabs_py.core.trace.record import CallRecord
+    from opentabs_py.session.session import OpenTabs
 
 
 class Browser(StrEnum):
@@ -45,23 +45,27 @@ class Browser(StrEnum):
 
 def serve(
     stdio: Annotated[
-        bool, typer.Option("--stdio", help="Speak MCP on stdin and stdout as well.")
+        bool, typer.Option("--stdio", help="Serve MCP on stdin and stdout as well.")
     ] = False,
-    host: Annotated[str | None, typer.Option(help="Listen here.  \\[default: 127.0.0.1]")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on.  \\[default: 127.0.0.1]")
+    ] = None,
     port: Annotated[
         str | None,
-        typer.Option(metavar="N", help="Listen here; 0 takes a free port.  \\[default: 8377]"),
+        typer.Option(metavar="N", help="Port to listen on; 0 picks a free one.  \\[default: 8377]"),
     ] = None,
     token: Annotated[
         str | None,
         typer.Option(
-            help="Let in only MCP clients that present it, over HTTP. Better in OPENTABS_TOKEN: "
-            "every user of this machine can read a command line."
+            help="Require MCP clients to send this token over HTTP. Prefer OPENTABS_TOKEN, "
+            "because every user of this machine can read the command line."
         ),
     ] = None,
     browser: Annotated[
         Browser,
-        typer.Option(help="[b]launch[/] a Chromium, or wait for an extension loaded by hand."),
+        typer.Option(
+            help="[b]launch[/] Chromium, or wait for an extension loaded by hand ([b]none[/])."
+        ),
     ] = Browser.LAUNCH,
     plugin: PluginDirs = None,
     plugins: PluginFolders = None,
@@ -74,40 +78,41 @@ def serve(
         bool,
         typer.Option(
             "--exit-with-browser",
-            help="End when the browser is closed, instead of opening it again at the next call.",
+            help="Exit when the browser is closed, instead of reopening it at the next call.",
         ),
     ] = False,
     trace: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write down where each call's time goes; `opentabs trace show FILE` shows it.",
+            help="Record where each call's time goes; view it with `opentabs trace show FILE`.",
         ),
     ] = None,
     gateway: Annotated[
         bool | None,
         typer.Option(
             "--gateway",
-            help="Serve two tools in place of all, one that finds and one that calls them, for "
-            "agents with a small context. Without it they are at /mcp/gateway.",
+            help="Expose two meta-tools (find, call) instead of every tool, for agents with a "
+            "small context. They are always available at /mcp/gateway.",
         ),
     ] = None,
     strict_output: Annotated[
         bool | None,
         typer.Option(
             "--strict-output",
-            help="Fail a call whose value breaks the tool's output schema, instead of logging it.",
+            help="Fail calls whose value violates the tool's output schema, instead of logging a "
+            "warning.",
         ),
     ] = None,
     debug: Annotated[
         bool | None,
-        typer.Option("--debug", help="Send clients the stack traces of tools' errors."),
+        typer.Option("--debug", help="Send stack traces of tool errors to clients."),
     ] = None,
     keepalive: Annotated[
         str | None,
         typer.Option(
             metavar="S",
-            help="Repeat a call's last progress after S silent seconds, for clients that give "
+            help="Repeat a call's last progress after S seconds of silence, for clients that give "
             "up sooner than this server.  \\[default: never]",
         ),
     ] = None,
@@ -115,34 +120,37 @@ def serve(
         bool | None,
         typer.Option(
             "--late-progress/--no-late-progress",
-            help="Send the streams of Python tools as progress after the call's response too, to "
-            "clients of the initialize era.  \\[default: yes]",
+            help="Keep sending stream updates of Python tools as progress after the response, to "
+            "clients that use the initialize handshake.  \\[default: yes]",
         ),
     ] = None,
     idle_timeout: IdleTimeout = None,
     ceiling: Ceiling = None,
 ) -> None:
-    """Serve the plugins' tools to MCP clients, with a Chromium of its own.
+    """Serve plugins' tools to MCP clients, with a dedicated Chromium.
 
-    A plugin that is built anew is served anew, in open tabs too, without a restart. So are plugins
-    that are added to a folder or to a settings file, or removed from it. With tools written in
-    Python and no plugin, there is no browser.
+    Rebuilt plugins are reloaded without a restart, in open tabs too. So are plugins added to, or
+    removed from, a plugin folder or a settings file. With only Python tools and no plugin, no
+    browser is started.
 
-    Ctrl-C or SIGTERM ends it and leaves no process and no file behind.
+    Ctrl-C or SIGTERM stops the server and leaves no processes or files behind.
     """
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import log_to_stderr
-    from opentabs_py.config import DEFAULT_PORT
+    from opentabs_py.config.settings import DEFAULT_PORT
 
     if browser is Browser.NONE and (open_ or headed or profile):
-        raise ConfigError("--open, --headed and --profile are for a browser that serve launches.")
+        raise ConfigError(
+            "--open, --headed and --profile need a browser that serve launches. Omit them, or omit "
+            "--browser none."
+        )
     if stdio:
         _check_pipes()
     log_to_stderr()
-    # What tools print while they are loaded and made is not for the client.
+    # Output printed while tools are imported and created must not reach the client.
     with redirect_stdout(sys.stderr) if stdio else nullcontext():
         tools = gather_tools(tools_)
-    # With --stdio the port is the extension's alone, so any free one will do.
+    # With --stdio only the extension uses the port, so any free one will do.
     read_settings = partial(
         gather_settings,
         plugin,
@@ -182,7 +190,7 @@ def serve(
     raise typer.Exit(run(forever, interruptible=False))
 
 
-MOST_START_PAGES = 3  # of plugins, that a window is opened with
+MOST_START_PAGES = 3  # plugins' start pages that are opened in a window
 
 
 async def _serve(
@@ -196,9 +204,9 @@ async def _serve(
     exit_with_browser: bool,
     trace: Path | None,
 ) -> None:
-    from opentabs_py.cli.terminal import tell_quarantined, warn_of_stale
+    from opentabs_py.cli.terminal import print_quarantined, warn_of_stale
     from opentabs_py.server.mcp_side import load_soon
-    from opentabs_py.session import OpenTabs
+    from opentabs_py.session.session import OpenTabs
 
     logger = logging.getLogger("opentabs_py")
     load_soon()  # while the browser starts
@@ -210,24 +218,24 @@ async def _serve(
         reopen=None if exit_with_browser else urls,
         trace=trace,
     ) as tabs:
-        tell_quarantined(tabs.quarantined)
+        print_quarantined(tabs.quarantined)
         warn_of_stale(tabs.plugins)
         if browser is Browser.NONE and tabs.has_pages:
-            _tell_how_to_load(str(tabs.extension_dir))
+            _print_how_to_load(str(tabs.extension_dir))
         for url in urls:
             await tabs.open(url)
         if settings.headed:
-            tabs.toolbox.observe(_log_call)
+            tabs.registry.observe(_log_call)
             if not urls:
                 await _open_start_pages(tabs)
         if not (tabs.plugins or tabs.quarantined or tabs.tools):
             logger.warning(
-                "Nothing is served: there is no plugin and no tool. Name a plugin with --plugin "
-                "DIR, or a file of tools in Python with --tools FILE."
+                "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
+                "DIR, or Python tools with --tools FILE."
             )
         owners = dict.fromkeys(tool.listing.owner for tool in tabs.tools)
         names = ", ".join(owners) or "no plugin"
-        logger.info("Serving %d tools of %s", len(tabs.tools), names)
+        logger.info("Serving %d tools from %s", len(tabs.tools), names)
         logger.info("MCP at %s", tabs.mcp_url)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_settle)
@@ -238,7 +246,7 @@ async def _serve(
             if stdio:
                 from opentabs_py.server.stdio import serve_stdio
 
-                # JSON may write a character of two bytes as six.
+                # JSON may encode a two-byte character as six bytes.
                 limit = 3 * settings.message_limit + 1024 * 1024
                 await serve_stdio(tabs.mcp_server, line_limit=limit)
                 tasks.cancel_scope.cancel()
@@ -247,7 +255,7 @@ async def _serve(
 
 
 async def _open_start_pages(tabs: "OpenTabs") -> None:
-    """Open something to look at: a window with an empty page says nothing."""
+    """Open the plugins' start pages, because a window with an empty page is no use to anyone."""
     from opentabs_py.cli.terminal import warn
 
     for plugin in tabs.plugins[:MOST_START_PAGES]:
@@ -271,15 +279,15 @@ async def _settle() -> None:
 
 
 async def _watch_browser(tabs: "OpenTabs", ends: anyio.CancelScope | None) -> None:
-    """Say that the browser is gone, and end what ends with it."""
+    """Log that the browser is gone and when it is back, or cancel `ends` when it is gone."""
     logger = logging.getLogger("opentabs_py")
     while True:
         await tabs.wait_browser_gone()
         if ends is not None:
-            logger.info("The browser was closed or died, and the server ends with it")
+            logger.info("The browser was closed or died; the server exits")
             ends.cancel()
             return
-        logger.info("The browser was closed or died; the next call opens it again")
+        logger.info("The browser was closed or died; the next call reopens it")
         await tabs.wait_browser_back()
         logger.info("The browser is open again")
 
@@ -289,21 +297,21 @@ def _check_pipes() -> None:
         try:
             mode = os.fstat(number).st_mode
         except OSError:
-            raise ConfigError(f"--stdio speaks on {stream}, which is closed.") from None
+            raise ConfigError(f"--stdio needs {stream}, which is closed.") from None
         if stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(number)):
             raise ConfigError(
-                f"--stdio speaks with an MCP client through pipes, and {stream} is a file. Let the "
+                f"--stdio talks to an MCP client through pipes, but {stream} is a file. Let the "
                 "client start this command."
             )
 
 
-def _tell_how_to_load(directory: str) -> None:
+def _print_how_to_load(directory: str) -> None:
     sys.stderr.write(
         f"""\
-Waiting for the extension. To load it by hand, in Chromium or Chrome:
-  1. open chrome://extensions and turn on Developer mode
-  2. choose "Load unpacked" and take {directory}
-It connects by itself, now and whenever this server runs. After an update of opentabs,
-press its reload button there.
+Waiting for the extension. To load it by hand in Chromium or Chrome:
+  1. Open chrome://extensions and turn on Developer mode.
+  2. Choose "Load unpacked" and select {directory}
+The extension connects by itself whenever this server is running. After you update opentabs,
+press the extension's reload button on that page.
 """
     )

@@ -1,4 +1,4 @@
-"""What a person sees: stderr for progress and errors, stdout for results alone."""
+"""Terminal output: progress and errors on stderr, only results on stdout."""
 
 import json
 import logging
@@ -22,18 +22,19 @@ from rich.segment import Segment
 
 from opentabs_py.core.text import one_line, visible
 from opentabs_py.errors import OpenTabsError
-from opentabs_py.plugins.load import Plugin, Quarantined, is_stale
+from opentabs_py.plugins.freshness import is_stale
+from opentabs_py.plugins.load import Plugin, Quarantined
 
 LINES_APART = 1.0  # s
 
 
 class _SafeConsole(Console):
-    """Lets no control character of a text reach the terminal; its own styles do."""
+    """Console that escapes control characters in text, but keeps its own styles."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Write foreign text visibly, wherever it stands: in tables, progress bars, the log."""
+        """Make control characters visible wherever text appears: tables, progress bars, logs."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -50,7 +51,7 @@ err = _SafeConsole(stderr=True, highlight=False)
 out = _SafeConsole(highlight=False)
 
 
-def tell_error(error: OpenTabsError) -> None:
+def print_error(error: OpenTabsError) -> None:
     """Print an error for a person."""
     err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
 
@@ -60,14 +61,14 @@ def warn(text: str) -> None:
     err.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
 
 
-def tell_quarantined(quarantined: Sequence[Quarantined]) -> None:
-    """Say which plugins are left out, and why."""
+def print_quarantined(quarantined: Sequence[Quarantined]) -> None:
+    """Warn about each plugin that was left out, and say why."""
     for each in quarantined:
         warn(f"left out: {each.reason}")
 
 
 def warn_of_stale(plugins: Sequence[Plugin]) -> None:
-    """Say which plugins were built before their source changed."""
+    """Warn about plugins whose source has changed since they were built."""
     for each in plugins:
         if is_stale(each.directory):
             name, directory = each.manifest.name, each.directory
@@ -75,15 +76,15 @@ def warn_of_stale(plugins: Sequence[Plugin]) -> None:
 
 
 def guard_log() -> None:
-    """Make fit for a terminal what is logged by commands that do not show their log otherwise."""
+    """Escape control characters in warnings of commands that do not configure logging."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_SafeFormatter("%(message)s"))
 
 
 def log_to_stderr(*, level: int = logging.INFO) -> None:
-    """Show our log on stderr, and the libraries' from warning up; one line each for a program.
+    """Show our log on stderr, and other libraries' from WARNING up; plain lines if not a terminal.
 
-    What plugins log is shown from info up.
+    Plugin logs are shown from INFO up.
     """
     if err.is_terminal:
         handler: logging.Handler = RichHandler(
@@ -99,19 +100,19 @@ def log_to_stderr(*, level: int = logging.INFO) -> None:
 
 
 class ProgressLines:
-    """One call's progress in lines, a second apart, for a log or a program."""
+    """One call's progress as lines, at least a second apart, for logs and programs."""
 
     def __init__(self) -> None:
         self._shown = -inf
 
     def say(self, message: str) -> None:
-        """Leave out what goes on: there is nothing to watch."""
+        """Ignore the message: nobody is watching."""
 
     def stop(self) -> None:
-        """Nothing to take away."""
+        """Do nothing: there is no bar to remove."""
 
     def update(self, progress: float, total: float | None, message: str | None) -> None:
-        """Write one report, if it is the last or long enough after the one before."""
+        """Write one report, if it is the last, or long enough after the previous one."""
         now = time.monotonic()
         if progress != total and now - self._shown < LINES_APART:
             return
@@ -133,7 +134,7 @@ class ProgressBar:
         self._progress.update(self._task, description=escape(one_line(message)))
 
     def stop(self) -> None:
-        """Take the bar away: what follows is the result's."""
+        """Remove the bar, so that the result can follow."""
         self._progress.stop()
 
     def update(self, progress: float, total: float | None, message: str | None) -> None:
@@ -169,12 +170,12 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[ProgressBar | 
 
 
 def write_result(text: str) -> None:
-    """Write a result to stdout; JSON is coloured for a person, and whole for a program."""
+    """Write a result to stdout: coloured JSON on a terminal, unchanged for a program."""
     if sys.stdout.isatty() and text.lstrip().startswith(("{", "[")):
         try:
             out.print_json(text, ensure_ascii=False)
         except (ValueError, RecursionError):
-            pass  # it only began like JSON
+            pass  # it only looked like JSON
         else:
             return
     _write(text)

@@ -1,4 +1,4 @@
-"""`opentabs tools`: what can be called."""
+"""`opentabs tools`: list the available tools."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,19 +32,19 @@ def tools(
     set_: PluginSettings = None,
     json_: Json = False,
 ) -> None:
-    """List the tools of the plugins, as MCP clients see them. Starts no browser."""
+    """List the available tools as MCP clients see them. Does not start a browser."""
     from rich.table import Table
 
-    from opentabs_py.cli.terminal import err, out, tell_quarantined, write_json
+    from opentabs_py.cli.terminal import err, out, print_quarantined, write_json
     from opentabs_py.core.page_arguments import TAB_ID
+    from opentabs_py.plugins.folders import Sources
     from opentabs_py.plugins.load import load_plugins, refuse_unknown_plugins
-    from opentabs_py.plugins.sources import Sources
 
     settings = gather_settings(plugin, plugins, set_)
     sources = Sources(settings.plugins, settings.plugin_folders)
     loaded, quarantined = load_plugins(sources.plugins(), settings.settings)
     refuse_unknown_plugins(settings.settings, loaded, quarantined)
-    tell_quarantined(quarantined)
+    print_quarantined(quarantined)
     rows = [*_of_pages(loaded), *_of_python(gather_tools(tools_))]
     rows.sort(key=lambda row: row.document["name"])
     if json_:
@@ -61,13 +61,13 @@ def tools(
             table.add_row(f"[cyan]{row.document['name']}[/]", escape(arguments), escape(row.what))
         out.print(table)
     else:
-        err.print("No tools. Name a built plugin's directory: opentabs tools --plugin DIR")
+        err.print("No tools. Pass the directory of a built plugin: opentabs tools --plugin DIR")
     raise typer.Exit(CHAIN_FAILED if quarantined and not loaded else 0)
 
 
 def _of_pages(plugins: Sequence[Any]) -> list[_Row]:
+    from opentabs_py.core.manifest import mcp_name
     from opentabs_py.core.page_arguments import listed_schema
-    from opentabs_py.core.plugins import mcp_name
 
     return [
         _Row(
@@ -89,9 +89,9 @@ def _of_pages(plugins: Sequence[Any]) -> list[_Row]:
 def _of_python(given: Sequence[Any]) -> list[_Row]:
     if not given:
         return []
-    from opentabs_py.clock import AlarmClock
-    from opentabs_py.tools.collection import PythonTools
-    from opentabs_py.tools.run import ToolHost
+    from opentabs_py.calling.clock import AlarmClock
+    from opentabs_py.python_tools.collection import PythonTools
+    from opentabs_py.python_tools.run import ToolHost
 
     listings = [tool.listing for tool in PythonTools(given, ToolHost(AlarmClock())).tools]
     return [

@@ -1,4 +1,4 @@
-"""`opentabs trace show`: recorded calls, looked at."""
+"""`opentabs trace show`: show recorded calls."""
 
 import os
 import webbrowser
@@ -14,41 +14,45 @@ from opentabs_py.cli.options import Json
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
-    from opentabs_py.core.records import CallRecord, Trace
+    from opentabs_py.core.trace.record import CallRecord, Trace
 
-FEW = 10  # calls that are drawn hop by hop; more are listed, a line each
+FEW = 10  # up to this many calls are drawn hop by hop; more are listed, one per line
 
-app = typer.Typer(help="Look at recorded calls.", no_args_is_help=True)
+app = typer.Typer(help="Show recorded calls.", no_args_is_help=True)
 
 
 @app.callback()
 def _trace() -> None:
-    pass  # so that `show` stays a word of its own
+    pass  # makes `show` a subcommand even while it is the only one
 
 
 @app.command()
 def show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `serve` writes it.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A trace written by `opentabs serve --trace`.")
+    ],
     call: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Only the call whose id begins so."),
+        typer.Option(metavar="ID", help="Show only calls whose id starts with ID."),
     ] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="Only calls without a value.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Show only calls that did not return a value.")
+    ] = False,
     html: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write one HTML file that shows them.")
+        Path | None, typer.Option(metavar="OUT", help="Write a single HTML file.")
     ] = None,
     chrome: Annotated[
         Path | None,
         typer.Option(metavar="OUT", help="Write Chrome trace JSON, for ui.perfetto.dev."),
     ] = None,
     open_: Annotated[
-        bool, typer.Option("--open", help="Show them in the browser, as --html.")
+        bool, typer.Option("--open", help="Open the HTML page in your browser.")
     ] = False,
     json_: Json = False,
 ) -> None:
-    """Show where the time of recorded calls went, and how far those came that failed.
+    """Show where the time of recorded calls went, and how far failed calls got.
 
-    Prints the hops of each call; of more than ten calls a line each.
+    Draws each call hop by hop; for more than ten calls, prints one line per call.
     """
     from opentabs_py.tracing.file import read_trace
 
@@ -71,8 +75,8 @@ def _chosen(trace: "Trace", prefix: str | None, *, failed: bool) -> "list[CallRe
     if not chosen:
         which = "failed call" if failed else "call"
         raise ConfigError(
-            f"No {which} of this trace has an id that begins with {prefix!r}. "
-            "Leave --call out to see them all."
+            f"No {which} in this trace has an id that starts with {prefix!r}. "
+            "Omit --call to see them all."
         )
     return chosen
 
@@ -86,7 +90,7 @@ def _write(
     chrome: Path | None,
     browse: bool,
 ) -> list[str]:
-    """Write the files that are asked for; give their names, the page's first."""
+    """Write the requested files; return their names, the HTML page's first."""
     from opentabs_py.cli.terminal import err
     from opentabs_py.tracing.chrome import to_chrome
     from opentabs_py.tracing.html import to_html
@@ -104,7 +108,7 @@ def _write(
         try:
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise ConfigError(f"{path} cannot be written: {error.strerror}.") from None
+            raise ConfigError(f"Cannot write {path}: {error.strerror}.") from None
         err.print(f"Wrote {path}", markup=False, soft_wrap=True)
     return [str(path) for path, _ in texts]
 
@@ -116,7 +120,7 @@ def _print(trace: "Trace", records: "Sequence[CallRecord]") -> None:
     from opentabs_py.tracing.waterfall import headline, render
 
     if trace.cut:
-        warn("A line of the trace is half written: its writer was killed, and a call is missing.")
+        warn("A line of the trace is incomplete: its writer was killed, and a call is missing.")
     if not records:
         out.print("No calls." if not trace.records else "No call failed.")
     elif len(records) > FEW:
@@ -126,7 +130,7 @@ def _print(trace: "Trace", records: "Sequence[CallRecord]") -> None:
         failed = sum(not record.succeeded for record in records)
         out.print(
             f"\n{len(records)} calls, {failed} without a value. "
-            "--call ID shows where the time of one went, --open all of them.",
+            "--call ID shows where the time of one went; --open shows all of them.",
             style="dim",
         )
     else:

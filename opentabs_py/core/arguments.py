@@ -1,4 +1,4 @@
-"""The arguments of a call, read by its tool's input schema."""
+"""Check the arguments of a call against its tool's input schema."""
 
 import difflib
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from opentabs_py.core import failures
 from opentabs_py.core.schemas import Checker, Fault, JsonObject
 from opentabs_py.core.text import path_text, shorten
 
-MAX_FAULTS: Final = 5  # of one call's arguments; an agent fixes them one at a time anyway
-MAX_NAMES: Final = 20  # of a tool's arguments, in the error for one that it does not have
+MAX_FAULTS: Final = 5  # reported per call; an agent fixes them one at a time anyway
+MAX_NAMES: Final = 20  # argument names listed in the error for an unknown argument
 
-# Each may declare arguments besides `properties`, or allow any.
+# Each of these may declare arguments in addition to `properties`, or allow any.
 _OPEN: Final = (
     "additionalProperties",
     "patternProperties",
@@ -32,12 +32,12 @@ _OPEN: Final = (
 
 
 class ArgumentReader:
-    """Reads the arguments of one tool.
+    """Validates the arguments of one tool.
 
     Args:
-        tool: Its name, for errors.
-        schema: Its input schema.
-        limit: The longest arguments, in bytes of JSON.
+        tool: The tool's name, used in errors.
+        schema: The tool's input schema.
+        limit: Maximum size of the arguments, in bytes of JSON.
     """
 
     def __init__(self, tool: str, schema: JsonObject, *, limit: int) -> None:
@@ -50,13 +50,13 @@ class ArgumentReader:
         self._takes_null: dict[str, bool] = {}
 
     def read(self, arguments: Mapping[str, Any]) -> JsonObject:
-        """Return the arguments as the tool takes them.
+        """Return the arguments as the tool accepts them.
 
-        A null for an optional argument that cannot be null counts as not given: some clients
-        send every argument that a schema names.
+        A null for an optional argument that cannot be null counts as omitted, because some
+        clients send every argument that a schema names.
 
         Raises:
-            CallRefusedError: They are too long, or the tool does not take them.
+            CallRefusedError: They are too large, or the tool does not accept them.
         """
         self._check_size(arguments)
         given = dict(arguments)
@@ -77,7 +77,7 @@ class ArgumentReader:
         return given
 
     def _check_size(self, arguments: Mapping[str, Any]) -> None:
-        """Refuse what is too long, before it is checked: a check would not bear any depth."""
+        """Refuse oversized arguments before validation, which cannot handle arbitrary depth."""
         try:
             size = len(to_json(arguments))
         except (PydanticSerializationError, ValueError) as error:
@@ -99,7 +99,7 @@ class ArgumentReader:
     def _hint(self, name: str) -> str:
         near = difflib.get_close_matches(name, self._names, n=2)
         if near:
-            return f"there is no such argument; did you mean {' or '.join(near)}?"
+            return f"there is no such argument (did you mean {' or '.join(near)}?)"
         names = sorted(self._names)
         more = ", …" if len(names) > MAX_NAMES else ""
         listed = ", ".join(names[:MAX_NAMES]) + more if names else "no arguments"
@@ -107,10 +107,10 @@ class ArgumentReader:
 
 
 def is_closed(schema: JsonObject) -> bool:
-    """Return whether a tool takes no arguments besides the `properties` of its input schema.
+    """Return whether a tool accepts only the `properties` of its input schema.
 
-    JSON Schema allows any others by default, and a misspelled argument would be ignored. So a
-    schema is closed unless something in it allows more.
+    JSON Schema allows additional properties by default, so a misspelled argument would be
+    ignored. A schema therefore counts as closed unless something in it allows more.
     """
     if schema.get("additionalProperties") is False:
         return "patternProperties" not in schema

@@ -1,7 +1,7 @@
-"""From what a plugin's source says to what its `dist/` says, and all that is wrong with it.
+"""Turn a plugin's source description into `dist/tools.json`, and find its faults.
 
 The builder imports the source and reports what it found (`adapter_js/builder/describe.js`);
-here that becomes `tools.json`, under the same rules that loading it applies.
+this module turns that report into `tools.json`, under the same rules that loading applies.
 """
 
 import difflib
@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol
 from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic.alias_generators import to_camel
 
-from opentabs_py.core import plugins
-from opentabs_py.core.match import parse as parse_match_pattern
+from opentabs_py.core import manifest
+from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.text import path_text
 
 PACKAGE_FILE: Final = "package.json"
@@ -26,13 +26,13 @@ _PLUGIN_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True)
 class SourceFault:
-    """What is wrong with a plugin's source, and where.
+    """A fault in a plugin's source.
 
     Attributes:
         file: Relative to the plugin's directory.
-        line: From 1; None when only the file is known.
-        tool: The tool it is about, or None.
-        path: The member it is about, as in `input.channel.name`; may be empty.
+        line: Starting at 1; None when only the file is known.
+        tool: The affected tool, or None.
+        path: The affected member, for example `input.channel.name`; may be empty.
         why: What is wrong, and what to write instead.
     """
 
@@ -52,11 +52,11 @@ class Icons(Protocol):
     """The icons that a tool may name."""
 
     def names(self) -> Sequence[str]:
-        """All of them."""
+        """Return the names of all icons."""
         ...
 
     def svg(self, name: str) -> str | None:
-        """Give one as an SVG document, or None when there is none of that name."""
+        """Return the icon as an SVG document, or None if no icon has that name."""
         ...
 
 
@@ -83,14 +83,14 @@ class ToolReport(_Report):
 
 
 class Description(_Report):
-    """A plugin as the builder found it; `plugin` is None when there is none to be found."""
+    """A plugin as the builder found it; `plugin` is None when the source exports none."""
 
     plugin: dict[str, Any] | None
     tools: list[ToolReport]
 
 
 class CodeFault(_Report):
-    """A fault that kept the source from being bundled or imported."""
+    """A fault that prevented the source from being bundled or imported."""
 
     file: str
     line: int | None
@@ -98,7 +98,7 @@ class CodeFault(_Report):
 
 
 class BuildReport(_Report):
-    """The builder's answer; `files` holds the texts of `dist/` by their names."""
+    """The builder's answer; `files` maps each file name in `dist/` to its content."""
 
     description: Description
     files: dict[str, str]
@@ -109,19 +109,19 @@ class BuildReport(_Report):
 def find_source_faults(
     package: JsonValue, report: BuildReport, *, entry: str, icons: Icons
 ) -> list[SourceFault]:
-    """Find all that is wrong with a plugin's source.
+    """Return every fault in a plugin's source.
 
     Args:
-        package: What is in its `package.json`.
+        package: The parsed `package.json`.
         report: What the builder found.
         entry: The module that exports the plugin, relative to the plugin's directory.
-        icons: What a tool's icon may be.
+        icons: The icons that tools may use.
     """
     found = [SourceFault(f.file or entry, f.line, None, "", f.why) for f in report.faults]
     tools = report.description.tools
-    # What cannot be JSON Schema the builder has said; the rest is checked all the same.
+    # The builder has already reported what is not valid JSON Schema; check the rest anyway.
     listed: JsonValue = {"tools": [_tool_json(tool, icons) for tool in tools]}
-    in_package, in_tools = plugins.find_faults(package, listed)
+    in_package, in_tools = manifest.find_faults(package, listed)
     found += [SourceFault(PACKAGE_FILE, None, None, path_text(f.path), f.why) for f in in_package]
     if report.description.plugin is not None:
         found += _plugin_faults(package, report.description.plugin, entry)
@@ -145,14 +145,14 @@ def tools_json(
     sdk_version: str,
     hashes: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Give the contents of `dist/tools.json` of a source without faults.
+    """Return the contents of `dist/tools.json` for a source without faults.
 
     Args:
-        package: What is in its `package.json`.
+        package: The parsed `package.json`.
         report: What the builder found.
-        icons: The SVG of each tool's icon is taken along.
-        sdk_version: Of the SDK that is bundled.
-        hashes: The SHA-256 of each file of `dist/`, by its name.
+        icons: The SVG of each tool's icon is included.
+        sdk_version: Version of the bundled SDK.
+        hashes: The SHA-256 of each file in `dist/`, by file name.
     """
     plugin = report.description.plugin or {}
     document: dict[str, Any] = {"sdkVersion": sdk_version}
@@ -167,7 +167,7 @@ def tools_json(
 
 
 def display_name(name: str) -> str:
-    """Give a tool's name as people write it: `send_message` as `Send Message`."""
+    """Return a tool's name in title case: `send_message` becomes `Send Message`."""
     return " ".join(word.capitalize() for word in name.split("_"))
 
 
@@ -194,12 +194,12 @@ def _name(tool: ToolReport, index: int) -> str:
 def _icon_faults(tool: ToolReport, file: str, name: str, icons: Icons) -> list[SourceFault]:
     icon = tool.fields.get("icon", DEFAULT_ICON)
     if not isinstance(icon, str):
-        return []  # said already
+        return []  # already reported
     if icons.svg(icon) is not None:
         return []
     near = difflib.get_close_matches(icon, icons.names(), n=3, cutoff=0.5)
     instead = " or ".join(f"'{each}'" for each in near) or "one of https://lucide.dev/icons"
-    why = f"{icon!r} is not an icon of Lucide; write {instead}"
+    why = f"{icon!r} is not a Lucide icon; write {instead}"
     return [SourceFault(file, tool.line, name, "icon", why)]
 
 
@@ -210,7 +210,7 @@ def _plugin_faults(package: JsonValue, plugin: Mapping[str, Any], entry: str) ->
     found = [
         fault(member, f"is missing; {what}")
         for member, what in (
-            ("displayName", "write the name that people see, as in 'Chat'"),
+            ("displayName", "write the name that people see, for example 'Chat'"),
             ("description", "write a sentence that says what the plugin is for"),
         )
         if not plugin.get(member)
@@ -219,7 +219,8 @@ def _plugin_faults(package: JsonValue, plugin: Mapping[str, Any], entry: str) ->
     for member in ("urlPatterns", "excludePatterns"):
         patterns: JsonValue = plugin.get(member, [])
         if not isinstance(patterns, list):
-            found.append(fault(member, "is not a list; write one, as in ['*://*.example.com/*']"))
+            why = "is not a list; write one, for example ['*://*.example.com/*']"
+            found.append(fault(member, why))
             continue
         for index, pattern in enumerate(patterns):
             try:
@@ -232,7 +233,8 @@ def _plugin_faults(package: JsonValue, plugin: Mapping[str, Any], entry: str) ->
 def _name_faults(package: JsonValue, name: object, fault: Any) -> list[SourceFault]:
     if not isinstance(name, str) or not _PLUGIN_NAME.fullmatch(name):
         why = (
-            f"{name!r} is no plugin's name; write lower-case letters, digits and '-', as in 'chat'"
+            f"{name!r} is not a valid plugin name; use lower-case letters, digits and '-', "
+            "for example 'chat'"
         )
         return [fault("name", why)]
     package_name = package.get("name") if isinstance(package, dict) else None
@@ -240,9 +242,9 @@ def _name_faults(package: JsonValue, name: object, fault: Any) -> list[SourceFau
         return []
     bare = package_name.rpartition("opentabs-plugin-")[2]
     try:
-        plugin = plugins.plugin_id(package_name)
+        plugin = manifest.plugin_id(package_name)
     except ValueError:
-        return []  # said already
+        return []  # already reported
     if name in (plugin, bare):
         return []
     why = f"is {name!r}, but {PACKAGE_FILE} names the plugin {plugin!r}; make them the same"

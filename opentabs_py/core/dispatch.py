@@ -4,9 +4,9 @@ A call is in one of three states until it ends:
 
     state     the link                          the call's document
     -------   -------------------------------   -----------------------------------------
-    SENT      up                                was there when we last heard; has the call
+    SENT      up                                present in the last snapshot; has the call
     ADRIFT    down                              unknown
-    AWAITED   up                                is not there, or not there yet
+    AWAITED   up                                gone, or not back yet
 
     input                     SENT             ADRIFT           AWAITED
     -----------------------   --------------   --------------   -------------------------
@@ -21,20 +21,20 @@ A call is in one of three states until it ends:
     progress, new seq         idle timer moves, acknowledged, in every state
     result, error             ends, receipted, in every state
     tool.lost                 ends LOST
-    cancel                    ends CANCELLED; the page is told when the link is up
-    idle or ceiling timer     ends TIMED_OUT; the page is told when the link is up
+    cancel                    ends CANCELLED; the page is notified when the link is up
+    idle or ceiling timer     ends TIMED_OUT; the page is notified when the link is up
     any timer, fired late     the call is spared for a moment, see LATE
 
-Documents come and go by whole snapshots: the one in `hello`, and one at every change.
-Whoever cannot be told now is told when a document next comes and names the call.
-A call ends exactly once: it leaves `_pending`. A message about a call that is not there is
-dropped and counted, and answered so that the relay lets go of it: a result with a receipt,
-progress with a cancel, for the tool still runs.
+Documents come and go in complete snapshots: the one in `hello`, and one at every change.
+A page that cannot be notified now is notified when a document next appears and names the call.
+A call ends exactly once: it leaves `_pending`. A message about an unknown call is dropped and
+counted, and answered so that the relay releases it: a result with a receipt, progress with a
+cancel, because the tool is still running.
 
-Both timers live in one heap of lower bounds. Progress moves a deadline later without
-touching the heap; when a bound comes due the true deadline is worked out, and if that lies
-ahead it goes back in. So a report costs O(1), however many calls are pending. A call has one
-valid bound, its `alarm`; any other of its in the heap is passed over.
+Both timers live in one heap of lower bounds. Progress postpones a deadline without touching the
+heap; when a bound comes due the true deadline is computed and, if it is still ahead, pushed back.
+So a report costs O(1), however many calls are pending. A call has one valid bound, its `alarm`;
+any other entry for the call is ignored.
 """
 
 import heapq
@@ -64,18 +64,17 @@ from opentabs_py.core.protocol import (
 )
 from opentabs_py.errors import CallError
 
-# How long a document may take to come back, in seconds; 0.2 is usual, but what is given up here
-# may have run.
-MOVED_ON_GRACE = 3.0  # its tab has another one
-SILENT_GRACE = (
-    15.0  # its tab has none: one whose page blocks its thread cannot say that it is there
-)
-# A process that was stopped, or busy, past a deadline may have what moves it waiting on its socket:
-# a timer that fires later than this, in seconds, has the call spared for as long as it may take to
-# read that, and for an extension to connect again and send what was not acknowledged.
+# How long a document may take to come back, in seconds. 0.2 is usual, but a call given up here may
+# already have run.
+MOVED_ON_GRACE = 3.0  # its tab shows another document
+SILENT_GRACE = 15.0  # its tab shows none: a page that blocks its thread cannot announce itself
+# If the process was suspended or busy past a deadline, the message that would postpone it may be
+# waiting on the socket. A timer that fires more than LATE seconds late spares the call for CATCH_UP
+# seconds: enough to read that message, and for an extension to reconnect and resend what was not
+# acknowledged.
 LATE = 0.25
 CATCH_UP = 1.0
-NOBODY_WAITS = "nobody waits for this call any more"
+NOBODY_WAITS = "the caller is no longer waiting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class Limits:
     """How long a call may take, in seconds.
 
     Attributes:
-        idle: Silence that ends a call; every progress report starts it anew.
+        idle: Silence that ends a call; every progress report restarts it.
         ceiling: The longest a call may take, whatever it reports.
     """
 
@@ -92,8 +91,8 @@ class Limits:
 
     @property
     def client_timeout(self) -> float:
-        """How long a client has to wait, so that these limits end a call before it does."""
-        return self.ceiling + 10.0  # for what a call takes besides its tool
+        """How long a client must wait for these limits to end a call before the client does."""
+        return self.ceiling + 10.0  # for the rest of the call besides the tool
 
 
 DEFAULT_LIMITS = Limits()
@@ -115,7 +114,7 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Progressed:
-    """A running call reported; in order, each report once."""
+    """A running call reported progress; reports are in order, each exactly once."""
 
     call_id: str
     reports: Sequence[ProgressReport]
@@ -142,7 +141,7 @@ Event = Progressed | Succeeded | Failed
 
 @dataclass(slots=True)
 class Counters:
-    """What went by without effect, for diagnosis."""
+    """Counts of messages that had no effect, for diagnosis."""
 
     stray: int = 0
     duplicate_reports: int = 0
@@ -160,13 +159,13 @@ class _State(Enum):
 class _Call:
     request: CallRequest
     started: float
-    heard: float  # when the idle timer last started anew
+    heard: float  # when the idle timer last restarted
     state: _State
     seq: int = -1
     reports: int = 0
     lost_at: float | None = None  # set while AWAITED
     spared_until: float = -inf
-    alarm: float = 0.0  # this call's bound in the heap of timers
+    alarm: float = 0.0  # this call's bound in the timer heap
 
     @property
     def ceiling_at(self) -> float:
@@ -186,7 +185,7 @@ class _Call:
 class Dispatch:
     """The pending calls of one browser. Feed it inputs, then take its outputs.
 
-    Times are seconds on any steady clock; they never need to be exact, only in order.
+    Times are seconds on any steady clock; they need not be exact, only in order.
     """
 
     counters: Counters = field(default_factory=Counters)
@@ -200,31 +199,31 @@ class Dispatch:
 
     # --- outputs ---
 
-    def take_messages(self) -> list[ToExtension]:
-        """Give what is to be sent, once."""
+    def drain_messages(self) -> list[ToExtension]:
+        """Return the messages to send, and clear them."""
         messages, self._messages = self._messages, []
         return messages
 
     @property
     def has_receipts(self) -> bool:
-        """Whether results have come whose relays have not been told so."""
+        """Whether results have arrived whose receipts have not been sent."""
         return bool(self._receipts)
 
-    def take_receipts(self) -> list[ToolSettled]:
-        """Give the receipts of results, once. They may wait a little, and go together."""
+    def drain_receipts(self) -> list[ToolSettled]:
+        """Return the receipts of results, and clear them; the caller may delay and batch them."""
         receipts, self._receipts = self._receipts, {}
         return [
             ToolSettled(params=SettledParams(document_id=document_id, call_ids=call_ids))
             for document_id, call_ids in receipts.items()
         ]
 
-    def take_events(self) -> list[Event]:
-        """Give what happened, once."""
+    def drain_events(self) -> list[Event]:
+        """Return what happened, and clear it."""
         events, self._events = self._events, []
         return events
 
     def next_deadline(self) -> float | None:
-        """Give a time at or before which `handle_timer` has nothing to do; None for never."""
+        """Return a time before which `handle_timer` has nothing to do; None means never."""
         return self._timers[0][0] if self._timers else None
 
     @property
@@ -235,7 +234,7 @@ class Dispatch:
     # --- inputs ---
 
     def call(self, request: CallRequest, now: float) -> None:
-        """Start a call. Its timers start here, link or no link."""
+        """Start a call and its timers, whether or not the link is up."""
         state = _State.SENT if self._connected else _State.ADRIFT
         call = _Call(request, started=now, heard=now, state=state)
         self._pending[request.call_id] = call
@@ -244,7 +243,7 @@ class Dispatch:
             self._send(call)
 
     def cancel(self, call_id: str, reason: str) -> None:
-        """End a call because nobody waits for it any more; unknown ids are ignored."""
+        """End a call whose caller no longer waits; unknown ids are ignored."""
         call = self._pending.get(call_id)
         if call is not None:
             self._fail(call, failures.cancelled(reason), tell=reason)
@@ -252,14 +251,14 @@ class Dispatch:
     def receive(
         self, message: ToolProgress | ToolResult | ToolErrored | ToolLost, now: float
     ) -> None:
-        """Take what the extension says about a call."""
+        """Handle a message from the extension about a call."""
         call = self._pending.get(message.params.call_id)
         if call is None:
             self.counters.stray += 1
         match message:
             case ToolProgress(params=params):
                 if call is None:
-                    self._tell(params.document_id, params.call_id, NOBODY_WAITS)
+                    self._send_cancel(params.document_id, params.call_id, NOBODY_WAITS)
                 else:
                     self._progress(call, params.reports, params.dropped, now)
             case ToolResult(params=params):
@@ -275,10 +274,10 @@ class Dispatch:
                     self._fail(call, failures.lost(params.reason))
 
     def connection_lost(self) -> None:
-        """The link is down; calls stay pending and their timers run."""
+        """Handle a lost connection: calls stay pending and their timers keep running."""
         self._connected = False
         self._present = set()
-        self._receipts = {}  # who has not had one sends its result again
+        self._receipts = {}  # a relay without a receipt sends its result again
         for call in self._pending.values():
             call.state, call.lost_at = _State.ADRIFT, None
 
@@ -291,9 +290,9 @@ class Dispatch:
         crashed: Sequence[int] = (),
         fresh: bool = False,
     ) -> None:
-        """The extension said hello: match what it still knows with what is pending.
+        """Handle the extension's hello: match the calls it still knows with the pending ones.
 
-        What was dispatched before a fresh one was loaded is lost: its relays are cut off.
+        Everything dispatched before a `fresh` extension loaded is lost: its relays are orphaned.
         """
         self.connection_lost()
         self._connected = True
@@ -310,12 +309,12 @@ class Dispatch:
         *,
         crashed: Sequence[int] = (),
     ) -> None:
-        """Handle a snapshot: all documents and tabs that there are, and the tabs that crashed.
+        """Handle a snapshot: all existing documents and tabs, and the tabs that crashed.
 
-        What was not there before is matched with what is pending. The calls of a tab that is
-        no longer there, or whose page crashed, are lost. Those of a document are awaited: a call
-        may have crossed this news on its way, and the worker's own word on it, which tells more,
-        is still to come.
+        New documents are matched with the pending calls. The calls of a tab that has gone, or
+        whose page crashed, are lost. If only the document has gone, its calls are awaited: the
+        dispatch may have crossed this snapshot on the wire, and the worker's own, more specific
+        message about the call is still to come.
         """
         occupied = {document.tab_id for document in documents}
         fresh = {d.document_id: d for d in documents if d.document_id not in self._present}
@@ -323,7 +322,7 @@ class Dispatch:
         for document in fresh.values():
             for call_id in document.calls:
                 if call_id not in self._pending:
-                    self._tell(document.document_id, call_id, NOBODY_WAITS)
+                    self._send_cancel(document.document_id, call_id, NOBODY_WAITS)
         tabs = set(tab_ids)
         for call in list(self._pending.values()):
             document_id = call.request.document_id
@@ -340,7 +339,7 @@ class Dispatch:
                 self._await(call, now + grace)
 
     def handle_timer(self, now: float) -> None:
-        """End every call whose time is up, but for those that are spared."""
+        """End every call whose time is up, except those that are spared."""
         while self._timers and self._timers[0][0] <= now:
             alarm, call_id = heapq.heappop(self._timers)
             call = self._pending.get(call_id)
@@ -358,7 +357,7 @@ class Dispatch:
     # --- inside ---
 
     def _await(self, call: _Call, until: float) -> None:
-        """Give a call's document until then to come back, or less if it had less."""
+        """Wait for a call's document to come back, until `until`; never extend its grace."""
         if call.lost_at is None or until < call.lost_at:
             call.state, call.lost_at = _State.AWAITED, until
             self._set_timer(call)
@@ -400,7 +399,7 @@ class Dispatch:
 
     def _fail(self, call: _Call, error: CallError, *, tell: str | None = None) -> None:
         if tell is not None and self._connected:
-            self._tell(call.request.document_id, call.request.call_id, tell)
+            self._send_cancel(call.request.document_id, call.request.call_id, tell)
         self._end(call, Failed(call.request.call_id, error))
 
     def _end(self, call: _Call, event: Succeeded | Failed) -> None:
@@ -431,6 +430,6 @@ class Dispatch:
     def _settle(self, document_id: str, call_id: str) -> None:
         self._receipts.setdefault(document_id, []).append(call_id)
 
-    def _tell(self, document_id: str, call_id: str, reason: str) -> None:
+    def _send_cancel(self, document_id: str, call_id: str, reason: str) -> None:
         params = CancelParams(document_id=document_id, call_id=call_id, reason=reason)
         self._messages.append(ToolCancel(params=params))

@@ -1,4 +1,4 @@
-"""The errors a call can end with, each with its code and a sentence of what to do.
+"""The errors a call can end with: a code, what happened, and what to do.
 
 The codes are part of the public interface; `docs/architecture.md` lists them.
 """
@@ -17,22 +17,22 @@ from opentabs_py.errors import (
     ToolFailedError,
 )
 
-MAY_HAVE_RUN = "The tool may have run: check before you call again."
+MAY_HAVE_RUN = "The tool may have run; check before you call again."
 
-# The tool was not started, and another page may run it, or the same page later.
+# The tool was not started; another page, or the same page later, may run it.
 CALL_AGAIN = frozenset({"NOT_DELIVERED", "TAB_NOT_READY"})
 
 _LOST = {
     "tab_closed": ("TAB_CLOSED", f"The tab was closed during the call. {MAY_HAVE_RUN}"),
-    "navigated": ("PAGE_NAVIGATED", f"The page was left or reloaded mid-call. {MAY_HAVE_RUN}"),
+    "navigated": ("PAGE_NAVIGATED", f"The page navigated or reloaded mid-call. {MAY_HAVE_RUN}"),
     "crashed": ("PAGE_CRASHED", f"The page crashed during the call. {MAY_HAVE_RUN}"),
     "reloaded": (
         "EXTENSION_RELOADED",
-        f"The extension was reloaded, or the browser started again, mid-call. {MAY_HAVE_RUN}",
+        f"The extension reloaded or the browser restarted mid-call. {MAY_HAVE_RUN}",
     ),
     "not_delivered": (
         "NOT_DELIVERED",
-        "The page was left before the call reached it, so the tool did not run. Call again.",
+        "The page navigated away before the call reached it, so the tool did not run. Call again.",
     ),
 }
 
@@ -53,7 +53,7 @@ def from_wire(error: WireError) -> CallError:
 def lost(
     reason: Literal["tab_closed", "navigated", "crashed", "reloaded", "not_delivered"],
 ) -> ChainError:
-    """The call's document is gone."""
+    """Return the error for a call whose document has gone."""
     code, message = _LOST[reason]
     return ChainError(
         ErrorDetail(code, message, category="lost", retryable=reason == "not_delivered")
@@ -61,16 +61,16 @@ def lost(
 
 
 def cancelled(reason: str) -> CallError:
-    """Nobody waits for the call any more."""
+    """Return the error for a call whose caller no longer waits."""
     return CallError(ErrorDetail("CANCELLED", f"The call was cancelled: {reason}."))
 
 
 def server_stopped(name: str, *, has_begun: bool) -> ChainError:
-    """The server ended the call because it stops itself."""
+    """Return the error for a call that ended because the server is stopping."""
     if not has_begun:
-        message = f"The server is stopping, so {name} did not run. Call again when it is back."
+        message = f"The server is stopping, so {name} did not run. Call again once it is back."
     else:
-        message = f"The server was stopped during the call of {name}. {MAY_HAVE_RUN}"
+        message = f"The server stopped while {name} was running. {MAY_HAVE_RUN}"
     return ChainError(
         ErrorDetail("SERVER_STOPPED", message, category="lost", retryable=not has_begun)
     )
@@ -84,11 +84,19 @@ def timed_out(
     last_report: float,
     connected: bool,
 ) -> CallTimeoutError:
-    """A timer ended the call. `limits` is (idle, ceiling); `last_report` is since the start."""
+    """Return the error for a call that a timer ended.
+
+    Args:
+        which: The timer.
+        limits: The idle timeout and the ceiling, in seconds.
+        reports: How many progress reports came.
+        last_report: When the last one came, in seconds since the start.
+        connected: Whether the extension is connected and the call's page is there.
+    """
     heard = _heard(reports, last_report)
-    reached = "it was sent to the page" if connected else "the extension is not connected"
-    told = "The tool was told to stop; it" if connected else "The tool"
-    happened = f"{heard}; {reached}. {told} may have done its work: check."
+    reached = "the call was sent to the page" if connected else "the extension is not connected"
+    stopped = "The tool was asked to stop, but may" if connected else "The tool may"
+    happened = f"{heard}; {reached}. {stopped} already have finished; check before retrying."
     return _timeout(which, limits, happened, "call reportProgress() more often")
 
 
@@ -99,17 +107,20 @@ def python_tool_timed_out(
     reports: int,
     last_report: float,
 ) -> CallTimeoutError:
-    """A timer ended the call of a tool written in Python; the arguments are as for `timed_out`."""
+    """Return the same error as `timed_out`, for a tool written in Python."""
     heard = _heard(reports, last_report)
-    happened = f"{heard}. The tool was told to stop; it may have done its work: check."
+    happened = (
+        f"{heard}. The tool was asked to stop, but may already have finished; "
+        "check before retrying."
+    )
     return _timeout(which, limits, happened, "report progress more often")
 
 
 def _heard(reports: int, last_report: float) -> str:
     if not reports:
-        return "no progress report came"
+        return "no progress report arrived"
     came = "1 progress report" if reports == 1 else f"{reports} progress reports"
-    return f"{came} came, the last {last_report:.1f} s after the start"
+    return f"{came} arrived, the last {last_report:.1f} s after the start"
 
 
 def _timeout(
@@ -118,18 +129,18 @@ def _timeout(
     idle, ceiling = limits
     if which == "idle":
         code = "TIMEOUT_IDLE"
-        what = f"Timed out (idle): no sign of life for {idle:g} s"
+        what = f"Timed out (idle): no progress for {idle:g} s"
         advice = f"Have the tool {remedy}, or raise the idle timeout"
     else:
         code = "TIMEOUT_CEILING"
-        what = f"Timed out (ceiling): a call may take {ceiling:g} s, whatever it reports"
+        what = f"Timed out (ceiling): no result after {ceiling:g} s, the longest a call may take"
         advice = "Have the tool do less per call, or raise the ceiling"
     detail = ErrorDetail(code, f"{what}; {happened} {advice}.", category="timeout")
     return CallTimeoutError(detail, which=which)
 
 
 def not_connected() -> ChainError:
-    """No extension is connected."""
+    """Return the error for a call while no extension is connected."""
     return ChainError(
         ErrorDetail(
             "EXTENSION_NOT_CONNECTED",
@@ -142,21 +153,21 @@ def not_connected() -> ChainError:
 
 
 def no_browser(why: str) -> ChainError:
-    """The browser was closed, and another does not start."""
+    """Return the error for a call after the browser closed and could not be restarted."""
     return ChainError(
         ErrorDetail("EXTENSION_NOT_CONNECTED", why, category="connection", retryable=True)
     )
 
 
 def no_tab(plugin: str, patterns: Sequence[str], instance: str | None = None) -> ChainError:
-    """No open tab serves the plugin, or the instance of its site that the caller named."""
+    """Return the error for a call that no open tab can serve, for the plugin or the instance."""
     where = " or ".join(patterns) or "its site"
-    of = "" if instance is None else f" for the instance {instance!r}"
+    of = "" if instance is None else f" and its instance {instance!r}"
     return ChainError(
         ErrorDetail(
             "TAB_NOT_FOUND",
-            f"No tab is open that the plugin {plugin!r} works in{of}. Open {where}, sign in if "
-            "need be, and call again.",
+            f"No open tab matches the plugin {plugin!r}{of}. Open {where}, sign in if needed, "
+            "and call again.",
             category="tab",
             retryable=True,
         )
@@ -164,38 +175,38 @@ def no_tab(plugin: str, patterns: Sequence[str], instance: str | None = None) ->
 
 
 def wrong_tab(plugin: str, tab_id: int, tabs: Sequence[int]) -> ChainError:
-    """The tab that the caller named does not serve the plugin."""
+    """Return the error for a `tabId` whose tab does not serve the plugin."""
     have = f"Its tabs: {', '.join(map(str, tabs))}." if tabs else "It has no tab open."
     return ChainError(
         ErrorDetail(
             "TAB_NOT_FOUND",
-            f"Tab {tab_id} is not one that the plugin {plugin!r} works in. {have} Leave out "
-            "tabId to take the active one.",
+            f"Tab {tab_id} does not match the plugin {plugin!r}. {have} Leave out tabId to use "
+            "the active one.",
             category="tab",
         )
     )
 
 
 def other_instance(plugin: str, tab_id: int, wanted: str, theirs: str | None) -> ChainError:
-    """The tab that the caller named is not one of the instance that the caller named."""
-    is_of = "none of its instances" if theirs is None else f"the instance {theirs!r}"
+    """Return the error for a `tabId` whose tab shows another instance than the one named."""
+    shows = "no instance" if theirs is None else f"the instance {theirs!r}"
     return ChainError(
         ErrorDetail(
             "TAB_NOT_FOUND",
-            f"Tab {tab_id} is of {is_of} of the plugin {plugin!r}, not of {wanted!r}. Leave out "
-            f"tabId to take a tab of {wanted!r}, or name the instance of that tab.",
+            f"Tab {tab_id} shows {shows} of the plugin {plugin!r}, not {wanted!r}. Leave out "
+            f"tabId to use a tab of {wanted!r}, or name the instance of that tab.",
             category="tab",
         )
     )
 
 
 def not_ready(plugin: str, url: str, reason: str | None) -> ChainError:
-    """The tab is there but the plugin cannot work in it yet."""
+    """Return the error for a tab that is open but in which the plugin is not ready."""
     return ChainError(
         ErrorDetail(
             "TAB_NOT_READY",
             f"The plugin {plugin!r} is not ready in {url}: {reason or 'isReady() is not true'}. "
-            "Wait for the page to load or sign in there, then call again.",
+            "Wait for the page to load, or sign in there, then call again.",
             category="tab",
             retryable=True,
         )
@@ -203,24 +214,27 @@ def not_ready(plugin: str, url: str, reason: str | None) -> ChainError:
 
 
 def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:
-    """No tool has that name."""
+    """Return the error for a tool name that does not exist."""
     hint = f"Did you mean {' or '.join(near)}?" if near else "List the tools to see their names."
     return CallRefusedError(ErrorDetail("UNKNOWN_TOOL", f"There is no tool {name!r}. {hint}"))
 
 
 def only_by_gateway(name: str, gateway: str) -> CallRefusedError:
-    """A tool was called by its name where the gateway serves it."""
+    """Return the error for a tool called by name while only the gateway serves it."""
     return CallRefusedError(
-        ErrorDetail("UNKNOWN_TOOL", f"Call {name!r} with {gateway}: give its name and arguments.")
+        ErrorDetail("UNKNOWN_TOOL", f"Call {name!r} with {gateway}: pass its name and arguments.")
     )
 
 
 def invalid_arguments(tool: str, faults: Sequence[tuple[str, str]]) -> CallRefusedError:
-    """Arguments that break the tool's input schema; a fault is (path, rule)."""
+    """Return the error for arguments that break the tool's input schema.
+
+    Each fault is a pair of path and broken rule.
+    """
     return CallRefusedError(
         ErrorDetail(
             "INVALID_ARGUMENTS",
-            f"The arguments of {tool} break its schema: {_lines(faults)}. "
+            f"The arguments of {tool} do not match its schema: {_lines(faults)}. "
             "Correct them and call again.",
             category="validation",
         )
@@ -228,12 +242,12 @@ def invalid_arguments(tool: str, faults: Sequence[tuple[str, str]]) -> CallRefus
 
 
 def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
-    """The arguments are longer than a message may be."""
+    """Return the error for arguments larger than the message limit."""
     return CallRefusedError(
         ErrorDetail(
             "INPUT_TOO_LARGE",
             f"The arguments of {tool} take {size:,} bytes as JSON; {limit:,} is the limit. "
-            "Send less at once, or raise the message limit.",
+            "Send less at a time, or raise the message limit.",
             category="validation",
         )
     )
@@ -242,58 +256,62 @@ def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
 def result_breaks_schema(
     tool: str, faults: Sequence[tuple[str, str]], value: Any
 ) -> BrokenResultError:
-    """A tool's value is not what its output schema says; a fault is (path, rule)."""
+    """Return the error for a value that does not match the tool's output schema.
+
+    Each fault is a pair of path and broken rule.
+    """
     detail = ErrorDetail(
         "RESULT_BREAKS_SCHEMA",
-        f"{tool} ran, and what it gave breaks its output schema: {_lines(faults)}. "
-        "The value follows; the plugin is to be mended.",
+        f"{tool} succeeded, but its result does not match its output schema: {_lines(faults)}. "
+        "The result follows. This is a bug in the plugin.",
         category="validation",
     )
     return BrokenResultError(detail, value=value)
 
 
 def tool_raised(tool: str, kind: str, stack: str) -> ToolFailedError:
-    """A tool written in Python raised what is not for callers; its text stays in our log."""
-    message = f"{tool} failed: {kind}; the server's log says why."
+    """Return the error for an unexpected exception in a Python tool; its text is only logged."""
+    message = f"{tool} failed: {kind}. See the server's log for details."
     return ToolFailedError(ErrorDetail("INTERNAL_ERROR", message, stack=stack))
 
 
 def result_not_serialisable(tool: str, why: str) -> ToolFailedError:
-    """JSON cannot say what a tool written in Python gave."""
+    """Return the error for a Python tool's value that is not JSON-serializable."""
     return ToolFailedError(
         ErrorDetail(
             "RESULT_NOT_SERIALISABLE",
-            f"{tool} ran, and gave what JSON cannot say: {why}. The tool is to be mended.",
+            f"{tool} ran, but returned a value that is not JSON-serializable: {why}. "
+            "This is a bug in the tool.",
         )
     )
 
 
 def result_too_large(tool: str, size: int, limit: int) -> ToolFailedError:
-    """What a tool written in Python gave is longer than a message may be."""
+    """Return the error for a Python tool's value that is larger than the message limit."""
     return ToolFailedError(
         ErrorDetail(
             "RESULT_TOO_LARGE",
-            f"{tool} ran, and its value takes {size:,} bytes as JSON; {limit:,} is the limit. "
-            "Ask for less at once, or raise the message limit.",
+            f"{tool} ran, but its result takes {size:,} bytes as JSON; {limit:,} is the limit. "
+            "Ask for less at a time, or raise the message limit.",
         )
     )
 
 
 def no_stream(stream_id: str) -> CallRefusedError:
-    """There is no such stream, or it is of another session."""
+    """Return the error for a stream that does not exist or belongs to another session."""
     return CallRefusedError(
         ErrorDetail(
             "UNKNOWN_STREAM",
-            f"There is no stream {stream_id!r} of yours. It may have ended some time ago; the "
-            "result of the call that began it names it.",
+            f"You have no stream {stream_id!r}. It may have ended some time ago; its id is in the "
+            "result of the call that started it.",
         )
     )
 
 
 def internal(tool: str) -> CallError:
-    """A fault of ours; its text stays in our log."""
+    """Return the error for a bug in the server; its text is only logged."""
     return CallError(
-        ErrorDetail("INTERNAL_ERROR", f"{tool} failed inside the server; its log says why.")
+        ErrorDetail("INTERNAL_ERROR", f"{tool} failed inside the server. See its log for details.")
     )
 
 

@@ -1,4 +1,4 @@
-"""The named instances of a plugin's site: a `url` setting may have several URLs."""
+"""The named instances of a plugin's site: a `url` setting may hold several URLs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an instance is.
+    """The address of an instance.
 
     Attributes:
         origin: Scheme, host as Chrome writes it, and port.
-        path: Without a slash at its end.
+        path: Without a trailing slash.
     """
 
     origin: tuple[str, str, int]
@@ -34,21 +34,21 @@ class Instances:
     """All named instances of one plugin.
 
     Attributes:
-        urls: Those of each instance, by its name; they may hold secrets.
+        urls: The URLs of each instance, by instance name; they may contain secrets.
     """
 
     urls: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that a call chooses from; none where there is no choice."""
+        """The names a call can choose from; empty unless there are several instances."""
         return tuple(self.urls) if len(self.urls) > 1 else ()
 
     def owner(self, url: str) -> str | None:
-        """Return the instance that a page is of, by its URL.
+        """Return the name of the instance that a page URL belongs to, or None.
 
-        The origin says which. Of several instances at one origin, it is the one whose path goes
-        furthest along the page's.
+        The origin decides. If several instances share an origin, the one with the longest
+        matching path prefix wins.
         """
         page = address(url)
         if page is None:
@@ -74,12 +74,12 @@ class Instance:
     among: Instances
 
     def has(self, url: str) -> bool:
-        """Return whether a page is of this instance."""
+        """Return whether a page belongs to this instance."""
         return self.among.owner(url) == self.name
 
 
 def address(url: str) -> Address | None:
-    """Return where a URL of http or https points to; None for any other text."""
+    """Return the address of an http or https URL; None for any other text."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removesuffix(".")
@@ -93,7 +93,7 @@ def address(url: str) -> Address | None:
 
 
 def find_namesakes(urls: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return two names of one address, which no page could tell apart."""
+    """Return two names that share an address, so no page could tell them apart; else None."""
     first: dict[Address | None, str] = {}
     for name, url in urls.items():
         if (other := first.setdefault(address(url), name)) != name:
@@ -111,5 +111,5 @@ def find_instances(schema: Mapping[str, JsonObject], values: Mapping[str, JsonVa
 
 def _named_urls(values: Iterable[JsonValue]) -> Iterator[tuple[str, str]]:
     for value in values:
-        if isinstance(value, dict):  # no other setting is one
+        if isinstance(value, dict):  # only a `url` setting's value can be one
             yield from ((name, str(url)) for name, url in value.items())

@@ -1,4 +1,4 @@
-"""The arguments that a page tool takes besides its own: which tab, and which instance."""
+"""The arguments every page tool accepts besides its own: which tab, and which instance."""
 
 import difflib
 import json
@@ -16,10 +16,10 @@ INSTANCE: Final = "instance"
 
 
 def listed_schema(schema: JsonObject, instances: Sequence[str] = ()) -> JsonObject:
-    """Return a tool's input schema with the optional `tabId` that every page tool takes.
+    """Return a tool's input schema with the optional `tabId` that every page tool accepts.
 
-    Where there are several instances, a required `instance` names one. A schema that allows no
-    other arguments says so.
+    If there are several instances, a required `instance` names one. A closed schema is marked
+    `additionalProperties: false`.
     """
     properties = schema.get("properties", {})
     assert isinstance(properties, dict)  # checked when the manifest was read
@@ -27,8 +27,8 @@ def listed_schema(schema: JsonObject, instances: Sequence[str] = ()) -> JsonObje
         TAB_ID: {
             "type": "integer",
             "description": (
-                "Which browser tab to use; from the tab list in an error or the tools' answer. "
-                "Default: the active one."
+                "The browser tab to use; take it from the tab list in an error or in a tool's "
+                "answer. Default: the active tab."
             ),
         }
     }
@@ -50,7 +50,7 @@ def listed_schema(schema: JsonObject, instances: Sequence[str] = ()) -> JsonObje
 def split_tab_id(arguments: Mapping[str, JsonValue]) -> tuple[int | None, JsonObject]:
     """Return the `tabId` of a call's arguments, and the arguments without it.
 
-    A null counts as not given.
+    A null counts as omitted.
 
     Raises:
         ValueError: It is not an integer.
@@ -60,12 +60,12 @@ def split_tab_id(arguments: Mapping[str, JsonValue]) -> tuple[int | None, JsonOb
     if tab is None:
         return None, rest
     if isinstance(tab, float) and tab.is_integer():
-        tab = int(tab)  # JSON Schema takes 7.0 for an integer, and some clients write it so
+        tab = int(tab)  # JSON Schema accepts 7.0 as an integer, and some clients send that
     if isinstance(tab, int) and not isinstance(tab, bool):
         return tab, rest
     raise ValueError(
         f"{TAB_ID} is {_show(tab)}, which is not an integer; "
-        "give the number of a tab, or leave it out for the active one"
+        "pass a tab's number, or leave it out to use the active tab"
     )
 
 
@@ -74,10 +74,10 @@ def split_instance(
 ) -> tuple[str | None, JsonObject]:
     """Return the `instance` of a call's arguments, and the arguments without it.
 
-    Where there is nothing to choose from, it is an argument like any other.
+    If there is nothing to choose from, it is an argument like any other.
 
     Raises:
-        ValueError: There are several, and it names none of them.
+        ValueError: There are several instances, and it names none of them.
     """
     rest = dict(arguments)
     if not instances:
@@ -85,7 +85,7 @@ def split_instance(
     name = rest.pop(INSTANCE, None)
     if isinstance(name, str) and name in instances:
         return name, rest
-    choice = f"give one of {', '.join(map(_show, instances))}"
+    choice = f"pass one of {', '.join(map(_show, instances))}"
     if name is None:
         raise ValueError(f"{INSTANCE} is missing; {choice}")
     near = difflib.get_close_matches(name, instances, n=1) if isinstance(name, str) else []

@@ -1,9 +1,9 @@
-"""A plugin's settings: what it declares, and the values it is given.
+"""A plugin's settings: the declarations, and the values the user sets.
 
 A plugin declares its settings as `configSchema`, by key. Values come from settings files, the
-environment and the command line; they reach the page before the plugin's adapter, and those
-that are URLs say which pages the plugin is for. What a `string` holds may be a secret: no text
-of this module shows it.
+environment and the command line. They reach the page before the plugin's adapter does, and URL
+settings decide which pages the plugin runs on. A `string` may be a secret, so no text in this
+module shows its value.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from opentabs_py.core.instances import find_namesakes
-from opentabs_py.core.match import parse as parse_match_pattern
+from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.progress import MAX_SAFE_INTEGER
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.core.text import shorten
@@ -26,11 +26,11 @@ from opentabs_py.errors import PluginError
 
 SettingType = Literal["url", "string", "number", "boolean", "select"]
 SettingFault = tuple[tuple[int | str, ...], str]
-"""Where in the declared settings something is wrong, and what."""
+"""The path of a fault in the declared settings, and its description."""
 
 _TYPES: Final[tuple[SettingType, ...]] = get_args(SettingType)
 _TEXTS: Final = ("label", "description", "placeholder")
-LONGEST_INSTANCE: Final = 64  # characters of a name; agents read each in every tool's schema
+LONGEST_INSTANCE: Final = 64  # characters; agents read every instance name in every tool's schema
 _ASSIGNMENT: Final = re.compile(r"(?P<plugin>[^.=]+)\.(?P<key>[^=]+)=(?P<value>.*)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[+-]?(\d+)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _URL_SECRETS: Final = re.compile(r"(?<=//)[^/?#]*@|[?#].*", re.DOTALL)
@@ -41,15 +41,15 @@ _EXAMPLES: Final[Mapping[SettingType, tuple[str, str]]] = {
     "boolean": ("true", "true"),
 }
 _ALLOWED: Final[Mapping[SettingType, str]] = {
-    "url": "a URL of http or https, or a table of named ones",
-    "string": "a text",
+    "url": "an http or https URL, or a table of named ones",
+    "string": "a string",
     "number": "a number",
     "boolean": "true or false",
 }
 
 
 class Typed(str):
-    """A value as it was typed on a command line: the setting's type says what it stands for."""
+    """A value typed on a command line: the setting's type decides how to interpret it."""
 
     __slots__ = ()
 
@@ -59,9 +59,9 @@ class Setting:
     """A setting as its plugin declares it.
 
     Attributes:
-        label: What it is, for people.
-        default: Its value when none is given, or None.
-        options: What a `select` may be.
+        label: Its name for people.
+        default: Its value when none is set, or None.
+        options: The values a `select` may have.
     """
 
     key: str
@@ -76,9 +76,9 @@ class Setting:
 
 
 def find_schema_faults(declared: Mapping[str, JsonValue]) -> Iterator[SettingFault]:
-    """Find what is wrong with the settings that a plugin declares; unknown members are not."""
+    """Yield the faults in the settings that a plugin declares; unknown members are allowed."""
     for key, about in declared.items():
-        if isinstance(about, dict):  # what is none was told already
+        if isinstance(about, dict):  # anything else has already been reported
             yield from (((key, *path), why) for path, why in _setting_faults(about))
 
 
@@ -86,11 +86,11 @@ def _setting_faults(about: JsonObject) -> Iterator[SettingFault]:
     kind = about.get("type")
     if kind not in _TYPES:
         types = ", ".join(f'"{each}"' for each in _TYPES)
-        what = "is missing" if kind is None else f"is {_show(kind)}, which is no type of a setting"
+        what = "is missing" if kind is None else f"is {_show(kind)}, not a valid setting type"
         yield ("type",), f"{what}; write one of {types}"
     for name in _TEXTS:
         if not isinstance(about.get(name), str | None):
-            yield (name,), f"is {_show(about[name])}, not a text; write a text or leave it out"
+            yield (name,), f"is {_show(about[name])}, not a string; write a string or leave it out"
     if not isinstance(about.get("required"), bool | None):
         yield ("required",), f"is {_show(about['required'])}; write true or false"
     options = about.get("options")
@@ -105,18 +105,18 @@ def _setting_faults(about: JsonObject) -> Iterator[SettingFault]:
             _read(setting, about["default"])
         except ValueError:
             allowed = _allowed(setting)
-            yield ("default",), f"is not {allowed}, as its type says; write one or leave it out"
+            yield ("default",), f"is not {allowed}, as its type requires; write one or leave it out"
 
 
 def _option_faults(options: JsonValue) -> Iterator[SettingFault]:
     if not isinstance(options, list) or not options:
-        yield ("options",), 'is not a list of choices; write them, as in ["daily", "weekly"]'
+        yield ("options",), 'is not a list of choices; write one, such as ["daily", "weekly"]'
         return
     for index, option in enumerate(options):
         if not isinstance(_option_value(option), str):
             yield (
                 ("options", index),
-                f'is {_show(option)}; write a text, or {{"value": ..., "label": ...}} with texts',
+                f'is {_show(option)}; write a string, or {{"value": ..., "label": ...}}',
             )
 
 
@@ -125,7 +125,7 @@ def _option_value(option: JsonValue) -> JsonValue:
 
 
 def declared_settings(schema: Mapping[str, JsonObject]) -> dict[str, Setting]:
-    """Give the settings that a checked `configSchema` declares, by key."""
+    """Return the settings that a validated `configSchema` declares, by key."""
     return {key: _setting(key, about) for key, about in schema.items()}
 
 
@@ -147,30 +147,30 @@ def _setting(key: str, about: JsonObject) -> Setting:
 
 
 def parse_assignment(text: str) -> tuple[str, str, Typed]:
-    """Read `plugin.key=value`, as the command line has it.
+    """Parse `plugin.key=value`, as typed on the command line.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not in that form.
     """
     found = _ASSIGNMENT.fullmatch(text)
     if found is None:
-        # What stands there may be a secret that lost its key.
-        raise ValueError("write it as PLUGIN.KEY=VALUE, as in --set chat.site=https://example.com")
+        # Do not quote the text: it may be a secret without its key.
+        raise ValueError("write PLUGIN.KEY=VALUE, for example --set chat.site=https://example.com")
     return found["plugin"], found["key"], Typed(found["value"])
 
 
 def settle(
     plugin: str, schema: Mapping[str, JsonObject], given: Mapping[str, object]
 ) -> dict[str, JsonValue]:
-    """Give the value of each setting: the one that is given, or else its default.
+    """Return the value of each setting: the given one, or else its default.
 
     Args:
-        plugin: The plugin's name, for the error.
-        schema: What the plugin declares.
-        given: Values by key, as TOML or JSON has them, or `Typed`; None is no value.
+        plugin: The plugin's name, used in errors.
+        schema: The plugin's `configSchema`.
+        given: Values by key, as parsed from TOML or JSON, or `Typed`; None means not set.
 
     Raises:
-        PluginError: They cannot be used; the text has a line for each fault.
+        PluginError: They are not valid; the text has a line for each fault.
     """
     declared = declared_settings(schema)
     values: dict[str, JsonValue] = {}
@@ -183,7 +183,9 @@ def settle(
             elif setting.required:
                 what = f" ({shorten(setting.label)})" if setting.label else ""
                 how = _how_to_give(plugin, setting)
-                faults.append(f"{plugin}.{key} is missing{what}: it is {_allowed(setting)}; {how}")
+                faults.append(
+                    f"{plugin}.{key} is missing{what}; it must be {_allowed(setting)}; {how}"
+                )
             continue
         try:
             values[key] = _read(setting, value)
@@ -192,7 +194,7 @@ def settle(
             faults.append(f"{plugin}.{key} {error}, not {_allowed(setting)}; {how}")
     if faults:
         count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-        head = f"The settings of the plugin {plugin!r} cannot be used; they have {count}:"
+        head = f"The settings of the plugin {plugin!r} are not valid; they have {count}:"
         raise PluginError("\n  ".join([head, *faults]))
     return values
 
@@ -205,7 +207,7 @@ def _unknown_key(plugin: str, key: str, declared: Mapping[str, Setting]) -> str:
         hint = f"it has {', '.join(declared)}"
     else:
         hint = "it has none; leave it out"
-    return f"{plugin}.{key} is given, but the plugin has no such setting; {hint}"
+    return f"{plugin}.{key} is set, but the plugin has no such setting; {hint}"
 
 
 def _read(setting: Setting, given: object) -> JsonValue:
@@ -245,7 +247,7 @@ def _read_url(given: object) -> str:
 def _read_table(given: str) -> object:
     try:
         return json.loads(given)
-    except (ValueError, RecursionError):  # what is wrong with it may show a secret
+    except (ValueError, RecursionError):  # the parser's message may show a secret
         raise ValueError("is a table that is not JSON") from None
 
 
@@ -290,8 +292,8 @@ def _how_to_give(plugin: str, setting: Setting) -> str:
     else:
         typed, written = _EXAMPLES[setting.type]
     return (
-        f"give it with --set {plugin}.{setting.key}={typed}, or as {setting.key} = {written} "
-        f"under [settings.{plugin}] of a settings file"
+        f"set it with --set {plugin}.{setting.key}={typed}, or as {setting.key} = {written} "
+        f"under [settings.{plugin}] in a settings file"
     )
 
 
@@ -315,29 +317,31 @@ def _kind(value: object) -> str:
         case dict():
             return "a table"
         case _:
-            return "a date or a time"  # all that TOML has besides
+            return "a date or a time"  # the only other types in TOML
 
 
 # --- what follows from it ---------------------------------------------------------
 
 
 def url_pattern(url: str) -> str:
-    """Give the match pattern of a URL's whole site: every port, for Chrome's have none.
+    """Return the match pattern of a URL's whole site, on every port.
+
+    Chrome's own match patterns have no ports.
 
     Raises:
-        ValueError: It is no URL of http or https.
+        ValueError: It is not an http or https URL.
     """
     if any(c.isspace() or not c.isprintable() for c in url):
-        raise ValueError(f"{url!r} has a space in it")
+        raise ValueError(f"{url!r} contains a space")
     parts = urlsplit(url)
     host = parts.hostname
     if parts.scheme not in ("http", "https") or not host or "*" in host:
-        raise ValueError(f"{url!r} is no URL of http or https")
-    _ = parts.port  # raises ValueError when it is none
+        raise ValueError(f"{url!r} is not an http or https URL")
+    _ = parts.port  # raises ValueError if it is not valid
     if ":" in host:
         host = f"[{host}]"
     elif not host.isascii():
-        host = host.encode("idna").decode()  # as Chrome knows it
+        host = host.encode("idna").decode()  # the form Chrome uses
     pattern = f"{parts.scheme}://{host}/*"
     parse_match_pattern(pattern)
     return pattern
@@ -355,10 +359,10 @@ def settled_patterns(
 def find_unknown_plugins(
     given: Mapping[str, Mapping[str, object]], known: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Find the plugins that are given settings and are not there.
+    """Find the plugins that have settings but do not exist.
 
     Returns:
-        Those named on the command line, and the rest; each as a text with the nearest names.
+        Those named on the command line, and the rest; each as text with the closest names.
     """
     typed: list[str] = []
     written: list[str] = []

@@ -1,4 +1,4 @@
-"""What an MCP client is sent as progress: increasing, bounded in rate, latest wins.
+"""What an MCP client receives as progress: increasing, rate-limited, latest wins.
 
 A tool reports as it likes. The specification (every revision, "Progress") lets a
 server send only values that increase with each notification, and asks it to limit
@@ -12,8 +12,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-MAX_SAFE_INTEGER: Final = 2**53 - 1  # the largest that JavaScript counts exactly
-# Values are cut here, far below the largest double, so that there is always a larger one to send.
+MAX_SAFE_INTEGER: Final = 2**53 - 1  # the largest integer JavaScript represents exactly
+# Values are clamped here, far below the largest double, so a larger one can always be sent.
 _LARGEST: Final = 1e300
 
 
@@ -23,8 +23,8 @@ class ProgressReport:
 
     Attributes:
         seq: Its number within the call, from 0.
-        progress: How far the tool is; None when it cannot say.
-        total: What `progress` will be at the end, where the tool knows.
+        progress: How far the tool is; None if it cannot say.
+        total: The value of `progress` at the end, if the tool knows.
         message: What the tool is doing, for people.
     """
 
@@ -36,7 +36,7 @@ class ProgressReport:
 
 @dataclass(frozen=True, slots=True)
 class ProgressNotification:
-    """What one `notifications/progress` says, its token aside."""
+    """The content of one `notifications/progress`, without its token."""
 
     progress: float
     total: float | None
@@ -45,13 +45,13 @@ class ProgressNotification:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often a client is sent progress of one call.
+    """How often a client receives progress for one call.
 
     Attributes:
         burst: How many notifications may be sent at once.
         rate: How many more may be sent per second.
         keepalive: Seconds of silence after which the last notification is repeated, for clients
-            that end a silent call sooner than this server does; None never repeats.
+            that end a silent call sooner than this server does; None to never repeat.
     """
 
     burst: int = 20
@@ -59,28 +59,25 @@ class Pace:
     keepalive: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what would send nothing, or everything."""
+        """Reject values that would send nothing, or everything."""
         if self.burst < 1:
-            raise ValueError(
-                f"burst is {self.burst}; give at least 1, so that anything can be sent"
-            )
+            raise ValueError(f"burst is {self.burst}; use at least 1, so that anything can be sent")
         if not (self.rate > 0 and math.isfinite(self.rate)):
             raise ValueError(
-                f"rate is {self.rate}; give a finite number of notifications per second"
+                f"rate is {self.rate}; use a finite number of notifications per second above 0"
             )
         if self.keepalive is not None and not self.keepalive > 0:
-            raise ValueError(f"keepalive is {self.keepalive}; give seconds, more than 0")
+            raise ValueError(f"keepalive is {self.keepalive}; use a number of seconds above 0")
 
 
 class ProgressFilter:
     """Turns one call's reports into the notifications its client may be sent.
 
-    A token bucket limits them: the first `burst` pass whole, then `rate` a second.
-    While reports wait for their turn only the latest of them is kept, and it is
-    sent by `finish` at the latest. Costs O(1) per report and holds at most
-    `burst + 1` of them.
+    A token bucket limits them: the first `burst` all pass, then `rate` per second.
+    Of the reports waiting for their turn only the latest is kept; `finish` sends it
+    at the latest. Costs O(1) per report and holds at most `burst + 1` of them.
 
-    Times are seconds of any one clock that does not go back.
+    Times are seconds on any one monotonic clock.
 
     Args:
         pace: How many notifications may be sent, and how often at least.
@@ -105,14 +102,14 @@ class ProgressFilter:
         self._updated = -math.inf
         self._sent_at = started
         self._last = ProgressNotification(0.0, None, None)
-        # All but the last have a token waiting for them; the last may have to wait for one.
+        # All but the last already have a token; the last may have to wait for one.
         self._waiting: deque[ProgressReport] = deque()
         self._sent: float | None = None
         self._measured = False
         self._finished = False
 
     def report(self, report: ProgressReport, now: float) -> None:
-        """Take in a report; after `finish` it is dropped."""
+        """Receive a report; dropped after `finish`."""
         if self._finished:
             return
         self._refill(now)
@@ -120,8 +117,8 @@ class ProgressFilter:
             self._waiting.pop()
         self._waiting.append(report)
 
-    def take(self, now: float) -> list[ProgressNotification]:
-        """Give what may be sent now, in order; it counts as sent."""
+    def drain(self, now: float) -> list[ProgressNotification]:
+        """Return the notifications that may be sent now, in order; they count as sent."""
         self._refill(now)
         ready = min(len(self._waiting), int(self._tokens))
         if ready:
@@ -135,18 +132,18 @@ class ProgressFilter:
         return [self._repetition()]
 
     def next_time(self) -> float | None:
-        """Give the time at which `take` will have something; None when nothing waits."""
+        """Return the time at which `take` will have something; None if nothing is waiting."""
         if self._waiting:
             return self._token_time()
         repeat = self._repeat_time()
         return None if repeat == math.inf else max(repeat, self._token_time())
 
     def finish(self, now: float) -> list[ProgressNotification]:
-        """Give what is still to be sent before the call's response; after it, nothing ever is.
+        """Return what is still to be sent before the call's response, and stop for good.
 
-        The last report is among it whatever the rate, unless it was sent before.
+        It includes the last report whatever the rate, unless that was already sent.
         """
-        last = self.take(now)
+        last = self.drain(now)
         last += [self._notification(report) for report in self._waiting]
         self._waiting.clear()
         self._finished = True
@@ -165,7 +162,7 @@ class ProgressFilter:
         promised = self._token_time()
         gained = (now - self._updated) * self._pace.rate
         self._tokens = min(float(self._pace.burst), self._tokens + gained)
-        if now >= promised:  # rounding must not break what `next_time` said: a shell would spin
+        if now >= promised:  # rounding must not contradict `next_time`, or a shell would spin
             self._tokens = max(1.0, self._tokens)
         self._updated = now
 
@@ -175,9 +172,9 @@ class ProgressFilter:
             value = max(-_LARGEST, min(report.progress, _LARGEST))
             self._measured = True
             if report.total is not None and math.isfinite(report.total) and report.total > 0:
-                total = report.total  # zero of zero would be a division by zero at many a client
+                total = report.total  # a total of 0 would make many clients divide by zero
         elif self._measured:
-            value = -math.inf  # a count would be taken for the tool's own measure
+            value = -math.inf  # a count would be mistaken for the tool's own measure
         else:
             value = 1.0 if self._sent is None else math.floor(self._sent) + 1.0
         if self._sent is not None and value <= self._sent:
@@ -187,7 +184,7 @@ class ProgressFilter:
         return self._last
 
     def _repetition(self) -> ProgressNotification:
-        """Say the last again, or 0 before the first, by the smallest increase."""
+        """Repeat the last notification with the smallest increase, or send 0 before the first."""
         value = 0.0 if self._sent is None else math.nextafter(self._sent, math.inf)
         self._sent = value
         self._last = replace(self._last, progress=value)

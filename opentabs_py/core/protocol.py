@@ -5,7 +5,7 @@ tables of `docs/protocol.md` are generated from this file by `make generate`.
 
 Models are strict, frozen and forbid unknown fields: pydantic's lax mode would take
 `true` and `"1"` for numbers. Times are milliseconds since the epoch on the sender's
-clock. A message too long for one frame travels in chunks, see `core/frames.py`.
+clock. A message too long for one frame travels in chunks, see `core/chunks.py`.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
-from opentabs_py.core.match import LONGEST_PATTERN
+from opentabs_py.core.match_patterns import LONGEST_PATTERN
 from opentabs_py.core.progress import MAX_SAFE_INTEGER, ProgressReport
 from opentabs_py.core.text import path_text
 from opentabs_py.errors import ProtocolError
@@ -57,14 +57,14 @@ class Model(BaseModel):
 
 
 class PluginState(Model):
-    """What became of a plugin in one document."""
+    """The state of a plugin in one document."""
 
     readiness: Literal["pending", "ready", "unavailable"]
     reason: Text | None = None
 
 
 class DocumentState(Model):
-    """One top-level document that a plugin serves, and the calls it knows."""
+    """One top-level document that plugins run in, and the calls it knows."""
 
     document_id: DocumentId
     tab_id: Integer
@@ -78,7 +78,7 @@ class DocumentState(Model):
 
 
 class LoadingTab(Model):
-    """A tab at a page that plugins serve, whose document has not reported yet."""
+    """A tab on a page that plugins run in, whose document has not reported yet."""
 
     tab_id: Integer
     url: Annotated[str, StringConstraints(max_length=65536)]
@@ -86,7 +86,7 @@ class LoadingTab(Model):
 
 
 class PluginSpec(Model):
-    """A plugin as the extension needs it: where it runs and which files it is."""
+    """What the extension needs to know of a plugin: where it runs, and its files."""
 
     name: Name
     version: Name
@@ -98,7 +98,7 @@ class PluginSpec(Model):
 
 
 class PluginFault(Model):
-    """A plugin that could not be put into one document."""
+    """A plugin that could not be injected into a document."""
 
     plugin: Name
     tab_id: Integer
@@ -108,7 +108,7 @@ class PluginFault(Model):
 class WireError(Model):
     """Why a tool returned no value; the fields of the ecosystem's `ToolError`.
 
-    `started` is false where the call ended before its tool was started. `stack` is V8's text.
+    `started` is false if the call ended before its tool started. `stack` is V8's text.
     """
 
     code: Annotated[str, StringConstraints(max_length=256)]
@@ -140,10 +140,10 @@ class RpcError(Model):
 
 
 class HelloParams(Model):
-    """Names the extension and what survived: every document, and the calls each knows.
+    """Identifies the extension, and lists what survived: every document and its calls.
 
-    One that was not synced since it was loaded, or since the browser started, is `fresh`: what
-    was dispatched before is lost.
+    An extension that has not been synced since it loaded, or since the browser started, is
+    `fresh`: everything dispatched before is lost.
     """
 
     protocol_version: Integer
@@ -159,7 +159,7 @@ class HelloParams(Model):
 
 
 class HelloResult(Model):
-    """Names the server and the limits the extension must keep."""
+    """Identifies the server, and states the limits the extension must respect."""
 
     server_version: Name
     time: Time
@@ -167,20 +167,20 @@ class HelloResult(Model):
 
 
 class SyncParams(Model):
-    """All plugins there are; what is not named is removed."""
+    """All plugins; any plugin not listed is removed."""
 
     plugins: list[PluginSpec]
 
 
 class SyncResult(Model):
-    """How many documents got an adapter, and what failed."""
+    """How many documents received an adapter, and what failed."""
 
     injected: Integer
     faults: list[PluginFault]
 
 
 class DispatchParams(Model):
-    """Run a tool in a document. Sent again after a reconnect; a known call id is ignored."""
+    """Run a tool in a document. Resent after a reconnect; a known call id is ignored."""
 
     document_id: DocumentId
     call_id: CallId
@@ -191,7 +191,7 @@ class DispatchParams(Model):
 
 
 class ProgressParams(Model):
-    """Reports of one call in order; `dropped` counts those given up at the relay's bound."""
+    """Reports of one call, in order; `dropped` counts those the relay dropped at its limit."""
 
     document_id: DocumentId
     call_id: CallId
@@ -228,14 +228,14 @@ class AckParams(Model):
 
 
 class SettledParams(Model):
-    """The results of these calls have arrived, or nobody waits for them: they are forgotten."""
+    """The results of these calls arrived, or nobody waits for them: the relay forgets them."""
 
     document_id: DocumentId
     call_ids: list[CallId]
 
 
 class CancelParams(Model):
-    """Abort the tool: its `context.signal` fires with `reason`. Forgets the call."""
+    """Abort the tool: its `context.signal` fires with `reason`. The call is forgotten."""
 
     document_id: DocumentId
     call_id: CallId
@@ -243,14 +243,14 @@ class CancelParams(Model):
 
 
 class LostParams(Model):
-    """A call whose document is gone, seen by a live worker."""
+    """A call whose document has gone, as seen by a live worker."""
 
     call_id: CallId
     reason: Literal["tab_closed", "navigated", "crashed", "not_delivered"]
 
 
 class TabsParams(Model):
-    """Every document that a plugin serves, and every tab there is: the whole state.
+    """The complete state: every document that plugins run in, and every tab.
 
     The page of a tab in `crashed` has crashed, or the browser has discarded it.
     """
@@ -262,7 +262,7 @@ class TabsParams(Model):
 
 
 class LogParams(Model):
-    """Log records of a plugin; `dropped` counts those over the rate."""
+    """Log records of a plugin; `dropped` counts those over the rate limit."""
 
     document_id: DocumentId
     plugin: Name
@@ -278,7 +278,7 @@ class StampParams(Model):
 
 
 class QueryParams(Model):
-    """The answer is `TabsParams`, once each page of `plugin` has said whether it is ready."""
+    """Answered with `TabsParams`, once each page of `plugin` has said whether it is ready."""
 
     plugin: Name | None = None
 
@@ -290,7 +290,7 @@ class PingParams(Model):
 
 
 class PongParams(Model):
-    """The answerer's clock, and the time of the ping it answers."""
+    """The responder's clock, and the time of the ping it answers."""
 
     time: Time
     ping_time: Time
@@ -306,7 +306,7 @@ class Message(Model):
 
 
 class Hello(Message):
-    """First message of a connection."""
+    """The first message of a connection."""
 
     method: Literal["hello"] = "hello"
     id: Integer
@@ -314,7 +314,7 @@ class Hello(Message):
 
 
 class PluginsSync(Message):
-    """Which plugins to put where."""
+    """Which plugins to inject where."""
 
     method: Literal["plugins.sync"] = "plugins.sync"
     id: Integer
@@ -350,14 +350,14 @@ class ToolErrored(Message):
 
 
 class ToolAck(Message):
-    """Receipt of reports; clocks the next batch and frees what the relay keeps."""
+    """Acknowledges reports: the relay sends the next batch and frees these."""
 
     method: Literal["tool.ack"] = "tool.ack"
     params: AckParams
 
 
 class ToolSettled(Message):
-    """Receipt of results, those of a while together; frees what the relay keeps."""
+    """Acknowledges results, several at a time; the relay frees them."""
 
     method: Literal["tool.settled"] = "tool.settled"
     params: SettledParams
@@ -392,7 +392,7 @@ class PluginLog(Message):
 
 
 class TabsQuery(Message):
-    """How do tabs and documents stand? Asked before a call is refused for want of a ready tab."""
+    """Asks for the state of tabs and documents, before refusing a call for lack of a ready tab."""
 
     method: Literal["tabs.query"] = "tabs.query"
     id: Integer
@@ -400,7 +400,7 @@ class TabsQuery(Message):
 
 
 class ToolStamps(Message):
-    """Trace stamps of the service worker, for traced calls only."""
+    """The service worker's trace stamps, for traced calls only."""
 
     method: Literal["tool.stamps"] = "tool.stamps"
     params: StampParams
@@ -470,21 +470,21 @@ ADAPTERS: dict[str, TypeAdapter[Any]] = {
 
 
 def validate(adapter: TypeAdapter[T], text: str) -> T:
-    """Read JSON as one of `ADAPTERS`; only our own code may use the fields' Python names.
+    """Parse JSON with one of `ADAPTERS`; only our own code may use the fields' Python names.
 
     Raises:
-        ValidationError: It is none.
+        ValidationError: The text is not valid.
     """
     return adapter.validate_json(text, by_alias=True, by_name=False)
 
 
 def parse_from_extension(text: str) -> FromExtension | Response | Failure:
-    """Read one message of the extension.
+    """Parse one message from the extension.
 
     Raises:
-        ProtocolError: It is not of the protocol; `path` says where.
+        ProtocolError: The message is not valid; `path` says where.
     """
-    # A request and its answer differ in `method`, which every sender writes early.
+    # Only requests have a `method`, which every sender writes near the start.
     try:
         if '"method"' in text[:200]:
             return validate(_FROM_EXTENSION, text)
@@ -495,15 +495,16 @@ def parse_from_extension(text: str) -> FromExtension | Response | Failure:
         if answer is None:
             # The first part of `loc` names the model that was tried, not a place in the text.
             raise ProtocolError(first["msg"], path=path_text(first["loc"][1:])) from None
-        # A page can return what we cannot read, a thousand arrays deep say. Its call ends here.
+        # A page can return a value we cannot parse, such as arrays nested a thousand deep.
+        # End its call with an error.
         document_id, call_id, seq = answer.groups()
-        message = f"The tool's result cannot be read ({first['msg']}). Return a simpler value."
+        message = f"Cannot read the tool's result ({first['msg']}). Return a simpler value."
         fault = WireError(code="RESULT_NOT_SERIALISABLE", message=message)
         params = ErrorParams(document_id=document_id, call_id=call_id, seq=int(seq), error=fault)
         return ToolErrored(params=params)
 
 
 def to_json(message: Message) -> str:
-    """Write a message; fields that are None are left out."""
-    # JSON-RPC 2.0, section 5: an answer has its `result` or its `id` even when that is null.
+    """Return a message as JSON, without the fields that are None."""
+    # JSON-RPC 2.0, section 5: a response keeps its `result` or `id` even when that is null.
     return message.model_dump_json(exclude_none=not isinstance(message, Response | Failure))

@@ -1,12 +1,12 @@
-"""How much work a JSON Schema can make of a value, at most, before anything is checked.
+"""Upper bounds for the work of validating a value against a JSON Schema.
 
-A schema of 3 KB can ask for 2^34 looks at one value: `allOf` with the same `$ref` twice, 34 levels
-deep. Nothing interrupts the validator, so what it would do is bounded before it starts.
+A schema of 3 KB can require 2^34 checks of one value: `allOf` with the same `$ref` twice, 34
+levels deep. The validator cannot be interrupted, so its work is bounded before it starts.
 
-The *width* of a schema is how often it looks at any one place of a value: the sum over what it
-applies to the same place, and the most that it applies to a place below. A value cannot cost more
-looks than the width times its own parts. Schemas of recursive data may become wider with each
-level of the value, so the width of those depends on its depth.
+The *width* of a schema is how often it checks any one place in a value: the sum over the
+subschemas it applies to the same place, and the maximum over those it applies to a place below.
+Validation takes at most width times the number of the value's parts. Schemas for recursive data
+may get wider with each level of the value, so their width depends on the value's depth.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,9 +22,9 @@ _Kind = Literal["object", "array"]
 _Key = tuple[int, float, _Kind]
 _KINDS: Final[tuple[_Kind, ...]] = ("object", "array")
 
-DEEPEST: Final = 64  # levels of a value that a recursive schema is followed into
+DEEPEST: Final = 64  # levels of a value into which a recursive schema is followed
 
-_ENOUGH: Final = 10**18  # no use to count on
+_ENOUGH: Final = 10**18  # counting further is pointless
 
 _SAME_PLACE: Final = ("not", "if", "then", "else")
 _SAME_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
@@ -36,7 +36,7 @@ _EVALUATE_AGAIN: Final = ("unevaluatedProperties", "unevaluatedItems")
 
 
 class EndlessSchemaError(ValueError):
-    """A schema applies itself to the place it is at."""
+    """A schema applies itself to the same place again."""
 
 
 class _Recursive(Exception):  # noqa: N818 (nobody sees it)
@@ -44,13 +44,13 @@ class _Recursive(Exception):  # noqa: N818 (nobody sees it)
 
 
 class Widths:
-    """Computes how often a schema looks at one place of a value.
+    """Computes how often a schema checks one place in a value.
 
     Args:
-        schema: References that it does not hold count nothing.
+        schema: A JSON Schema; references that do not resolve within it count as nothing.
 
     Raises:
-        EndlessSchemaError: It refers to itself without a step into the value.
+        EndlessSchemaError: It refers to itself without descending into the value.
         RecursionError: It is nested too deeply.
     """
 
@@ -66,7 +66,7 @@ class Widths:
             self._open.clear()
             self._flat = None
             for part in objects(schema):
-                self._widest(part, 0)  # finds what has no end at one place
+                self._widest(part, 0)  # raises if the part applies itself without end
 
     @property
     def is_recursive(self) -> bool:
@@ -74,13 +74,13 @@ class Widths:
         return self._flat is None
 
     def at(self, depth: int) -> float:
-        """Return the width for values of so many levels; infinite where it is too deep to say."""
+        """Return the width for values with `depth` levels; infinite if that is too deep."""
         if self._flat is not None:
             return self._flat
         if depth > DEEPEST:
             return inf
         try:
-            # One level more at a time: each finds most of what it needs already known.
+            # Add one level at a time: most of what each needs is already cached.
             return [self._widest(self._schema, levels) for levels in range(depth + 1)][-1]
         except RecursionError:
             self._open.clear()
@@ -90,7 +90,7 @@ class Widths:
         return max(self._width(part, left, kind) for kind in _KINDS)
 
     def _width(self, part: JsonValue, left: float, kind: _Kind) -> int:
-        """Return the width for a value of this kind, of which `left` levels are below."""
+        """Return the width for a value of this kind with `left` levels below it."""
         if not isinstance(part, dict):
             return 1
         key = id(part), left, kind
@@ -101,14 +101,14 @@ class Widths:
         self._open.add(key)
         here = sum(self._width(each, left, kind) for each in self._same_place(part))
         if any(keyword in part for keyword in _EVALUATE_AGAIN):
-            here *= 2  # it finds out again what these saw
+            here *= 2  # it evaluates these again to know what they covered
         below = 0 if left < 1 else self._below(part, left - 1, kind)
         self._open.remove(key)
         self._known[key] = width = min(1 + here + below, _ENOUGH)
         return width
 
     def _below(self, part: JsonObject, left: float, kind: _Kind) -> int:
-        """Return the most that is applied to one place below; two members are two places."""
+        """Return the largest width applied to one place below; each member is its own place."""
         if kind == "object":
             each = _values(part.get("properties"))
             every = [*_values(part.get("patternProperties")), *_members(part, _ANY_MEMBER)]
@@ -130,7 +130,7 @@ class Widths:
                 yield from self._targets(reference)
 
     def _targets(self, reference: str) -> Iterator[JsonValue]:
-        """Return what a reference may stand for: with an `$id` within, that is more than one."""
+        """Yield the possible targets of a reference: several, if the schema embeds an `$id`."""
         fragment = unquote(reference.partition("#")[2])
         if fragment and not fragment.startswith("/"):
             for part in objects(self._schema):
@@ -144,7 +144,7 @@ class Widths:
 
 
 def follow(schema: JsonObject, pointer: str) -> tuple[bool, JsonValue]:
-    """Follow a JSON pointer (RFC 6901); return whether there is something, and what."""
+    """Follow a JSON pointer (RFC 6901); return whether its target exists, and the target."""
     part: JsonValue = schema
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
@@ -158,7 +158,7 @@ def follow(schema: JsonObject, pointer: str) -> tuple[bool, JsonValue]:
 
 
 def objects(value: JsonValue) -> Iterator[JsonObject]:
-    """Return every object within a JSON value, however deep."""
+    """Yield every object in a JSON value, at any depth."""
     left = [value]
     while left:
         part = left.pop()
@@ -170,7 +170,7 @@ def objects(value: JsonValue) -> Iterator[JsonObject]:
 
 
 def _resources(schema: JsonObject) -> list[JsonObject]:
-    """Return the parts with an `$id` of their own, which their references start from."""
+    """Return the parts that have their own `$id`, relative to which references resolve."""
     return [
         part for part in objects(schema) if part is not schema and isinstance(part.get("$id"), str)
     ]

@@ -1,4 +1,4 @@
-"""JSON Schemas of tools: what is wrong with one, and what of a value breaks one."""
+"""Validate the JSON Schemas of tools, and values against them."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -23,29 +23,29 @@ from opentabs_py.core.text import path_text, shorten
 __all__ = ["Checker", "Fault", "JsonObject", "check_schema"]
 
 Fault = tuple[str, str]
-"""Where a value breaks its schema, as `messages[0].text` ("" is all of it), and how."""
+"""The path at which a value breaks its schema, as `messages[0].text` ("" for all), and how."""
 
-# The validator holds the event loop, and nothing interrupts it. Measured: 13 to 40 ns for one look
-# at one place, so the longest check takes 2 s; 6 to 60 µs for a fault, which copies what is wrong.
-WIDEST: Final = 100_000  # looks at one place of a value with LOAD_DEPTH levels
+# The validator blocks the event loop and cannot be interrupted. Measured: 13 to 40 ns per check of
+# one place, so the longest validation takes 2 s; 6 to 60 µs per fault, which copies the bad value.
+WIDEST: Final = 100_000  # checks of one place in a value with LOAD_DEPTH levels
 LOAD_DEPTH: Final = 4
 MOST_LOOKS: Final = 50_000_000
 MOST_LOOKS_FOR_FAULTS: Final = 50_000
 MOST_COPIED: Final = 64 * 1024 * 1024  # characters, in faults
 
-_TOO_DEEP: Final = "is nested too deeply; write its parts into $defs and $ref them"
-_NARROW: Final = 64  # a check of that width costs less than reading the value did
-# A pattern with look-around or a back reference may try again from where it was: this often.
+_TOO_DEEP: Final = "is nested too deeply; move parts of it into $defs and $ref them"
+_NARROW: Final = 64  # validating at this width costs less than parsing the value did
+# A pattern with look-around or a back reference may backtrack, this often.
 _BACKTRACKS: Final = 1000
-_LOOKS_OF_CHARACTER: Final = 64  # what such a pattern may cost for each character of a text
-_CHARACTERS_A_LOOK: Final = 32  # what any other pattern reads in the time of one
+_LOOKS_OF_CHARACTER: Final = 64  # the cost of such a pattern per character of a string
+_CHARACTERS_A_LOOK: Final = 32  # characters any other pattern reads in the time of one check
 
 
 class Checker:
-    """Checks values against one schema; 2020-12 where the schema names no dialect.
+    """Validates values against one schema; 2020-12 unless the schema names a dialect.
 
     Args:
-        schema: One that `check_schema` found fit.
+        schema: A schema that passed `check_schema`.
     """
 
     def __init__(self, schema: JsonObject) -> None:
@@ -53,25 +53,25 @@ class Checker:
         self._validator = _compile(schema)
 
     def faults(self, value: JsonValue, *, most: int | None = None) -> list[Fault]:
-        """Return where a JSON value breaks the schema; an empty list when it does not.
+        """Return the faults of a JSON value; an empty list if it matches the schema.
 
-        A value that would take too long to check is one fault.
+        A value that would take too long to validate counts as one fault.
         """
         validator = self._validator
         if not self._is_quick:
             size = _measure(value, most=MOST_LOOKS)
             width = self._widths.at(size.depth)
             if width * (size.parts + size.length // _CHARACTERS_A_LOOK) > MOST_LOOKS:
-                return [("", "too large, or too deeply nested, to be checked; pass less at once")]
+                return [("", "too large or too deeply nested to validate; pass less at a time")]
             if width * size.length * _LOOKS_OF_CHARACTER > MOST_LOOKS:
                 validator = self._lenient
-        if validator.is_valid(value):  # several times quicker than looking for faults
+        if validator.is_valid(value):  # several times faster than looking for faults
             return []
         size = _measure(value, most=MOST_LOOKS_FOR_FAULTS)
         width = self._widths.at(size.depth)
         copied = width * (size.depth + 1) * size.length
         if width * size.parts > MOST_LOOKS_FOR_FAULTS or copied > MOST_COPIED:
-            return [("", "something in it is wrong; it is too large to say where")]
+            return [("", "does not match the schema, and is too large to say where")]
         errors = islice(validator.iter_errors(value), most)
         return [(path_text(error.instance_path), _shorten(error.message)) for error in errors]
 
@@ -87,30 +87,28 @@ class Checker:
 
     @cached_property
     def _lenient(self) -> jsonschema_rs.Validator:
-        """Leaves out the patterns that may backtrack."""
+        """A validator without the patterns that may backtrack."""
         return _compile(_without_backtracking(self._schema))
 
 
 def check_schema(schema: JsonObject) -> None:
-    """Refuse what is no JSON Schema, or one that could not be applied to a value.
+    """Check that a schema is valid JSON Schema and can be applied to values.
 
     Raises:
-        ValueError: It says what is wrong and what to write instead.
+        ValueError: It is not; the text says what is wrong and what to write instead.
     """
     for reference in _references(schema):
         quoted = repr(shorten(reference))
         if not reference.startswith("#"):
-            raise ValueError(
-                f"refers to {quoted} outside itself; copy what that says into its $defs"
-            )
+            raise ValueError(f"refers to {quoted} outside itself; copy that schema into its $defs")
         if not _is_held(schema, unquote(reference[1:])):
-            raise ValueError(f"refers to {quoted}, which it does not hold; add it there")
+            raise ValueError(f"refers to {quoted}, which it does not contain; add it")
     try:
         _compile(schema)
     except jsonschema_rs.ValidationError as error:
         where = path_text(error.instance_path) or "its root"
         raise ValueError(
-            f"is no JSON Schema at {where}: {shorten(error.message)}; correct it there"
+            f"is not valid JSON Schema at {where}: {shorten(error.message)}; correct it there"
         ) from None
     except ValueError:  # the recursion limit
         raise ValueError(_TOO_DEEP) from None
@@ -118,25 +116,25 @@ def check_schema(schema: JsonObject) -> None:
         width = Widths(schema).at(LOAD_DEPTH)
     except EndlessSchemaError:
         raise ValueError(
-            "applies itself without end to one place; refer to it from properties or items only"
+            "applies itself endlessly to the same place; refer to it only from properties or items"
         ) from None
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     if width > WIDEST:
         raise ValueError(
-            f"would be applied {width:,} times to one place of a value, through its references "
-            f"and alternatives; {WIDEST:,} times are allowed, so name each alternative once"
+            f"would be applied {width:,} times to one place in a value, through its references "
+            f"and alternatives; at most {WIDEST:,} are allowed, so name each alternative once"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """How large a value is.
+    """The size of a value.
 
     Attributes:
-        parts: It, and all values within it.
+        parts: The number of values in it, including itself.
         depth: How many levels of objects and arrays it has.
-        length: The characters of its texts and keys.
+        length: The characters of its strings and keys.
     """
 
     parts: int
@@ -145,7 +143,7 @@ class _Size:
 
 
 def _measure(value: JsonValue, *, most: int) -> _Size:
-    """Return a value's size; the levels below the one on which it has more parts are left out."""
+    """Return a value's size, ignoring the levels below the one that exceeds `most` parts."""
     parts = depth = length = 0
     level = [value]
     while level and parts <= most:
@@ -174,7 +172,7 @@ def _patterns(schema: JsonObject) -> Iterator[str]:
 
 
 def _backtracks(pattern: str) -> bool:
-    """Return whether a pattern is beyond what can be matched in linear time."""
+    """Return whether a pattern cannot be matched in linear time."""
     options = jsonschema_rs.RegexOptions()
     try:
         jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options)
@@ -190,20 +188,20 @@ def _without_backtracking(schema: JsonObject) -> JsonObject:
         if isinstance(pattern, str) and _backtracks(pattern):
             del part["pattern"]
         if isinstance(by_pattern, dict) and any(map(_backtracks, by_pattern)):
-            # These three are about which members there are besides.
+            # These three depend on which other members exist.
             for keyword in ("patternProperties", "additionalProperties", "unevaluatedProperties"):
                 part.pop(keyword, None)
     return schema
 
 
 def _shorten(message: str) -> str:
-    """Cut what is quoted of a long value, which comes first, and keep the rule, which ends it."""
+    """Shorten the quoted value at the start of a message, and keep the rule at its end."""
     return message if len(message) <= 300 else f"{message[:100]} … {message[-199:]}"
 
 
 def _compile(schema: JsonObject) -> jsonschema_rs.Validator:
     dialect = jsonschema_rs.validator_cls_for(schema)
-    # What `format` says is a hint, as the specification has it; nothing is fetched.
+    # `format` is only a hint, as in the specification; nothing is fetched.
     return dialect(
         schema,
         validate_formats=False,

@@ -4,24 +4,24 @@ import re
 from typing import Final
 
 KNOWN: Final = (0, 1)
-"""Major and minor version of the newest SDK whose plugins are understood; patches add nothing."""
+"""Major and minor version of the newest supported SDK; patch versions add nothing."""
 
 _VERSION: Final = re.compile(
     r"(\d{1,9})\.(\d{1,9})\.\d{1,9}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?", re.ASCII
 )
 UNKNOWN: Final = (
-    "its dist/tools.json has no sdkVersion, so nothing says whether it fits this version of "
-    "opentabs-py: build it again"
+    "its dist/tools.json has no sdkVersion, so it may not fit this version of opentabs-py; "
+    "build it again"
 )
-"""Why a plugin that does not say its SDK deserves a second look."""
+"""The warning for a plugin that does not state its SDK version."""
 
 
 def is_version(text: str) -> bool:
-    """Return whether a text is a version, as in `0.1.0`."""
+    """Return whether a text is a version such as `0.1.0`."""
     return _VERSION.fullmatch(text) is not None
 
 
 def is_newer(version: str) -> bool:
-    """Return whether plugins built with an SDK of that version may need a newer host."""
+    """Return whether plugins built with this SDK version may need a newer host."""
     found = _VERSION.fullmatch(version)
     return found is not None and (int(found[1]), int(found[2])) > KNOWN

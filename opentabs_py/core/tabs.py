@@ -22,7 +22,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Put:
-    """When a plugin was put into a document, and whether it was pending when last heard of."""
+    """When a plugin was injected into a document, and whether it was last reported pending."""
 
     at: float
     is_pending: bool
@@ -30,14 +30,16 @@ class _Put:
 
 @dataclass(slots=True)
 class Tabs:
-    """The documents of one browser, as last heard.
+    """The documents of one browser, as last reported.
 
     Args:
-        grace: Seconds that a call waits for a plugin to get ready after it was put into a
-            document, or for the extension to come back.
+        grace: Seconds that a call waits for a plugin to get ready after it was injected into
+            a document, or for the extension to reconnect.
+        has_browser: Whether there is a browser from which it could reconnect.
     """
 
     grace: float = 5.0
+    has_browser: bool = True
     connected: bool = False
     documents: Sequence[DocumentState] = ()
     loading: Sequence[LoadingTab] = ()
@@ -52,7 +54,7 @@ class Tabs:
         *,
         loading: Sequence[LoadingTab] = (),
     ) -> None:
-        """Take the whole state; what is not named is gone."""
+        """Replace the whole state; documents that are not listed are gone."""
         self.documents = documents
         if loading and not self.loading:
             self._loading_since = now
@@ -66,24 +68,24 @@ class Tabs:
     def _put_at(self, document_id: str, plugin: str, state: PluginState, now: float) -> _Put:
         is_pending = state.readiness == "pending"
         known = self._put.get((document_id, plugin))
-        if known is None or (is_pending and not known.is_pending):  # a newer adapter came
+        if known is None or (is_pending and not known.is_pending):  # a newer adapter was injected
             return _Put(now, is_pending)
         return _Put(known.at, is_pending)
 
     def connection_changed(self, *, connected: bool, now: float) -> None:
-        """The link came up, or went down and took the documents with it."""
+        """Handle the link coming up, or going down, which clears the documents."""
         self.connected = connected
         self._connection_since = now
         if not connected:
             self.documents = self.loading = ()
 
     def serving(self, plugin: str) -> list[DocumentState]:
-        """Give the plugin's documents, the one a call would take first."""
+        """Return the plugin's documents, the one a call would use first."""
         mine = [d for d in self.documents if plugin in d.plugins]
         return sorted(mine, key=lambda d: (not (d.focused and d.active), not d.active, -d.tab_id))
 
     def readiness(self, plugin: str) -> Readiness:
-        """Tell the state of a plugin over all its tabs."""
+        """Return the state of a plugin across all its tabs."""
         mine = self.serving(plugin)
         if any(d.plugins[plugin].readiness == "ready" for d in mine):
             return "ready"
@@ -100,15 +102,15 @@ class Tabs:
     ) -> DocumentState | Wait | ChainError:
         """Choose the document for a call.
 
-        The active tab of the focused window wins. A document that the plugin has just come to
-        and is not ready in is waited for; one it came to long ago gives way to the next. A
-        `tab_id` is used or refused, never replaced. Where the plugin has several instances, only
-        the tabs of the one that is named count.
+        The active tab of the focused window wins. A document in which the plugin is not ready
+        is waited for if the plugin was injected recently; otherwise the next one is tried. A
+        `tab_id` is used or refused, never replaced. If the plugin has several instances, only
+        the tabs of the named one count.
         """
         if not self.connected:
             until = self._connection_since + self.grace
             error = failures.not_connected()
-            return Wait(until, error) if now < until else error
+            return Wait(until, error) if self.has_browser and now < until else error
         mine = self.serving(plugin)
         coming = [tab for tab in self.loading if plugin in tab.plugins]
         if tab_id is not None:
@@ -142,5 +144,5 @@ class Tabs:
 
 
 def _why(state: PluginState) -> str | None:
-    """Return why a plugin is not ready, where more is known than its answer."""
+    """Return why a plugin is not ready, if more is known than `isReady()` being false."""
     return "isReady() has not answered yet" if state.readiness == "pending" else state.reason

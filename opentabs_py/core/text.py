@@ -1,4 +1,4 @@
-"""How paths and values are written in messages."""
+"""Format paths and values for messages."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -8,22 +8,22 @@ _KEPT: Final = "\n\t\u200c\u200d"
 
 
 def path_text(path: Iterable[int | str]) -> str:
-    """Write a path as JavaScript does: `tools[3].input_schema`."""
+    """Return a path in JavaScript notation: `tools[3].input_schema`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).removeprefix(".")
 
 
 def shorten(text: str, limit: int = 120) -> str:
-    """Cut a text that would drown the message it stands in."""
+    """Truncate a text that would overwhelm the message it appears in."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def visible(text: str) -> str:
-    r"""Return a foreign text fit for a terminal: what would act on it is written as `\u001b`.
+    r"""Return an untrusted text made safe for a terminal, escaping characters as `\u001b`.
 
-    That is every control and format character (escape sequences, carriage returns, bidirectional
-    overrides, zero-width spaces, tags) but newlines, tabs, and the two joiners that words of some
-    languages need. The escapes are JSON's, so JSON remains what it was.
+    That applies to every control and format character (escape sequences, carriage returns,
+    bidirectional overrides, zero-width spaces, tags) except newlines, tabs, and the two joiners
+    that some languages need. The escapes are JSON's, so JSON keeps its meaning.
     """
     if text.isprintable():
         return text
@@ -32,18 +32,18 @@ def visible(text: str) -> str:
 
 def _escape(character: str) -> str:
     if unicodedata.category(character) == "Zs":
-        return " "  # a space of another width
+        return " "  # any other kind of space
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
 def one_line(text: str) -> str:
-    """Return a foreign text fit for one line: a space for all that would act on a terminal."""
+    """Return an untrusted text on one line, with each unprintable character as a space."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def duration(seconds: float) -> str:
-    """Write a time as people read it: `0.38 ms`, `12 ms`, `1.52 s`, `4 min 05 s`."""
+    """Return a duration for people: `0.38 ms`, `12 ms`, `1.52 s`, `4 min 05 s`."""
     if seconds < 0.0995:
         return f"{seconds * 1000:.2f} ms" if seconds < 0.00995 else f"{seconds * 1000:.1f} ms"
     if seconds < 0.9995:

@@ -1,4 +1,4 @@
-"""A small chat site and a plugin for it, so that the whole chain can be seen at work."""
+"""A small chat site and a plugin for it, to show the whole chain at work."""
 
 from pathlib import Path
 
@@ -8,5 +8,5 @@ __all__ = ["create_demo_site", "demo_plugin_dir"]
 
 
 def demo_plugin_dir() -> Path:
-    """Give the directory of the demo plugin, built and ready to load."""
+    """Return the directory of the demo plugin, which is built and ready to load."""
     return Path(__file__).with_name("plugin")

@@ -1,4 +1,4 @@
-"""What people wrote in the demo site's channels: made up, varied, the same every time."""
+"""The demo site's messages: made up, varied, and the same every time."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ _LAST: Final = datetime(2026, 11, 20, 17, 42, tzinfo=UTC)
 
 _PEOPLE: Final = ("Amara", "Ben", "Chiara", "Dmitri", "Emi", "Farid", "Greta", "Hugo")
 
-# A conversation is lines of `speaker: text`; who speaks as A, B and C is drawn for each.
+# A conversation is lines of `speaker: text`; A, B and C are assigned at random for each one.
 _WORK: Final = (
     """A: deploying {service} {version} to {place}
 A: {percent}% of traffic is on it, error rate flat
@@ -161,12 +161,12 @@ class Message:
 
 
 def timestamp(at: datetime) -> str:
-    """Write a UTC time as messages carry it; as text they sort as in time."""
+    """Return a UTC time in the format of messages, whose text sorts chronologically."""
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def past_messages() -> dict[str, list[Message]]:
-    """Give every channel's messages, oldest first."""
+    """Return every channel's messages, oldest first."""
     return {
         "general": _history(seed=1, count=300, conversations=_WORK),
         "random": _history(seed=2, count=60, conversations=_CHATTER),
@@ -178,7 +178,7 @@ def _history(*, seed: int, count: int, conversations: tuple[str, ...]) -> list[M
     draw = random.Random(seed)  # noqa: S311  # the same chat each time; no secret
     lines = _lines(draw, conversations)
     spoken = [next(lines) for _ in range(count)]
-    # Written from the end, so that the newest message has the same age whatever the count.
+    # Generated from the end, so that the newest message has the same age whatever the count.
     at = _LAST
     messages: list[Message] = []
     for author, text, pause in reversed(spoken):
@@ -189,7 +189,7 @@ def _history(*, seed: int, count: int, conversations: tuple[str, ...]) -> list[M
 
 
 def _at_work(at: datetime) -> datetime:
-    """Move a time out of the night and the weekend, backwards."""
+    """Move a time backwards, out of nights and weekends."""
     if at.hour < 8:
         at -= timedelta(hours=14)
     while at.weekday() >= 5:  # Saturday, Sunday
@@ -200,7 +200,7 @@ def _at_work(at: datetime) -> datetime:
 def _lines(
     draw: random.Random, conversations: tuple[str, ...]
 ) -> Iterator[tuple[str, str, timedelta]]:
-    """Give author, text and the time since the line before, without end."""
+    """Yield author, text and the time since the previous line, endlessly."""
     order = draw.sample(conversations, len(conversations))  # the same each round, so far apart
     while True:
         for conversation in order:

@@ -47,7 +47,7 @@ _Handler = Callable[[Request], Awaitable[Response]]
 
 
 def create_demo_site(*, page_delay: float = 0.15) -> Starlette:
-    """Make the site, with a history and a session secret of its own.
+    """Create the site, with its own history and session secret.
 
     Args:
         page_delay: Seconds that each page of history takes to come, so that a person
@@ -67,7 +67,7 @@ def create_demo_site(*, page_delay: float = 0.15) -> Starlette:
 
 
 class _Site:
-    """The channels, and what the site answers about them."""
+    """The channels, and the site's responses about them."""
 
     def __init__(self, page_delay: float) -> None:
         self._page_delay = page_delay
@@ -102,7 +102,7 @@ class _Site:
         return JSONResponse({"channels": channels})
 
     async def read(self, request: Request) -> Response:
-        """Give one page of a channel: 25 messages, newest first, before the cursor."""
+        """Return one page of a channel: 25 messages, newest first, before the cursor."""
         messages = self._channels.get(request.path_params["channel"])
         if messages is None:
             return _no_channel(request)
@@ -111,7 +111,7 @@ class _Site:
             return _refusal(400, "bad_cursor", "The cursor is none that this site gave out.")
         if "view" not in request.query_params:  # the page's own scrolling is not slowed down
             await anyio.sleep(self._page_delay)
-        # A cursor counts from the oldest message, so that new ones shift no page.
+        # A cursor counts from the oldest message, so that new messages do not shift pages.
         end = min(int(cursor), len(messages))
         start = max(0, end - PAGE_SIZE)
         total_pages = max(1, math.ceil(len(messages) / PAGE_SIZE))
@@ -122,7 +122,7 @@ class _Site:
         }
         if start > 0:
             body["nextCursor"] = str(start)
-        # For those who watch, as this site's page does: which page of how many this was.
+        # Tell observers, such as this site's page, which page this was, and of how many.
         timing = {"server-timing": f'page;desc="{page}/{total_pages}"'}
         return JSONResponse(body, headers=timing)
 
@@ -183,7 +183,7 @@ def _refusal(status: int, error: str, message: str) -> Response:
 
 
 class _SecurityHeaders:
-    """Puts the headers that lock a page down on every response."""
+    """Adds the headers that lock down a page to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

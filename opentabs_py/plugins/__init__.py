@@ -1,1 +1,1 @@
-"""Plugins on disk."""
+"""Plugins on disk: create, build, check, load and watch them."""

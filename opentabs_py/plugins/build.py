@@ -1,4 +1,4 @@
-"""Building plugins: from `src/` to `dist/`, by the builder in Node."""
+"""Build plugins from `src/` to `dist/`, with the builder in Node."""
 
 import hashlib
 import json
@@ -23,14 +23,14 @@ from opentabs_py.core.authoring import (
     find_source_faults,
     tools_json,
 )
-from opentabs_py.core.plugins import plugin_id
+from opentabs_py.core.manifest import plugin_id
 from opentabs_py.errors import BuildError
+from opentabs_py.plugins.freshness import ENTRIES
 from opentabs_py.plugins.icons import LucideIcons
 from opentabs_py.plugins.links import link_packages
 from opentabs_py.plugins.toolchain import Toolchain
 from opentabs_py.plugins.type_check import check_types, find_tsc
 
-ENTRIES = ("src/index.ts", "src/index.tsx", "src/index.js", "src/index.jsx")
 PRE_SCRIPTS = ("src/pre-script.ts", "src/pre-script.js")
 ADAPTER_FILE = "adapter.iife.js"
 TOOLS_FILE = "tools.json"
@@ -41,16 +41,16 @@ _HASH_PLACEHOLDER = "opentabs:adapter-hash".ljust(64, "-")  # as in builder/bund
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What came of a build.
+    """The result of a build.
 
     Attributes:
-        directory: The plugin's.
-        name: The plugin's id; empty when its `package.json` gives none.
-        faults: What is wrong. When there is anything, `dist/` is as it was.
+        directory: The plugin's directory.
+        name: The plugin's id; empty if its `package.json` has no valid one.
+        faults: What is wrong. If there are any, `dist/` is unchanged.
         warnings: What may be wrong.
         tools: The names of its tools.
-        sizes: Bytes of each file of `dist/`, by its name.
-        changed: Whether `dist/` is not what it was.
+        sizes: The size in bytes of each file in `dist/`, by name.
+        changed: Whether `dist/` changed.
         seconds: How long it took.
     """
 
@@ -65,7 +65,7 @@ class Built:
 
 
 class Builder:
-    """A running builder. What it has read it keeps, so that the next build is quick."""
+    """A running builder. It caches what it has read, so the next build is fast."""
 
     def __init__(self, toolchain: Toolchain, process: Process) -> None:
         assert process.stdin is not None
@@ -80,14 +80,14 @@ class Builder:
         self._answers = BufferedByteReceiveStream(process.stdout)
 
     async def build(self, directory: Path, *, with_types: bool = False) -> Built:
-        """Build the plugin of a directory into its `dist/`.
+        """Build the plugin in a directory into its `dist/`.
 
         Args:
-            directory: The plugin's.
-            with_types: A fault of its types is a fault, where TypeScript is installed for it.
+            directory: The plugin's directory.
+            with_types: Report type errors as faults, if the plugin has TypeScript installed.
 
         Raises:
-            BuildError: The builder broke down, or the directory cannot be written.
+            BuildError: The builder crashed, or the directory is not writable.
         """
         began = perf_counter()
         directory = Path(await anyio.Path(directory).resolve())
@@ -164,33 +164,28 @@ class Builder:
         ) as error:
             assert self._process.stderr is not None
             said = b"".join([chunk async for chunk in self._process.stderr]).decode()
-            raise BuildError(f"The builder broke down. It said:\n{said.strip()}") from error
+            raise BuildError(f"The builder crashed. Its output:\n{said.strip()}") from error
         return BuildReport.model_validate_json(answer)
 
 
 @asynccontextmanager
 async def start_builder(toolchain: Toolchain) -> AsyncGenerator[Builder]:
-    """Run a builder; leaving the context ends it."""
+    """Run a builder; leaving the context stops it."""
     command = [str(toolchain.node), str(toolchain.builder)]
     async with await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
         try:
             yield Builder(toolchain, process)
         finally:
-            # It holds nothing that would need a gentle end.
+            # It holds nothing that requires a graceful shutdown.
             if process.returncode is None:
                 process.kill()
-
-
-def has_source(directory: Path) -> bool:
-    """Tell whether a plugin is there that can be built."""
-    return _first(directory, ENTRIES) is not None
 
 
 def _read_package(directory: Path) -> tuple[dict[str, Any] | None, list[SourceFault]]:
     try:
         value: JsonValue = json.loads((directory / PACKAGE_FILE).read_bytes())
     except FileNotFoundError:
-        why = "is missing; `opentabs new NAME` writes a plugin with all its files"
+        why = "is missing; `opentabs new NAME` creates a plugin with all its files"
     except (OSError, ValueError) as error:
         why = f"cannot be read: {error}"
     else:
@@ -204,7 +199,7 @@ def _name(package: Mapping[str, Any]) -> str:
     try:
         return plugin_id(str(package.get("name")))
     except ValueError:
-        return ""  # a fault, said with the others
+        return ""  # a fault, reported with the others
 
 
 def _first(directory: Path, names: tuple[str, ...]) -> str | None:
@@ -216,20 +211,22 @@ def _sha256(content: bytes) -> str:
 
 
 def _write_dist(dist: Path, files: Mapping[str, bytes]) -> bool:
-    """Write what differs, each file whole or not at all; tell whether anything did."""
+    """Write the files that differ, each atomically; return whether any did."""
     try:
         dist.mkdir(exist_ok=True)
         different = [name for name, content in files.items() if _content(dist / name) != content]
-        # The list of tools comes last: who watches it finds the rest in place.
+        # tools.json comes last, so that a watcher finds the rest in place.
         for name in sorted(different, key=lambda name: name == TOOLS_FILE):
             partial = dist / f".{name}.{os.getpid()}"  # two builds may run at once
             partial.write_bytes(files[name])
             partial.replace(dist / name)
+        if not different:
+            os.utime(dist)  # the source was compared with this build: it is fresh
         if _PRE_SCRIPT_FILE not in files:
             (dist / _PRE_SCRIPT_FILE).unlink(missing_ok=True)
             (dist / f"{_PRE_SCRIPT_FILE}.map").unlink(missing_ok=True)
     except OSError as error:
-        raise BuildError(f"{dist} cannot be written: {error.strerror}.") from error
+        raise BuildError(f"Cannot write {dist}: {error.strerror}.") from error
     return bool(different)
 
 

@@ -1,4 +1,4 @@
-"""What helps a plugin's author to find a fault in it."""
+"""Helps plugin authors find bugs."""
 
 from functools import lru_cache
 
@@ -6,9 +6,9 @@ from opentabs_py.core.stack_traces import SourceMap, readable_stack
 
 
 def read_stack(stack: str, source_map: bytes | None) -> str:
-    """Return a stack of a plugin's tool in lines of its source, as far as its map tells them.
+    """Return a tool's stack trace mapped to the plugin's source, as far as possible.
 
-    Takes up to 0.2 s for a large plugin.
+    The first time that a position throws, this takes up to 0.2 s for a large plugin.
     """
     return readable_stack(stack, None if source_map is None else _parse(source_map))
 

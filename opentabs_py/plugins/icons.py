@@ -8,7 +8,7 @@ from typing import Any
 
 
 class LucideIcons:
-    """The icons of a file, read when the first is asked for.
+    """The icons of a file, read when first needed.
 
     Args:
         file: Iconify's `icons.json` (https://iconify.design/docs/types/iconify-json.html).
@@ -18,15 +18,15 @@ class LucideIcons:
         self._file = file
 
     def names(self) -> Sequence[str]:
-        """Give all names, older ones for the same icon included."""
+        """Return all names, including old names of the same icon."""
         return [*self._set["icons"], *self._set["aliases"]]
 
     def svg(self, name: str) -> str | None:
-        """Give an icon as an SVG document, drawn in the colour of the text around it."""
+        """Return an icon as an SVG document that takes the colour of the surrounding text."""
         icon = self._set["icons"].get(name)
         if icon is None:
             alias = self._set["aliases"].get(name)
-            # An alias that turns or flips its parent is none of Lucide's.
+            # Lucide has no aliases that rotate or flip their parent.
             icon = None if alias is None else self._set["icons"].get(alias["parent"])
         if icon is None:
             return None

@@ -1,4 +1,4 @@
-"""What a built plugin is: what it asks for, what it weighs, what deserves a second look."""
+"""Inspect a built plugin: the access it asks for, its size, and anything suspicious."""
 
 import json
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opentabs_py.core.plugins import PluginManifest, PluginTool, mcp_name
+from opentabs_py.core.manifest import PluginManifest, PluginTool, mcp_name
 from opentabs_py.core.sdk_version import UNKNOWN
-from opentabs_py.plugins.build import has_source
+from opentabs_py.plugins.freshness import is_stale
 from opentabs_py.plugins.load import load_plugin, playground
 
 HEAVY_ADAPTER = 1_000_000  # bytes; a page evaluates it at every load
-LONG_LIST = 100_000  # bytes of a plugin's schemas; an agent reads them all
+LONG_LIST = 100_000  # bytes of a plugin's schemas; an agent reads all of them
 _EVERYWHERE = ("<all_urls>", "*://*/*", "http://*/*", "https://*/*")
 
 
@@ -22,8 +22,8 @@ class ToolSize:
 
     Attributes:
         name: Its MCP name.
-        tool: As the manifest has it.
-        schema_bytes: Of its two schemas, as JSON.
+        tool: The tool in the manifest.
+        schema_bytes: The size of its two schemas as JSON.
     """
 
     name: str
@@ -33,13 +33,13 @@ class ToolSize:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What is to be said of a built plugin.
+    """The findings about a built plugin.
 
     Attributes:
-        directory: Where it lies.
-        manifest: What it says of itself.
-        tools: Its tools, in their order.
-        sizes: Bytes of each file of `dist/`, by its name.
+        directory: The plugin's directory.
+        manifest: Its manifest.
+        tools: Its tools, in order.
+        sizes: The size in bytes of each file in `dist/`, by name.
         warnings: What deserves a second look, and why.
     """
 
@@ -51,7 +51,7 @@ class Inspection:
 
 
 def inspect_plugin(directory: Path) -> Inspection:
-    """Look a built plugin over.
+    """Inspect a built plugin.
 
     Raises:
         PluginError: It cannot be read.
@@ -73,19 +73,6 @@ def inspect_plugin(directory: Path) -> Inspection:
     return Inspection(directory, manifest, tools, sizes, tuple(warnings))
 
 
-def is_stale(directory: Path) -> bool:
-    """Tell whether a plugin has source that is newer than what was built of it."""
-    if not has_source(directory):
-        return False
-    built = directory / "dist" / "tools.json"
-    if not built.is_file():
-        return True
-    sources = [directory / "package.json", *(directory / "src").rglob("*")]
-    # A build that changes nothing writes nothing, so the youngest of the files counts.
-    latest = max(file.stat().st_mtime for file in (directory / "dist").iterdir())
-    return any(source.stat().st_mtime > latest for source in sources if source.is_file())
-
-
 def _schema_bytes(tool: PluginTool) -> int:
     return len(json.dumps([tool.input_schema, tool.output_schema], separators=(",", ":")))
 
@@ -102,16 +89,16 @@ def _of_plugin(
         yield UNKNOWN
     broad = [each for each in manifest.url_patterns if each in _EVERYWHERE]
     if broad:
-        yield f"it asks for every page ({', '.join(broad)}): name the sites that it is for"
+        yield f"it asks for access to every page ({', '.join(broad)}): name its sites instead"
     if not manifest.tools:
         yield "it has no tools"
     if manifest.homepage is None and playground(directory) is None:
-        yield "it has no homepage, which is opened when a person has no page of it open"
+        yield "it has no homepage to open when the user has none of its pages open"
     adapter = sizes.get("adapter.iife.js", 0)
     if adapter > HEAVY_ADAPTER:
         yield (
-            f"its adapter has {adapter:,} bytes, which every page of it evaluates: "
-            "bundle less (`import { z } from 'zod'` on a line of its own takes only what is used)"
+            f"its adapter has {adapter:,} bytes, which each of its pages evaluates: bundle less "
+            "(`import { z } from 'zod'` on its own line bundles only what is used)"
         )
     listed = sum(tool.schema_bytes for tool in tools)
     if listed > LONG_LIST:
@@ -128,7 +115,7 @@ def _of_tool(tool: PluginTool) -> Iterator[str]:
     if silent:
         yield f"{tool.name}: {', '.join(silent)} has no description: add .describe('…')"
     if tool.output_schema is None:
-        yield f"{tool.name}: it has no output schema, so agents must guess what it gives"
+        yield f"{tool.name}: it has no output schema, so agents must guess what it returns"
     if len(tool.description) > 1024:
         yield f"{tool.name}: its description has {len(tool.description):,} characters: shorten it"
 

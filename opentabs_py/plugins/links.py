@@ -1,4 +1,4 @@
-"""The links in a plugin's `node_modules` to what it imports: the SDK and Zod of the builder."""
+"""Links in a plugin's `node_modules` to the builder's SDK and Zod, which it imports."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,9 +7,9 @@ from opentabs_py.plugins.toolchain import BUILDER_PREFIX
 
 
 def link_packages(directory: Path, packages: Mapping[str, Path]) -> None:
-    """Put what plugins import where editors, tsc and Node look for it, if it is not there.
+    """Link what plugins import to where editors, tsc and Node look for it, if it is missing.
 
-    npm removes them whenever it installs something; the next build puts them back.
+    npm removes the links whenever it installs something; the next build restores them.
     """
     for name, source in packages.items():
         link = directory / "node_modules" / name
@@ -21,11 +21,11 @@ def link_packages(directory: Path, packages: Mapping[str, Path]) -> None:
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(source, target_is_directory=True)
         except OSError:
-            return  # only editors miss it; some Windows accounts may not make links
+            return  # only editors miss it; some Windows accounts cannot create links
 
 
 def _is_outdated(link: Path, source: Path) -> bool:
-    """Tell whether a link leads nowhere, or to the builder of another version."""
+    """Return whether a link is broken, or points to another version's builder."""
     target = link.readlink()
     of_builder = any(part.startswith(BUILDER_PREFIX) for part in target.parts)
     return target != source and (of_builder or not link.exists())

@@ -1,16 +1,15 @@
-"""Loading built plugins from directories; a broken one keeps nobody else out."""
+"""Load built plugins from directories; a broken one does not affect the others."""
 
 import base64
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from opentabs_py.core.plugin_settings import find_unknown_plugins, settle
-from opentabs_py.core.plugins import (
+from opentabs_py.core.manifest import (
     PluginManifest,
     configure,
     find_name_clashes,
@@ -18,6 +17,7 @@ from opentabs_py.core.plugins import (
     mcp_name,
     parse_plugin,
 )
+from opentabs_py.core.plugin_settings import find_unknown_plugins, settle
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.files import read_within
 
@@ -29,7 +29,7 @@ Given = Mapping[str, Mapping[str, object]]
 _PACKAGE = "package.json"
 _ADAPTER = "dist/adapter.iife.js"
 LONGEST_JSON = 16 * 1024 * 1024  # bytes; tools.json of the largest known plugin has 0.3 MB
-LONGEST_SCRIPT = 64 * 1024 * 1024  # bytes; a page that evaluates more is of no use
+LONGEST_SCRIPT = 64 * 1024 * 1024  # bytes; a page that evaluates more would be unusable
 _SOURCE_MAP = b"//# sourceMappingURL="
 
 
@@ -38,11 +38,11 @@ class Plugin:
     """A plugin that can be served.
 
     Attributes:
-        manifest: What it says about itself, and the patterns that its settings add.
+        manifest: Its manifest, with the patterns that its settings add.
         adapter: The script that registers it in a page.
         pre_script: The script that runs before a page's own, if it has one.
         config: The values of its settings. Some are secrets.
-        source_map: Says which line of its source each of the adapter's is, if the build wrote that.
+        source_map: Maps the adapter to its source, if the build wrote one.
     """
 
     directory: Path
@@ -54,7 +54,7 @@ class Plugin:
 
     @property
     def adapter_to_debug(self) -> bytes:
-        """The adapter with its source map in it, so that the browser's DevTools show the source."""
+        """The adapter with an inline source map, so that DevTools show the source."""
         code, comment, _ = self.adapter.rpartition(_SOURCE_MAP)
         if self.source_map is None or not comment:
             return self.adapter
@@ -64,10 +64,10 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A plugin that cannot be served, or a tool of one, and why.
+    """A plugin, or one of its tools, that cannot be served, and why.
 
     Attributes:
-        plugin: Its name, if that is known.
+        plugin: The plugin's name, if known.
     """
 
     directory: Path
@@ -77,11 +77,11 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class PluginChanges:
-    """What reading plugins again changed, each by its name.
+    """What changed when plugins were read again, by name.
 
     Attributes:
-        broken: What has become faulty, or is so for another reason. A plugin that was served is
-            served on as it was, while its directory is there.
+        broken: Plugins with a new fault. A plugin that was served before remains in service
+            unchanged, as long as its directory exists.
     """
 
     added: tuple[str, ...] = ()
@@ -91,32 +91,23 @@ class PluginChanges:
 
 
 def is_plugin(directory: Path) -> bool:
-    """Tell whether a directory is a plugin's, built or not."""
+    """Return whether a directory contains a plugin, built or not."""
     try:
         package: object = json.loads(read_within(directory, _PACKAGE, limit=LONGEST_JSON))
-    except (OSError, PluginError, ValueError, RecursionError):
+    except (OSError, PluginError):
         return False
+    except (ValueError, RecursionError):  # it may be being edited: loading it says what is wrong
+        return (directory / "dist" / "tools.json").is_file()
     return isinstance(package, dict) and "opentabs" in package
 
 
-def is_stale(directory: Path) -> bool:
-    """Return whether a plugin's source has changed since it was built."""
-    source = directory / "src"
-    try:
-        built = (directory / _ADAPTER).stat().st_mtime
-        files = [directory / _PACKAGE, *(file for file in source.rglob("*") if file.is_file())]
-        return source.is_dir() and any(file.stat().st_mtime > built for file in files)
-    except OSError:
-        return False
-
-
 def find_plugin(start: Path) -> Path | None:
-    """Return the plugin that an absolute path lies in, if it lies in one."""
+    """Return the directory of the plugin that contains an absolute path, if any."""
     return next((each for each in (start, *start.parents) if is_plugin(each)), None)
 
 
 def playground(directory: Path) -> Path | None:
-    """Give the directory of a plugin's own pages to be tried on, if it has one."""
+    """Return the directory with a plugin's own test pages, if it has one."""
     found = directory / "playground"
     is_within = found.resolve().is_relative_to(directory.resolve())
     return found if is_within and (found / "index.html").is_file() else None
@@ -126,10 +117,10 @@ def load_plugin(directory: Path) -> Plugin:
     """Read a built plugin, without its settings.
 
     Raises:
-        PluginError: It cannot be used; the text says what to mend.
+        PluginError: It is not valid; the text says what to fix.
     """
     if not directory.is_dir():
-        raise PluginError(f"{directory} is not a directory. Give the plugin's own directory.")
+        raise PluginError(f"{directory} is not a directory. Name the plugin's own directory.")
     package_json = _read(directory, _PACKAGE, "Is it a plugin?")
     tools_json = _read(directory, "dist/tools.json", "Build the plugin first.")
     adapter = _read(directory, _ADAPTER, "Build the plugin first.", limit=LONGEST_SCRIPT)
@@ -139,7 +130,7 @@ def load_plugin(directory: Path) -> Plugin:
         raise PluginError(f"{directory}: {error}") from error
     pre_script = None
     if manifest.pre_script_file is not None:
-        hint = "Its tools.json names it as preScriptFile: build the plugin again."
+        hint = "tools.json names it as preScriptFile. Build the plugin again."
         file = f"dist/{manifest.pre_script_file}"
         pre_script = _read(directory, file, hint, limit=LONGEST_SCRIPT)
     try:
@@ -159,19 +150,20 @@ def _read(directory: Path, name: str, hint: str, *, limit: int = LONGEST_JSON) -
 def load_plugins(
     directories: Iterable[Path], settings: Given | None = None, *, served: Iterable[Plugin] = ()
 ) -> tuple[list[Plugin], list[Quarantined]]:
-    """Read all that can be read; what cannot is told with its reason.
+    """Load all valid plugins; return the others with the reason.
 
-    Two plugins of one name, and two tools of one MCP name, are both refused.
+    If two plugins share a name, or two tools share an MCP name, both are refused, except a plugin
+    that was served before another took its name.
 
     Args:
-        directories: One directory for each plugin.
+        directories: One directory per plugin.
         settings: Values of the plugins' settings.
-        served: Plugins read before; one that is broken now is served on as it was then.
+        served: Plugins loaded before; one that is broken now stays in service unchanged.
     """
     before = {plugin.directory: plugin for plugin in served}
     plugins: list[Plugin] = []
     quarantined: list[Quarantined] = []
-    # One directory named twice, in a file and on the command line say, is one plugin.
+    # A directory named twice, say in a file and on the command line, is one plugin.
     for directory in {each.resolve(): each for each in directories}.values():
         name = None
         try:
@@ -180,9 +172,10 @@ def load_plugins(
             plugins.append(_configured(plugin, settings or {}))
         except PluginError as error:
             quarantined.append(Quarantined(directory, str(error), name))
-            if directory in before and directory.is_dir():  # just being built, most likely
+            if directory in before and directory.is_dir():  # most likely it is being built
                 plugins.append(before[directory])
-    return _without_clashes(_without_namesakes(plugins, quarantined), quarantined), quarantined
+    alone = _without_namesakes(plugins, before, quarantined)
+    return _without_clashes(alone, quarantined), quarantined
 
 
 def _configured(plugin: Plugin, settings: Given) -> Plugin:
@@ -198,7 +191,7 @@ def _configured(plugin: Plugin, settings: Given) -> Plugin:
 def refuse_unknown_plugins(
     settings: Given, plugins: Sequence[Plugin], quarantined: Sequence[Quarantined]
 ) -> None:
-    """Refuse settings of a plugin that is not there, unless a file gives them: warn of those.
+    """Refuse settings for a plugin that is not loaded; only warn if they come from a file.
 
     Raises:
         ConfigError: They were given on the command line.
@@ -207,17 +200,17 @@ def refuse_unknown_plugins(
     names = sorted({*(plugin.manifest.name for plugin in plugins), *broken_names})
     typed, written = find_unknown_plugins(settings, names)
     if typed:
-        have = f"The plugins are {', '.join(names)}." if names else "There is no plugin."
+        have = f"Loaded plugins: {', '.join(names)}." if names else "No plugins are loaded."
         broken = "".join(f"\nLeft out: {each.reason}" for each in quarantined)
         raise ConfigError(
-            f"--set names no plugin that is loaded: {', '.join(typed)}. {have}{broken}"
+            f"--set names a plugin that is not loaded: {', '.join(typed)}. {have}{broken}"
         )
     if written:
-        logger.warning("Settings are given to plugins that are not loaded: %s", ", ".join(written))
+        logger.warning("Ignoring settings for plugins that are not loaded: %s", ", ".join(written))
 
 
 def future_sites(quarantined: Iterable[Quarantined], settings: Given) -> list[str]:
-    """Give the match patterns of the plugins among these that are only not built yet."""
+    """Return the match patterns of those plugins that merely have not been built yet."""
     sites: list[str] = []
     for directory in {each.directory for each in quarantined}:
         try:
@@ -232,7 +225,7 @@ def compare_plugins(
     old: tuple[Sequence[Plugin], Sequence[Quarantined]],
     new: tuple[Sequence[Plugin], Sequence[Quarantined]],
 ) -> PluginChanges:
-    """Tell what is different between two readings."""
+    """Return the differences between two loads."""
     before = {plugin.manifest.name: plugin for plugin in old[0]}
     after = {plugin.manifest.name: plugin for plugin in new[0]}
     return PluginChanges(
@@ -243,16 +236,21 @@ def compare_plugins(
     )
 
 
-def _without_namesakes(plugins: Sequence[Plugin], quarantined: list[Quarantined]) -> list[Plugin]:
+def _without_namesakes(
+    plugins: Sequence[Plugin], served: Collection[Path], quarantined: list[Quarantined]
+) -> list[Plugin]:
+    """Return the plugins without those that share a name; one that is already served stays."""
     kept: list[Plugin] = []
     for plugin in plugins:
         name = plugin.manifest.name
-        others = [p.directory for p in plugins if p.manifest.name == name and p is not plugin]
-        if others:
-            reason = f"Two plugins are named {name!r}; the other is {others[0]}. Load only one."
-            quarantined.append(Quarantined(plugin.directory, reason, name))
-        else:
+        namesakes = [each.directory for each in plugins if each.manifest.name == name]
+        in_service = [directory for directory in namesakes if directory in served]
+        if len(namesakes) == 1 or in_service == [plugin.directory]:
             kept.append(plugin)
+            continue
+        other = next(each for each in in_service or namesakes if each != plugin.directory)
+        reason = f"Two plugins are named {name!r}: {plugin.directory} and {other}. Load only one."
+        quarantined.append(Quarantined(plugin.directory, reason, name))
     return kept
 
 
@@ -265,7 +263,7 @@ def _without_clashes(plugins: Sequence[Plugin], quarantined: list[Quarantined]) 
         for tool in sorted(clashing):
             name = mcp_name(manifest.name, tool)
             owners = " and ".join(f"{tool!r} of {owner!r}" for owner, tool in clashes[name])
-            reason = f"Two tools would be called {name}: {owners}. Rename one of them."
+            reason = f"Two tools would be named {name}: {owners}. Rename one of them."
             quarantined.append(Quarantined(plugin.directory, reason, manifest.name))
         tools = tuple(tool for tool in manifest.tools if tool.name not in clashing)
         kept.append(replace(plugin, manifest=replace(manifest, tools=tools)))

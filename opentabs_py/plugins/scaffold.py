@@ -1,11 +1,11 @@
-"""Writing a new plugin, complete with its tests."""
+"""Create a new plugin, complete with tests."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from opentabs_py.core.plugins import plugin_id
+from opentabs_py.core.manifest import plugin_id
 from opentabs_py.errors import ConfigError
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -13,15 +13,15 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 def scaffold(name: str, into: Path, *, language: Literal["ts", "js"]) -> list[Path]:
-    """Write a plugin with one tool; give the files, relative to the directory.
+    """Create a plugin with one tool; return its files, relative to the directory.
 
     Args:
-        name: The plugin's id, as in `my-chat`.
-        into: Its directory; is made, and must be empty.
+        name: The plugin's id, for example `my-chat`.
+        into: Its directory; created if missing, and must be empty.
         language: TypeScript or JavaScript.
 
     Raises:
-        ConfigError: The name is no plugin's, or the directory is taken.
+        ConfigError: The name is not valid, or the directory is not empty.
     """
     words = _words(name)
     texts = dict(_texts({**words, "ext": language}, language))
@@ -34,18 +34,20 @@ def scaffold(name: str, into: Path, *, language: Literal["ts", "js"]) -> list[Pa
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
     except OSError as error:
-        raise ConfigError(f"{into} cannot be written: {error.strerror}.") from error
+        raise ConfigError(f"Cannot write {into}: {error.strerror}.") from error
     return sorted(texts)
 
 
 def _words(name: str) -> dict[str, str]:
-    """Give what the templates ask for: a plugin's name in the forms that it takes."""
+    """Return the variables of the templates: a plugin's name in its various forms."""
     try:
         plugin_id(f"opentabs-plugin-{name}")
     except ValueError as error:
         raise ConfigError(f"{error}.") from None
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} is no plugin's name: begin with a letter, as in 'my-chat'.")
+        raise ConfigError(
+            f"{name!r} is not a valid plugin name. Start with a letter, for example 'my-chat'."
+        )
     parts = name.split("-")
     return {
         "name": name,
@@ -58,7 +60,7 @@ def _words(name: str) -> dict[str, str]:
 def _texts(words: dict[str, str], language: str) -> Iterator[tuple[Path, str]]:
     for root in (_TEMPLATES / "common", _TEMPLATES / language):
         for file in sorted(root.rglob("*.tmpl")):
-            # A leading "_" stands for the dot of what would else be hidden here too.
+            # A leading "_" stands for a dot, so that these files are not hidden here too.
             path = re.sub(r"(^|/)_", r"\1.", file.relative_to(root).as_posix())
             yield Path(_fill(path.removesuffix(".tmpl"), words)), _fill(file.read_text(), words)
 

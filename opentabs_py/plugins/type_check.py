@@ -1,6 +1,6 @@
-"""The types of a plugin's source, checked by the TypeScript that is installed for it.
+"""Check the types of a plugin's source with the TypeScript installed for it.
 
-esbuild only drops types. TypeScript is the author's own: the builder brings none.
+esbuild only strips types. Authors install TypeScript themselves; the builder has none.
 """
 
 import os
@@ -20,8 +20,8 @@ _FAULT = re.compile(r"(?:(?P<file>.+)\((?P<line>\d+),\d+\): )?error (?P<code>TS\
 def find_tsc(directory: Path) -> Path | None:
     """Return the TypeScript compiler of a plugin that has a `tsconfig.json`.
 
-    It is looked for in the `node_modules` of the plugin, whose path is absolute, and of the
-    directories above it; not on PATH, where it may be of any age.
+    Searches the `node_modules` of the plugin, whose path is absolute, and of its parent
+    directories; not PATH, where it may have any version.
     """
     if not (directory / SETTINGS).is_file():
         return None
@@ -31,7 +31,7 @@ def find_tsc(directory: Path) -> Path | None:
 
 
 async def check_types(directory: Path, tsc: Path, node: Path) -> list[SourceFault]:
-    """Return what the compiler says is wrong with a plugin's types."""
+    """Return the compiler's errors about a plugin's types."""
     path = os.pathsep.join([str(node.parent), os.environ.get("PATH", "")])
     done = await anyio.run_process(
         [str(tsc), "--noEmit", "--pretty", "false", "--project", SETTINGS],
@@ -43,7 +43,7 @@ async def check_types(directory: Path, tsc: Path, node: Path) -> list[SourceFaul
     said = done.stdout.decode(errors="replace")
     faults = [_fault(found) for line in said.splitlines() if (found := _FAULT.fullmatch(line))]
     if done.returncode != 0 and not faults:
-        why = f"cannot be checked: {tsc} ended with {done.returncode} and said: {said.strip()}"
+        why = f"cannot be checked: {tsc} exited with {done.returncode}: {said.strip()}"
         return [SourceFault(SETTINGS, None, None, "", why)]
     return faults
 

@@ -1,4 +1,4 @@
-"""Watching for changes of plugins, and of what says where they are."""
+"""Watch plugins, and the settings files and folders that determine them."""
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
@@ -8,17 +8,17 @@ from pathlib import Path
 import anyio
 from watchfiles import (
     Change,
-    awatch,  # pyright: ignore[reportUnknownVariableType]  # of its option that takes trio's events
+    awatch,  # pyright: ignore[reportUnknownVariableType]  # because of its option for trio's events
 )
 
-from opentabs_py.plugins.sources import Sources
+from opentabs_py.plugins.folders import Sources
 
 logger = logging.getLogger(__name__)
 
-QUIET = 50  # ms without another change, after which a build is taken to be through
-LATEST = 400  # ms after the first change, at which it is told though others follow
-LOOK_SOON = 200  # ms after a directory is watched: what came into it before that is seen then
-LOOK_AGAIN = 10  # times as long, the same on a file system without notifications
+QUIET = 50  # ms without another change, after which a build counts as finished
+LATEST = 400  # ms after the first change, when it is reported even if others follow
+LOOK_SOON = 200  # ms after a watch starts: finds what was added before that
+LOOK_AGAIN = 10  # times LOOK_SOON: finds changes on file systems without notifications
 
 Stat = tuple[str, int, int, int]
 
@@ -26,21 +26,21 @@ Stat = tuple[str, int, int, int]
 async def watch_plugins(
     find: Callable[[], Sources], on_change: Callable[[], Awaitable[object]]
 ) -> None:
-    """Call a function now, and after each change of what is watched, until cancelled.
+    """Call a function now, and after each relevant change, until cancelled.
 
-    What counts is `package.json` and the scripts and JSON in `dist` of each plugin, the
-    subfolders of folders of plugins, and settings files. These may come and go, as may the
-    directories they are in. A change that comes while the function runs is told after it.
+    Relevant are each plugin's `package.json` and the scripts and JSON in its `dist`, the
+    subfolders of plugin folders, and settings files. All of these may come and go, as may their
+    parent directories. After a change during a call, the function is called again.
 
     Args:
-        find: Returns what is to be watched; asked again after each change.
-        on_change: Takes a change.
+        find: Returns what to watch; called again after each change.
+        on_change: Called after each change.
     """
     seen = await anyio.to_thread.run_sync(_state, find)
-    await on_change()  # what changed since they were read last
+    await on_change()  # for changes since they were last read
     async with aclosing(_look(find)) as looks:
         async for is_told in looks:
-            # Taken before the files are read: what is written meanwhile is a change again.
+            # Taken before the files are read, so that later writes count as another change.
             state = await anyio.to_thread.run_sync(_state, find)
             if is_told or state != seen:
                 seen = state
@@ -48,7 +48,7 @@ async def watch_plugins(
 
 
 async def _look(find: Callable[[], Sources]) -> AsyncGenerator[bool]:
-    """Say when to look for changes; True when there are some for sure."""
+    """Yield whenever it is time to look for changes; True if there certainly are some."""
     while True:
         watched = _Watched(find())
         notifications = awatch(
@@ -58,7 +58,7 @@ async def _look(find: Callable[[], Sources]) -> AsyncGenerator[bool]:
             step=QUIET,
             rust_timeout=LOOK_SOON,
             yield_on_timeout=True,
-            # Not all below: that is `node_modules`, and a watch for each of its directories.
+            # Not recursively: `node_modules` would need a watch for each of its directories.
             recursive=False,
         )
         try:
@@ -69,21 +69,21 @@ async def _look(find: Callable[[], Sources]) -> AsyncGenerator[bool]:
                         yield bool(changes)
                     silences = 1 if changes else silences + 1
                     if changes and any(watched.may_move(Path(path)) for _, path in changes):
-                        break  # a directory made anew is watched no more
+                        break  # a directory that was recreated is no longer watched
                     if silences % LOOK_AGAIN == 1 and _Watched(find()).places != watched.places:
                         break
         except (OSError, RuntimeError) as error:
-            # One went while it was to be watched, or the system has no watch left to give.
-            logger.debug("Plugins cannot be watched: %r", error)
+            # A directory disappeared meanwhile, or the system has run out of watches.
+            logger.debug("Cannot watch the plugins: %r", error)
             await anyio.sleep(LOOK_SOON / 1000)
             yield False
 
 
 class _Watched:
-    """What some sources have to be watched for.
+    """What to watch for some sources.
 
     Attributes:
-        places: The directories to be watched; for one that is not there, the nearest that is.
+        places: The directories to watch; for a missing one, its nearest existing parent.
     """
 
     def __init__(self, sources: Sources) -> None:
@@ -97,12 +97,12 @@ class _Watched:
         self.places = sorted({next(filter(Path.is_dir, (p, *p.parents))) for p in wanted})
 
     def matters(self, _change: Change, path: str) -> bool:
-        """Return whether a change of a file may be one of what is served."""
+        """Return whether a change to a file may affect what is served."""
         file = Path(path)
         return self.may_move(file) or file in self._packages or file.parent in self._dists
 
     def may_move(self, path: Path) -> bool:
-        """Return whether a change of a path may be one of what has to be watched."""
+        """Return whether a change to a path may affect what must be watched."""
         return path in self._directories or path in self._files or path.parent in self._folders
 
 

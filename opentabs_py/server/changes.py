@@ -1,4 +1,4 @@
-"""What clients are sent when the tools or the streams change."""
+"""Notify clients when the tools or the streams change."""
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -10,21 +10,21 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent, ToolsListChanged
 
-from opentabs_py.served import StreamSource
+from opentabs_py.calling.tool import StreamSource
 from opentabs_py.server.ending import Ending
 from opentabs_py.server.workarounds import narrow
 
 Subscribe = Callable[[Callable[[], None]], Callable[[], None]]
-"""Has a function called whenever the list of tools changes; returns what ends that."""
+"""Registers a function to call whenever the tool list changes; returns the unsubscriber."""
 
 
 class Changes:
-    """Sends clients of both eras the changes of the list of tools, and of streams.
+    """Notifies clients of both eras of changes to the tool list and to streams.
 
     Args:
-        subscribe: To the list of tools; None where it stays as it is.
-        streams: Those that are served as resources; None where no tool has any.
-        ending: Ends the clients' streams with their results when the server stops.
+        subscribe: Subscribes to the tool list; None if it never changes.
+        streams: The streams served as resources; None if no tool has any.
+        ending: Ends the clients' subscriptions with their results when the server stops.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Changes:
     async def listen(
         self, ctx: ServerRequestContext[Any], params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """Serve `subscriptions/listen` (MCP 2026-07-28) until the client hangs up, or the end."""
+        """Serve `subscriptions/listen` (MCP 2026-07-28) until client or server ends it."""
         params.notifications = narrow(
             params.notifications,
             tools_change=self._subscribe is not None,
@@ -47,14 +47,14 @@ class Changes:
         with self._ending.calls(self._handler.close):
             return await self._handler(ctx, params)
 
-    async def tell(self, session: ServerSession, subscribed: AbstractSet[str]) -> None:
-        """Send a client of the initialize era each change, until cancelled.
+    async def notify(self, session: ServerSession, subscribed: AbstractSet[str]) -> None:
+        """Notify a client of the initialize era of each change, until cancelled.
 
-        Changes of one thing that come while others are being sent are sent as one.
+        Changes to the same thing that arrive while others are being sent are merged.
 
         Args:
-            session: The client's.
-            subscribed: The addresses of the streams that it wants to hear of, now.
+            session: The client's session.
+            subscribed: The addresses of the streams it currently subscribes to.
         """
         changed = anyio.Event()
         waiting: dict[ServerEvent, None] = {}
@@ -82,11 +82,11 @@ class Changes:
     # --- for the SDK: its `SubscriptionBus` ---
 
     async def publish(self, event: ServerEvent) -> None:
-        """Refuse: the toolbox and the streams alone say when they change."""
+        """Raise an error: only the registry and the streams publish changes."""
         raise NotImplementedError
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """Call a function with each change; returns what ends that."""
+        """Call a function with each change; return the unsubscriber."""
         ends: list[Callable[[], None]] = []
         if self._subscribe is not None:
             ends.append(self._subscribe(lambda: listener(ToolsListChanged())))

@@ -1,4 +1,4 @@
-"""What is known of MCP clients, by the names that they send."""
+"""What we know about MCP clients, by the names they send."""
 
 import logging
 from collections.abc import Callable, Generator
@@ -14,26 +14,26 @@ from opentabs_py.core.text import one_line, shorten
 
 logger = logging.getLogger(__name__)
 
-LINKS_SINCE: Final = "2025-06-18"  # the first revision with links to resources in results
-# s; the timeouts that clients have by default, and those that people set
+LINKS_SINCE: Final = "2025-06-18"  # the first revision with resource links in results
+# s; timeouts that clients have by default, or that people choose
 ROUND_TIMES: Final = (5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300)
-ABOUT: Final = 0.2  # s; between a client's clock and ours lie its request and its cancellation
+ABOUT: Final = 0.2  # s; tolerance for the latency of the request and of its cancellation
 
 
 @dataclass(frozen=True, slots=True)
 class KnownClient:
-    """A client that others wrote.
+    """A third-party client.
 
     Attributes:
-        pattern: Its name, in lower case, as `fnmatch` matches it.
-        reads_links: Whether it reads links to resources in results. Frameworks that do not know
-            them drop the link, or the whole result; nothing in MCP says which client does.
-        timeout: What to set so that it waits `{seconds}` or `{milliseconds}` for a call.
+        pattern: An `fnmatch` pattern for its name in lower case.
+        reads_links: Whether it reads resource links in results. Frameworks that do not support
+            them drop the link, or the whole result; MCP has no way to ask a client.
+        timeout: The setting that makes it wait `{seconds}` or `{milliseconds}` for a call.
     """
 
     pattern: str
     reads_links: bool = False
-    timeout: str = "its timeout of tool calls to {seconds:g} s"
+    timeout: str = "its tool call timeout to {seconds:g} s"
 
 
 _OTHER: Final = KnownClient("*")
@@ -43,19 +43,19 @@ _KNOWN: Final = (
     KnownClient("gemini-cli-mcp-client*", False, "timeout: {milliseconds:.0f} in settings.json"),
     KnownClient("mcp-inspector*", True, "Request Timeout to {milliseconds:.0f} in its settings"),
     KnownClient("visual[ -]studio[ -]code*", True),
-    # Of the Python SDK, which most frameworks leave as it is.
+    # The Python SDK's default, which most frameworks keep.
     KnownClient(
         "mcp",
         False,
-        "read_timeout_seconds of its session to {seconds:g}, or what its framework has for that, "
-        "which `opentabs config --client NAME` prints",
+        "read_timeout_seconds of its session to {seconds:g}, or its framework's equivalent "
+        "(`opentabs config --client NAME` prints it)",
     ),
     _OTHER,
 )
 
 
 def reads_links(ctx: ServerRequestContext[Any]) -> bool:
-    """Return whether a client is known to read links to resources in results."""
+    """Return whether a client is known to read resource links in results."""
     return ctx.protocol_version >= LINKS_SINCE and _known(_name(ctx)).reads_links
 
 
@@ -63,13 +63,13 @@ def reads_links(ctx: ServerRequestContext[Any]) -> bool:
 def noticing_timeouts(
     ctx: ServerRequestContext[Any], tool: str, *, enough: float, now: Callable[[], float]
 ) -> Generator[None]:
-    """Log that a client cancels a call, if that is after a time that timeouts have.
+    """Log a warning if a client cancels a call after what looks like its timeout.
 
     Args:
         ctx: The call's request.
         tool: The tool's name.
-        enough: Seconds that a client has to wait for a call.
-        now: The time, in seconds.
+        enough: Seconds that a client should wait for a call.
+        now: The clock, in seconds.
     """
     began = now()
     try:
@@ -84,7 +84,7 @@ def noticing_timeouts(
 def _log_timeout(name: str, tool: str, waited: float, enough: float) -> None:
     setting = _known(name).timeout.format(seconds=enough, milliseconds=1000 * enough)
     logger.warning(
-        "The client %s gave up the call of %s after %.1f s, probably at its timeout. To wait "
+        "The client %s gave up on %s after %.1f s, probably at its own timeout. To let it wait "
         "as long as a call may take, set %s.",
         shorten(one_line(name), 60) or "without a name",
         tool,

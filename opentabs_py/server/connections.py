@@ -12,17 +12,17 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 
-from opentabs_py.server.frames import LateFrames
+from opentabs_py.server.stream_sender import LateFrames
 
 
 class Connection:
-    """One client's connection, as long as a handler of it runs.
+    """One client's connection; lives as long as one of its handlers runs.
 
     Attributes:
-        least: The least level of logs that the client wants.
+        least: The lowest log level that the client wants.
         is_kept: Whether a handler runs until the connection ends.
         late: The frames of streams whose calls have returned.
-        subscribed: The addresses of the streams that the client has subscribed to.
+        subscribed: The addresses of the streams the client subscribed to.
     """
 
     def __init__(self) -> None:
@@ -30,15 +30,15 @@ class Connection:
         self.least: types.LoggingLevel = "info"
         self.is_kept = False
         self.subscribed: set[str] = set()
-        # With their types: 1 and "1" are two tokens.
+        # With their types: 1 and "1" are different tokens.
         self._tokens: set[tuple[type, types.ProgressToken]] = set()
 
     @contextmanager
     def hold_token(self, token: types.ProgressToken | None) -> Generator[None]:
-        """Keep a progress token from being used by a second call while this one runs.
+        """Reserve a progress token for this call while it runs.
 
         Raises:
-            MCPError: Another call of this connection uses it.
+            MCPError: Another call on this connection uses it.
         """
         if token is None:
             yield
@@ -47,8 +47,8 @@ class Connection:
         if key in self._tokens:
             raise MCPError(
                 types.INVALID_PARAMS,
-                f"The progressToken {token!r} belongs to a call that still runs: tokens must be "
-                "unique across active requests (MCP specification, Progress). Send another.",
+                f"The progressToken {token!r} belongs to a call that is still running; tokens must "
+                "be unique across active requests (MCP specification, Progress). Use another one.",
             )
         self._tokens.add(key)
         try:
@@ -66,9 +66,9 @@ class Connections:
         self._sessions: WeakValueDictionary[str, Connection] = WeakValueDictionary()
 
     def owner(self, ctx: ServerRequestContext[Any]) -> str | None:
-        """Give what stands for a client's session, whatever requests of it run.
+        """Return a stable key for a client's session, or None.
 
-        Over HTTP, a request of 2026-07-28 is of none.
+        Over HTTP, requests of 2026-07-28 have no session.
         """
         if ctx.request is None:
             return self._key
@@ -76,9 +76,9 @@ class Connections:
         return None if session is None else f"session {session}"
 
     def of(self, ctx: ServerRequestContext[Any]) -> Connection:
-        """Give the connection that a request came by.
+        """Return the connection that a request arrived on.
 
-        Over HTTP, a request of 2026-07-28 has no session: it is a connection by itself.
+        Over HTTP, a request of 2026-07-28 has no session and gets its own connection.
         """
         if ctx.request is None:
             return self._own
@@ -93,5 +93,5 @@ class Connections:
 
 @asynccontextmanager
 async def connections(_server: Server[Connections]) -> AsyncGenerator[Connections]:
-    """Make the lifespan of a server: entered once by each transport that serves it."""
+    """Provide a server's lifespan, entered once by each transport that serves it."""
     yield Connections()

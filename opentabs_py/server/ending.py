@@ -1,11 +1,11 @@
-"""The end of a server: what clients wait for is answered, and nothing is begun any more."""
+"""Shut a server down: answer what clients wait for, and start nothing new."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 
 class Ending:
-    """Ends what clients wait for, once.
+    """Ends everything clients wait for, once.
 
     Attributes:
         has_begun: Whether the server is stopping.
@@ -17,7 +17,7 @@ class Ending:
 
     @contextmanager
     def calls(self, end: Callable[[], None]) -> Generator[None]:
-        """Call a function, which must not raise, if the server stops while the context is open."""
+        """Call a function if the server stops while the context is open; it must not raise."""
         token = object()
         self._waiting[token] = end
         try:
@@ -26,7 +26,7 @@ class Ending:
             del self._waiting[token]
 
     def begin(self) -> None:
-        """Stop: call what is there to be called."""
+        """Begin to stop: call all registered functions."""
         self.has_begun = True
         for end in list(self._waiting.values()):
             end()

@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from opentabs_py.server.workarounds import header_mismatch, is_routed_by_session
 
-# The event of a JSON-RPC response, as the SDK writes it, or of an error in place of a stream. A
-# request to the client has an id too, and a method after it.
+# The event of a JSON-RPC response as the SDK writes it, or of an error instead of a stream.
+# Requests to the client have an id too, but a method follows it.
 _ANSWER: Final = re.compile(
     rb'(?:event: message\r\ndata: )?\{"jsonrpc":"2\.0","id":(?:-?\d+|"(?:[^"\\]|\\.)*+"|null),'
     rb'"(?:result|error)":'
@@ -29,13 +29,13 @@ _ANSWER: Final = re.compile(
 async def run_endpoints(
     servers: Mapping[str, Server[Any]], *, request_limit: int
 ) -> AsyncGenerator[Mapping[str, ASGIApp]]:
-    """Serve MCP clients while the context is open, which leaves their sessions.
+    """Serve MCP clients while the context is open; their sessions end with it.
 
-    Hosts and Origins are for `guards.LocalOnly` to check: the SDK matches them by their beginning.
+    `guards.LocalOnly` checks Host and Origin, because the SDK only compares prefixes.
 
     Args:
-        servers: The MCP server of each path, as in `/mcp`.
-        request_limit: The longest body of a request, in bytes.
+        servers: The MCP server for each path, for example `/mcp`.
+        request_limit: The longest request body, in bytes.
     """
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     async with AsyncExitStack() as stack:
@@ -50,14 +50,14 @@ async def run_endpoints(
 
 
 class WholeRequests:
-    """Passes requests on once they are here whole, within a limit, with an id of their own.
+    """Forwards requests once they have arrived completely, within a limit, and with a unique id.
 
-    A request whose id another one of its session bears that still runs is refused: the SDK would
-    give the answers of both to the second, and leave the first without one.
+    A request is refused while another request of its session with the same id is running: the
+    SDK would send the answers of both to the second, and none to the first.
 
     Args:
-        manager: Takes what passes.
-        limit: The longest body of a request, in bytes.
+        manager: Receives the forwarded requests.
+        limit: The longest request body, in bytes.
     """
 
     def __init__(self, manager: StreamableHTTPSessionManager, limit: int) -> None:
@@ -66,23 +66,23 @@ class WholeRequests:
         self._in_flight: set[tuple[str, str]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or answer 400 or 413."""
+        """Forward the request, or answer 400 or 413."""
         if scope["method"] != "POST":
             await self._manager.handle_request(scope, receive, send)
             return
         try:
             body = await _read(receive, self._limit)
         except _TooLongError:
-            why = f"The request is longer than {self._limit:,} bytes. Send less at once."
+            why = f"The request is longer than {self._limit:,} bytes. Send less at a time."
             await _refuse(413, None, why)(scope, receive, send)
             return
         if body is None:
-            return  # the client hung up before its request was whole
+            return  # the client hung up before its request was complete
         headers = Headers(scope=scope)
-        # One of 2026-07-28 the SDK checks by itself, and its id is of no session.
+        # The SDK itself checks requests of 2026-07-28, whose ids belong to no session.
         message = _parse(body) if is_routed_by_session(headers) else None
         session, request_id = headers.get(MCP_SESSION_ID_HEADER), _request_id(message)
-        # The SDK takes 1 and "1" for the same.
+        # The SDK treats 1 and "1" as the same id.
         key = None if session is None or request_id is None else (session, str(request_id))
         if (mismatch := header_mismatch(headers, message)) is not None:
             refusal = _refuse(400, request_id, mismatch, types.HEADER_MISMATCH)
@@ -90,13 +90,13 @@ class WholeRequests:
             return
         if key in self._in_flight:
             why = (
-                f"A request of this session with the id {request_id!r} still runs: ids must be "
-                "unique within a session. Send another."
+                f"A request of this session with the id {request_id!r} is still running; ids must "
+                "be unique within a session. Use another one."
             )
             await _refuse(400, request_id, why)(scope, receive, send)
             return
         left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-        del body, message  # a call may take minutes, and its body is read once
+        del body, message  # free them: a call may take minutes, and its body is read once
 
         async def replay() -> Message:
             return left.pop() if left else await receive()
@@ -104,8 +104,8 @@ class WholeRequests:
         if key is None:
             await self._manager.handle_request(scope, replay, send)
             return
-        # A client may use the id again once it has read the answer. So that is sent last of all:
-        # when the SDK, too, has forgotten the request.
+        # A client may reuse the id once it has read the answer, so the answer is sent last, when
+        # the SDK has forgotten the request as well.
         last: list[Message] = []
 
         async def send_all_but_the_answer(message: Message) -> None:
@@ -135,10 +135,10 @@ class _TooLongError(Exception):
 
 
 async def _read(receive: Receive, limit: int) -> bytes | None:
-    """Return the body of a request; None when the client hung up before its end.
+    """Return the body of a request; None if the client hung up before its end.
 
     Raises:
-        _TooLongError: It is longer than the limit.
+        _TooLongError: The body is longer than the limit.
     """
     parts: list[bytes] = []
     size = 0
@@ -156,7 +156,7 @@ async def _read(receive: Receive, limit: int) -> bytes | None:
 
 
 def _parse(body: bytes) -> Any:
-    """Return a body as JSON; None where it is none, as the SDK will say."""
+    """Return a body parsed as JSON; None if it is not valid, which the SDK will report."""
     try:
         return from_json(body)
     except ValueError:

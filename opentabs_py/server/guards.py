@@ -1,4 +1,4 @@
-"""What stands between the network and what is served."""
+"""Guards between the network and the server."""
 
 import asyncio
 import hmac
@@ -17,28 +17,28 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 logger = logging.getLogger(__name__)
 
-# What a client leaves unread is kept up to here, so that a stream of a session that it does not
-# read holds up no other of that session; one that then reads nothing for a minute is cut off.
-UNREAD_LIMIT: Final = 8 * 1024 * 1024  # bytes, of one connection
+# Data a client does not read is buffered up to this limit, so that an unread stream does not block
+# the session's other streams. A client that then reads nothing for a minute is disconnected.
+UNREAD_LIMIT: Final = 8 * 1024 * 1024  # bytes, per connection
 READ_WITHIN = 60.0  # s
-# All connections together; over it, those are closed that have read nothing for a while. Behind
-# each byte that waits stands another, in the event that is being sent. (Besides, the SDK keeps
+# All connections together; above it, connections that have read nothing for a while are closed.
+# Each buffered byte exists twice, because the event being sent holds a copy. (The SDK also keeps
 # the last message of each session of the initialize era.)
 UNREAD_TOTAL = 128 * 1024 * 1024  # bytes
-STUCK_AFTER = 1.0  # s; a client of this machine reads 100 MiB in a fraction of it
+STUCK_AFTER = 1.0  # s; a local client reads 100 MiB in a fraction of this
 
-# A client of this machine sends a request in milliseconds; one behind a slow tunnel, in its time.
-HEADERS_WITHIN = 20.0  # s; from the connection, or from the first byte of a later request
-BODY_WITHIN = 30.0  # s; from the headers, and a second more for each
+# A local client sends a request in milliseconds; one behind a slow tunnel takes longer.
+HEADERS_WITHIN = 20.0  # s; since the connection, or the first byte of a later request
+BODY_WITHIN = 30.0  # s; since the headers, plus one second per BODY_RATE bytes
 BODY_RATE = 64 * 1024  # bytes
-READ_FIRST = 0.5  # s; for what came in time and is not read yet
-# Connections whose requests are half sent; of more, the oldest is closed.
+READ_FIRST = 0.5  # s; to read what arrived in time
+# Connections with incomplete requests; beyond this, the oldest is closed.
 MOST_HALF_SENT = 200
 
 
 @dataclass(slots=True)
 class _Sending:
-    """A request that is being sent to us."""
+    """A request that a client is still sending."""
 
     began: float
     within: float
@@ -57,14 +57,14 @@ _ORIGIN: Final = re.compile(r"http://" + _HOST.pattern)
 
 
 class LocalOnly:
-    """Lets only requests for this machine by its own names, and from its own pages.
+    """Allows only requests addressed to this machine by its own names, and from its own pages.
 
-    A name that someone else's DNS points here is none of these, so no page of another site can
-    have its visitor's browser call tools.
+    A name that someone else's DNS points here is not among them, so a page of another site cannot
+    make its visitor's browser call tools (DNS rebinding).
 
     Args:
-        app: What is protected; WebSockets reach it as they are.
-        host: The address it is reached at, besides the usual names of this machine.
+        app: The protected application; WebSockets pass unchecked.
+        host: The address of the server, besides the usual local names.
     """
 
     def __init__(self, app: ASGIApp, host: str = "127.0.0.1") -> None:
@@ -72,15 +72,15 @@ class LocalOnly:
         self._hosts = {"127.0.0.1", "localhost", "[::1]", host.lower()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or answer 403."""
+        """Forward the request, or answer 403."""
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             if not self._is_local(_HOST, headers.get("host", "")):
                 refusal = _refuse(
-                    "The Host is not of this machine: ask for 127.0.0.1 or localhost."
+                    "The Host header does not name this machine; use 127.0.0.1 or localhost."
                 )
             elif not all(self._is_local(_ORIGIN, each) for each in headers.getlist("origin")):
-                refusal = _refuse("The Origin is not of this machine.")
+                refusal = _refuse("The Origin header does not name this machine.")
             else:
                 refusal = self._app
             await refusal(scope, receive, send)
@@ -102,21 +102,21 @@ def _refuse(why: str) -> ASGIApp:
 
 
 class RequireToken:
-    """Lets only requests with the bearer token (RFC 6750) to what is for MCP clients."""
+    """Allows only requests with the bearer token (RFC 6750)."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
         self._wanted = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, or answer 401."""
+        """Forward the request, or answer 401."""
         if scope["type"] == "http":
             # The scheme may be in any case (RFC 9110, section 11.1).
             scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
             is_given = hmac.compare_digest(given.strip(" ").encode(), self._wanted)
             if scheme.lower() != "bearer" or not is_given:
                 refusal = JSONResponse(
-                    {"error": "Send the server's token, as in `Authorization: Bearer TOKEN`."},
+                    {"error": "Send the server's token: `Authorization: Bearer TOKEN`."},
                     status_code=401,
                     headers={"WWW-Authenticate": "Bearer"},
                 )
@@ -126,31 +126,31 @@ class RequireToken:
 
 
 class PatientProtocol(H11Protocol):
-    """Waits for a client that is slow to send or to read, but within bounds.
+    """Tolerates clients that are slow to send or to read, within limits.
 
-    Keeps what a client has not read yet up to a bound, and closes the connection of one that
-    stopped reading, and of one that does not complete its request in time.
+    Buffers what a client has not read yet, up to a limit. Closes the connection of a client that
+    stops reading, or that does not complete its request in time.
 
     Attributes:
-        sending: The request that is not here whole.
+        sending: The request that has not arrived completely.
     """
 
     _cut: asyncio.TimerHandle | None = None
     _look: asyncio.TimerHandle | None = None
-    _unread = 0  # bytes, when that was looked at
-    _since = inf  # when its client was last seen to read, while it has much to read
+    _unread = 0  # bytes, at the last check
+    _since = inf  # when the client was last seen reading, while its buffer is full
     sending: "_Sending | None" = None
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Let more be kept than asyncio would; wait for a request."""
+        """Raise asyncio's buffer limit, and wait for a request."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=UNREAD_LIMIT)
         self._wait_for(HEADERS_WITHIN)
         self._close_oldest()
 
     def data_received(self, data: bytes) -> None:
-        """Read a part of a request, and wait for the rest."""
+        """Read part of a request, and wait for the rest."""
         super().data_received(data)
         if self.transport.is_closing() or self.transport.get_protocol() is not self:
             return
@@ -172,7 +172,7 @@ class PatientProtocol(H11Protocol):
         return sending
 
     def _close_oldest(self) -> None:
-        """Make room: one that sends at once needs hardly any time, and the oldest has had most."""
+        """Make room by closing the oldest incomplete request: it has had the most time."""
         half_sent = [
             (each.began, connection)
             for connection in self.connections
@@ -196,21 +196,21 @@ class PatientProtocol(H11Protocol):
         if left > 0:
             self._deadline = self.loop.call_later(left, self._look_at_deadline)
         elif not sending.is_late:
-            # What waits to be read counts first, for a process that was stopped meanwhile.
+            # First read what is already waiting, in case this process was suspended meanwhile.
             sending.is_late = True
             self._deadline = self.loop.call_later(READ_FIRST, self._look_at_deadline)
         else:
-            logger.info("A connection was closed: its request did not come within the time")
+            logger.info("Closed a connection: its request did not arrive in time")
             self.transport.abort()
 
     def handle_websocket_upgrade(self, event: Any) -> None:
-        """Leave the extension's socket as it is."""
+        """Exempt the extension's socket from these limits."""
         self._has_all()
-        self.transport.set_write_buffer_limits()  # the extension's frames wait for one another
+        self.transport.set_write_buffer_limits()  # the extension's frames wait for each other
         super().handle_websocket_upgrade(event)
 
     def pause_writing(self) -> None:
-        """Wait for the client, but not for ever."""
+        """Wait for the client, but not forever."""
         super().pause_writing()
         self._since = self.loop.time()
         self._unread = self.transport.get_write_buffer_size()
@@ -218,18 +218,18 @@ class PatientProtocol(H11Protocol):
         self._cut = asyncio.get_running_loop().call_later(READ_WITHIN, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """Stop the timers: the client reads again."""
         super().resume_writing()
         self._wait_no_longer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """Stop all timers: the connection has closed."""
         super().connection_lost(exc)
         self._has_all()
         self._wait_no_longer()
 
     def _close_stuck(self) -> None:
-        """Close those that have not read for longest, while all have too much unread together."""
+        """Close the connections idle longest, as long as the total unread is over the limit."""
         now = self.loop.time()
         unread = {
             connection: connection.transport.get_write_buffer_size()
@@ -240,13 +240,13 @@ class PatientProtocol(H11Protocol):
         for stuck in sorted(unread, key=attrgetter("_since")):
             if stuck.look_at(unread[stuck], now) and total > UNREAD_TOTAL and len(unread) > 1:
                 total -= unread.pop(stuck)
-                logger.warning("A client was cut off: too much of large results is not read")
+                logger.warning("Disconnected a client: it left too much data unread")
                 stuck.transport.abort()
         if self._since < inf and self in unread:
             self._look = self.loop.call_later(STUCK_AFTER, self._close_stuck)
 
     def look_at(self, unread: int, now: float) -> bool:
-        """Note what is unread now; return whether its client reads nothing of much."""
+        """Record how much is unread now; return whether the client has stopped reading."""
         if unread < self._unread:
             self._since = now
         self._unread = unread

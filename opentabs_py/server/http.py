@@ -20,8 +20,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from opentabs_py.bridge import SUBPROTOCOL, Bridge
-from opentabs_py.connection import SocketClosedError
+from opentabs_py.bridge.bridge import SUBPROTOCOL, Bridge
+from opentabs_py.bridge.link import SocketClosedError
 from opentabs_py.server import guards
 from opentabs_py.server.guards import LocalOnly, PatientProtocol, RequireToken
 from opentabs_py.server.repeats import counted
@@ -29,11 +29,11 @@ from opentabs_py.server.repeats import counted
 logger = logging.getLogger(__name__)
 
 CLOSE_WRONG_SECRET = 4004
-STOP_WITHIN = 0.5  # s; open streams are cut after it
+STOP_WITHIN = 0.5  # s; then open streams are closed
 
 
 class _BridgeSocket:
-    """A Starlette WebSocket as the bridge wants it."""
+    """Adapts a Starlette WebSocket to the bridge's protocol."""
 
     def __init__(self, websocket: WebSocket) -> None:
         self._websocket = websocket
@@ -42,7 +42,7 @@ class _BridgeSocket:
         message = await self._websocket.receive()
         if message["type"] != "websocket.receive":
             raise SocketClosedError
-        # The protocol has no binary frames; one is read as a malformed message.
+        # The protocol has no binary frames; they count as malformed messages.
         return message.get("text") or ""
 
     async def send_text(self, data: str) -> None:
@@ -68,40 +68,40 @@ def create_app(
     """Build the ASGI application.
 
     Args:
-        endpoints: What serves MCP clients, by paths, as in `/mcp`.
+        endpoints: The applications that serve MCP clients, by path, for example `/mcp`.
         bridge: Serves `/ws`.
-        host: The address it is reached at, besides the usual names of this machine.
-        token: What MCP clients must present; None lets every program of this machine in.
+        host: The address of the server, besides the usual local names.
+        token: The token MCP clients must send; None admits every program on this machine.
     """
 
     async def serve_extension(websocket: WebSocket) -> None:
         if websocket.headers.get("origin") != bridge.origin:
-            logger.warning("A WebSocket from %s was refused", websocket.headers.get("origin"))
+            logger.warning("Refused a WebSocket from %s", websocket.headers.get("origin"))
             await websocket.close()  # before accept: 403
             return
         accepted = bridge.accepts(websocket.scope["subprotocols"])
         await websocket.accept(SUBPROTOCOL)
         if not accepted:
-            logger.warning("An extension with the wrong secret was refused")
+            logger.warning("Refused an extension with the wrong secret")
             await websocket.close(
                 CLOSE_WRONG_SECRET, "wrong secret: load the folder that this server staged"
             )
             return
         await bridge.serve(_BridgeSocket(websocket))
 
-    async def tell_status(_request: Request) -> Response:
+    async def report_status(_request: Request) -> Response:
         faults = [f"{fault.plugin}: {fault.message}" for fault in bridge.plugin_faults]
         plugins = {name: bridge.tabs.readiness(name) for name in bridge.plugins}
         status = {"extension": bridge.connected, "plugins": plugins, "faults": faults}
         return JSONResponse(status)
 
-    # Only what is there needs the token: clients that look for OAuth's metadata find none.
+    # Only existing paths need the token: clients that probe for OAuth metadata get a 404.
     guarded = [] if token is None else [Middleware(RequireToken, token=token)]
     return Starlette(
         routes=[
             *(Route(path, endpoint, middleware=guarded) for path, endpoint in endpoints.items()),
             WebSocketRoute("/ws", serve_extension),
-            Route("/status", tell_status, middleware=guarded),
+            Route("/status", report_status, middleware=guarded),
         ],
         middleware=[Middleware(LocalOnly, host=host)],
         exception_handlers={HTTPException: _refuse_in_json},
@@ -129,12 +129,12 @@ class _Uvicorn(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Signals are the program's, not the library's."""
+        """Leave signals to the program."""
         yield
 
 
-# Anybody who can connect can be refused as often as they like.
-_REFUSALS = (__name__, guards.__name__, "uvicorn.error")
+# Anyone who can connect can trigger refusals without limit.
+REFUSALS = (__name__, guards.__name__, "uvicorn.error")
 
 
 @asynccontextmanager
@@ -144,18 +144,18 @@ async def serve_http(
     """Serve an application on a bound socket while the context is open.
 
     Args:
-        app: What is served.
+        app: The application.
         listener: The bound socket.
-        on_stop: Called when it begins to stop, to have the application end its requests.
+        on_stop: Called when stopping begins, so that the application ends its requests.
 
     Yields:
-        A function that has it begin to stop, for who has something else to end meanwhile.
+        A function that begins to stop the server, for callers with other things to stop meanwhile.
     """
     config = uvicorn.Config(
         app,
-        http=PatientProtocol,  # by h11: httptools fails a header conformance check
+        http=PatientProtocol,  # h11, because httptools fails a header conformance check
         ws="websockets-sansio",
-        ws_max_size=4 * 1024 * 1024,  # frames are of 1 MiB of characters at most
+        ws_max_size=4 * 1024 * 1024,  # frames have at most 1 Mi characters
         ws_ping_interval=None,  # ping frames do not keep a service worker alive; ours do
         ws_per_message_deflate=False,
         log_config=None,
@@ -166,17 +166,17 @@ async def serve_http(
     )
     server = _Uvicorn(config)
     failure: Exception | None = None
-    # A cancellation must not cut uvicorn off: it ends by `should_exit`, in time or at a deadline.
+    # A cancellation must not abort uvicorn: it stops through `should_exit`, by a deadline.
     running = anyio.CancelScope(shield=True)
 
     async def serve() -> None:
         with running:
             await server.serve([listener])
         if running.cancelled_caught and server.started:
-            # uvicorn was cut off before it ended the application's lifespan.
+            # uvicorn was aborted before it ended the application's lifespan.
             with anyio.move_on_after(STOP_WITHIN, shield=True):
                 await server.lifespan.shutdown()
-        # Or whoever was let in at the last moment, or closes slowly, would go on being served.
+        # Otherwise a client that connected at the last moment, or closes slowly, is still served.
         for connection in list(server.server_state.connections):
             connection.transport.abort()
 
@@ -185,17 +185,17 @@ async def serve_http(
             server.should_exit = True
             on_stop()
 
-    with counted(*_REFUSALS):
+    with counted(*REFUSALS):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(serve)
             try:
                 await server.is_up.wait()
                 yield stop
             except Exception as error:  # noqa: BLE001
-                failure = error  # the caller's; raised below, for the task group would wrap it
+                failure = error  # the caller's; raised below, because the task group would wrap it
             finally:
                 stop()
-                # uvicorn looks at `should_exit` every 0.1 s and then waits for open streams.
+                # uvicorn checks `should_exit` every 0.1 s, and then waits for open streams.
                 running.deadline = anyio.current_time() + STOP_WITHIN
     if failure is not None:
         raise failure
@@ -207,7 +207,7 @@ async def serve_directory(
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve the pages of a directory on a bound socket, until cancelled; then close it."""
+    """Serve a directory's pages on a bound socket until cancelled, then close the socket."""
     pages = Mount("/", StaticFiles(directory=directory, html=True))
     with listener:
         async with serve_http(Starlette(routes=[pages]), listener):

@@ -1,4 +1,4 @@
-"""The listening socket, bound before all else is loaded: the extension must know its port."""
+"""The listening socket, bound before anything else loads: the extension must know its port."""
 
 import socket
 
@@ -6,13 +6,13 @@ from opentabs_py.errors import ConfigError
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Bind the listening socket; port 0 takes a free one.
+    """Bind the listening socket; port 0 picks a free one.
 
     Raises:
-        ConfigError: The address is in use or not to be had.
+        ConfigError: The address is in use or not available.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio turns Nagle's algorithm off (40 ms a call) only where the protocol is named.
+    # asyncio disables Nagle's algorithm (40 ms per call) only if the protocol is explicit.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -21,8 +21,8 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ConfigError(
-            f"{host}:{port} cannot be listened on: {error.strerror}. Stop what uses it, or take "
-            "another port with --port; 0 takes a free one."
+            f"Cannot listen on {host}:{port}: {error.strerror}. Stop the program that uses it, or "
+            "choose another port (--port 0 picks a free one)."
         ) from error
     listener.setblocking(False)
     return listener

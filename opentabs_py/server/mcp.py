@@ -1,4 +1,4 @@
-"""The MCP server on top of the toolbox: listing, calling, progress, errors."""
+"""The MCP server on top of the registry: listing, calling, progress, errors."""
 
 import json
 import logging
@@ -11,22 +11,22 @@ from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from pydantic_core import to_json
 
+from opentabs_py.bridge.page_tool import PageTool
+from opentabs_py.calling.tool import CallClient, Listing, Output, StreamSource
 from opentabs_py.core import failures
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import Pace, ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
-from opentabs_py.served import CallClient, Listing, Output, StreamSource
 from opentabs_py.server import gateway
 from opentabs_py.server.changes import Changes
 from opentabs_py.server.clients import noticing_timeouts
 from opentabs_py.server.connections import Connections, connections
 from opentabs_py.server.ending import Ending
-from opentabs_py.server.page_tool import PageTool
-from opentabs_py.server.pages import Pages
-from opentabs_py.server.reporter import CallReporter
-from opentabs_py.server.stream_resources import StreamResources
-from opentabs_py.server.toolbox import Toolbox
+from opentabs_py.server.progress_sender import CallReporter
+from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.resources import StreamResources
+from opentabs_py.server.tool_list import Pages
 from opentabs_py.server.workarounds import declare_changes, progress_token
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ MIXED_INSTRUCTIONS = "Tools whose schema has no tabId run beside the server, and
 
 
 def create_mcp_server(
-    toolbox: Toolbox,
+    registry: ToolRegistry,
     *,
     version: str,
     as_gateway: bool = False,
@@ -54,22 +54,22 @@ def create_mcp_server(
     ending: Ending | None = None,
     now: Callable[[], float] = anyio.current_time,
 ) -> Server[Connections]:
-    """Build the MCP server that serves a toolbox, for any transport.
+    """Build the MCP server that serves a registry, for any transport.
 
     Args:
-        toolbox: What is served.
-        version: The server's own.
-        as_gateway: Serve two tools, one that finds the toolbox's and one that calls them.
-        pace: How often clients are sent progress.
-        streams: Those of Python tools; None where no tool has any.
-        late_progress: Send clients of the initialize era their streams on after the response.
-        ending: Answers the calls that run when the server stops.
-        now: The time, in seconds, by which clients' patience is judged.
+        registry: The tools to serve.
+        version: The server's version.
+        as_gateway: Serve two tools instead: one finds the registry's tools, one calls them.
+        pace: How often clients receive progress.
+        streams: The streams of Python tools; None if no tool has any.
+        late_progress: Keep sending streams to clients of the initialize era after the response.
+        ending: Answers the running calls when the server stops.
+        now: The clock, in seconds, for noticing clients' timeouts.
     """
-    pages = Pages(toolbox)
+    pages = Pages(registry)
     pace = pace or Pace()
     ending = ending or Ending()
-    changes = Changes(None if as_gateway else toolbox.subscribe, streams, ending)
+    changes = Changes(None if as_gateway else registry.subscribe, streams, ending)
 
     async def list_tools(
         _ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
@@ -84,17 +84,17 @@ def create_mcp_server(
         name, arguments = params.name, params.arguments or {}
         if as_gateway:
             try:
-                asked = gateway.resolve(toolbox, name, arguments)
+                asked = gateway.resolve(registry, name, arguments)
             except CallError as error:
                 return to_error_result(error)
             if isinstance(asked, gateway.Found):
                 return to_result(asked.value)
             name, arguments = asked.name, asked.arguments
         connection = ctx.lifespan_context.of(ctx)
-        patience = noticing_timeouts(ctx, name, enough=toolbox.limits.client_timeout, now=now)
+        patience = noticing_timeouts(ctx, name, enough=registry.limits.client_timeout, now=now)
         with connection.hold_token(progress_token(ctx)), patience:
             try:
-                listing = toolbox.find(name).listing
+                listing = registry.find(name).listing
             except CallError as error:
                 return to_error_result(error)
             if ending.has_begun:
@@ -103,19 +103,20 @@ def create_mcp_server(
                 ctx, connection=connection, logger=listing.owner, pace=pace, late=late_progress
             )
             with anyio.CancelScope() as scope, ending.calls(scope.cancel):
-                return await _call_tool(toolbox, name, arguments, reporter)
+                return await _call_tool(registry, name, arguments, reporter)
             return to_error_result(failures.server_stopped(name, has_begun=True))
 
     async def keep_client(
         ctx: ServerRequestContext[Connections], _params: types.NotificationParams
     ) -> None:
-        # The connection cancels this when it ends. Each has its own, so a slow client waits alone.
+        # The connection cancels this when it ends. Each has its own, so a slow client delays
+        # only itself.
         connection = ctx.lifespan_context.of(ctx)
         if not connection.is_kept:
             connection.is_kept = True
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(connection.late.run)
-                await changes.tell(ctx.session, connection.subscribed)
+                await changes.notify(ctx.session, connection.subscribed)
 
     async def set_level(
         ctx: ServerRequestContext[Connections], params: types.SetLevelRequestParams
@@ -127,12 +128,12 @@ def create_mcp_server(
         "opentabs",
         version=version,
         title="OpenTabs",
-        instructions=gateway.INSTRUCTIONS if as_gateway else _instructions(toolbox),
+        instructions=gateway.INSTRUCTIONS if as_gateway else _instructions(registry),
         lifespan=connections,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        # Without it the SDK makes the whole list anew for each call with arguments over HTTP.
-        get_tool_input_schema=gateway.input_schema if as_gateway else toolbox.input_schema,
+        # Without it the SDK rebuilds the whole list for each call with arguments over HTTP.
+        get_tool_input_schema=gateway.input_schema if as_gateway else registry.input_schema,
         **({} if streams is None else StreamResources(streams).handlers()),
         on_subscriptions_listen=changes.listen,
     )
@@ -145,10 +146,10 @@ def create_mcp_server(
 
 
 class _Server(Server[Connections]):
-    """A server that declares the changes that it sends, in every era.
+    """A server that declares the change notifications it sends, in every era.
 
     Attributes:
-        tools_change: Whether its list of tools may change.
+        tools_change: Whether its tool list may change.
     """
 
     tools_change = True
@@ -159,23 +160,23 @@ class _Server(Server[Connections]):
         return capabilities
 
 
-def _instructions(toolbox: Toolbox) -> str:
-    of_python = [tool for tool in toolbox.tools if not isinstance(tool, PageTool)]
+def _instructions(registry: ToolRegistry) -> str:
+    of_python = [tool for tool in registry.tools if not isinstance(tool, PageTool)]
     if not of_python:
         return INSTRUCTIONS
-    if len(of_python) == len(toolbox.tools):
+    if len(of_python) == len(registry.tools):
         return PYTHON_INSTRUCTIONS
     return f"{INSTRUCTIONS} {MIXED_INSTRUCTIONS}"
 
 
 async def _call_tool(
-    toolbox: Toolbox, name: str, arguments: dict[str, Any], reporter: CallReporter
+    registry: ToolRegistry, name: str, arguments: dict[str, Any], reporter: CallReporter
 ) -> types.CallToolResult:
     result: types.CallToolResult | None = None
     async with anyio.create_task_group() as tasks:
         reporter.start(tasks)
         result = await run_tool(
-            toolbox,
+            registry,
             name,
             arguments,
             on_progress=reporter.feed,
@@ -185,12 +186,12 @@ async def _call_tool(
         await reporter.finish()
         tasks.cancel_scope.cancel()
     reporter.leave()
-    assert result is not None  # what ends the block early ends this call too
+    assert result is not None  # anything that ends the block early also ends this call
     return result
 
 
 async def run_tool(
-    toolbox: Toolbox,
+    registry: ToolRegistry,
     name: str,
     arguments: Mapping[str, Any],
     *,
@@ -200,10 +201,10 @@ async def run_tool(
     client: CallClient | None = None,
     call_id: str | None = None,
 ) -> types.CallToolResult:
-    """Call a tool and give its result, whatever becomes of it; see `Toolbox.call`."""
+    """Call a tool and return its result, whether it succeeds or fails; see `ToolRegistry.call`."""
     try:
-        listing = toolbox.find(name).listing
-        value = await toolbox.call(
+        listing = registry.find(name).listing
+        value = await registry.call(
             name,
             arguments,
             limits=limits,
@@ -215,15 +216,15 @@ async def run_tool(
         _refuse_no_object(listing, value)
         return to_result(value)
     except CallError as error:
-        return to_failed_result(error, with_stack=toolbox.debug)
+        return to_failed_result(error, with_stack=registry.debug)
     except Exception:
-        # The boundary to the client: what is not ours to tell stays in our log.
+        # The boundary to the client: internal details stay in our log.
         logger.exception("The call of %s failed inside the server", name)
         return to_error_result(failures.internal(name))
 
 
 def _refuse_no_object(listing: Listing, value: Any) -> None:
-    """Refuse a value that clients would refuse: none of structure where the schema promises one."""
+    """Raise an error for a value without the structure its schema promises; clients refuse it."""
     structured = value.structured if isinstance(value, Output) else value
     if listing.promises_object and not isinstance(structured, dict):
         kind = "content" if isinstance(value, Output) else type(value).__name__
@@ -232,7 +233,7 @@ def _refuse_no_object(listing: Listing, value: Any) -> None:
 
 
 def to_result(value: Any) -> types.CallToolResult:
-    """A tool's value as MCP sends it: as text, and as it is when it is an object."""
+    """Return a tool's value as an MCP result: as text, and also as structure if it is an object."""
     if isinstance(value, Output):
         return types.CallToolResult(
             content=list(value.content), structured_content=value.structured, _meta=value.meta
@@ -245,7 +246,7 @@ def to_result(value: Any) -> types.CallToolResult:
 
 
 def to_failed_result(error: CallError, *, with_stack: bool = False) -> types.CallToolResult:
-    """Return an error, and after it what the tool returned all the same."""
+    """Return an error result, followed by whatever the tool returned despite the error."""
     result = to_error_result(error)
     if with_stack and error.detail.stack is not None:
         result.content.append(types.TextContent(text=error.detail.stack))
@@ -257,10 +258,10 @@ def to_failed_result(error: CallError, *, with_stack: bool = False) -> types.Cal
 
 
 def to_error_result(error: CallError) -> types.CallToolResult:
-    """An error as agents read it: one line, then the same fields as JSON.
+    """Return an error as agents read it: one line, then the same fields as JSON.
 
-    Programs find the fields under `_meta["opentabs/error"]`, and under
-    `_meta["opentabs/failed"]` who failed: the `tool`, the `caller`, or the `chain`.
+    Programs find the fields under `_meta["opentabs/error"]`, and which side failed under
+    `_meta["opentabs/failed"]`: the `tool`, the `caller`, or the `chain`.
     """
     detail = error.detail
     fields = detail.to_json()

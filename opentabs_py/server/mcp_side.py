@@ -1,4 +1,4 @@
-"""What MCP clients speak to, loaded when the first one comes."""
+"""The MCP servers that clients talk to, loaded when the first client connects."""
 
 import threading
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from opentabs_py.config import Settings
-from opentabs_py.served import StreamSource
+from opentabs_py.calling.tool import StreamSource
+from opentabs_py.config.settings import Settings
 from opentabs_py.server.ending import Ending
-from opentabs_py.server.toolbox import Toolbox
+from opentabs_py.server.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -22,27 +22,27 @@ GATEWAY_PATH: Final = "/mcp/gateway"
 
 
 class McpSide:
-    """MCP servers of one toolbox.
+    """The MCP servers of one registry.
 
-    Their SDK takes as long to load as Chromium to start, and a session that no client speaks to
-    never needs it.
+    The MCP SDK takes as long to load as Chromium takes to start, and a session without MCP
+    clients never needs it.
 
     Args:
-        toolbox: What they serve.
-        settings: How.
-        version: Of the server, as clients are told it.
-        streams: Those of tools written in Python.
+        registry: The tools to serve.
+        settings: The server's settings.
+        version: The server's version, as reported to clients.
+        streams: The streams of Python tools.
     """
 
     def __init__(
         self,
-        toolbox: Toolbox,
+        registry: ToolRegistry,
         settings: Settings,
         *,
         version: str,
         streams: StreamSource | None = None,
     ) -> None:
-        self._toolbox = toolbox
+        self._registry = registry
         self._settings = settings
         self._version = version
         self._streams = streams
@@ -53,16 +53,16 @@ class McpSide:
 
     @cached_property
     def server(self) -> "Server[Any]":
-        """The MCP server, for transports besides HTTP."""
+        """The MCP server, for transports other than HTTP."""
         return self._create(as_gateway=self._settings.gateway)
 
     @property
     def endpoints(self) -> Mapping[str, ASGIApp]:
-        """What serves Streamable HTTP, by paths; while `run` does."""
+        """The applications for Streamable HTTP, by path; available while `run` is running."""
         return {path: _Endpoint(self, path) for path in (PATH, GATEWAY_PATH)}
 
     async def run(self) -> None:
-        """Load all that when it is asked for, and serve until closed, whatever is cancelled."""
+        """Load the servers on demand, and serve until closed, even if cancelled."""
         with self._running:
             await self._is_wanted.wait()
             await load()
@@ -70,23 +70,22 @@ class McpSide:
 
             async with run_endpoints(
                 {PATH: self.server, GATEWAY_PATH: self._create(as_gateway=True)},
-                # A character may be written as six bytes. The toolbox refuses what is over the
-                # limit.
+                # JSON may encode a character in six bytes. The registry enforces the actual limit.
                 request_limit=6 * self._settings.message_limit + 1024 * 1024,
             ) as self._loaded:
                 self._is_loaded.set()
                 await anyio.sleep_forever()
 
     def stop(self) -> None:
-        """Answer the calls that run with an error, and end the streams of changes."""
+        """Answer the running calls with an error, and end the subscriptions."""
         self._ending.begin()
 
     def close(self) -> None:
-        """Stop serving; requests that are not answered yet stay so."""
+        """Stop serving; pending requests remain unanswered."""
         self._running.cancel()
 
     async def get(self, path: str) -> ASGIApp:
-        """Give what serves a path, once it is loaded."""
+        """Return the application for a path, once it is loaded."""
         self._is_wanted.set()
         await self._is_loaded.wait()
         return self._loaded[path]
@@ -95,7 +94,7 @@ class McpSide:
         from opentabs_py.server.mcp import create_mcp_server  # noqa: PLC0415
 
         return create_mcp_server(
-            self._toolbox,
+            self._registry,
             version=self._version,
             as_gateway=as_gateway,
             pace=self._settings.pace,
@@ -106,16 +105,16 @@ class McpSide:
 
 
 def load_soon(*modules: str) -> None:
-    """Begin to load what a client will need, in a thread, where it holds up nobody.
+    """Start loading what a client will need, in a thread, without blocking anything.
 
     Args:
-        modules: What else to load, for a client in this process.
+        modules: Further modules to load, for a client in this process.
     """
     threading.Thread(target=_load, args=modules, daemon=True).start()
 
 
 async def load() -> None:
-    """Load it, or wait until it is loaded."""
+    """Load what a client will need, or wait until it is loaded."""
     await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
 
 
@@ -125,7 +124,7 @@ def _load(*modules: str) -> None:
 
 
 class _Endpoint:
-    """Loads what it stands for. As an object, no function: for Starlette, that takes any method."""
+    """Loads the real endpoint on demand. A class, because Starlette limits functions to GET."""
 
     def __init__(self, side: McpSide, path: str) -> None:
         self._side = side

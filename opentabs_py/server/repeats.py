@@ -1,4 +1,4 @@
-"""Messages of the log that anybody who can connect could repeat without end."""
+"""Limit log messages that anyone who can connect could repeat endlessly."""
 
 import asyncio
 import logging
@@ -10,10 +10,10 @@ PERIOD = 60.0  # s
 
 
 class Repeats(logging.Filter):
-    """Lets a warning through once a period, and then says how many more there were like it.
+    """Lets each warning through once per period, then logs how many similar ones followed.
 
-    Warnings are alike when they have the same text before their values are put in. Errors, and
-    all that is logged outside an event loop, pass.
+    Warnings are similar if they have the same text before formatting. Errors, and everything
+    logged outside an event loop, pass.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Repeats(logging.Filter):
         self._timers: dict[tuple[str, int, str], tuple[asyncio.TimerHandle, str]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is to be logged."""
+        """Return whether to log a record."""
         if record.levelno > logging.WARNING or hasattr(record, "is_summary"):
             return True
         key = record.name, record.levelno, str(record.msg)
@@ -38,7 +38,7 @@ class Repeats(logging.Filter):
         return True
 
     def end(self) -> None:
-        """Log how many were held back, and hold back no more."""
+        """Log how many warnings were suppressed, and suppress no more."""
         for key, (timer, _) in list(self._timers.items()):
             timer.cancel()
             self._summarise(key)
@@ -48,13 +48,13 @@ class Repeats(logging.Filter):
         name, level, _ = key
         if more := self._more.pop(key, 0):
             logger = logging.getLogger(name)
-            text = "%d more like this were not logged one by one: %s"
+            text = "Suppressed %d more messages like this: %s"
             logger.log(level, text, more, first, extra={"is_summary": True})
 
 
 @contextmanager
 def counted(*names: str) -> Generator[None]:
-    """Count the repeats of loggers' warnings while the context is open."""
+    """Suppress and count repeated warnings of these loggers while the context is open."""
     repeats = Repeats()
     loggers = [logging.getLogger(name) for name in names]
     for logger in loggers:

@@ -1,7 +1,7 @@
-"""MCP over stdin and stdout: nothing but protocol on stdout, and an end that comes at once.
+"""MCP over stdin and stdout: only protocol messages on stdout, and an immediate shutdown.
 
-The SDK reads stdin in a thread, which nothing can end but the client. This transport reads
-the pipe on the event loop, so a signal stops it, and a message costs less.
+The SDK reads stdin in a thread that only the client can end. This transport reads the pipe on
+the event loop, so a signal stops it, and a message costs less.
 """
 
 import array
@@ -26,19 +26,19 @@ logger = logging.getLogger(__name__)
 
 READ_WITHIN = 1.0  # s; a client that takes longer to read its progress may lose some
 LOOK_EVERY = 0.001  # s
-LINE_LIMIT = 200 * 1024 * 1024  # bytes; the toolbox has the limit that users see
+LINE_LIMIT = 200 * 1024 * 1024  # bytes; the registry has the limit that users see
 _PIECE = 1024 * 1024  # bytes
 
 
 async def serve_stdio(server: Server[Any], *, line_limit: int = LINE_LIMIT) -> None:
     """Serve one client until it closes stdin.
 
-    While it runs, file descriptor 1 is stderr and 0 is empty, so that no print of ours or of
-    a child process reaches the client.
+    Meanwhile, file descriptor 1 is stderr and 0 is empty, so that no output of ours or of a
+    child process reaches the client.
 
     Args:
-        server: Serves it.
-        line_limit: The longest message, in bytes. A longer one is dropped as it comes, and
+        server: The MCP server.
+        line_limit: The longest message, in bytes. A longer one is dropped as it arrives, and
             answered with an error.
     """
     wire_in, wire_out = os.dup(0), os.dup(1)
@@ -92,7 +92,7 @@ async def _read(
 
 
 async def _lines(reader: asyncio.StreamReader) -> AsyncGenerator[bytes | None]:
-    """Return the lines; None for one that was longer than the reader's limit, and is dropped."""
+    """Yield the lines; None for a line over the reader's limit, which is dropped."""
     is_too_long = False
     while True:
         try:
@@ -112,7 +112,7 @@ async def _lines(reader: asyncio.StreamReader) -> AsyncGenerator[bytes | None]:
 
 
 def _too_long(limit: int) -> types.JSONRPCError:
-    message = f"A message was longer than {limit:,} bytes, and was dropped. Send less at once."
+    message = f"Dropped a message longer than {limit:,} bytes. Send less at a time."
     error = types.ErrorData(code=types.INVALID_REQUEST, message=message)
     return types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
 
@@ -133,25 +133,25 @@ async def _write(
                 writer.write(text.encode() + b"\n")
                 await writer.drain()
         except (OSError, RuntimeError) as error:
-            # The client reads no more; it closes our stdin too, which ends the server.
+            # The client stopped reading; it also closes our stdin, which ends the server.
             logger.debug("The client closed its end: %r", error)
 
 
 async def _wait_until_read(writer: asyncio.StreamWriter, pipe: int) -> None:
-    """Wait until the client has read all that was written, but not for long.
+    """Wait briefly until the client has read everything written so far.
 
-    TypeScript clients lose progress that they read together with the result. No fixed time
-    between the two is enough for a client that the system lets wait for longer.
+    TypeScript clients lose progress that they read together with the result. A fixed delay
+    between the two would be too short whenever the system schedules the client late.
     """
     with anyio.move_on_after(READ_WITHIN):
-        # The system tells nobody when a pipe is read.
+        # The system has no notification for a pipe being read.
         while writer.transport.get_write_buffer_size() or _count_unread(pipe):  # noqa: ASYNC110
             await anyio.sleep(LOOK_EVERY)
 
 
 def _count_unread(pipe: int) -> int:
-    """How much is written and not read yet, not 0 if anything; 0 where the system cannot say."""
-    # Clients in Node have a socket pair for a pipe.
+    """Return how much the client has not read yet; 0 if the system cannot tell."""
+    # Clients in Node use a socket pair instead of a pipe.
     question = termios.TIOCOUTQ if stat.S_ISSOCK(os.fstat(pipe).st_mode) else termios.FIONREAD
     answer = array.array("i", [0])
     try:

@@ -1,4 +1,4 @@
-"""What the MCP SDK does otherwise than the specification says, put right in front of it."""
+"""Workarounds for places where the MCP SDK deviates from the specification."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,33 +14,33 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 def progress_token(ctx: ServerRequestContext[Any]) -> types.ProgressToken | None:
     """Return the token of a call's progress.
 
-    Tokens are strings or integers (MCP, Progress). The SDK reads true as 1 here, which may be the
-    token of another call, and as no token where it sends progress; no issue of it says so yet.
+    Tokens are strings or integers (MCP, Progress). Here the SDK reads true as 1, which may be the
+    token of another call, but where it sends progress, as no token; not reported upstream yet.
 
     Raises:
-        MCPError: It is a boolean; of other types the SDK itself says so.
+        MCPError: It is a boolean; the SDK itself rejects other types.
     """
     match ctx.params:
         case {"_meta": {"progressToken": bool()}}:
             raise MCPError(
                 types.INVALID_PARAMS,
-                "The progressToken must be a string or an integer, and is a boolean.",
+                "The progressToken must be a string or an integer, not a boolean.",
             )
         case _:
             return (ctx.meta or {}).get("progress_token")
 
 
 def is_routed_by_session(headers: Mapping[str, str]) -> bool:
-    """Return whether the SDK serves a request as one of the initialize era, by its header alone."""
+    """Return whether the SDK serves a request as initialize-era, judging by its header alone."""
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 def header_mismatch(headers: Mapping[str, str], message: Any) -> str | None:
-    """Return how the header of a request of the initialize era differs from its body; None if not.
+    """Return how an initialize-era request's header contradicts its body; None if it does not.
 
-    A version that a body names must be the header's (MCP 2026-07-28, Streamable HTTP). The SDK
-    compares them when the header is of that era, and else does not look at the body:
+    A version named in a body must equal the header's (MCP 2026-07-28, Streamable HTTP). The SDK
+    compares them only if the header is of that era, and otherwise ignores the body:
     https://github.com/modelcontextprotocol/python-sdk/issues/2618.
     """
     match message:
@@ -52,17 +52,17 @@ def header_mismatch(headers: Mapping[str, str], message: Any) -> str | None:
     if version == named:
         return None
     return (
-        f"The {MCP_PROTOCOL_VERSION_HEADER} header is {version or 'missing'}, and the body's _meta "
-        f"says {named}. Send the same in both."
+        f"The {MCP_PROTOCOL_VERSION_HEADER} header is {version or 'missing'}, but the body's _meta "
+        f"says {named}. Send the same version in both."
     )
 
 
 def narrow(
     asked: types.SubscriptionFilter, *, tools_change: bool, has_streams: bool
 ) -> types.SubscriptionFilter:
-    """Return what of a filter is served: the SDK acknowledges whatever it is asked for.
+    """Return the supported part of a filter; the SDK acknowledges everything requested.
 
-    An acknowledgement leaves out what the server does not support (MCP 2026-07-28, Subscriptions):
+    An acknowledgement must omit what the server does not support (MCP 2026-07-28, Subscriptions):
     https://github.com/modelcontextprotocol/python-sdk/issues/2901.
     """
     streams = [uri for uri in asked.resource_subscriptions or () if uri.startswith("stream://")]
@@ -73,7 +73,7 @@ def narrow(
 
 
 def declare_changes(capabilities: types.ServerCapabilities, *, tools_change: bool) -> None:
-    """Declare only the changes that are sent: the SDK declares those of every list it serves.
+    """Declare only the notifications we send; the SDK declares them for every list it serves.
 
     https://github.com/modelcontextprotocol/python-sdk/issues/2896.
     """

@@ -1,4 +1,4 @@
-"""The test kit: plugins tested end to end, from pytest or from any program.
+"""The test kit: test plugins end to end, from pytest or from any program.
 
     from opentabs_py.testing import expect
 
@@ -7,14 +7,14 @@
         call = opentabs.call("demo_export_messages", channelId="general")
         expect(call).to_succeed(within=5)
 
-`docs/testing.md` is its guide.
+See `docs/testing.md` for the guide.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opentabs_py.session import OpenTabs
+    from opentabs_py.session.session import OpenTabs
     from opentabs_py.testing.call import Call
     from opentabs_py.testing.client import SyncMcpClient
     from opentabs_py.testing.clock import Clock
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "Clock", "OpenTabs", "SyncMcpClient", "SyncOpenTabs", "expect"]
 
-# Every run of pytest imports this package, also where nobody uses it: what is heavy comes when
-# it is asked for.
+# Every run of pytest imports this package, even where nobody uses it, so heavy modules are imported
+# on first use.
 _HOMES = {
     "Call": "opentabs_py.testing.call",
     "Clock": "opentabs_py.testing.clock",
-    "OpenTabs": "opentabs_py.session",
+    "OpenTabs": "opentabs_py.session.session",
     "SyncMcpClient": "opentabs_py.testing.client",
     "SyncOpenTabs": "opentabs_py.testing.tabs",
     "expect": "opentabs_py.testing.expectations",

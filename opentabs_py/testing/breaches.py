@@ -1,33 +1,33 @@
-"""What fails a test unasked: tools that broke their contracts, and faults that did nothing.
+"""Checks that run after every test: broken tool contracts, and faults that had no effect.
 
-Plain functions of what is known.
+Pure functions of what was recorded.
 """
 
 from collections.abc import Sequence
 
-from opentabs_py.core.faults import Rule
+from opentabs_py.core.fault_injection import Rule
 from opentabs_py.core.text import visible
 from opentabs_py.testing.verdicts import Seen, not_increasing, schema_faults
 
 LATE_REPORT = "OpenTabs: reported progress after its end:"  # the runtime writes it, once per call
-SHOWN = 3  # faults of one value; the others are most likely alike
+SHOWN = 3  # schema violations shown per value; the rest are most likely similar
 
 
 def find_breaches(calls: Sequence[Seen], page_warnings: Sequence[str]) -> list[str]:
-    """Say what the calls of a test did against their tools' contracts.
+    """Return the ways in which a test's calls broke their tools' contracts.
 
-    A value must be what the output schema promises; a progress value above the one before it,
-    or agents see bars that go back; nothing is reported after the end.
+    A value must match the output schema; each progress value must be above the previous one, so
+    that progress bars never move backwards; and nothing may be reported after the end.
     """
     breaches: list[str] = []
     for seen in calls:
         if seen.outcome == "succeeded" and seen.output_schema is not None:
             breaches += [
-                f"{seen.name} gave what its output schema does not promise: {fault}"
+                f"{seen.name} returned a value that violates its output schema: {fault}"
                 for fault in schema_faults(seen.output_schema, seen.value)[:SHOWN]
             ]
         if (step := not_increasing(seen.reports)) is not None:
-            breaches.append(f"{seen.name} did not go forward in its progress: {step}")
+            breaches.append(f"{seen.name} reported progress that did not increase: {step}")
     breaches += [
         f"{text.removeprefix(LATE_REPORT).strip().replace(' ', '_')} reported after its end"
         for text in page_warnings
@@ -37,7 +37,7 @@ def find_breaches(calls: Sequence[Seen], page_warnings: Sequence[str]) -> list[s
 
 
 def breach_text(breaches: Sequence[str]) -> str:
-    """Return the error of a test whose tools broke their contracts."""
+    """Return the error message for a test whose tools broke their contracts."""
     lines = visible("\n".join(f"  {breach}" for breach in breaches))
     return (
         f"The test passed, but tools broke their contracts:\n{lines}\n"
@@ -46,10 +46,10 @@ def breach_text(breaches: Sequence[str]) -> str:
 
 
 def unfired_text(rules: Sequence[Rule]) -> str:
-    """Return the error of a test whose faults did nothing."""
+    """Return the error message for a test whose faults had no effect."""
     lines = "\n".join(f"  {rule}" for rule in rules)
     return (
-        f"The test passed, but faults that it planted did nothing:\n{lines}\n"
-        "No message passed that they are for. Correct hop, kind=, direction= or nth=, or plant "
-        "with optional=True what may have nothing to do."
+        f"The test passed, but faults that it injected had no effect:\n{lines}\n"
+        "No message matched them. Correct hop, kind=, direction= or nth=, or pass optional=True "
+        "for a fault that may match nothing."
     )

@@ -1,15 +1,15 @@
-"""The plugin that is tested: its build is not older than its source."""
+"""Build the plugin under test if its build is older than its source."""
 
 import fcntl
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from opentabs_py.config.paths import data_dir
 from opentabs_py.core.authoring import SourceFault
 from opentabs_py.errors import PluginError
-from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import start_builder
-from opentabs_py.plugins.inspect import is_stale
+from opentabs_py.plugins.freshness import is_stale
 from opentabs_py.plugins.toolchain import find_toolchain
 
 BUILD_WITHIN = 330.0  # s; the first time, npm may have to install the builder
@@ -19,14 +19,14 @@ async def build_if_stale(directory: Path) -> None:
     """Build a plugin whose source is newer than its `dist/`.
 
     Raises:
-        BuildError: Nothing can be built here.
-        PluginError: It has faults; the text has them all.
+        BuildError: Plugins cannot be built here.
+        PluginError: The plugin has errors; the message lists them all.
     """
     if not is_stale(directory):
         return
     with _alone(directory):
         if not is_stale(directory):
-            return  # another worker has built it meanwhile
+            return  # another worker has built it in the meantime
         async with start_builder(find_toolchain(data_dir=data_dir())) as builder:
             built = await builder.build(directory)
     if built.faults:
@@ -36,7 +36,7 @@ async def build_if_stale(directory: Path) -> None:
 
 @contextmanager
 def _alone(directory: Path) -> Generator[None]:
-    """Of several workers of a run, one at a time."""
+    """Hold a lock, so that only one worker of a run builds at a time."""
     with (directory / "package.json").open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,12 +1,12 @@
-"""A call, as a test holds it."""
+"""A call made by a test."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from opentabs_py.calls import RunningCall
+from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.records import CallRecord
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.testing.thread import ServerThread
 
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """A call that a test made; `expect(call)` says what must come of it.
+    """A call made by a test; use `expect(call)` to check its outcome.
 
     Attributes:
-        running: The same call, as the server's thread has it.
+        running: The same call in the server's thread.
     """
 
     def __init__(self, running: RunningCall, thread: ServerThread) -> None:
@@ -36,12 +36,12 @@ class Call:
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What the tool was called with."""
+        """The arguments of the call."""
         return self.running.arguments
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended, in whatever way."""
+        """Whether it has ended, successfully or not."""
         return self.running.ended
 
     @property
@@ -51,18 +51,18 @@ class Call:
 
     @property
     def value(self) -> Any:
-        """What the tool gave, a JSON value.
+        """The tool's return value, a JSON value.
 
         Raises:
-            CallError: It gave none; `error.detail` says why.
-            RuntimeError: It has not ended, or was cancelled.
+            CallError: The call failed; `error.detail` says why.
+            RuntimeError: The call has not ended, or was cancelled.
         """
         __tracebackhide__ = True
         return self.running.value
 
     @property
     def error(self) -> Exception | None:
-        """Why it gave no value: a `CallError`; None while it runs, and when it succeeded."""
+        """Why it failed: a `CallError`; None while it is running, or if it succeeded."""
         return self.running.error
 
     @property
@@ -72,7 +72,7 @@ class Call:
 
     @property
     def logs(self) -> Sequence[LogEntry]:
-        """What its plugin logged in its page while it ran."""
+        """What the plugin logged in its page during the call."""
         return tuple(self.running.logs)
 
     @property
@@ -86,26 +86,26 @@ class Call:
 
     @property
     def output_schema(self) -> Mapping[str, Any] | None:
-        """What the tool promises of its value, as JSON Schema."""
+        """The tool's output schema, as JSON Schema."""
         return self.running.output_schema
 
     def wait(self, within: float = 30.0) -> "Call":
-        """Wait for the end, whatever it is, while the page's routes and events go on.
+        """Wait until the call has ended, however it ends; page routes and events keep working.
 
         Raises:
-            TimeoutError: It still runs.
+            TimeoutError: The call is still running.
         """
         if not self._thread.wait(self._end, within):
-            raise TimeoutError(f"{self.name} still runs after {within:g} s.")
+            raise TimeoutError(f"{self.name} is still running after {within:g} s.")
         return self
 
     def cancel(self) -> None:
-        """Stop it, and wait until it has ended: the tool's signal fires in the page."""
+        """Cancel the call, and wait until it has ended; the tool's signal fires in the page."""
         self._thread.do(self.running.cancel)
         self.wait()
 
     def let_time_pass(self, seconds: float) -> None:
-        """Wait for the end, or for this long."""
+        """Wait for the end of the call, at most this long."""
         if self.ended:
             self._thread.sleep(seconds)
         else:

@@ -1,4 +1,4 @@
-"""One running chain: its server in a thread, its Chromium in the hands of the test's thread."""
+"""One running chain: its server in a background thread, its Chromium in the test's thread."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from concurrent.futures import Future
@@ -10,28 +10,28 @@ import anyio
 from playwright.sync_api import BrowserContext, BrowserType, Error
 
 from opentabs_py.browser.launch import LaunchPlan, Planned
-from opentabs_py.config import Settings
+from opentabs_py.config.settings import Settings
 from opentabs_py.errors import BrowserError
-from opentabs_py.serving import CONNECT_WITHIN
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.session import OpenTabs
+from opentabs_py.session.startup import CONNECT_WITHIN
 from opentabs_py.testing.clock import StoppableClock
 from opentabs_py.testing.faults import FaultInjector, relay_faults
 from opentabs_py.testing.isolation import Isolation
 from opentabs_py.testing.thread import ServerThread
 
-START_WITHIN = CONNECT_WITHIN + 10  # s; reading plugins and loading the MCP SDK take one
-BACK_WITHIN = 3.0  # s; a dead service worker takes 0.2, and 1.7 at worst
-STOP_WITHIN = 10.0  # s; usual is a tenth of one
+START_WITHIN = CONNECT_WITHIN + 10  # s; reading plugins and importing the MCP SDK take one second
+BACK_WITHIN = 3.0  # s; a dead service worker is back after 0.2 s, or 1.7 s at worst
+STOP_WITHIN = 10.0  # s; a tenth of a second is typical
 
 
 class Chain:
-    """A session and its browser. It starts as soon as it is made; `open` waits for it.
+    """A session and its browser. It starts when it is created; `open` waits for it.
 
     Attributes:
-        session: The server's side; it lives in the thread.
+        session: The server side; it lives in the background thread.
         context: The browser.
-        isolation: Keeps what one test did from the next.
-        clock: Of the timers of its calls.
+        isolation: Keeps tests from affecting each other.
+        clock: Drives the timers of its calls.
     """
 
     session: OpenTabs
@@ -61,7 +61,7 @@ class Chain:
 
     @property
     def is_usable(self) -> bool:
-        """Whether another test can have it: nobody closed the browser, and it did not die."""
+        """Whether another test can use it: the browser was not closed and did not die."""
         return self._opened and not self.isolation.is_spoilt and self._is_connected()
 
     def open(
@@ -75,11 +75,12 @@ class Chain:
 
         Args:
             browser_type: Playwright's Chromium.
-            launch_args: What `browser_type.launch` would be given.
-            context_args: What `browser.new_context` would be given.
+            launch_args: Arguments as for `browser_type.launch`.
+            context_args: Arguments as for `browser.new_context`.
 
         Raises:
-            OpenTabsError: No Chromium, a wrong setting, no connection.
+            OpenTabsError: There is no Chromium, a setting is not valid, or the extension did not
+                connect.
         """
         try:
             plan = self._result(self._plan)
@@ -99,7 +100,7 @@ class Chain:
         self._opened = True
         session = self.session
         self.faults.attach(session, self.context)
-        self.context.on("close", lambda _: self._thread.do(session.take_browser_gone))
+        self.context.on("close", lambda _: self._thread.do(session.handle_browser_gone))
         self.isolation = Isolation(
             self.context,
             permissions=context_args.get("permissions") or (),
@@ -109,7 +110,7 @@ class Chain:
 
     def close(self) -> None:
         """Close the browser, then stop the server."""
-        with suppress(Error, AttributeError):  # died, or was never launched
+        with suppress(Error, AttributeError):  # it died, or was never launched
             self.context.close()
         self._failure = self._failure or BrowserError("The browser was closed.")
         self._thread.do(self._stop.set)
@@ -117,7 +118,7 @@ class Chain:
         self._thread.wait(self._ended, STOP_WITHIN)
 
     def _is_connected(self) -> bool:
-        # A test may have killed the service worker with its last breath.
+        # A test may have killed the service worker just before it ended.
         try:
             self._thread.run(self.session.bridge.wait_connected, within=BACK_WITHIN)
         except TimeoutError:
@@ -143,14 +144,14 @@ class Chain:
                 self._started.set_result(session)
                 await self._stop.wait()
         except Exception as error:  # noqa: BLE001
-            # Whoever waits is in another thread; one of the two futures always has it.
+            # The waiter is in another thread; it always waits on one of these two futures.
             for future in (self._plan, self._started):
                 if not future.done():
                     future.set_exception(error)
 
     @asynccontextmanager
     async def _launch(self, planned: Planned) -> AsyncGenerator[None]:
-        """A `Launcher` that has the test's thread do it."""
+        """Launch the browser from the test's thread; this is a `Launcher`."""
         self._plan.set_result(await planned())
         await self._launched.wait()
         if self._failure is not None:
@@ -161,22 +162,22 @@ class Chain:
 def launch_options(
     plan: LaunchPlan, launch_args: Mapping[str, Any], context_args: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Join what the extension needs with what pytest-playwright's options and fixtures ask for.
+    """Combine the extension's launch options with those of pytest-playwright.
 
     Raises:
-        BrowserError: They name a browser that refuses extensions.
+        BrowserError: The options name a browser that refuses extensions.
     """
     options = plan.options
     asked = {**launch_args, **context_args}
-    # A device names its browser too, and a saved session is put into the running browser.
+    # A device also names its browser, and a saved session is loaded into the running browser later.
     for name in ("default_browser_type", "storage_state"):
         asked.pop(name, None)
     channel = asked.get("channel")
     if channel is not None:
         if not channel.startswith("chromium"):
             raise BrowserError(
-                f"--browser-channel {channel} cannot be tested in: branded Chrome and Edge refuse "
-                "extensions. Leave it out, or take --browser-channel chromium."
+                f"Cannot run tests with --browser-channel {channel}: branded Chrome and Edge "
+                "refuse to load extensions. Omit it, or use --browser-channel chromium."
             )
         del options["executable_path"]
     if "viewport" in asked:

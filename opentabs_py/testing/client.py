@@ -1,4 +1,4 @@
-"""What the `mcp` fixture gives: a connected MCP client, for a test without `await`."""
+"""The `mcp` fixture's value: a connected MCP client for synchronous tests."""
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -8,11 +8,10 @@ from mcp import types
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from opentabs_py.calls import RunningCall
+from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.records import CallRecord
 from opentabs_py.errors import (
     CallError,
     CallRefusedError,
@@ -31,10 +30,10 @@ _TIMERS = {"TIMEOUT_IDLE": "idle", "TIMEOUT_CEILING": "ceiling"}
 
 
 class SyncMcpClient:
-    """An MCP client over Streamable HTTP. Its calls are as those of `opentabs`, from outside.
+    """An MCP client over Streamable HTTP. Its calls work like those of `opentabs`.
 
-    `progress` and `logs` of a call are what the client was sent; `value` is its structured
-    content, or where there is none its text.
+    A call's `progress` and `logs` are what the client received; `value` is the result's structured
+    content, or its text if there is none.
     """
 
     def __init__(
@@ -47,18 +46,18 @@ class SyncMcpClient:
         self._calls: list[Call] = []
 
     def list_tools(self) -> list[types.Tool]:
-        """List the tools, as clients see them."""
+        """Return the tools as clients see them."""
         return self._thread.run(self._client.list_tools, within=QUICK).tools
 
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, progress: bool = True
     ) -> Call:
-        """Call a tool and wait until it has ended, well or not.
+        """Call a tool and wait until the call has ended, successfully or not.
 
         Args:
-            name: Its MCP name.
-            arguments: What it is called with.
-            progress: Ask to be sent progress.
+            name: The tool's MCP name.
+            arguments: The tool's arguments.
+            progress: Ask for progress notifications.
 
         Raises:
             TimeoutError: The clock stands still, and the tool does not end by itself.
@@ -68,7 +67,7 @@ class SyncMcpClient:
     def start_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, progress: bool = True
     ) -> Call:
-        """Start to call a tool, and give the call while it runs."""
+        """Start a call and return it while it is running."""
         promise = self._tabs.output_schema(name)
         running = RunningCall(name, arguments or {}, output_schema=promise)
         caller = _McpCaller(self._client, wants_progress=progress)
@@ -79,7 +78,7 @@ class SyncMcpClient:
         return call
 
     def cancel_calls(self) -> None:
-        """Cancel what still runs."""
+        """Cancel all calls that are still running."""
         for call in self._calls:
             if not call.ended:
                 call.cancel()
@@ -89,11 +88,11 @@ class SyncMcpClient:
 def connect_client(
     thread: ServerThread, tabs: SyncOpenTabs, transcript: Transcript
 ) -> Generator[SyncMcpClient]:
-    """A client that is connected as long as the context is open."""
+    """Yield a client that is connected as long as the context is open."""
 
     @asynccontextmanager
     async def connected() -> AsyncGenerator[Client]:
-        # The client's own limit is 1 MiB a message; tools may return more.
+        # The client limits messages to 1 MiB by default; tools may return more.
         transport = streamable_http_client(tabs.mcp_url, max_sse_event_size=None)
         async with Client(tabs.faults.wrap_streams(transport)) as client:
             yield client
@@ -107,7 +106,7 @@ def connect_client(
 
 
 class _McpCaller:
-    """Calls tools through a client, and raises what it was told as the errors they were."""
+    """Calls tools through a client, and raises error results as the original exceptions."""
 
     def __init__(self, client: Client, *, wants_progress: bool) -> None:
         self._client = client
@@ -118,11 +117,10 @@ class _McpCaller:
         name: str,
         arguments: Mapping[str, Any],
         *,
-        limits: Limits | None = None,  # noqa: ARG002 (the server's own hold)
+        limits: Limits | None = None,  # noqa: ARG002 (the server's limits apply)
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
         on_log: Callable[[Sequence[LogEntry]], None] | None = None,  # noqa: ARG002
         on_sent: Callable[[], None] | None = None,
-        on_recording: Callable[[Callable[[], CallRecord]], None] | None = None,  # noqa: ARG002
     ) -> Any:
         count = 0
 
@@ -147,7 +145,7 @@ class _McpCaller:
 
 
 def error_of(result: types.CallToolResult) -> CallError:
-    """Give the error that a result tells of."""
+    """Return the exception that an error result describes."""
     meta = result.meta or {}
     fields: dict[str, Any] | None = meta.get(ERROR_META_KEY)
     if fields is None:

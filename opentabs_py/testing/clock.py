@@ -1,4 +1,4 @@
-"""The clock of the server's timers, in the hands of a test."""
+"""A clock for the server's timers that a test can control."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -10,54 +10,56 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 if TYPE_CHECKING:
-    from opentabs_py.bridge import Bridge
+    from opentabs_py.bridge.bridge import Bridge
     from opentabs_py.testing.marks import Clock as RunsOn
     from opentabs_py.testing.thread import ServerThread
 
 Duration = float | str | timedelta
 """Seconds, or `"500ms"`, `"30s"`, `"5m"`, `"1h30m"`, or a `timedelta`."""
 
-SETTLE_WITHIN = 10.0  # s of real time; what follows from a timer takes milliseconds
+SETTLE_WITHIN = 10.0  # s of real time; the effects of a timer take milliseconds
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*")
 
 
 def in_seconds(duration: Duration) -> float:
-    """Give a duration in seconds.
+    """Convert a duration to seconds.
 
     Raises:
-        ValueError: It is none, or negative.
+        ValueError: It is not a valid duration, or it is negative.
     """
     if isinstance(duration, timedelta):
         seconds = duration.total_seconds()
     elif isinstance(duration, str):
         if re.fullmatch(f"(?:{_PART.pattern})+", duration.strip()) is None:
-            raise ValueError(f'{duration!r} is no duration; write "500ms", "30s", "5m", "1h30m"')
+            raise ValueError(
+                f'{duration!r} is not a valid duration; write "500ms", "30s", "5m" or "1h30m"'
+            )
         seconds = sum(float(part[1]) * _UNITS[part[2]] for part in _PART.finditer(duration))
     else:
         seconds = float(duration)
     if not 0 <= seconds < inf:
-        raise ValueError(f"a clock goes forward only, and {duration!r} is not forward")
+        raise ValueError(f"a clock can only be advanced forwards, not by {duration!r}")
     return seconds
 
 
 class StoppableClock:
-    """Goes by itself until it is stopped; from then on only `advance` moves it.
+    """Runs in real time until it is stopped; from then on only `advance` moves it.
 
-    A `Clock` for one bridge, in whose event loop all of this is to be called.
+    A `Clock` for one bridge. Call its methods in that bridge's event loop.
     """
 
     def __init__(self) -> None:
-        self._ahead = 0.0  # of the event loop's time
+        self._ahead = 0.0  # s ahead of the event loop's time
         self._stopped_at: float | None = None
         self._waiting: tuple[anyio.Event, float] | None = None
 
     def now(self) -> float:
-        """Give the time."""
+        """Return the current time."""
         return self._now_going() if self._stopped_at is None else self._stopped_at
 
     async def wait(self, changed: anyio.Event, until: float) -> None:
-        """Wait until a time, or until an event is set before it, or the clock is stopped."""
+        """Wait until a time, or until an event is set or the clock is stopped before it."""
         if self._stopped_at is not None and until <= self._stopped_at:
             return
         self._waiting = changed, until
@@ -67,23 +69,23 @@ class StoppableClock:
         self._waiting = None
 
     def stop(self) -> None:
-        """Stand still."""
+        """Stop the clock."""
         self._stopped_at = self.now()
         self._wake()
 
     def go(self) -> None:
-        """Go by itself again, from where it stood."""
+        """Resume running in real time, from where the clock was stopped."""
         if self._stopped_at is not None:
             self._ahead = self._stopped_at - anyio.current_time()
             self._stopped_at = None
             self._wake()
 
     async def advance(self, seconds: float, settle: Callable[[], Awaitable[None]]) -> None:
-        """Move on, stopping at every timer on the way.
+        """Advance the clock, stopping at every timer along the way.
 
         Args:
-            seconds: How far.
-            settle: Waits, after each timer, until all that follows from it is done.
+            seconds: How far to advance.
+            settle: Called after each timer; waits until all its effects are done.
         """
         end = self.now() + seconds
         while (timer := await self._next_timer()) <= end:
@@ -94,7 +96,7 @@ class StoppableClock:
         self._stopped_at = end
 
     async def _next_timer(self) -> float:
-        """Wait until whoever waits knows all that has happened so far; give its timer."""
+        """Wait until the waiting task has processed everything so far; return its deadline."""
         while self._waiting is None or self._waiting[0].is_set():
             await checkpoint()
         return self._waiting[1]
@@ -108,13 +110,13 @@ class StoppableClock:
 
 
 class Clock:
-    """What the `opentabs.clock` of a test is.
+    """The `opentabs.clock` of a test.
 
     Attributes:
         is_manual: Whether it stands still until `advance` moves it.
 
     Args:
-        runs_on: What the test, or the run, says that it runs on; None where neither says it.
+        runs_on: The clock that the test or the run selects; None if neither does.
     """
 
     def __init__(
@@ -135,16 +137,16 @@ class Clock:
         """Let time pass for the timers of calls: `advance(29.9)`, `advance("5m")`.
 
         When it returns, every call whose time was up has ended. With `--opentabs-clock=real`, or
-        the mark `clock="real"`, the clock goes by itself, and this waits as long as it says.
+        the mark `clock="real"`, the clock runs in real time, and this waits that long.
 
         Raises:
-            ValueError: It is no duration, or negative.
-            RuntimeError: Nothing says what the clock of this test runs on.
+            ValueError: It is not a valid duration, or it is negative.
+            RuntimeError: Neither the test nor the run selects a clock.
         """
         seconds = in_seconds(duration)
         if self._runs_on is None:
             raise RuntimeError(
-                "The clock of this test goes by itself, so it cannot be advanced. Mark the test "
+                "The clock of this test runs in real time, so it cannot be advanced. Mark the test "
                 'with @pytest.mark.opentabs(clock="manual"), or run pytest with '
                 '--opentabs-clock=manual; to wait in real time, mark it with clock="real".'
             )

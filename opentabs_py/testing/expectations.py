@@ -1,8 +1,8 @@
-"""`expect(call)`: says what must come of a call, and waits until it has, or cannot any more.
+"""`expect(call)`: wait until an expectation about a call holds, or can no longer hold.
 
-What is judged is in `verdicts`. Each expectation is a generator that says how long to wait until
-it looks again: the thread of a test goes through it, or an async test awaits it. So each is
-written once; what it gives, `R`, is None, or what is awaited.
+The conditions are in `verdicts`. Each expectation is a generator that yields how long to wait until
+the next check: the test's thread runs it, or an async test awaits it. So each is written only once;
+its return type `R` is None or an awaitable.
 """
 
 import inspect
@@ -31,9 +31,9 @@ from playwright import async_api, sync_api
 from playwright._impl._async_base import AsyncBase
 from playwright._impl._sync_base import SyncBase
 
-from opentabs_py.calls import RunningCall
+from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.text import visible
-from opentabs_py.plugin_set import PluginView
+from opentabs_py.session.plugins import PluginView
 from opentabs_py.testing import verdicts
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.tabs import SyncPluginView
@@ -60,13 +60,13 @@ E = TypeVar("E", bound="_Expectations[Any]")
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """How something is expected.
+    """Options of an expectation.
 
     Attributes:
-        message: What the test says of it.
-        is_soft: The test goes on if it is not so.
-        within: Seconds to wait, where nothing is given.
-        negated: It must not be so.
+        message: The test's own message.
+        is_soft: The test continues if the expectation fails.
+        within: Seconds to wait by default.
+        negated: The expectation must not hold.
     """
 
     message: str | None
@@ -76,18 +76,18 @@ class _Asked:
 
 
 def _opposite(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
-    """Make `not_to_...` of `to_...`."""
+    """Return the `not_to_...` counterpart of a `to_...` method."""
 
     @wraps(method)
     def negated(self: E, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return method(self.negated(), *args, **kwargs)
 
-    negated.__doc__ = f"It is not so; else as `{getattr(method, '__name__', '')}`."
+    negated.__doc__ = f"The opposite of `{getattr(method, '__name__', '')}`."
     return negated
 
 
 class _Expectations(Generic[R]):
-    """What the expectations of all subjects share."""
+    """Base of the expectations of all subjects."""
 
     def __init__(self, name: str, asked: _Asked, go: Callable[[Watch], R]) -> None:
         self._name = name
@@ -95,13 +95,13 @@ class _Expectations(Generic[R]):
         self._go = go
 
     def negated(self) -> Self:
-        """Give the same, expected not to be so."""
+        """Return a copy that expects the opposite."""
         opposite = copy(self)
         opposite._asked = replace(self._asked, negated=True)  # noqa: SLF001 (of this class)
         return opposite
 
     def _watch(self, what: str, look: Callable[[], Verdict], within: float | None) -> Watch:
-        """Look again and again until it is so, cannot become so, or the time is over."""
+        """Check repeatedly until it holds, can no longer hold, or the time is over."""
         wanted = not self._asked.negated
         allowed = self._asked.within if within is None else within
         end = clock() + allowed
@@ -121,7 +121,7 @@ class _Expectations(Generic[R]):
         error = AssertionError("\n".join([*message, visible("\n".join(lines))]))
         if not self._asked.is_soft:
             raise error
-        # pytest-playwright collects them for each test, and fails it at its end.
+        # pytest-playwright collects soft failures and fails the test at its end.
         from playwright._impl._assertions import (  # noqa: PLC0415
             _record_soft_or_raise,  # pyright: ignore[reportPrivateUsage]
         )
@@ -130,10 +130,10 @@ class _Expectations(Generic[R]):
 
 
 class CallExpectations(_Expectations[R]):
-    """What must come of a call. Each waits `within` seconds at most, 5 by default.
+    """Expectations about a call. Each waits at most `within` seconds, 5 by default.
 
-    Each has its opposite, `not_to_...`, which waits until the call has ended wherever what it
-    denies may still come.
+    Each has an opposite, `not_to_...`, which waits until the call has ended if the condition could
+    still become true.
     """
 
     def __init__(self, call: Call | RunningCall, asked: _Asked, go: Callable[[Watch], R]) -> None:
@@ -142,11 +142,11 @@ class CallExpectations(_Expectations[R]):
         self._record_so_far = call.record_so_far
 
     def to_be_running(self, *, within: float | None = None) -> R:
-        """It has not ended."""
+        """Expect that the call has not ended."""
         return self._expect("to be running", verdicts.running, within)
 
     def to_succeed(self, *, within: float | None = None) -> R:
-        """It gives a value."""
+        """Expect that the call returns a value."""
         return self._expect("to succeed", verdicts.succeeded, within)
 
     def to_fail(
@@ -158,13 +158,13 @@ class CallExpectations(_Expectations[R]):
         message: str | re.Pattern[str] | None = None,
         within: float | None = None,
     ) -> R:
-        """It ends with an error, and what is given here is so of it.
+        """Expect that the call ends with an error, and that the error has these fields.
 
         Args:
-            code: As `NOT_FOUND`.
-            category: As `auth`.
+            code: For example `NOT_FOUND`.
+            category: For example `auth`.
             retryable: Whether the same call may succeed later.
-            message: A regular expression that finds something in the error's text.
+            message: A regular expression to search for in the error's text.
             within: Seconds to wait.
         """
         judge = partial(
@@ -176,13 +176,13 @@ class CallExpectations(_Expectations[R]):
     def to_time_out(
         self, which: Literal["idle", "ceiling"] | None = None, *, within: float | None = None
     ) -> R:
-        """A timer ends it: that of its silence, that of its whole time, or either."""
+        """Expect that a timer ends the call: the idle timer, the ceiling, or either."""
         _check_word("which", which, ("idle", "ceiling"))
         what = "to time out" if which is None else f"to time out ({which})"
         return self._expect(what, partial(verdicts.timed_out, which=which), within)
 
     def to_be_cancelled(self, *, within: float | None = None) -> R:
-        """Its caller cancels it."""
+        """Expect that the caller cancels the call."""
         return self._expect("to be cancelled", verdicts.cancelled, within)
 
     def to_progress(
@@ -193,26 +193,26 @@ class CallExpectations(_Expectations[R]):
         monotonic: bool = False,
         within: float | None = None,
     ) -> R:
-        """It reports progress.
+        """Expect that the tool reports progress.
 
         Args:
-            reports: These and no others, in this order; of each only the members given here.
-            min: At least so many.
-            monotonic: Each with a higher value than the one before; waits for the call's end.
+            reports: Exactly these reports, in this order; only the members given are compared.
+            min: At least this many reports.
+            monotonic: Each value is above the previous one; waits for the end of the call.
             within: Seconds to wait.
         """
         judge = partial(verdicts.progressed, reports=reports, least=min, monotonic=monotonic)
         return self._expect(_progress_text(reports, min, monotonic=monotonic), judge, within)
 
     def to_match_output_schema(self, *, within: float | None = None) -> R:
-        """Its value is what the tool's output schema promises."""
+        """Expect that the value matches the tool's output schema."""
         return self._expect("to match its output schema", verdicts.matches_schema, within)
 
     def to_return(self, subset: Any, *, within: float | None = None) -> R:
-        """Its value has these members, and maybe more.
+        """Expect that the value has these members, and possibly more.
 
-        Of lists every item is given; `...` stands for any value, and in a list for any number of
-        items: `{"messages": [..., {"author": "Ada"}, ...]}`.
+        Lists must match item by item. `...` stands for any value, and inside a list for any number
+        of items: `{"messages": [..., {"author": "Ada"}, ...]}`.
         """
         what = f"to return {shortened(subset)}"
         return self._expect(what, partial(verdicts.returned, expected=subset), within)
@@ -224,7 +224,7 @@ class CallExpectations(_Expectations[R]):
         *,
         within: float | None = None,
     ) -> R:
-        """Its plugin logs, in its page while it runs: at this level, with this text in it."""
+        """Expect that the plugin logs this text at this level in its page, during the call."""
         _check_word("level", level, get_args(Level))
         judge = partial(verdicts.logged, level=level, text=text)
         return self._expect(f"to log{_given(level=level, text=text)}", judge, within)
@@ -252,7 +252,7 @@ class CallExpectations(_Expectations[R]):
 
 
 class PluginExpectations(_Expectations[R]):
-    """How a plugin must stand in the open pages; each has its opposite, `not_to_...`."""
+    """Expectations about a plugin in the open pages; each has an opposite, `not_to_...`."""
 
     def __init__(
         self, plugin: PluginView | SyncPluginView, asked: _Asked, go: Callable[[Watch], R]
@@ -261,11 +261,11 @@ class PluginExpectations(_Expectations[R]):
         self._plugin = plugin
 
     def to_be_ready(self, *, within: float | None = None) -> R:
-        """Its tools can be called: it is ready in a page."""
+        """Expect that the plugin is ready in a page, so that its tools can be called."""
         return self._expect("ready", within)
 
     def to_be_unavailable(self, *, within: float | None = None) -> R:
-        """A page of it is open, and it is not ready in any: signed out, say."""
+        """Expect that a page of the plugin is open, but it is ready in none (e.g. signed out)."""
         return self._expect("unavailable", within)
 
     not_to_be_ready = _opposite(to_be_ready)
@@ -274,17 +274,17 @@ class PluginExpectations(_Expectations[R]):
     def _expect(self, state: str, within: float | None) -> R:
         def look() -> Verdict:
             readiness = self._plugin.readiness
-            # Pages come and go, and people sign in.
+            # Pages come and go, and users sign in.
             return Verdict(readiness == state, readiness, may_change=True)
 
         return self._go(self._watch(f"to be {state}", look, within))
 
 
 class _Expect:
-    """Says what must be so of something, and waits for it.
+    """Expects something of a call, a plugin, a page, a locator or a response, and waits for it.
 
-    In async tests, of calls and plugins of the async `OpenTabs`, it is awaited. What it says of a
-    page, a locator or a response is Playwright's own `expect`.
+    In async tests, await expectations about calls and plugins of the async `OpenTabs`. For pages,
+    locators and responses, this is Playwright's own `expect`.
     """
 
     def __init__(self, *, is_soft: bool) -> None:
@@ -330,7 +330,7 @@ class _Expect:
         self, actual: async_api.APIResponse, message: str | None = None
     ) -> "of_async.APIResponseAssertions": ...
     def __call__(self, actual: Any, message: str | None = None) -> Any:
-        """Give the expectations of something."""
+        """Return the expectations for an object."""
         asked = _Asked(message, self._is_soft, self._within)
         match actual:
             case Call():
@@ -347,17 +347,17 @@ class _Expect:
                 return of_playwright(actual, message)
             case _:
                 raise TypeError(
-                    "expect() takes a call, a plugin, a page, a locator or a response, not a "
-                    f"{type(actual).__name__}. Of a call's value say "
-                    "expect(call).to_return(...); of any other, assert it."
+                    "expect() accepts a call, a plugin, a page, a locator or a response, not a "
+                    f"{type(actual).__name__}. For a call's value, use "
+                    "expect(call).to_return(...); for anything else, use assert."
                 )
 
 
 class Expect(_Expect):
-    """The same, and of the tests that go on: `expect.soft`.
+    """The `expect` function, and `expect.soft`.
 
     Attributes:
-        soft: The test goes on, and fails at its end with all that failed.
+        soft: Like `expect`, but the test continues and fails at its end with all failures.
     """
 
     def __init__(self) -> None:
@@ -365,7 +365,7 @@ class Expect(_Expect):
         self.soft = _Expect(is_soft=True)
 
     def set_options(self, *, within: float) -> None:
-        """Set how long calls and plugins are waited for, in seconds, where nothing is given."""
+        """Set how many seconds to wait for calls and plugins by default."""
         self._within = self.soft._within = within  # noqa: SLF001 (of this class)
 
 
@@ -373,8 +373,8 @@ expect = Expect()
 
 
 def seen(call: RunningCall) -> Seen:
-    """Give what is known of a call now."""
-    ended = call.ended  # first: what is read later is then complete
+    """Return a snapshot of a call."""
+    ended = call.ended  # read first: if it is true, everything read afterwards is complete
     return Seen(
         name=call.name,
         ended=ended,
@@ -423,7 +423,7 @@ def _check_word(name: str, value: str | None, known: Sequence[str]) -> None:
 
 
 def _given(**fields: Any) -> str:
-    # Of a pattern its own text, without what Python writes around it.
+    # Show a pattern's own text, without Python's re.compile(...) around it.
     given = {name: getattr(value, "pattern", value) for name, value in fields.items()}
     joined = ", ".join(f"{name}={value!r}" for name, value in given.items() if value is not None)
     return f" with {joined}" if joined else ""
@@ -435,7 +435,7 @@ def _progress_text(
     if reports is not None:
         text = f"to report progress {len(reports)} times, as given"
     elif least is not None:
-        text = f"to report progress {least} times at least"
+        text = f"to report progress at least {least} times"
     else:
         text = "to report progress"
     return f"{text}, increasing" if monotonic else text

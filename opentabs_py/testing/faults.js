@@ -1,10 +1,10 @@
 /**
- * Faults that a test plants on the two hops in the browser. The test kit puts this behind
- * `content/channel.js` of its copy of the extension; no other copy has it.
+ * Faults that a test injects on the two hops in the browser. The test kit appends this to
+ * `content/channel.js` in its copy of the extension; no other copy has it.
  *
- * The rules come by `chrome.storage.local`, as `{seed, epoch, version, rules}`; what they mean is
- * said in `opentabs_py/core/faults.py`. Once a document has them, its root element says so. What was
- * carried out is written to this world's console, which no page sees.
+ * The rules arrive through `chrome.storage.local`, as `{seed, epoch, version, rules}`;
+ * `opentabs_py/core/fault_injection.py` explains them. Once a document has them, its root element says so.
+ * Applied faults are written to this world's console, which no page can see.
  */
 (() => {
   const UP = /** @type {Record<string, string>} */ ({
@@ -25,7 +25,7 @@
 
   /** @typedef {{text: any, after: number}} Piece */
 
-  /** @typedef {{counts: number[], state: number}} Progress how far the rules are on a line */
+  /** @typedef {{counts: number[], state: number}} Progress the state of the rules on a line */
 
   /** @type {any[]} */
   let rules = [];
@@ -78,7 +78,7 @@
   }
 
   /**
-   * One direction of one hop: what goes on does so in order.
+   * One direction of one hop; messages are passed on in order.
    * @param {string} hop
    * @param {string} direction
    * @param {(message: any) => void} pass
@@ -161,7 +161,7 @@
     return { action: null, ms: 0 };
   }
 
-  // --- the event hop: the channel's own class, with a line either way -----------------------
+  // --- the event hop: the channel's own class, with a line in each direction ----------------
 
   const Channel = PageChannel;
   PageChannel = class extends Channel {
@@ -198,7 +198,7 @@
         try {
           port.postMessage(message);
         } catch {
-          // It closed while the message was held.
+          // The port closed while the message was delayed.
         }
       });
       return {
@@ -218,7 +218,7 @@
   );
 
   /**
-   * @param {any} message a frame, or an object that is for the other end alone
+   * @param {any} message a frame, or an internal object for the other end
    * @returns {string}
    */
   function kindOf(message) {

@@ -1,8 +1,8 @@
-"""Faults that a test plants on the way of a call, and those that happen to a browser.
+"""Inject faults into a call's messages, and into the browser.
 
-On the hops `port` and `event` they are planted in the page's relay, on `websocket` and `mcp` in
-this process. What happens to a browser is done to it: its service worker is stopped, its tab
-closed, its connection cut.
+Faults on the hops `port` and `event` are injected in the page's relay, those on `websocket` and
+`mcp` in this process. Faults in the browser are real: its service worker is stopped, its tab
+closed, its connection closed.
 """
 
 import json
@@ -19,40 +19,39 @@ import anyio
 from playwright.sync_api import BrowserContext, CDPSession, Error, Page, Worker
 from pydantic import ValidationError
 
-from opentabs_py.connection import Socket
-from opentabs_py.core import faults
-from opentabs_py.core.faults import Action, Direction, FaultLog, Hop, Planted, Rule
-from opentabs_py.session import OpenTabs
+from opentabs_py.bridge.link import Socket
+from opentabs_py.core import fault_injection
+from opentabs_py.core.fault_injection import Action, Direction, FaultLog, Hop, Planted, Rule
+from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.kinds import CHUNK, RESPONSE, check_kind
 from opentabs_py.testing.processes import kill_extension_process
 from opentabs_py.testing.thread import ServerThread
 
 Death = Literal["stop", "close", "sigkill"]
-Streams = tuple[Any, Any]  # of the MCP SDK: to read from, to write to
+Streams = tuple[Any, Any]  # the MCP SDK's streams: (read, write)
 Transport = AbstractAsyncContextManager[Streams]
 
-WITHIN = 10.0  # s; the bound of what takes milliseconds
+WITHIN = 10.0  # s; upper bound for operations that take milliseconds
 HOPS: tuple[Hop, ...] = ("mcp", "websocket", "port", "event")
-TOLD_WITHIN = 2.0  # s; a page's console is read in milliseconds
+TOLD_WITHIN = 2.0  # s; a page's console is read within milliseconds
 _METHOD = re.compile(r'"method":\s*"([\w./]+)"')
 _IN_BROWSER = ("port", "event")
-_FIRED = "OpenTabs: fault "  # what the page's side writes to its console, before its JSON
+_FIRED = "OpenTabs: fault "  # prefix of the JSON that the page's side writes to its console
 _GOING_AWAY = 1012  # RFC 6455 and IANA: service restart
 
 
 class FaultInjector:
-    """What the `faults` of the `opentabs` fixture does.
+    """The `opentabs.faults` of a test.
 
-    Each of the five planted faults takes the messages it is for: those of a `kind`
-    (`tool.progress`, `tool.result`, `tool.dispatch`, ...; on `mcp`, `notifications/progress` and
-    the like; `kinds.py` has them all), of them the `nth` ones from 1 on, or those for which
-    `when(text)` is true. Faults are tried in the order they were planted, and the first that fits
-    is done. They end with the test, or by `clear()`. One that was carried out on no message fails
-    the test, unless it is `optional`.
+    Each of the five message faults selects messages by `kind` (`tool.progress`, `tool.result`,
+    `tool.dispatch`, ...; on `mcp`, `notifications/progress` and so on; `kinds.py` lists them all),
+    then by `nth`, counted from 1, or by `when(text)`. Faults are tried in the order in which they
+    were injected, and the first match is applied. They end with the test, or with `clear()`. A
+    fault that affected no message fails the test, unless it is `optional`.
 
     Attributes:
-        seed: Of what is random: which characters are spoilt, and `random`.
-        random: For what a test leaves to chance itself; another run with the same seed is the same.
+        seed: The seed of all randomness: which characters are corrupted, and `random`.
+        random: For the test's own random choices; runs with the same seed are identical.
     """
 
     _session: OpenTabs
@@ -62,50 +61,52 @@ class FaultInjector:
     def __init__(self, thread: ServerThread) -> None:
         self._thread = thread
         self._epoch = self._version = 0
-        self._lines: dict[tuple[Hop, Direction], faults.Faults] = {}
+        self._lines: dict[tuple[Hop, Direction], fault_injection.Faults] = {}
         self._frozen: dict[Page, CDPSession] = {}
         self._forget(0)
 
     def attach(self, session: OpenTabs, context: BrowserContext) -> None:
-        """Say what runs, as soon as it does."""
+        """Connect the injector to a session and its browser, as soon as these are running."""
         self._session = session
         self._context = context
 
     def begin(self, seed: int) -> None:
-        """A test begins: nothing is planted."""
+        """Begin a test with no faults."""
         self.clear()
         self._thread.do(self._forget, seed)
 
     def note_console(self, text: str) -> None:
-        """Take what a page's console says of the faults in it; other texts are passed over."""
+        """Record a console message about faults in a page; ignore other messages."""
         if text.startswith(_FIRED):
             epoch, number, direction, count = json.loads(text.removeprefix(_FIRED))
-            if epoch >= self._began:  # one that comes late is of the test before
+            if epoch >= self._began:  # a late one belongs to the previous test
                 self._thread.do(self._note, number, direction, count)
 
     # --- the log ---
 
     @property
     def log(self) -> FaultLog:
-        """What was done in this test so far; `to_json` writes it for `replay`."""
+        """The faults applied in this test so far; `to_json` writes it for `replay`."""
         for page in self._context.pages:
             if any(rule.hop in _IN_BROWSER for rule in self._planted) and page not in self._frozen:
-                with suppress(Error):  # it is leaving
-                    page.evaluate("0")  # what it has written to its console is here before this
+                with suppress(Error):  # the page is navigating
+                    page.evaluate("0")  # its earlier console messages arrive before this returns
         return self.log_so_far()
 
     def log_so_far(self) -> FaultLog:
-        """Return the log, without asking pages for what they have not told yet."""
+        """Return the log, without asking pages for faults they have not reported yet."""
         planted = [
-            Planted(rule, {name: faults.ranges(sorted(fired)) for name, fired in by.items()})
+            Planted(
+                rule, {name: fault_injection.ranges(sorted(fired)) for name, fired in by.items()}
+            )
             for rule, by in zip(self._planted, self._fired, strict=True)
         ]
         return FaultLog(self.seed, tuple(planted), tuple(self._done))
 
     def wait_unfired(self) -> list[Rule]:
-        """Return the planted faults that were carried out on no message, but had to be.
+        """Return the faults that affected no message, although they are not optional.
 
-        Pages tell of theirs a moment later than they do it: that is waited for.
+        Pages report their faults with a short delay, so this waits for them.
         """
         until = monotonic() + TOLD_WITHIN
         while unfired := [rule for rule in self._due if not self._fired[rule.number]]:
@@ -115,39 +116,39 @@ class FaultInjector:
         return unfired
 
     def replay(self, log: FaultLog | str) -> None:
-        """Do to messages what was done to them in another run of this test.
+        """Repeat what another run of this test did to its messages.
 
-        Each fault that the test plants from now on is carried out on the messages that it was
-        carried out on then, whatever it would choose now.
+        Each fault that the test injects from now on is applied to the same messages as in that run,
+        whatever it would select now.
 
         Args:
-            log: Of that run; as JSON, a failure's report has it.
+            log: The log of that run, or its JSON from a failure report.
 
         Raises:
-            ValueError: This is no log, or something was planted already.
+            ValueError: This is not a valid log, or a fault was already injected.
         """
         if self._planted:
-            raise ValueError("Something is planted already. Replay a log before that.")
-        read = faults.read_log(log) if isinstance(log, str) else log
+            raise ValueError("A fault was already injected. Call replay() before that.")
+        read = fault_injection.read_log(log) if isinstance(log, str) else log
         self._thread.do(self._forget, read.seed)
         self._replayed = read
 
     # --- planted ---
 
     def drop(self, hop: Hop, **which: Any) -> None:
-        """Lose messages; see the class for which."""
+        """Drop messages; the class describes how they are selected."""
         self._plant(hop, "drop", **which)
 
     def delay(self, hop: Hop, seconds: float, **which: Any) -> None:
-        """Hold messages up, and what comes behind them on that hop."""
+        """Delay messages, and every message behind them on that hop."""
         self._plant(hop, "delay", seconds=seconds, **which)
 
     def duplicate(self, hop: Hop, **which: Any) -> None:
-        """Pass messages on twice."""
+        """Send messages twice."""
         self._plant(hop, "duplicate", **which)
 
     def reorder(self, hop: Hop, **which: Any) -> None:
-        """Pass messages on behind the one that follows them."""
+        """Swap messages with the one that follows them."""
         self._plant(hop, "reorder", **which)
 
     def corrupt(self, hop: Hop, **which: Any) -> None:
@@ -155,27 +156,27 @@ class FaultInjector:
         self._plant(hop, "corrupt", **which)
 
     def clear(self) -> None:
-        """Take all planted faults away, and thaw what is frozen."""
+        """Remove all injected faults, and unfreeze frozen tabs."""
         for cdp in self._frozen.values():
             _thaw(cdp)
         self._frozen.clear()
         had_any_in_browser = any(rule.hop in _IN_BROWSER for rule in self._rules)
         self._thread.do(self._renew)
         if had_any_in_browser:
-            self._tell_browser()
+            self._update_browser()
 
     # --- done to the browser ---
 
     def kill_service_worker(self, how: Death = "stop") -> None:
-        """Stop the extension's service worker, as Chrome does when it likes.
+        """Stop the extension's service worker, as Chrome may do at any time.
 
         Args:
-            how: `stop` as Chrome's own developer tools do; `close` its target, which ends it
-                in the middle of what it does; `sigkill` the process that it runs in, which has
-                no time for anything. That one needs Linux.
+            how: `stop` stops it as Chrome's developer tools do; `close` closes its target, which
+                ends it in the middle of its work; `sigkill` kills its process, which leaves no time
+                for any cleanup (Linux only).
         """
         if how not in get_args(Death):
-            raise ValueError(f"it cannot be killed by {how!r}; take one of {get_args(Death)}")
+            raise ValueError(f"how={how!r}: it must be one of {get_args(Death)}")
         self._done.append(f"kill_service_worker({how!r})")
         if how == "sigkill":
             kill_extension_process(self._context)
@@ -194,9 +195,9 @@ class FaultInjector:
             cdp.detach()
 
     def disconnect_websocket(self) -> None:
-        """Cut the connection between server and extension; the extension makes it anew."""
+        """Close the connection between server and extension; the extension reconnects."""
         self._done.append("disconnect_websocket()")
-        self._thread.do(self._session.bridge.disconnect, _GOING_AWAY, "a test cut it")
+        self._thread.do(self._session.bridge.disconnect, _GOING_AWAY, "closed by a test")
 
     def close_tab(self, page: Page) -> None:
         """Close a tab, without asking the page."""
@@ -204,15 +205,15 @@ class FaultInjector:
         page.close(run_before_unload=False)
 
     def navigate(self, page: Page, url: str) -> None:
-        """Leave the page for another."""
+        """Navigate a page to another URL."""
         self._done.append(f"navigate({page.url}, {url})")
         page.goto(url)
 
     def freeze_tab(self, page: Page, *, frozen: bool = True) -> None:
-        """Let no script of a tab run, the relay's neither, or let them run again.
+        """Freeze all scripts of a tab, including the relay's, or unfreeze them.
 
-        It is the debugger that stops them: Chrome itself freezes only tabs that it hides, and
-        what Playwright drives it never hides.
+        The debugger stops them: Chrome itself freezes only hidden tabs, and it never hides tabs
+        that Playwright drives.
         """
         self._done.append(f"freeze_tab({page.url}, {frozen=})")
         cdp = self._frozen.pop(page, None)
@@ -244,10 +245,10 @@ class FaultInjector:
         optional: bool = False,
     ) -> None:
         if hop not in HOPS:
-            raise ValueError(f"{hop!r} is not a hop; take one of {', '.join(HOPS)}")
+            raise ValueError(f"{hop!r} is not a valid hop; use one of {', '.join(HOPS)}")
         if when is not None and hop in _IN_BROWSER:
             raise ValueError(
-                f"when= cannot be asked on the hop {hop!r}, which is in the browser; "
+                f"when= is not available on the hop {hop!r}, which is in the browser; "
                 "use kind= and nth="
             )
         check_kind(hop, kind, direction)
@@ -259,24 +260,24 @@ class FaultInjector:
         if not (optional or all(each.nth == () for each in rules)):
             self._due.append(rule)
         if hop in _IN_BROWSER:
-            self._tell_browser()
+            self._update_browser()
 
     def _again(self, log: FaultLog, rule: Rule) -> list[Rule]:
         if len(log.planted) <= rule.number or log.planted[rule.number].rule != rule:
             then = ", ".join(str(each.rule) for each in log.planted) or "nothing"
             raise ValueError(
-                f"The log is not of this test: it plants {rule} as number {rule.number + 1}, and "
-                f"the log has {then}."
+                f"The log does not belong to this test: fault number {rule.number + 1} is {rule}, "
+                f"but the log has {then}."
             )
         return log.planted[rule.number].again()
 
-    # What follows changes and reads what the server's thread goes by, and runs there.
+    # The methods below use state that belongs to the server's thread, and run in that thread.
 
     def _forget(self, seed: int) -> None:
         self.seed = seed
-        self.random = Random(seed)  # noqa: S311 (it is to be foreseen)
+        self.random = Random(seed)  # noqa: S311 (it must be reproducible)
         self._planted: list[Rule] = []
-        self._due: list[Rule] = []  # those that must be carried out
+        self._due: list[Rule] = []  # those that must affect a message
         self._fired: list[dict[Direction, set[int]]] = []
         self._done: list[str] = []
         self._replayed = None
@@ -297,9 +298,11 @@ class FaultInjector:
 
         self._epoch += 1
         self._lines = {
-            (hop, direction): faults.Faults(rules, seed=self.seed, when=is_meant, on_fired=note)
+            (hop, direction): fault_injection.Faults(
+                rules, seed=self.seed, when=is_meant, on_fired=note
+            )
             for hop in HOPS
-            for direction in faults.DIRECTIONS
+            for direction in fault_injection.DIRECTIONS
         }
 
     def _add(self, planted: Rule, rules: list[Rule], when: Callable[[str], bool] | None) -> None:
@@ -317,20 +320,20 @@ class FaultInjector:
             await bridge.changed().wait()
         await bridge.wait_connected()
 
-    def _take(self, hop: Hop, direction: Direction, text: str) -> list[faults.Piece]:
-        # In the server's thread.
+    def _apply(self, hop: Hop, direction: Direction, text: str) -> list[fault_injection.Piece]:
+        # Runs in the server's thread.
         found = _METHOD.search(text[:400])
         unnamed = CHUNK if text.startswith("~") else RESPONSE
         kind = unnamed if found is None else found[1]
-        return self._lines[hop, direction].take(hop, direction, kind, text)
+        return self._lines[hop, direction].apply(hop, direction, kind, text)
 
     def wrap_socket(self, socket: Socket) -> Socket:
-        """Give a socket on which the faults of the hop `websocket` happen."""
-        return _FaultySocket(socket, self._take)
+        """Wrap a socket so that faults on the hop `websocket` apply to it."""
+        return _FaultySocket(socket, self._apply)
 
     @asynccontextmanager
     async def wrap_streams(self, transport: Transport) -> AsyncGenerator[Streams]:
-        """Give an MCP client's streams on which the faults of the hop `mcp` happen."""
+        """Wrap an MCP client's streams so that faults on the hop `mcp` apply to them."""
         async with transport as (read, write), anyio.create_task_group() as tasks:
             to_client, from_server = anyio.create_memory_object_stream[Any](inf)
             from_client, to_server = anyio.create_memory_object_stream[Any](inf)
@@ -342,7 +345,7 @@ class FaultInjector:
 
     async def _pump(self, direction: Direction, source: Any, target: Any) -> None:
         async with target:
-            with suppress(anyio.BrokenResourceError):  # who was to read what was held back has left
+            with suppress(anyio.BrokenResourceError):  # the reader left while a message was delayed
                 async for item in source:
                     await self._pass_on(direction, item, target)
 
@@ -351,11 +354,11 @@ class FaultInjector:
             await target.send(item)
             return
         text = item.message.model_dump_json(by_alias=True, exclude_none=True)
-        for piece in self._take("mcp", direction, text):
+        for piece in self._apply("mcp", direction, text):
             await anyio.sleep(piece.after)
             await target.send(item if piece.text == text else _spoilt(item, piece.text))
 
-    def _tell_browser(self) -> None:
+    def _update_browser(self) -> None:
         self._version += 1
         plan = {
             "seed": self.seed,
@@ -365,7 +368,7 @@ class FaultInjector:
         }
         self._evaluate("faults => chrome.storage.local.set({ faults })", plan)
         for page in self._context.pages:
-            # A page that no plugin is for has no relay, and never says so.
+            # A page without a plugin has no relay, so it never confirms the rules.
             marked = "document.documentElement.dataset.opentabsFaults"
             if page.evaluate(f"{marked} !== undefined"):
                 page.wait_for_function(
@@ -373,7 +376,7 @@ class FaultInjector:
                 )
 
     def _evaluate(self, script: str, argument: Any = None) -> None:
-        """Run a script in the service worker, which may just be dying or starting."""
+        """Run a script in the service worker, retrying while that is dying or starting."""
         until = monotonic() + WITHIN
         while True:
             try:
@@ -400,21 +403,21 @@ class FaultInjector:
 
 class _FaultySocket:
     def __init__(
-        self, socket: Socket, take: Callable[[Hop, Direction, str], list[faults.Piece]]
+        self, socket: Socket, take: Callable[[Hop, Direction, str], list[fault_injection.Piece]]
     ) -> None:
         self._socket = socket
-        self._take = take
-        self._arrived: list[faults.Piece] = []
+        self._apply = take
+        self._arrived: list[fault_injection.Piece] = []
 
     async def receive_text(self) -> str:
         while not self._arrived:
-            self._arrived = self._take("websocket", "up", await self._socket.receive_text())
+            self._arrived = self._apply("websocket", "up", await self._socket.receive_text())
         piece = self._arrived.pop(0)
         await anyio.sleep(piece.after)
         return piece.text
 
     async def send_text(self, data: str) -> None:
-        for piece in self._take("websocket", "down", data):
+        for piece in self._apply("websocket", "down", data):
             await anyio.sleep(piece.after)
             await self._socket.send_text(piece.text)
 
@@ -433,8 +436,8 @@ def _send(cdp: CDPSession, method: str, **params: Any) -> Any:
 
 
 def _spoilt(item: Any, text: str) -> Any:
-    """Give a message of a spoilt text; what is no message any more is what the SDK makes of it."""
-    # Tests import this file when they are collected; the SDK then takes half a second.
+    """Return a corrupt text as a message, or as the SDK's exception if it is no longer valid."""
+    # Tests import this file during collection, when importing the SDK would take half a second.
     from mcp import types  # noqa: PLC0415
     from mcp.shared.message import SessionMessage  # noqa: PLC0415
 
@@ -446,5 +449,5 @@ def _spoilt(item: Any, text: str) -> Any:
 
 
 def relay_faults() -> bytes:
-    """Give the script that plants faults in the page's relay."""
+    """Return the script that injects faults in the page's relay."""
     return resources.files("opentabs_py.testing").joinpath("faults.js").read_bytes()

@@ -1,4 +1,4 @@
-"""The fixtures of the test kit. Each can be overridden, as any fixture."""
+"""The fixtures of the test kit. Like any fixture, each can be overridden."""
 
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opentabs_py.testing.plugin import (
+from opentabs_py.testing.items import (
     TURN,
     clock_of,
     faults_seed_of,
@@ -18,7 +18,7 @@ from opentabs_py.testing.plugin import (
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
 
-    from opentabs_py.config import Settings
+    from opentabs_py.config.settings import Settings
     from opentabs_py.core.dispatch import Limits
     from opentabs_py.testing.client import SyncMcpClient
     from opentabs_py.testing.tabs import SyncOpenTabs
@@ -32,10 +32,10 @@ def opentabs_plugins(
 ) -> Sequence[str | Path]:
     """The directories of the plugins under test.
 
-    By default the plugin that the test's file lies in, or else `plugins` of `[tool.opentabs]`;
-    built, where the source is newer than the build.
+    By default the plugin that contains the test file, or else `plugins` under `[tool.opentabs]`.
+    A plugin whose source is newer than its build is built first.
     """
-    from opentabs_py.config import load_settings  # noqa: PLC0415
+    from opentabs_py.config.settings import load_settings  # noqa: PLC0415
     from opentabs_py.errors import OpenTabsError  # noqa: PLC0415
     from opentabs_py.plugins.load import find_plugin  # noqa: PLC0415
     from opentabs_py.testing.building import BUILD_WITHIN, build_if_stale  # noqa: PLC0415
@@ -44,9 +44,9 @@ def opentabs_plugins(
     directories = [found] if found is not None else list(load_settings().plugins)
     if not directories and not request.getfixturevalue("opentabs_tools"):
         pytest.fail(
-            f"No plugin to test: {request.path} lies in none. Name them: plugins = "
-            '["..."] under [tool.opentabs] in pyproject.toml, or a fixture opentabs_plugins; '
-            "tools written in Python, a fixture opentabs_tools.",
+            f"No plugin to test: {request.path} is not inside a plugin. Set plugins = "
+            '["..."] under [tool.opentabs] in pyproject.toml, or define a fixture '
+            "opentabs_plugins; for tools written in Python, a fixture opentabs_tools.",
             pytrace=False,
         )
     try:
@@ -59,14 +59,14 @@ def opentabs_plugins(
 
 @pytest.fixture(scope="module")
 def opentabs_tools() -> Sequence[Any]:
-    """Tools written in Python, served beside the plugins': functions, methods and `Module`s."""
+    """Tools written in Python, served next to the plugins: functions, methods and `Module`s."""
     return ()
 
 
 @pytest.fixture(scope="session")
 def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
-    """The settings of the server: those of this project, on a free port, in a fresh profile."""
-    from opentabs_py.config import load_settings  # noqa: PLC0415
+    """The server's settings: this project's, on a free port, with a fresh profile."""
+    from opentabs_py.config.settings import load_settings  # noqa: PLC0415
 
     fresh = {"plugins": (), "host": "127.0.0.1", "port": 0, "profile": None, "token": None}
     headed = pytestconfig.getoption("--headed", default=False)
@@ -75,7 +75,7 @@ def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
 
 @pytest.fixture
 def opentabs_limits(request: pytest.FixtureRequest, opentabs_settings: "Settings") -> "Limits":
-    """The timers of a call: those of the settings, but for what the test is marked with."""
+    """The timers of a call: those of the settings, unless the test's mark overrides them."""
     from opentabs_py.core.dispatch import Limits  # noqa: PLC0415
 
     marks = marks_of(request.node)
@@ -91,7 +91,7 @@ def opentabs(_opentabs_turn: "Turn") -> "SyncOpenTabs":
 
 @pytest.fixture
 def context(request: pytest.FixtureRequest) -> "BrowserContext":
-    """The browser that carries the extension; in tests without opentabs, Playwright's own."""
+    """The browser that has the extension; in tests without opentabs, Playwright's own."""
     if not uses_opentabs(request):
         plain: BrowserContext = request.getfixturevalue("context")
         return plain
@@ -112,7 +112,7 @@ def mcp(
 
 @pytest.fixture
 def demo_site(_opentabs_worker: "Worker") -> Generator[str]:
-    """The address of a demo chat of the test's own."""
+    """The address of a demo chat site, with fresh data for each test."""
     from opentabs_py.testing.sites import serve_demo_site  # noqa: PLC0415
 
     with serve_demo_site(_opentabs_worker.thread) as url:
@@ -132,7 +132,7 @@ def _opentabs_worker() -> Generator["Worker"]:
 def _opentabs_browsers(
     _opentabs_worker: "Worker", playwright: Any, _pw_artifacts_folder: Any
 ) -> Generator[None]:
-    """Closes the browsers before Playwright goes."""
+    """Close the browsers before Playwright stops."""
     from opentabs_py.browser.scratch import own_directory  # noqa: PLC0415
 
     own_directory(Path(_pw_artifacts_folder.name))
@@ -160,8 +160,8 @@ def _opentabs_turn(
         pytest.skip("only Chromium can load the extension")
     if is_async(request.node):
         pytest.fail(
-            "This test awaits, and the fixture opentabs is for tests that do not. Take "
-            "`async with OpenTabs(plugins=opentabs_plugins) as tabs:`, or leave out the `async`.",
+            "This test is async, but the fixture opentabs is for synchronous tests. Use "
+            "`async with OpenTabs(plugins=opentabs_plugins) as tabs:`, or remove the `async`.",
             pytrace=False,
         )
     marks = marks_of(request.node)

@@ -1,9 +1,9 @@
-"""What keeps one test from the next in a browser that both use.
+"""Isolate tests that share a browser.
 
-A persistent context is the only one that carries an extension, and there is one of it in a
-browser. So what a fresh context would give is given here: fresh pages, and nothing left of
-cookies, storage, permissions, routes and listeners. What cannot be undone spoils the browser:
-the next test gets another.
+Only a persistent context can have an extension, and a browser has only one. So this provides what a
+fresh context would: fresh pages, without the cookies, storage, permissions, routes and listeners of
+the previous test. After anything that cannot be undone, the browser is not reused: the next test
+gets a new one.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext, CDPSession, Error, Frame, Page
 
 BLANK = "about:blank"
-# Of a context, and of its clock: what they do to all its pages nothing takes back.
+# Methods of a context and of its clock whose effects on all pages cannot be undone.
 _SPOILING = (
     "add_init_script",
     "expose_binding",
@@ -35,7 +35,7 @@ _CLOCK = (
     "set_fixed_time",
     "set_system_time",
 )
-# Of a context, by which a test may change what pages are permitted.
+# Methods of a context with which a test can change pages' permissions.
 _PERMITTING = ("clear_permissions", "grant_permissions", "new_cdp_session")
 _Listener = Callable[..., Any]
 
@@ -45,12 +45,12 @@ class Isolation:
 
     Args:
         context: The browser.
-        permissions: Those that every test has.
-        keeps_storage: The profile is the user's own: what is in it stays.
-        is_watched: There is a window, in which a person may permit what pages ask for.
+        permissions: The permissions that every test has.
+        keeps_storage: The profile is the user's own, so its contents are kept.
+        is_watched: There is a window, in which a person may grant permissions.
 
     Attributes:
-        is_spoilt: Something was done that cannot be undone.
+        is_spoilt: Whether the browser cannot be reused, because something cannot be undone.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Isolation:
             self._note(context, name, "_is_permitting")
 
     def clean(self) -> None:
-        """Undo it all; to be called between tests."""
+        """Undo everything; call this between tests."""
         context = self._context
         try:
             _, cdp = self._home_page()
@@ -100,11 +100,11 @@ class Isolation:
                 for origin in self._origins:
                     _clear_storage(cdp, origin)
         except Error:
-            self.is_spoilt = True  # it is gone, or hangs
+            self.is_spoilt = True  # the browser is gone, or hangs
         self._origins.clear()
 
     def _home_page(self) -> tuple[Page, CDPSession]:
-        """The one page that is always there: without any, a browser with a window ends."""
+        """Return the page that is always open: a browser with a window exits without one."""
         if self._home is not None and not self._home[0].is_closed() and self._home[0].url == BLANK:
             return self._home
         blank = next((page for page in self._context.pages if page.url == BLANK), None)
@@ -132,12 +132,12 @@ class Isolation:
 
     def _remove_listeners(self) -> None:
         for event, listener in self._listeners:
-            with suppress(KeyError):  # the test did so itself
+            with suppress(KeyError):  # the test has already removed it
                 self._context.remove_listener(event, listener)
         self._listeners.clear()
 
     def _note(self, target: object, name: str, what: str) -> None:
-        """Have a call of a method set an attribute of ours."""
+        """Wrap a method so that calling it sets one of our attributes."""
         original = getattr(target, name)
 
         def noted(*args: Any, **kwargs: Any) -> Any:

@@ -1,30 +1,30 @@
-"""What passes each hop: the kinds of messages that a fault can be planted on."""
+"""The kinds of messages that pass each hop, and that a fault can select."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, get_args
 
-from opentabs_py.core.faults import DIRECTIONS, Direction, Hop
+from opentabs_py.core.fault_injection import DIRECTIONS, Direction, Hop
 from opentabs_py.core.protocol import FromExtension, ToExtension
 
-RESPONSE = "response"  # of JSON-RPC, which has no method
-CHUNK = "chunk"  # of a long message; the first chunk is of the message's own kind
+RESPONSE = "response"  # a JSON-RPC response, which has no method
+CHUNK = "chunk"  # part of a long message; the first part has the message's own kind
 
 _FRAMES_UP = {"tool.progress", "tool.result", "tool.error", "plugin.log", CHUNK}
 _FRAMES_DOWN = {"tool.dispatch", "tool.cancel", "tool.ack", "tool.settled", CHUNK}
 _TO_WORKER = {"attach", "began", "complete", "readiness", "received", "resending"}
 _TO_RELAY = {"adopt", "drop", "resend"}
-# `testing/faults.js` has the letters that stand for these.
+# `testing/faults.js` maps these to single letters.
 _FROM_PAGE = {"tool.progress", "tool.result", "tool.error", "tool.stamps", "readiness"}
 _TO_PAGE = {"tool.dispatch", "tool.cancel", "adopt", "drop", "readiness", "nonce"}
 
 
 def check_kind(hop: Hop, kind: str | None, direction: Direction | None) -> None:
-    """Refuse a kind of messages that never passes a hop.
+    """Reject a kind of message that never passes a hop.
 
     Raises:
-        ValueError: It does not pass it, or not in that direction; the text names those that do.
+        ValueError: It never passes that hop, or not in that direction; the text says what does.
     """
     known = known_kinds(hop)
     passing = [way for way in DIRECTIONS if kind in known[way]]
@@ -33,18 +33,18 @@ def check_kind(hop: Hop, kind: str | None, direction: Direction | None) -> None:
     if passing:
         raise ValueError(
             f"{kind!r} passes the hop {hop!r} only in the direction {passing[0]!r}; "
-            f"with direction={direction!r} nothing would be carried out."
+            f"with direction={direction!r} the fault would have no effect."
         )
     kinds = sorted(known["up"] | known["down"])
     same_end = [each for each in kinds if each.endswith(kind.rpartition(".")[2])]
     near = [*same_end, *get_close_matches(kind, kinds, n=1)]
-    hint = f"Did you mean {near[0]!r}?" if near else f"These do: {', '.join(kinds)}."
+    hint = f"Did you mean {near[0]!r}?" if near else f"Use one of: {', '.join(kinds)}."
     raise ValueError(f"No {kind!r} passes the hop {hop!r}. {hint}")
 
 
 @cache
 def known_kinds(hop: Hop) -> Mapping[Direction, frozenset[str]]:
-    """Return the kinds of messages that pass a hop, by their direction."""
+    """Return the kinds of messages that pass a hop, by direction."""
     match hop:
         case "mcp":
             return _of_mcp()
@@ -58,7 +58,7 @@ def known_kinds(hop: Hop) -> Mapping[Direction, frozenset[str]]:
 
 
 def _of_mcp() -> Mapping[Direction, frozenset[str]]:
-    # Tests import this file when they are collected; the SDK then takes half a second.
+    # Tests import this file during collection, when importing the SDK would take half a second.
     from mcp import types  # noqa: PLC0415
 
     return _both(

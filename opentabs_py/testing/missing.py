@@ -1,13 +1,13 @@
-"""What the fixtures say where pytest-playwright is not installed, or is switched off."""
+"""Fixtures for when pytest-playwright is not installed, or is disabled."""
 
 import pytest
 
 
 @pytest.fixture
 def opentabs() -> None:
-    """Say what is missing."""
+    """Fail with the name of the missing package."""
     pytest.fail(
-        "The opentabs fixtures need pytest-playwright, which is not there, or is switched off "
-        "(-p no:playwright). Get it with `pip install 'opentabs-py[test]'`.",
+        "The opentabs fixtures need pytest-playwright, which is not installed, or is disabled "
+        "(-p no:playwright). Install it with `pip install 'opentabs-py[test]'`.",
         pytrace=False,
     )

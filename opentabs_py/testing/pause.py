@@ -1,4 +1,4 @@
-"""A failure that is looked at: the browser stays as it is until the person who watches goes on."""
+"""Pause at a failure: the browser stays open until the user continues."""
 
 import os
 import select
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.config import STARTED_BY
+from opentabs_py.config.settings import STARTED_BY
 from opentabs_py.testing.turn import Turn
 
-GO_ON = "The browser stays open. Press Enter to go on, or Ctrl-C to end the tests."
-NOBODY = "The browser is not kept open: stdin is no terminal, so nobody could say when to go on."
+GO_ON = "The browser stays open. Press Enter to continue, or Ctrl-C to stop the tests."
+NOBODY = "The browser is not kept open: stdin is not a terminal, so nobody could press Enter."
 
 
 def pause(
@@ -21,7 +21,7 @@ def pause(
     capture: Any = config.pluginmanager.getplugin("capturemanager")
     terminal: Any = config.pluginmanager.getplugin("terminalreporter")
     if terminal is None:
-        return  # a worker of pytest-xdist, which no person sees
+        return  # a pytest-xdist worker, which has no terminal
     capture.suspend(in_=True)
     try:
         terminal.ensure_newline()
@@ -35,7 +35,7 @@ def pause(
     finally:
         capture.resume()
     if _is_orphan():
-        pytest.exit("what started the tests is gone")
+        pytest.exit("the process that started the tests has exited")
 
 
 def _is_orphan() -> bool:

@@ -1,29 +1,20 @@
-"""The process of a browser's extension, and its end."""
+"""Find and kill the process of a browser's extension."""
 
-import os
-import signal
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
+import psutil
 from playwright.sync_api import BrowserContext
 
-_PROC = Path("/proc")
-_MARK = b"--extension-process"  # what Chromium starts the renderer of extensions with
+_MARK = "--extension-process"  # Chromium passes this to the renderer process of extensions
 
 
 def kill_extension_process(context: BrowserContext) -> None:
-    """Kill the process that a browser's extension runs in, if there is one just now.
+    """Kill the process that a browser's extension runs in, if there is one at the moment.
 
-    Only a process that the browser itself names as its own, that descends from it, and that was
-    started for extensions, is killed.
-
-    Raises:
-        NotImplementedError: This system shows processes otherwise than Linux.
+    Kills only a process that the browser itself lists, that descends from the browser, and that was
+    started for extensions.
     """
-    if not _PROC.joinpath("self", "cmdline").exists():
-        raise NotImplementedError('kill_service_worker("sigkill") needs /proc, as Linux has it')
     browser = context.browser
     assert browser is not None
     cdp: Any = browser.new_browser_cdp_session()
@@ -32,30 +23,15 @@ def kill_extension_process(context: BrowserContext) -> None:
     finally:
         cdp.detach()
     processes: list[tuple[str, int]] = [(each["type"], each["id"]) for each in told["processInfo"]]
-    [parent] = [pid for type_, pid in processes if type_ == "browser"]
+    [main] = [pid for type_, pid in processes if type_ == "browser"]
     for type_, pid in processes:
         if type_ == "renderer":
-            with suppress(OSError), _held(pid) as process:  # an OSError: it has just ended
-                if parent in _ancestors(pid) and _MARK in _read(pid, "cmdline"):
-                    signal.pidfd_send_signal(process, signal.SIGKILL)
+            with suppress(psutil.NoSuchProcess):  # it has just exited
+                _kill_if_of_extension(psutil.Process(pid), main)
 
 
-@contextmanager
-def _held(pid: int) -> Generator[int]:
-    """A process itself, whatever becomes of its number while it is looked at."""
-    process = os.pidfd_open(pid)
-    try:
-        yield process
-    finally:
-        os.close(process)
-
-
-def _ancestors(pid: int) -> Iterator[int]:
-    while pid > 1:
-        # After the name, which stands in brackets and may hold anything.
-        pid = int(_read(pid, "stat").rpartition(b")")[2].split()[1])
-        yield pid
-
-
-def _read(pid: int, name: str) -> bytes:
-    return (_PROC / str(pid) / name).read_bytes()
+def _kill_if_of_extension(process: psutil.Process, browser: int) -> None:
+    is_its_own = browser in {parent.pid for parent in process.parents()}
+    # A renderer's command line is a single string.
+    if is_its_own and _MARK in " ".join(process.cmdline()):
+        process.kill()

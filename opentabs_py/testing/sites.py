@@ -1,4 +1,4 @@
-"""Sites that tests are given."""
+"""Sites for tests."""
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -8,12 +8,12 @@ from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.testing.thread import ServerThread
 
-PAGE_DELAY = 0.01  # s; each page of an export takes it, so that its reports come one by one
+PAGE_DELAY = 0.01  # s per page of an export, so that its reports arrive one by one
 
 
 @contextmanager
 def serve_demo_site(thread: ServerThread) -> Generator[str]:
-    """Serve a demo chat, with a history of its own; gives its address."""
+    """Serve a demo chat with its own history; yields its address."""
 
     @asynccontextmanager
     async def serve() -> AsyncGenerator[str]:

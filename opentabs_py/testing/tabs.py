@@ -1,16 +1,16 @@
-"""What the `opentabs` fixture gives: the running chain, for a test without `await`."""
+"""The `opentabs` fixture's value: the running chain, for synchronous tests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
 
-from opentabs_py.core.records import CallRecord
+from opentabs_py.calling.tool import Listing
 from opentabs_py.core.tabs import Readiness
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
-from opentabs_py.plugin_set import PluginView
-from opentabs_py.served import Listing
-from opentabs_py.session import OpenTabs
+from opentabs_py.session.plugins import PluginView
+from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
@@ -18,14 +18,14 @@ from opentabs_py.testing.isolation import BLANK
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import PluginLog, Transcript
 
-QUICK = 30.0  # s; the bound of what takes milliseconds, and on a loaded machine a few seconds
+QUICK = 30.0  # s; for operations that take milliseconds, or a few seconds on a busy machine
 
 
 class SyncPluginView:
-    """A plugin as it stands; `expect(plugin)` waits for it to be ready.
+    """A plugin and its current state; `expect(plugin)` waits until it is ready.
 
     Attributes:
-        manifest: What the plugin says about itself.
+        manifest: The plugin's manifest.
     """
 
     def __init__(self, view: PluginView, thread: ServerThread) -> None:
@@ -43,22 +43,22 @@ class SyncPluginView:
 
     @property
     def readiness(self) -> Readiness:
-        """`ready` in a page, `unavailable` in those that are open, or `closed`: none is."""
+        """`ready` in a page, `unavailable` in all open pages, or `closed`: no page is open."""
         return self._thread.do(lambda: self._view.readiness)
 
     def let_time_pass(self, seconds: float) -> None:
-        """Wait for this long, while the page's routes and events go on."""
+        """Wait for this long; page routes and events keep working."""
         self._thread.sleep(seconds)
 
 
 class SyncOpenTabs:
     """The running chain: the server, Chromium with the extension, and the plugins.
 
-    Its calls wait inside Playwright, so that `page.route` handlers answer a tool's fetch.
+    Its calls wait inside Playwright, so that `page.route` handlers can answer a tool's requests.
 
     Attributes:
-        clock: Of the timers of calls; `@pytest.mark.opentabs(clock="manual")` makes it stand still.
-        faults: Plants faults on the way of calls, and does what happens to browsers.
+        clock: Drives the timers of calls; `@pytest.mark.opentabs(clock="manual")` stops it.
+        faults: Injects faults into a call's messages and into the browser.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class SyncOpenTabs:
         self._patience = patience
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Call:
-        """Call a tool by its MCP name, and wait until it has ended, well or not.
+        """Call a tool by its MCP name, and wait until the call has ended, successfully or not.
 
-        The tool's arguments are a mapping, or given by name: `call("chat_search", text="tea")`.
+        Pass the tool's arguments as a mapping or as keywords: `call("chat_search", text="tea")`.
 
         Raises:
             TimeoutError: The clock stands still, and the tool does not end by itself.
@@ -91,7 +91,7 @@ class SyncOpenTabs:
         return self.finish(self.start(name, arguments, **more))
 
     def start(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Call:
-        """Start a call, and give it as soon as it is on its way to its page, or has ended."""
+        """Start a call, and return it once it has been sent to its page, or has ended."""
         given = {**(arguments or {}), **more}
         running = self._thread.run(self._session.start, name, given, within=QUICK)
         call = Call(running, self._thread)
@@ -109,44 +109,44 @@ class SyncOpenTabs:
         except TimeoutError:
             call.cancel()
             raise TimeoutError(
-                f"{call.name} has not ended within {self._patience:g} s, and no timer will end "
-                "it: the clock stands still. Start it, and advance the clock."
+                f"{call.name} has not ended within {self._patience:g} s, and no timer will end it, "
+                "because the clock stands still. Use start() instead, and advance the clock."
             ) from None
 
     def output_schema(self, name: str) -> Mapping[str, Any] | None:
-        """Give what a tool promises of its value; None when there is no such tool, or promise."""
+        """Return a tool's output schema; None if there is no such tool, or it has none."""
         return self._session.output_schema(name)
 
     @property
     def tools(self) -> Sequence[Listing]:
-        """What is told of the tools that are served, by their names."""
+        """The listings of the tools that are served, sorted by name."""
         return tuple(tool.listing for tool in self._session.tools)
 
     @property
     def logs(self) -> Sequence[PluginLog]:
-        """What plugins logged in this test, during calls and between them."""
+        """What plugins logged during this test, in calls and between them."""
         return tuple(self._transcript.logs)
 
     @property
     def trace(self) -> Sequence[CallRecord]:
-        """The calls of this test that have ended, an MCP client's too: hops, timers, progress."""
+        """This test's completed calls, including an MCP client's: hops, timers, progress."""
         return tuple(self._transcript.records)
 
     @property
     def mcp_url(self) -> str:
-        """Where an MCP client connects."""
+        """The URL for MCP clients."""
         return self._session.mcp_url
 
     def plugin(self, name: str | None = None) -> SyncPluginView:
-        """Give a plugin by its name; without one, the only one there is.
+        """Return a plugin by name; without a name, the only plugin.
 
         Raises:
-            LookupError: There is none of that name, or not one alone.
+            LookupError: There is no such plugin, or, without a name, there is not exactly one.
         """
         return SyncPluginView(self._session.plugin(name), self._thread)
 
     def open_start_page(self, name: str | None = None) -> Page:
-        """Open the page that a plugin is tried on: its `playground/`, or else its homepage.
+        """Open a plugin's start page: its `playground/`, or else its homepage.
 
         Raises:
             LookupError: There is no such plugin.
@@ -156,7 +156,7 @@ class SyncOpenTabs:
         url = self._thread.run(self._session.start_page_url, plugin.name, within=QUICK)
         if url is None:
             raise BrowserError(
-                f"{plugin.name} has no playground/ that its patterns take, and no homepage. "
+                f"{plugin.name} has no playground/ that its patterns match, and no homepage. "
                 "Use the page fixture: page.goto(...)."
             )
         unused = [page for page in self._context.pages[1:] if page.url == BLANK]

@@ -1,8 +1,7 @@
-"""The server's event loop in a thread of its own, and how the test's thread waits for it.
+"""The server's event loop in a background thread, and how the test's thread waits for it.
 
-Playwright's sync API hands its events out, `page.route` handlers among them, only while the
-test's thread is inside one of its calls. So whatever waits for something that a page may have
-to do first waits inside Playwright.
+Playwright's sync API dispatches its events, including `page.route` handlers, only while the test's
+thread is inside one of its calls. So any wait that may depend on a page happens inside Playwright.
 """
 
 import asyncio
@@ -20,10 +19,10 @@ T = TypeVar("T")
 
 
 class ServerThread:
-    """A running event loop; `close` ends it.
+    """A running event loop; `close` stops it.
 
     Attributes:
-        playwright: Playwright's sync API of the test's thread, once that runs.
+        playwright: The Playwright sync API of the test's thread, once it is running.
     """
 
     def __init__(self) -> None:
@@ -35,7 +34,7 @@ class ServerThread:
         )
 
     def close(self) -> None:
-        """End the loop; what still runs in it is cancelled."""
+        """Stop the loop, and cancel everything still running in it."""
         self._portal.call(self._portal.stop, True)
         self._stack.close()
 
@@ -44,11 +43,11 @@ class ServerThread:
         return self._portal.start_task_soon(function, *args)
 
     def do(self, function: Callable[..., T], *args: Any) -> T:
-        """Call a function in the loop that does not wait, and give its value."""
+        """Call a non-blocking function in the loop and return its value."""
         return self._portal.call(function, *args)
 
     def run(self, function: Callable[..., Awaitable[T]], *args: Any, within: float) -> T:
-        """Run a coroutine function in the loop, and give its value.
+        """Run a coroutine function in the loop and return its value.
 
         Raises:
             TimeoutError: It took longer; it was cancelled.
@@ -69,30 +68,30 @@ class ServerThread:
         return self._portal.wrap_async_context_manager(manager)
 
     def wait(self, future: "Future[Any]", within: float) -> bool:
-        """Wait until a future is done, while Playwright's events go on; tell whether it is."""
+        """Wait for a future while Playwright dispatches events; return whether it is done."""
         if not future.done():
             try:
                 self._inside(lambda: _settle(future, within))
-            except Error:  # the driver is gone, and with it all its events
+            except Error:  # the driver is gone, so there are no more events
                 wait_futures([future], within)
         return future.done()
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass, while Playwright's events go on."""
+        """Sleep while Playwright dispatches events."""
         self._inside(lambda: asyncio.sleep(seconds))
 
     def _inside(self, make: Callable[[], Awaitable[Any]]) -> None:
         if self.playwright is None:
             asyncio.run(_as_coroutine(make))
         else:
-            # What each of Playwright's own calls does: its loop runs until the coroutine ends.
+            # As in each of Playwright's own calls, its loop runs until the coroutine ends.
             self.playwright._sync(make())  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
 
 
 async def _settle(future: "Future[Any]", within: float) -> None:
-    # Neither the time nor a signal that ends this wait cancels what is waited for.
+    # Neither the timeout nor a signal that ends this wait cancels the future itself.
     here = asyncio.wrap_future(future)
-    here.add_done_callback(lambda done: done.cancelled() or done.exception())  # it is looked at
+    here.add_done_callback(lambda done: done.cancelled() or done.exception())  # mark as retrieved
     await asyncio.wait([here], timeout=within)
 
 

@@ -1,9 +1,9 @@
-"""What happened in one test, for its report."""
+"""A transcript of one test, for its report."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from opentabs_py.core.records import CallRecord
+from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 
 if TYPE_CHECKING:
     from opentabs_py.testing.call import Call
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PluginLog:
-    """What a plugin logged.
+    """One log record of a plugin.
 
     Attributes:
         level: `debug`, `info`, `warning` or `error`.
@@ -24,18 +24,25 @@ class PluginLog:
 
 @dataclass(slots=True)
 class Transcript:
-    """What happened in one test; the server's thread adds to it too.
+    """What happened in one test; the server's thread writes to it too.
 
     Attributes:
-        calls: Those that the test made itself, in the order they began.
-        records: Every call that ended, an MCP client's too, in the order they ended.
+        calls: The test's own calls, in the order they started.
+        records: All completed calls, including an MCP client's, in the order they ended.
+        started: For each call, in the order they started, a function that returns its record.
         logs: What plugins logged, during calls and between them.
-        page_errors: What pages wrote to their consoles as errors, or threw and did not catch.
-        page_warnings: What they wrote as warnings.
+        page_errors: Console errors and uncaught exceptions of pages.
+        page_warnings: Console warnings of pages.
     """
 
     calls: "list[Call]" = field(default_factory=list["Call"])
     records: list[CallRecord] = field(default_factory=list[CallRecord])
+    started: list[RecordSoFar] = field(default_factory=list[RecordSoFar])
     logs: list[PluginLog] = field(default_factory=list[PluginLog])
     page_errors: list[str] = field(default_factory=list[str])
     page_warnings: list[str] = field(default_factory=list[str])
+
+    def running(self) -> list[CallRecord]:
+        """Return the records so far of the calls that have not ended."""
+        ended = {record.call_id for record in self.records}
+        return [record for so_far in self.started if (record := so_far()).call_id not in ended]

@@ -1,6 +1,7 @@
-"""One test's turn with a chain: what it is given, what is noted of it, what is undone after it."""
+"""One test's turn with a chain: set it up, record what happens, and undo it afterwards."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -10,10 +11,10 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext, ConsoleMessage, Error, WebError
 
 from opentabs_py import __version__
-from opentabs_py.calls import keep_record
+from opentabs_py.calling.running import keep_record, keep_start
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.protocol import LogParams
-from opentabs_py.core.records import CallRecord
+from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
@@ -23,25 +24,26 @@ from opentabs_py.testing.report import failure_report
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import PluginLog, Transcript
+from opentabs_py.testing.verdicts import Seen
 from opentabs_py.tracing.file import TraceWriter
 
 logger = logging.getLogger(__name__)
 
-SLACK = 5.0  # s; how much later than its ceiling a call may end on a loaded machine
-LOOK_EVERY = 0.05  # s; how soon an Enter is noticed
-PAGES_GONE_WITHIN = 2.0  # s; the server hears of a closed page in tens of ms
-_NOT_LOADED = "Failed to load resource"  # Chromium's words
+SLACK = 5.0  # s; how long after its ceiling a call may end on a busy machine
+LOOK_EVERY = 0.05  # s; how quickly Enter is noticed
+PAGES_GONE_WITHIN = 2.0  # s; the server learns of a closed page within tens of ms
+_NOT_LOADED = "Failed to load resource"  # Chromium's message
 
 
 class Recorder(Protocol):
-    """What pytest-playwright records a test's traces, videos and screenshots with."""
+    """pytest-playwright's recorder for a test's traces, videos and screenshots."""
 
     def on_did_create_browser_context(self, context: Any) -> None:
-        """A context is there: start."""
+        """Start recording a new context."""
         ...
 
     def on_will_close_browser_context(self, context: Any) -> None:
-        """It is to be closed: stop."""
+        """Stop recording a context that is about to close."""
         ...
 
 
@@ -49,9 +51,9 @@ class Turn:
     """One test's turn, from `begin` to `end`.
 
     Attributes:
-        tabs: What the `opentabs` fixture gives.
-        context: What the `context` fixture gives.
-        transcript: What happened.
+        tabs: The value of the `opentabs` fixture.
+        context: The value of the `context` fixture.
+        transcript: What happened in the test.
     """
 
     def __init__(
@@ -86,10 +88,10 @@ class Turn:
         self._faults_seed = faults_seed
 
     def begin(self, storage_state: Any = None) -> None:
-        """Set the server and the browser for this test, and note what they do from now on.
+        """Prepare the server and the browser for this test, and start recording.
 
         Args:
-            storage_state: A saved session, as Playwright has it, to be put into the browser.
+            storage_state: A saved session, in Playwright's format, to load into the browser.
         """
         chain = self._chain
         self._thread.do(chain.clock.stop if self.tabs.clock.is_manual else chain.clock.go)
@@ -102,9 +104,9 @@ class Turn:
             chain.context.set_storage_state(storage_state)
 
     def complaints(self, *, allow_breaches: bool) -> list[str]:
-        """Return what fails this test though it passed; see `breaches`."""
+        """Return the reasons why this passing test must fail; see `breaches`."""
         with suppress(Error):
-            self._thread.sleep(0)  # what pages have written is handed out
+            self._thread.sleep(0)  # dispatches pending console messages
         found: list[str] = []
         calls = [seen(call.running) for call in self.transcript.calls]
         breaches = find_breaches(calls, self.transcript.page_warnings)
@@ -115,25 +117,28 @@ class Turn:
         return found
 
     def failure_report(self, *, told: str) -> str:
-        """Write what happened; see `report.failure_report`."""
+        """Return the report of a failure; see `report.failure_report`."""
         with suppress(Error):
             self._thread.sleep(0)
-        running = [
-            (seen(call.running), call.record_so_far())
-            for call in self.transcript.calls
-            if not call.ended
-        ]
+        running = self._thread.do(self.transcript.running)
+        known = Counter(record.name for record in running)
+        unknown: list[Seen] = []
+        for call in self.transcript.calls:
+            if not call.ended:
+                known[call.name] -= 1
+                if known[call.name] < 0:  # it has not come to the server
+                    unknown.append(seen(call.running))
         faults = self._chain.faults.log_so_far()
-        return failure_report(self.transcript, running, told=told, faults=faults)
+        return failure_report(self.transcript, running, unknown, told=told, faults=faults)
 
     def stay(self, is_over: Callable[[], bool]) -> None:
-        """Let time pass, and the pages live on, until something is so, or the browser is closed."""
+        """Wait, with the pages alive, until `is_over()` is true or the browser is closed."""
         while not (is_over() or self._chain.session.browser_is_gone):
             with suppress(Error):
                 self._thread.sleep(LOOK_EVERY)
 
     def write_trace(self, name: str) -> Path:
-        """Write the calls to a file among the test's artifacts; give its path."""
+        """Write the calls to a file among the test's artifacts; return its path."""
         self._output.mkdir(parents=True, exist_ok=True)
         path = self._output / name
         with TraceWriter(path, version=__version__) as file:
@@ -142,7 +147,7 @@ class Turn:
         return path
 
     def end(self) -> None:
-        """Stop what still runs, keep what is to be kept of the browser, and undo the rest."""
+        """Cancel running calls, save the browser's artifacts, and undo everything else."""
         for call in self.transcript.calls:
             if not call.ended:
                 with suppress(TimeoutError):
@@ -158,10 +163,10 @@ class Turn:
                 self._thread.run(self._pages_gone, within=PAGES_GONE_WITHIN)
 
     def _attend(self) -> None:
-        """Set the server for this test, and note what it does; in the server's thread."""
+        """Prepare the server for this test and record what it does; runs in its thread."""
         session = self._chain.session
-        session.toolbox.limits = self._limits
-        end_observing = session.toolbox.observe(self._note_record)
+        session.registry.limits = self._limits
+        end_observing = session.registry.observe(self._note_record, on_start=self._note_start)
         before = session.bridge.on_log
 
         def note_log(params: LogParams) -> None:
@@ -176,6 +181,10 @@ class Turn:
 
         session.bridge.on_log = note_log
         self._endings.append(lambda: self._thread.do(end))
+
+    def _note_start(self, so_far: RecordSoFar) -> None:
+        self.transcript.started.append(so_far)
+        keep_start(so_far)
 
     def _note_record(self, record: CallRecord) -> None:
         self.transcript.records.append(record)
@@ -193,7 +202,7 @@ class Turn:
         def note_error(error: WebError) -> None:
             self.transcript.page_errors.append(str(error.error))
 
-        # They are taken away with the test's own.
+        # These are removed together with the test's own listeners.
         self.context.on("console", note_console)
         self.context.on("weberror", note_error)
 
@@ -201,7 +210,7 @@ class Turn:
         url = urlsplit(message.location["url"])
         if url.path == "/favicon.ico" and message.text.startswith(_NOT_LOADED):
             return  # Chromium asks every site for one
-        place = url._replace(query="", fragment="").geturl()  # both may hold what is secret
+        place = url._replace(query="", fragment="").geturl()  # both may contain secrets
         self.transcript.page_errors.append(message.text + (f" ({place})" if place else ""))
 
     async def _pages_gone(self) -> None:
@@ -211,7 +220,7 @@ class Turn:
 
 
 class _Recorded:
-    """The browser as pytest-playwright's recorder takes it: one that is there for one test."""
+    """The browser as pytest-playwright's recorder expects it: one that exists for one test."""
 
     def __init__(self, context: BrowserContext) -> None:
         self._context = context
@@ -223,7 +232,7 @@ class _Recorded:
 
     @property
     def pages(self) -> Iterable[Any]:
-        return self._context.pages[1:]  # the first is not the test's
+        return self._context.pages[1:]  # the first page does not belong to the test
 
     def on(self, event: str, listener: Callable[..., Any]) -> None:
         self._listeners.append((event, listener))

@@ -1,7 +1,7 @@
-"""Values of JSON: whether one has what is expected of it, and where and how it has not.
+"""Compare JSON values with expected ones, and show where they differ.
 
-Objects may have more members than are expected. In what is expected, `...` stands for any value,
-and as an item of a list for any number of items.
+Objects may have more members than expected. In the expected value, `...` stands for any value, and
+as an item of a list for any number of items.
 """
 
 import difflib
@@ -11,13 +11,13 @@ from typing import Any, cast
 
 from opentabs_py.core.text import path_text
 
-SHOWN = 500  # characters of a value that an error shows in a line
-SHOWN_LINES = 40  # of a difference
-_ANY = "\0..."  # no value of JSON that a tool gives; written as ... in the end
+SHOWN = 500  # characters of a value shown on one line of an error
+SHOWN_LINES = 40  # lines of a difference
+_ANY = "\0..."  # a placeholder that no tool returns; shown as ...
 
 
 def is_within(expected: Any, value: Any) -> bool:
-    """Tell whether a value has at least the members that are expected."""
+    """Return whether a value has at least the expected members."""
     if expected is ...:
         return True
     if isinstance(expected, Mapping) and isinstance(value, Mapping):
@@ -25,19 +25,19 @@ def is_within(expected: Any, value: Any) -> bool:
         return all(name in have and is_within(wanted[name], have[name]) for name in wanted)
     if isinstance(expected, list | tuple) and isinstance(value, list):
         return _are_within(cast(Sequence[Any], expected), cast(Sequence[Any], value))
-    # True is 1 in Python, and is not in JSON.
+    # True equals 1 in Python, but not in JSON.
     return isinstance(expected, bool) == isinstance(value, bool) and bool(expected == value)
 
 
 def difference(expected: Any, value: Any) -> str:
-    """Return where a value parts from what is expected, and both line by line."""
+    """Return where a value first differs from the expected one, and a diff of both."""
     path = _parting(expected, value)
     place = f", from {path_text(path)} on" if path else ""
     return f"{place}\n{_diff(expected, _trimmed(expected, value))}"
 
 
 def shortened(value: Any) -> str:
-    """Return a value as JSON, cut to what fits an error."""
+    """Return a value as JSON, shortened to fit an error message."""
     text = _json(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text):,} characters)"
 
@@ -51,7 +51,7 @@ def _are_within(items: Sequence[Any], there: Sequence[Any]) -> bool:
     at = len(first)
     if at > end or not (_fits(first, there, 0) and _fits(last, there, end)):
         return False
-    for run in middle:  # the first place where each fits leaves the most for the others
+    for run in middle:  # taking the first place where each fits leaves the most room for the others
         while at + len(run) <= end and not _fits(run, there, at):
             at += 1
         at += len(run)
@@ -76,7 +76,7 @@ def _fits(run: Sequence[Any], there: Sequence[Any], at: int) -> bool:
 
 
 def _parting(expected: Any, value: Any) -> tuple[int | str, ...]:
-    """Return the path of the first place where a value is not what is expected there."""
+    """Return the path of the first place where a value differs from the expected one."""
     if isinstance(expected, Mapping) and isinstance(value, Mapping):
         wanted, have = cast(Mapping[str, Any], expected), cast(Mapping[str, Any], value)
         for name in wanted:
@@ -93,7 +93,7 @@ def _parting(expected: Any, value: Any) -> tuple[int | str, ...]:
 
 
 def _trimmed(expected: Any, value: Any) -> Any:
-    """Leave out of a value the members that nothing is expected of."""
+    """Return a value without the members that have no expected counterpart."""
     if isinstance(expected, Mapping) and isinstance(value, Mapping):
         wanted, have = cast(Mapping[str, Any], expected), cast(Mapping[str, Any], value)
         return {name: _trimmed(wanted[name], have[name]) for name in wanted if name in have}
@@ -107,7 +107,7 @@ def _diff(expected: Any, got: Any) -> str:
     lines = list(
         difflib.unified_diff(_lines(expected), _lines(got), "expected", "got", lineterm="", n=2)
     )
-    # Where lines are left out between two parts, their numbers say nothing to a reader.
+    # Replace hunk headers with an ellipsis: their line numbers mean nothing to a reader.
     parts = [*lines[:2], *("…" if line.startswith("@@") else line for line in lines[3:])]
     left_out = len(parts) - SHOWN_LINES
     if left_out > 0:

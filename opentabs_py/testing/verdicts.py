@@ -1,7 +1,7 @@
-"""What is expected of a call, and whether it came: plain functions of what is known of it.
+"""Decide whether a call meets an expectation: pure functions of a snapshot of the call.
 
-Each gives a `Verdict`. A call that has ended changes no more, so what is said of it then is
-final; while it runs much is undecided, and is asked again.
+Each returns a `Verdict`. A call that has ended does not change any more, so a verdict about it is
+final. While it is running, much is undecided, and is checked again later.
 """
 
 import re
@@ -21,11 +21,11 @@ Outcome = Literal["running", "succeeded", "failed", "refused", "timed out", "can
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known of a call at one moment.
+    """A snapshot of a call.
 
     Attributes:
-        error: Why it gave no value.
-        output_schema: What the tool promises of its value.
+        error: Why there is no value.
+        output_schema: The tool's output schema.
     """
 
     name: str
@@ -57,12 +57,12 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether something holds.
+    """Whether an expectation holds.
 
     Attributes:
-        holds: None while that is undecided.
-        got: What there is instead, or what there is.
-        may_change: What holds now, or does not, may be otherwise later.
+        holds: None while undecided.
+        got: A description of the actual state.
+        may_change: Whether a decided verdict may still change.
     """
 
     holds: bool | None
@@ -71,12 +71,12 @@ class Verdict:
 
 
 def running(seen: Seen) -> Verdict:
-    """It has not ended."""
+    """Judge whether the call has not ended."""
     return Verdict(not seen.ended, ending(seen), may_change=not seen.ended)
 
 
 def succeeded(seen: Seen) -> Verdict:
-    """It gave a value."""
+    """Judge whether the call returned a value."""
     return Verdict(seen.outcome == "succeeded" if seen.ended else None, ending(seen))
 
 
@@ -88,7 +88,7 @@ def failed(
     retryable: bool | None,
     message: str | re.Pattern[str] | None,
 ) -> Verdict:
-    """It gave none, with an error of these fields."""
+    """Judge whether the call failed, with an error that has these fields."""
     if not seen.ended:
         return Verdict(None, ending(seen))
     if not isinstance(seen.error, CallError):
@@ -104,7 +104,7 @@ def failed(
 
 
 def timed_out(seen: Seen, which: Literal["idle", "ceiling"] | None) -> Verdict:
-    """A timer ended it."""
+    """Judge whether a timer ended the call."""
     if not seen.ended:
         return Verdict(None, ending(seen))
     error = seen.error
@@ -113,7 +113,7 @@ def timed_out(seen: Seen, which: Literal["idle", "ceiling"] | None) -> Verdict:
 
 
 def cancelled(seen: Seen) -> Verdict:
-    """Its caller cancelled it."""
+    """Judge whether the caller cancelled the call."""
     return Verdict(seen.outcome == "cancelled" if seen.ended else None, ending(seen))
 
 
@@ -124,7 +124,7 @@ def progressed(
     least: int | None,
     monotonic: bool,
 ) -> Verdict:
-    """It reported, and so."""
+    """Judge whether the tool reported progress as expected."""
     have = len(seen.reports)
     got = "no progress report" if not have else f"{have} progress reports"
     if monotonic and (fault := not_increasing(seen.reports)) is not None:
@@ -146,12 +146,15 @@ def progressed(
     wanted = 1 if least is None else least
     if have < wanted:
         return Verdict(False if seen.ended else None, got)
-    # What comes later may still break the rule.
+    # A later report may still break the rule.
     return Verdict(None if monotonic and not seen.ended else True, got)
 
 
 def not_increasing(reports: Sequence[ProgressReport]) -> str | None:
-    """Say which report is not above the one before it, if any; those without a value pass."""
+    """Describe the first report that is not above the previous one; None if all increase.
+
+    Reports without a value are skipped.
+    """
     values = [(each.seq, each.progress) for each in reports if each.progress is not None]
     for (_, before), (seq, after) in pairwise(values):
         if after <= before:
@@ -160,7 +163,7 @@ def not_increasing(reports: Sequence[ProgressReport]) -> str | None:
 
 
 def matches_schema(seen: Seen) -> Verdict:
-    """Its value is what the tool's output schema promises."""
+    """Judge whether the value matches the tool's output schema."""
     if seen.outcome != "succeeded":
         return Verdict(False if seen.ended else None, ending(seen))
     if seen.output_schema is None:
@@ -170,22 +173,22 @@ def matches_schema(seen: Seen) -> Verdict:
 
 
 def schema_faults(schema: Mapping[str, Any], value: Any) -> list[str]:
-    """Say where a value breaks a schema."""
+    """Return the places where a value violates a schema, and why."""
     faults = Checker(dict(schema)).faults(value)
     return [f"{path or 'the value'}: {why}" for path, why in faults]
 
 
 def returned(seen: Seen, expected: Any) -> Verdict:
-    """Its value has at least these members."""
+    """Judge whether the value has at least these members."""
     if seen.outcome != "succeeded":
         return Verdict(False if seen.ended else None, ending(seen))
     if is_within(expected, seen.value):
         return Verdict(holds=True, got=shortened(seen.value))
-    return Verdict(holds=False, got="another value" + difference(expected, seen.value))
+    return Verdict(holds=False, got="a different value" + difference(expected, seen.value))
 
 
 def logged(seen: Seen, level: str | None, text: str | re.Pattern[str] | None) -> Verdict:
-    """Its plugin logged this while it ran."""
+    """Judge whether the plugin logged this during the call."""
     for entry in seen.logs:
         of_level = level is None or entry.level == level
         if of_level and (text is None or has_text(entry.message, text)):
@@ -195,12 +198,12 @@ def logged(seen: Seen, level: str | None, text: str | re.Pattern[str] | None) ->
 
 
 def has_text(message: str, text: str | re.Pattern[str]) -> bool:
-    """Tell whether a message holds a text, or a pattern finds something in it."""
+    """Return whether a message contains a text, or matches a pattern anywhere."""
     return text in message if isinstance(text, str) else text.search(message) is not None
 
 
 def ending(seen: Seen) -> str:
-    """Say how a call stands, in a line."""
+    """Return one line that describes the state of a call."""
     count = len(seen.reports)
     reports = f"{count} progress report{'' if count == 1 else 's'}"
     match seen.outcome:
@@ -217,7 +220,7 @@ def ending(seen: Seen) -> str:
 
 
 def report_json(report: ProgressReport) -> dict[str, Any]:
-    """Give what a report says, without what it leaves out."""
+    """Return the members of a report that are set."""
     members = {
         "progress": _number(report.progress),
         "total": _number(report.total),
@@ -227,5 +230,5 @@ def report_json(report: ProgressReport) -> dict[str, Any]:
 
 
 def _number(value: float | None) -> float | None:
-    """Give a number as a test writes it: the wire's 1.0 as 1."""
+    """Return a number as a test writes it: 1 instead of the wire's 1.0."""
     return int(value) if value is not None and float(value).is_integer() else value

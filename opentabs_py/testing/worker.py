@@ -1,4 +1,4 @@
-"""The browsers of one process of a test run: the one that tests share, and any test's own."""
+"""The browsers of one test process: the one that tests share, and a test's own."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opentabs_py.config import Settings
+from opentabs_py.config.settings import Settings
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.thread import ServerThread
 
@@ -14,7 +14,7 @@ _Key = tuple[tuple[Path, ...], tuple[Any, ...], Settings]
 
 
 class Worker:
-    """Starts chains when they are wanted, and keeps the one that tests share."""
+    """Starts chains on demand, and keeps the one that tests share."""
 
     def __init__(self) -> None:
         self._shared: Chain | None = None
@@ -31,13 +31,13 @@ class Worker:
     def begin(
         self, plugins: Sequence[Path], tools: Sequence[Any], settings: Settings, *, own: bool
     ) -> Chain:
-        """Return a chain, which may just be starting.
+        """Return a chain, which may still be starting.
 
         Args:
             plugins: Directories of built plugins.
             tools: Tools written in Python.
-            settings: Of the server.
-            own: Nobody else had it, and nobody else will.
+            settings: The server's settings.
+            own: Whether the chain is for one test only.
         """
         if own:
             self._own = Chain(self.thread, plugins=plugins, tools=tools, settings=settings)
@@ -57,10 +57,10 @@ class Worker:
         launch_args: Mapping[str, Any],
         context_args: Mapping[str, Any],
     ) -> Chain:
-        """Launch the chain's browser, if it is not there; see `Chain.open`.
+        """Launch the chain's browser, if it is not running; see `Chain.open`.
 
         Returns:
-            The chain; another when its browser was launched otherwise.
+            The chain, or a new one if its browser was launched with other arguments.
         """
         launched_with = (launch_args, context_args)
         if chain is self._shared:
@@ -80,13 +80,13 @@ class Worker:
         return chain
 
     def release(self, chain: Chain) -> None:
-        """A test is over: its own browser goes, the one that is shared stays."""
+        """End a test: close its own browser, or keep the shared one."""
         if chain is self._own:
             chain.close()
             self.forget(chain)
 
     def forget(self, chain: Chain) -> None:
-        """Never give this chain again; it is closed."""
+        """Never return this chain again, because it is closed."""
         if chain is self._shared:
             self._shared = self._key = self._launched_with = None
         if chain is self._own:
@@ -99,7 +99,7 @@ class Worker:
             self.release(self._own)
 
     def close(self) -> None:
-        """End the thread, and all that still runs in it."""
+        """Stop the thread and everything still running in it."""
         if "thread" in self.__dict__:
             self.thread.close()
 

@@ -1,1 +1,1 @@
-"""What is known of calls, kept and shown: files, terminal, HTML, Perfetto, OpenTelemetry."""
+"""Store and show call records: files, terminal, HTML, Perfetto, OpenTelemetry."""

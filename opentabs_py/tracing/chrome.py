@@ -1,8 +1,8 @@
 """A trace as Chrome trace events, which Perfetto (https://ui.perfetto.dev) opens.
 
-A plugin is a process there and a tool a thread; calls of one tool at the same time have a
-thread each. On it lies the call, on the call its hops, on them what it reported and logged.
-Progress is a counter as well. The format: "Trace Event Format", Google, 2016.
+Each plugin is a process and each tool a thread; concurrent calls of one tool have a thread each. A
+thread contains calls, a call its hops, and these its progress reports and logs. Progress is also
+shown as a counter. The format: "Trace Event Format", Google, 2016.
 """
 
 import json
@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opentabs_py.core.records import CallRecord
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.tracing.words import link_text, outcome_text, reached_text
 
 Event = dict[str, Any]
 
 
 def to_chrome(records: Sequence[CallRecord]) -> str:
-    """Give the JSON of a trace, as Perfetto and chrome://tracing read it."""
+    """Return a trace as JSON for Perfetto and chrome://tracing."""
     ordered = sorted(records, key=lambda record: record.started)
     origin = ordered[0].started if ordered else 0.0
     tracks = _Tracks()
@@ -32,7 +32,7 @@ def to_chrome(records: Sequence[CallRecord]) -> str:
 
 @dataclass
 class _Tracks:
-    """Which process and thread a call is shown on; `names` are the events that name them."""
+    """Assigns calls to processes and threads; `names` are the events that name these."""
 
     names: list[Event] = field(default_factory=list[Event])
     _processes: dict[str, int] = field(default_factory=dict[str, int])
@@ -42,7 +42,7 @@ class _Tracks:
     _threads: int = 0
 
     def place(self, record: CallRecord, start: float, end: float) -> tuple[int, int, str]:
-        """Give process, thread and the thread's name, where nothing else is in that time."""
+        """Return process, thread and thread name of a track that is free during the call."""
         plugin = record.plugin or "no plugin"
         pid = self._processes.get(plugin)
         if pid is None:

@@ -1,4 +1,4 @@
-"""Trace files: written as calls end, so that a killed process leaves one that can be read."""
+"""Trace files: each call is written when it ends, so a killed process leaves a readable file."""
 
 import logging
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from opentabs_py.core.records import (
+from opentabs_py.core.trace.record import (
     FORMAT,
     CallRecord,
     Trace,
@@ -22,36 +22,34 @@ logger = logging.getLogger(__name__)
 
 
 class TraceWriter:
-    """Writes calls to a file; give its `write` to `Toolbox.observe`.
+    """Writes calls to a file; pass its `write` method to `ToolRegistry.observe`.
 
-    A file that is there is continued when it is a trace, and never overwritten. Only its
-    owner can read what is created. One process writes to a file, not several.
+    An existing trace is appended to, and no file is ever overwritten. New files are readable only
+    by their owner. Only one process may write to a file.
 
     Args:
-        path: The file. Its directory must be there.
-        version: This package's, for the header.
+        path: The file. Its directory must exist.
+        version: The version of this package, for the header.
 
     Raises:
-        TraceError: The file cannot be written, or is no trace.
+        TraceError: The file cannot be written, or is not a trace.
     """
 
     def __init__(self, path: str | Path, *, version: str) -> None:
         self.path = Path(path)
         try:
             complete = _check_continues(self.path)
-            # Unbuffered: a line is in the file when `write` returns, however this process ends.
+            # Unbuffered, so a line is in the file once `write` returns, however this process ends.
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             self._file = os.fdopen(descriptor, "ab", buffering=0)
         except OSError as error:
-            raise TraceError(
-                f"The trace {self.path} cannot be written: {error.strerror}."
-            ) from None
+            raise TraceError(f"Cannot write the trace {self.path}: {error.strerror}.") from None
         self._failed = False
         header = TraceHeader(FORMAT, version, time.time())
         self._append(("" if complete else "\n") + header_line(header))
 
     def write(self, record: CallRecord) -> None:
-        """Add a call. A disk that is full is logged once, and hurts no call."""
+        """Append a call. A full disk is logged once, and does not affect calls."""
         if not self._file.closed:
             self._append(record_line(record))
 
@@ -77,7 +75,9 @@ class TraceWriter:
                 data = data[self._file.write(data) :]
         except OSError as error:
             if not self._failed:
-                logger.warning("The trace %s is not written on: %s", self.path, error.strerror)
+                logger.warning(
+                    "Cannot write the trace %s, tracing stopped: %s", self.path, error.strerror
+                )
             self._failed = True
 
 
@@ -85,7 +85,7 @@ def read_trace(path: str | Path) -> Trace:
     """Read a trace file.
 
     Raises:
-        TraceError: It cannot be read, or is no trace; the text says what is wrong.
+        TraceError: The file cannot be read, or is not a trace; the text says what is wrong.
     """
     try:
         with Path(path).open(encoding="utf-8", errors="replace") as file:
@@ -93,17 +93,17 @@ def read_trace(path: str | Path) -> Trace:
     except TraceError as error:
         raise TraceError(f"{path}: {error}") from None
     except OSError as error:
-        raise TraceError(f"{path} cannot be read: {error.strerror}.") from None
+        raise TraceError(f"Cannot read {path}: {error.strerror}.") from None
 
 
 def _check_continues(path: Path) -> bool:
-    """Tell whether what is written next begins a line.
+    """Return whether the file ends with a complete line, so that writing can continue.
 
     Raises:
-        TraceError: The file is there and is no trace.
+        TraceError: The file exists and is not a trace.
     """
     if not path.is_file():
-        return True  # new, or a pipe or a device, from which nothing is read
+        return True  # new, or a pipe or device that cannot be read
     with path.open(encoding="utf-8", errors="replace") as file:
         first = file.readline(65_536)
     if first == "":
@@ -111,7 +111,7 @@ def _check_continues(path: Path) -> bool:
     try:
         parse_trace([first])
     except TraceError as error:
-        raise TraceError(f"{path} is not written to. {error}") from None
+        raise TraceError(f"Will not write to {path}. {error}") from None
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read() == b"\n"

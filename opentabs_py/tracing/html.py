@@ -1,7 +1,7 @@
-"""A trace as one HTML file that needs nothing else: no network, no other file.
+"""A trace as one self-contained HTML file: no network, no other files.
 
-What it draws with lies in `viewer/`. A policy of its own lets only those scripts run, and no
-text of a page can end the block of data that it stands in.
+The viewer is in `viewer/`. The file's own security policy allows only those scripts, and no text
+from a page can break out of the data block.
 """
 
 import base64
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from opentabs_py.core.records import CallRecord
 from opentabs_py.core.text import one_line
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ErrorDetail
 from opentabs_py.tracing.words import link_text, outcome_text, reached_text
 
@@ -24,12 +24,12 @@ _ESCAPES: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def to_html(records: Sequence[CallRecord], *, title: str, cut: int = 0) -> str:
-    """Give the page that shows calls.
+    """Return the HTML page that shows calls.
 
     Args:
         records: The calls, in any order.
-        title: What the trace is called, a file's name say.
-        cut: How many lines of the trace were half written.
+        title: The name of the trace, for example its file name.
+        cut: How many lines of the trace were incomplete.
     """
     scripts = [(VIEWER / name).read_text(encoding="utf-8") for name in SCRIPTS]
     style = (VIEWER / "viewer.css").read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def to_html(records: Sequence[CallRecord], *, title: str, cut: int = 0) -> str:
 
 
 def _source(text: str) -> str:
-    """Name an inline script or style as a policy does: CSP Level 3, section 2.3.1."""
+    """Return the CSP source expression of an inline script or style (CSP Level 3, 2.3.1)."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -62,7 +62,7 @@ def _data(records: Sequence[CallRecord], title: str, cut: int) -> str:
         "cut": cut,
         "calls": [_call(record, origin) for record in ordered],
     }
-    # In a script's element only "<" could end it; the others are for whoever copies it elsewhere.
+    # Only "<" could end the script element; the others are escaped in case the JSON is reused.
     return json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
 
 

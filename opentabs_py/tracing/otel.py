@@ -1,15 +1,15 @@
-"""Calls as OpenTelemetry spans, beside those of the MCP SDK.
+"""Export calls as OpenTelemetry spans, nested in those of the MCP SDK.
 
-The SDK makes a span of each request (`tools/call NAME`) and keeps it current while the tool is
-called, so a call's span is its child. Hops, progress and logs are within that. The SDK's span
-already counts as the execution of a tool (`gen_ai.operation.name`), so ours says so only when
-there is none above it. Attributes without a convention begin with `opentabs.`.
+The SDK creates a span for each request (`tools/call NAME`) and keeps it current while the tool
+runs, so a call's span is its child, and contains hops, progress and logs. The SDK's span already
+counts as the execution of a tool (`gen_ai.operation.name`), so ours says so only without a parent.
+Attributes without a convention start with `opentabs.`.
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from opentabs_py.core.records import CallRecord
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ConfigError
 from opentabs_py.tracing.words import link_text
 
@@ -23,13 +23,13 @@ SCOPE = "opentabs-py"
 def span_exporter(
     *, tracer_provider: "TracerProvider | None" = None
 ) -> Callable[[CallRecord], None]:
-    """Give what makes spans of calls; for `Toolbox.observe`.
+    """Return a function for `ToolRegistry.observe` that turns calls into spans.
 
-    It must be called where the call was made, for the current span is the parent.
+    It must run in the context in which the call was made, because the current span is the parent.
 
     Args:
-        tracer_provider: The global one when not given. Where none is configured, spans go
-            nowhere: run under `opentelemetry-instrument`, or set a provider.
+        tracer_provider: By default the global one. If none is configured, spans are discarded: run
+            under `opentelemetry-instrument`, or set a provider.
 
     Raises:
         ConfigError: OpenTelemetry is not installed.

@@ -1,7 +1,7 @@
-"""A call as text: where its time went, and when it failed, how far it came.
+"""Draw a call as text: where its time went and, if it failed, how far it got.
 
-All hops are drawn on one axis. A tool takes a thousand times as long as a hop, so the longest
-bar is cut where it would leave the others no room. What a tool reported stands on that axis.
+All hops share one axis. A tool takes a thousand times as long as a hop, so the longest bar is
+shortened if it would leave no room for the others. Progress and logs are marked on the same axis.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,23 +11,23 @@ from typing import Final
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
-from opentabs_py.core.records import CallRecord
 from opentabs_py.core.text import duration, one_line, shorten
-from opentabs_py.core.trace import Carrier, Span, Waterfall
+from opentabs_py.core.trace.hops import Carrier, Span, Waterfall
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.tracing.words import outcome_text, reached_text
 
 WIDTH: Final = 80
-_ID: Final = 8  # digits of a call's id that tell it from the others of a file
-_NAMES: Final = 24  # columns; the longest name of a hop has 23
+_ID: Final = 8  # digits of a call's id, enough to tell calls in a file apart
+_NAMES: Final = 24  # columns; the longest hop name has 23
 _TIMES: Final = 10
 _MARGIN: Final = 2
 _LABELS: Final = 11
 _LOGS: Final = 5
 _STACK: Final = 24  # lines
 _ERROR: Final = 800  # characters
-_CUT_OVER: Final = 0.5  # of the whole; a bar longer than that gets that share of the width
+_CUT_OVER: Final = 0.5  # of the total time; a longer bar gets only this share of the width
 
-# What stands before a call, and at the end of a bar that has none.
+# The mark before a call, and at the end of an unfinished bar.
 _SUCCEEDED: Final = ("✓", "green")
 _FAILED: Final = ("✗", "red")
 _RUNNING: Final = ("…", "yellow")
@@ -44,18 +44,18 @@ _COLOURS: Final[dict[Carrier, str]] = {
 
 
 def report(record: CallRecord, *, width: int = WIDTH, is_running: bool = False) -> str:
-    """Return all that is known of a call as plain text, without a line's end at its end.
+    """Return everything known about a call as plain text, without a trailing newline.
 
     Args:
-        record: The call's; of one that runs, what there is of it so far.
+        record: The call's record; for a running call, the record so far.
         width: Columns.
-        is_running: It has not ended, whatever its record says.
+        is_running: The call has not ended, whatever its record says.
     """
     return render(record, width=width, is_running=is_running).plain
 
 
 def render(record: CallRecord, *, width: int = WIDTH, is_running: bool = False) -> Text:
-    """Return the waterfall of a call, and when it failed, its report; for a rich console."""
+    """Return the waterfall of a call and, if it failed, its report, for a rich console."""
     lines = [headline(record, width=width, is_running=is_running)]
     bars = max(10, width - _MARGIN - _NAMES - _TIMES - 2)
     lines += _drawing(record, bars, end=_RUNNING if is_running else _FAILED)
@@ -92,7 +92,7 @@ def headline(
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """From milliseconds to columns; `cut` is the bar that is drawn shorter than it is."""
+    """Maps milliseconds to columns; `cut` is the bar that is shortened."""
 
     column: Callable[[float], int]
     width: int
@@ -178,9 +178,9 @@ def _hop(span: Span) -> str:
 def _notes(falls: Waterfall, axis: _Axis) -> str:
     notes: list[str] = []
     if axis.cut is not None:
-        notes.append("the longest bar is cut")
+        notes.append("the longest bar is shortened")
     if falls.adjusted > 0:
-        notes.append(f"clocks disagreed by {duration(falls.adjusted / 1000)}, which is mended")
+        notes.append(f"corrected clocks that disagreed by {duration(falls.adjusted / 1000)}")
     return "; ".join(notes)
 
 
@@ -200,7 +200,7 @@ def _explanation(record: CallRecord, width: int) -> list[Text]:
     if len(record.links) > 1 or any(link.boot_id is None for link in record.links):
         said.append(("worker", _worker(record)))
     if record.dropped:
-        said.append(("dropped", f"{_count(record.dropped, 'report')}, for the link was too slow"))
+        said.append(("dropped", f"{_count(record.dropped, 'report')} (the link was too slow)"))
     said += [
         ("log", f"{duration(mark.at)} {mark.level}: {one_line(mark.message)}")
         for mark in record.logs[-_LOGS:]
@@ -215,7 +215,7 @@ def _explanation(record: CallRecord, width: int) -> list[Text]:
 
 
 def _stack(stack: str) -> list[Text]:
-    """Write a stack as it is: source code has columns."""
+    """Format a stack without wrapping, to keep source code aligned."""
     lines = stack.splitlines()
     return [
         Text.assemble((f"{'':{_MARGIN}}{'' if at else 'stack':<{_LABELS}}", "bold"), one_line(line))
@@ -225,9 +225,9 @@ def _stack(stack: str) -> list[Text]:
 
 def _last_progress(record: CallRecord) -> str:
     if not record.progress:
-        return "no report came"
+        return "no reports"
     last = record.progress[-1]
-    words = [f"the last of {_count(record.reports, 'report')} came at {duration(last.at)}"]
+    words = [f"the last of {_count(record.reports, 'report')} arrived at {duration(last.at)}"]
     if last.progress is not None:
         words.append(f"{last.progress:g}" + (f"/{last.total:g}" if last.total else ""))
     if last.message:
@@ -256,7 +256,7 @@ def _paragraph(label: str, text: str, width: int) -> list[Text]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Break a text into lines by words; by columns, of which many characters take two."""
+    """Wrap a text at words; widths are in columns, since many characters take two."""
     lines = [""]
     for word in text.split():
         for part in chop_cells(word, width):

@@ -1,30 +1,30 @@
-"""What a record says, in words."""
+"""Descriptions of a call record in words."""
 
 from typing import Final
 
-from opentabs_py.core.records import CallRecord, LinkMark
+from opentabs_py.core.trace.record import CallRecord, LinkMark
 
 _PLACES: Final = {
     "server": "the server: nothing was sent to the browser",
     "websocket": "the WebSocket: sent, but the service worker did not confirm it",
     "service worker": "the service worker: the page's relay did not confirm it",
     "relay": "the relay in the page: the tool did not start",
-    "page": "the page: the tool was started and gave no answer",
-    "answer": "all the way: the tool answered",
+    "page": "the page: the tool was started and did not return",
+    "answer": "all the way: the tool ended",
 }
 
 
 def outcome_text(record: CallRecord) -> str:
-    """Say in words how a call ended."""
+    """Return how a call ended."""
     outcome = record.outcome.replace("_", " ")
     return outcome if record.timer is None else f"{outcome} ({record.timer})"
 
 
 def reached_text(record: CallRecord) -> str:
-    """Say in words how far a call came."""
+    """Return how far a call got."""
     return _PLACES[record.reached]
 
 
 def link_text(link: LinkMark) -> str:
-    """Say in words what became of the extension's connection."""
-    return "the extension went" if link.boot_id is None else "the extension came back"
+    """Return what happened to the extension's connection."""
+    return "the extension disconnected" if link.boot_id is None else "the extension reconnected"

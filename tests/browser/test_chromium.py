@@ -122,23 +122,23 @@ def test_the_revision_is_the_one_the_installed_playwright_wants(tmp_path: Path) 
     assert place.directory == tmp_path / f"chromium-{wanted['chromium']['revision']}"
 
 
-def test_another_revision_is_not_taken(tmp_path: Path, make_program: MakeProgram) -> None:
+def test_another_revision_is_not_used(tmp_path: Path, make_program: MakeProgram) -> None:
     downloaded = lay_out_playwright(tmp_path / "registry", make_program)
     directory = playwright_download({"PLAYWRIGHT_BROWSERS_PATH": str(tmp_path / "registry")})
     assert directory is not None
     directory.directory.rename(tmp_path / "registry" / "chromium-1")
     assert not downloaded.exists()
 
-    with pytest.raises(BrowserError, match="No Chromium"):
+    with pytest.raises(BrowserError, match="Found no Chromium"):
         find_chromium(
             environ=environment(tmp_path, PLAYWRIGHT_BROWSERS_PATH=str(tmp_path / "registry"))
         )
 
 
-def test_an_interrupted_download_is_not_taken(tmp_path: Path, make_program: MakeProgram) -> None:
+def test_an_interrupted_download_is_not_used(tmp_path: Path, make_program: MakeProgram) -> None:
     lay_out_playwright(tmp_path / "registry", make_program, complete=False)
 
-    with pytest.raises(BrowserError, match="No Chromium"):
+    with pytest.raises(BrowserError, match="Found no Chromium"):
         find_chromium(
             environ=environment(tmp_path, PLAYWRIGHT_BROWSERS_PATH=str(tmp_path / "registry"))
         )
@@ -153,7 +153,7 @@ def test_nothing_found_names_every_way_out(tmp_path: Path) -> None:
     assert "apt install chromium" in text
     assert "OPENTABS_CHROMIUM=" in text
     assert "ms-playwright" in text
-    assert "will not do" not in text
+    assert "cannot be used" not in text
 
 
 @pytest.mark.parametrize("name", ["google-chrome", "google-chrome-stable", "microsoft-edge"])
@@ -165,11 +165,11 @@ def test_only_a_branded_browser_on_path_is_named_with_the_reason(
     with pytest.raises(BrowserError) as caught:
         find_chromium(environ=environment(tmp_path))
 
-    assert f"{branded} is there but will not do" in str(caught.value)
+    assert f"{branded} cannot be used" in str(caught.value)
     assert "--load-extension" in str(caught.value)
 
 
-def test_a_chromium_on_path_that_is_chrome_in_truth_is_passed_over(
+def test_a_chromium_on_path_that_is_really_chrome_is_skipped(
     tmp_path: Path, make_program: MakeProgram
 ) -> None:
     chrome = make_program(tmp_path / "opt" / "google" / "chrome" / "chrome")
@@ -207,7 +207,7 @@ def test_a_branded_browser_in_the_variable_is_refused_by_name(
         "google-chrome-for-testing/chrome",
     ],
 )
-def test_chrome_for_testing_in_the_variable_is_taken(
+def test_chrome_for_testing_in_the_variable_is_accepted(
     tmp_path: Path, make_program: MakeProgram, place: str
 ) -> None:
     program = make_program(tmp_path / place)
@@ -232,7 +232,7 @@ def test_a_headless_shell_in_the_variable_is_refused(
 ) -> None:
     shell = make_program(tmp_path / "chrome-headless-shell")
 
-    with pytest.raises(BrowserError, match="headless shell, and that has no extensions"):
+    with pytest.raises(BrowserError, match="headless shell, which does not support extensions"):
         find_chromium(environ=environment(tmp_path, OPENTABS_CHROMIUM=str(shell)))
 
 
@@ -241,7 +241,7 @@ def test_a_wrong_variable_is_an_error_though_path_has_a_chromium(
 ) -> None:
     make_program(tmp_path / "bin" / "chromium")
 
-    with pytest.raises(BrowserError, match=r"there is no such program.*unset it"):
+    with pytest.raises(BrowserError, match=r"which does not exist.*unset it"):
         find_chromium(environ=environment(tmp_path, OPENTABS_CHROMIUM="/nowhere/chromium"))
 
 
@@ -255,7 +255,7 @@ def test_a_file_without_the_executable_bit_is_refused(
         find_chromium(environ=environment(tmp_path, OPENTABS_CHROMIUM=str(program)))
 
 
-def test_a_directory_in_the_variable_is_told_from_a_program(tmp_path: Path) -> None:
+def test_a_directory_in_the_variable_is_distinguished_from_a_program(tmp_path: Path) -> None:
     with pytest.raises(BrowserError, match="is a directory, not the executable inside it"):
         find_chromium(environ=environment(tmp_path, OPENTABS_CHROMIUM=str(tmp_path)))
 

@@ -1,4 +1,4 @@
-"""What is done about the start of a driver besides starting it."""
+"""What starting a driver does besides starting it."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_what_node_compiles_is_kept_in_the_cache_directory_and_the_environment_i
     assert NODE_CACHE not in os.environ
 
 
-def test_a_cache_of_the_users_own_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_of_the_users_own_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NODE_CACHE, "/elsewhere")
     with compile_cache():
         assert os.environ[NODE_CACHE] == "/elsewhere"

@@ -1,4 +1,4 @@
-"""Videos: recorded by Playwright's own ffmpeg, or by the system's in its place."""
+"""Videos: recorded with Playwright's own ffmpeg, or with the system's instead."""
 
 import os
 import sys
@@ -44,7 +44,7 @@ def test_playwright_s_own_ffmpeg_comes_first(system: Path) -> None:
         assert lent == {}
 
 
-def test_where_there_is_no_ffmpeg_nothing_is_lent(system: Path) -> None:
+def test_without_an_ffmpeg_nothing_is_lent(system: Path) -> None:
     system.unlink()
 
     with lend_ffmpeg() as lent:

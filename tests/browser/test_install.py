@@ -89,7 +89,7 @@ def add_program(tmp_path: Path, name: str, script: str) -> Path:
 
 
 def add_apt_get(tmp_path: Path, *, packages: str, installs: str = CHROMIUM) -> Path:
-    """Put an apt-get on the path that knows some packages; give the log of its calls."""
+    """Put an apt-get on the path that knows some packages; return the log of its calls."""
     log = tmp_path / "apt.log"
     (tmp_path / "package").write_text(installs)
     add_program(
@@ -110,7 +110,7 @@ def add_apt_get(tmp_path: Path, *, packages: str, installs: str = CHROMIUM) -> P
     return log
 
 
-def test_a_chromium_that_is_there_is_given_without_a_download(
+def test_an_existing_chromium_is_returned_without_a_download(
     tmp_path: Path, environ: dict[str, str], downloads: Downloads
 ) -> None:
     there = add_program(tmp_path, "chromium", "")
@@ -259,7 +259,7 @@ def test_a_package_that_brings_no_chromium_is_reported_as_such(
 ) -> None:
     add_program(tmp_path, "apt-get", "")
 
-    with pytest.raises(BrowserError, match="apt-get install chromium: succeeded, but left no"):
+    with pytest.raises(BrowserError, match="apt-get install chromium: succeeded, but Chromium"):
         install_chromium(lambda _: None, environ=environ | NO_DOWNLOAD, as_root=True)
 
 
@@ -269,10 +269,10 @@ def test_a_command_that_is_not_there_fails_with_the_reason_of_the_system() -> No
     assert failure == "[Errno 2] No such file or directory: '/nowhere/apt-get'"
 
 
-def test_a_command_that_fails_silently_is_told_by_its_exit_code(tmp_path: Path) -> None:
+def test_a_command_that_fails_silently_is_reported_by_its_exit_code(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     silent = add_program(tmp_path, "silent", "exit 3")
 
     failure = run([str(silent)], {}, limit=5, on_line=lambda _: None)
 
-    assert failure == "exit code 3, without a word"
+    assert failure == "exit code 3, without any output"

@@ -1,4 +1,4 @@
-"""How a browser is launched, and what is said of one that does not start."""
+"""How a browser is launched, and the error if it does not start."""
 
 import stat
 from pathlib import Path
@@ -24,8 +24,8 @@ def test_a_profile_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     assert stat.S_IMODE(profile.stat().st_mode) == 0o750
 
 
-def test_a_browser_with_too_few_files_to_open_is_told_as_such(tmp_path: Path) -> None:
+def test_a_browser_that_runs_out_of_open_files_is_reported_as_such(tmp_path: Path) -> None:
     said = "Target closed\n[err] FATAL: Check failed: . : Too many open files (24)"
     error = str(a_plan(tmp_path, tmp_path).not_started(said))
-    assert "too many files were open. Raise the limit: ulimit -n" in error
+    assert "too many open files. Raise the limit: ulimit -n" in error
     assert "Is it a Chromium?" not in error

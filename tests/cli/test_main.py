@@ -45,7 +45,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["opentabs_py.cli.app", "opentabs_py.config"])
+@pytest.mark.parametrize("module", ["opentabs_py.cli.app", "opentabs_py.config.settings"])
 def test_ctrl_c_ends_a_command_that_is_loading_where_an_exception_would_be_ignored(
     module: str,
 ) -> None:

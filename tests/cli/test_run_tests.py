@@ -21,7 +21,9 @@ from opentabs_py.cli.run_tests import changed_text, is_source, ui_args
         ("kept/test-it/trace.zip", False),
     ],
 )
-def test_what_tests_go_by_is_a_source_and_what_they_write_is_none(file: str, counts: bool) -> None:
+def test_files_that_tests_depend_on_are_sources_and_their_output_is_not(
+    file: str, counts: bool
+) -> None:
     assert is_source(file) is counts
 
 

@@ -20,10 +20,10 @@ SERVE = [sys.executable, "-m", "opentabs_py", "serve"]
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--idle-timeout", "2s"], "idle_timeout: write a number without a unit, as in 2.5"),
-        (["--ceiling", "5 min"], "ceiling: write a number without a unit, as in 2.5"),
+        (["--idle-timeout", "2s"], "idle_timeout: write a number without a unit, such as 2.5"),
+        (["--ceiling", "5 min"], "ceiling: write a number without a unit, such as 2.5"),
         (["--keepalive", "0"], "keepalive: write more than 0"),
-        (["--port", "http"], "port: write a whole number, as in 2"),
+        (["--port", "http"], "port: write a whole number, such as 2"),
     ],
 )
 def test_a_number_that_cannot_be_used_is_refused_in_plain_words(
@@ -33,7 +33,7 @@ def test_a_number_that_cannot_be_used_is_refused_in_plain_words(
         [*SERVE, *options], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert run.returncode == 2
-    assert run.stderr.startswith(f"error: A setting cannot be used. {said}, not ")
+    assert run.stderr.startswith(f"error: A setting is not valid. {said}, not ")
 
 
 @contextmanager
@@ -91,15 +91,15 @@ def test_the_plugins_of_a_folder_are_listed(tmp_path: Path) -> None:
     assert [tool["name"] for tool in json.loads(run.stdout)] == ["chat_send", "mail_send"]
 
 
-def test_serving_nothing_is_a_warning_that_says_what_to_give(tmp_path: Path) -> None:
+def test_serving_nothing_is_a_warning_that_says_what_to_pass(tmp_path: Path) -> None:
     said = " ".join(start(cwd=tmp_path).split())
-    assert "Nothing is served: there is no plugin and no tool." in said
+    assert "Nothing to serve: there is no plugin and no tool." in said
     assert "--plugin DIR" in said
     assert "--tools FILE" in said
 
 
-def test_serving_a_tool_is_no_warning(tmp_path: Path) -> None:
+def test_serving_a_tool_logs_no_warning(tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text(
         "from opentabs_py import tool\n\n\n@tool\ndef one() -> int:\n    return 1\n"
     )
-    assert "Nothing is served" not in start("--tools", "tools.py", cwd=tmp_path)
+    assert "Nothing to serve" not in start("--tools", "tools.py", cwd=tmp_path)

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from opentabs_py.cli.trace import FEW, app
-from opentabs_py.core.records import CallRecord, record_line
+from opentabs_py.core.trace.record import CallRecord, record_line
 from opentabs_py.errors import ConfigError, TraceError
 from opentabs_py.tracing.file import TraceWriter
 from opentabs_py.tracing.waterfall import report
@@ -49,7 +49,7 @@ def test_each_call_is_shown_as_its_report(written: Path) -> None:
     assert shown == "\n\n".join(report(record) for record in ALL) + "\n"
 
 
-def test_the_calls_without_a_value_alone_can_be_shown(written: Path) -> None:
+def test_only_the_calls_without_a_value_can_be_shown(written: Path) -> None:
     calls = document(written, "--failed")["calls"]
     assert [call["callId"] for call in calls] == [record.call_id for record in ALL[1:]]
 
@@ -59,9 +59,9 @@ def test_a_call_can_be_chosen_by_the_beginning_of_its_id(written: Path) -> None:
 
 
 def test_an_id_of_no_call_is_refused(written: Path) -> None:
-    with pytest.raises(ConfigError, match="No call of this trace has an id that begins with 'x'"):
+    with pytest.raises(ConfigError, match="No call in this trace has an id that starts with 'x'"):
         show(written, "--call", "x")
-    with pytest.raises(ConfigError, match="No failed call of this trace"):
+    with pytest.raises(ConfigError, match="No failed call in this trace"):
         show(written, "--failed", "--call", SUCCEEDED.call_id)
 
 
@@ -98,7 +98,7 @@ def test_a_page_and_a_trace_for_perfetto_are_written_and_nothing_is_printed(
 
 
 def test_a_place_that_cannot_be_written_to_is_named(written: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"out\.html cannot be written: No such file"):
+    with pytest.raises(ConfigError, match=r"Cannot write .*out\.html: No such file"):
         show(written, "--html", tmp_path / "missing" / "out.html")
 
 
@@ -120,10 +120,10 @@ def test_a_trace_whose_writer_was_killed_is_shown_with_a_warning(
     assert document(written)["cut"] == 1
 
 
-def test_a_file_that_is_no_trace_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_trace_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("buy milk")
-    with pytest.raises(TraceError, match="It is not a trace of OpenTabs"):
+    with pytest.raises(TraceError, match="This is not an OpenTabs trace"):
         show(path)
 
 

@@ -1,4 +1,4 @@
-"""The arguments of a call, read by its tool's input schema."""
+"""The arguments of a call, checked against its tool's input schema."""
 
 from typing import Any
 
@@ -35,12 +35,12 @@ def test_arguments_that_fit_are_read_as_they_are() -> None:
     assert read(arguments) == arguments
 
 
-def test_a_misspelled_argument_is_refused_and_the_near_name_given() -> None:
+def test_a_misspelled_argument_is_refused_with_the_closest_name() -> None:
     said = refusal({"text": "hi", "curser": "a"})
-    assert "at curser: there is no such argument; did you mean cursor?" in said
+    assert "at curser: there is no such argument (did you mean cursor?)" in said
 
 
-def test_an_argument_that_resembles_none_is_refused_with_the_names_there_are() -> None:
+def test_an_unknown_argument_is_refused_with_the_known_names() -> None:
     said = refusal({"text": "hi", "zzz": 1})
     assert "the tool takes cursor, limit, parent, text" in said
 
@@ -82,7 +82,7 @@ def test_a_schema_that_declares_nothing_is_open(schema: dict[str, Any]) -> None:
     assert not is_closed(schema)
 
 
-def test_null_for_an_optional_argument_that_cannot_be_null_counts_as_not_given() -> None:
+def test_null_for_an_optional_argument_that_cannot_be_null_counts_as_omitted() -> None:
     given = {"text": "hi", "cursor": None, "limit": None, "parent": None}
     assert read(given) == {"text": "hi", "parent": None}
 

@@ -81,7 +81,7 @@ def test_the_class_may_name_the_plugin_with_or_without_its_scope(name: str) -> N
     assert faults(report(tool(), plugin={**PLUGIN, "name": name})) == []
 
 
-def test_a_fault_of_the_code_is_told_with_its_place() -> None:
+def test_a_fault_in_the_code_is_reported_with_its_place() -> None:
     built = report(
         plugin=None,
         faults=[
@@ -93,7 +93,7 @@ def test_a_fault_of_the_code_is_told_with_its_place() -> None:
     assert said(built) == ["src/a.ts:3: Unexpected token", "src/index.ts: cannot be imported"]
 
 
-def test_a_fault_of_a_tool_is_told_with_its_file_its_name_and_the_path() -> None:
+def test_a_fault_of_a_tool_is_reported_with_its_file_its_name_and_the_path() -> None:
     fault = {"path": "input.when", "why": "uses z.date()"}
 
     [found] = faults(report(tool(input=None, faults=[fault])))
@@ -103,33 +103,35 @@ def test_a_fault_of_a_tool_is_told_with_its_file_its_name_and_the_path() -> None
     )
 
 
-def test_a_tool_that_was_not_defined_by_define_tool_is_told_by_the_entry() -> None:
+def test_a_tool_that_was_not_defined_by_define_tool_is_reported_at_the_entry() -> None:
     fields = {"name": "Send", "description": "Send"}
 
     [text] = said(report(tool(file="", line=None, fields=fields)))
 
-    assert text.startswith("src/index.ts: Send name: 'Send' is not a tool's name")
+    assert text.startswith("src/index.ts: Send name: 'Send' is not a valid tool name")
 
 
-def test_a_tool_without_a_name_is_told_by_its_place_in_the_list() -> None:
+def test_a_tool_without_a_name_is_reported_by_its_index() -> None:
     [text] = said(report(tool(), tool(fields={"description": "Send"})))
 
     assert text.startswith("src/tools/send.ts:4: tools[1] name: is missing; write")
 
 
-def test_two_tools_of_one_name_are_told() -> None:
+def test_two_tools_of_one_name_are_reported() -> None:
     [text] = said(report(tool(), tool(file="src/tools/other.ts")))
 
-    assert text.startswith("src/tools/other.ts:4: send_message name: 'send_message' is the name of")
+    assert text.startswith(
+        "src/tools/other.ts:4: send_message name: 'send_message' is also the name"
+    )
 
 
-def test_a_missing_description_is_told() -> None:
+def test_a_missing_description_is_reported() -> None:
     [text] = said(report(tool(fields={"name": "send_message"})))
 
     assert "send_message description: is missing; write what the tool does" in text
 
 
-def test_a_schema_that_breaks_the_rules_of_loading_is_told_by_the_name_of_the_source() -> None:
+def test_a_schema_that_breaks_the_rules_of_loading_is_reported_by_its_name_in_the_source() -> None:
     schema = {"type": "object", "properties": {"tabId": {"type": "number"}}}
 
     [text] = said(report(tool(input=schema)))
@@ -137,15 +139,15 @@ def test_a_schema_that_breaks_the_rules_of_loading_is_told_by_the_name_of_the_so
     assert text.startswith("src/tools/send.ts:4: send_message input: has a property 'tabId'")
 
 
-def test_a_wrong_icon_is_told_with_the_nearest() -> None:
+def test_a_wrong_icon_is_reported_with_the_closest_ones() -> None:
     fields = {"name": "send_message", "description": "Send", "icon": "wrnch"}
 
     [text] = said(report(tool(fields=fields)))
 
-    assert text.endswith("send_message icon: 'wrnch' is not an icon of Lucide; write 'wrench'")
+    assert text.endswith("send_message icon: 'wrnch' is not a Lucide icon; write 'wrench'")
 
 
-def test_an_icon_that_resembles_none_is_told_with_the_list_of_all() -> None:
+def test_an_unknown_icon_is_reported_with_the_list_of_all() -> None:
     fields = {"name": "send_message", "description": "Send", "icon": "qqqqqq"}
 
     [text] = said(report(tool(fields=fields)))
@@ -153,7 +155,7 @@ def test_an_icon_that_resembles_none_is_told_with_the_list_of_all() -> None:
     assert text.endswith("write one of https://lucide.dev/icons")
 
 
-def test_an_icon_that_is_no_text_is_told_once() -> None:
+def test_an_icon_that_is_not_a_string_is_reported_once() -> None:
     fields = {"name": "send_message", "description": "Send", "icon": 5}
 
     [text] = said(report(tool(fields=fields)))
@@ -161,7 +163,7 @@ def test_an_icon_that_is_no_text_is_told_once() -> None:
     assert "send_message icon: is 5, not a string" in text
 
 
-def test_what_is_wrong_with_package_json_is_told_by_its_path() -> None:
+def test_faults_of_package_json_are_reported_by_path() -> None:
     package = {**PACKAGE, "opentabs": {**PACKAGE["opentabs"], "urlPatterns": ["nonsense"]}}
 
     [text] = said(report(tool()), package)
@@ -174,17 +176,15 @@ def test_what_is_wrong_with_package_json_is_told_by_its_path() -> None:
     [
         ({"displayName": ""}, "displayName: is missing; write the name that people see"),
         ({"description": None}, "description: is missing; write a sentence"),
-        ({"name": "My Chat"}, "name: 'My Chat' is no plugin's name; write lower-case"),
-        ({"name": None}, "name: None is no plugin's name"),
+        ({"name": "My Chat"}, "name: 'My Chat' is not a valid plugin name; use lower-case"),
+        ({"name": None}, "name: None is not a valid plugin name"),
         ({"name": "mail"}, "name: is 'mail', but package.json names the plugin 'acme-chat'"),
         ({"urlPatterns": ["nonsense"]}, "urlPatterns[0]: 'nonsense' has no scheme"),
         ({"urlPatterns": [5]}, "urlPatterns[0]: "),
         ({"excludePatterns": "x"}, "excludePatterns: is not a list; write one"),
     ],
 )
-def test_what_is_wrong_with_the_class_is_told_by_its_member(
-    changes: dict[str, Any], wanted: str
-) -> None:
+def test_faults_of_the_class_are_reported_by_member(changes: dict[str, Any], wanted: str) -> None:
     [text] = said(report(tool(), plugin={**PLUGIN, **changes}))
 
     assert text.startswith(f"src/index.ts: {wanted}")
@@ -199,13 +199,13 @@ def test_a_package_that_names_no_plugin_is_one_fault(name: str | None) -> None:
     assert text.startswith("package.json: name: ")
 
 
-def test_a_package_that_is_no_object_is_told_beside_the_rest() -> None:
+def test_a_package_that_is_not_an_object_is_reported_with_the_other_faults() -> None:
     texts = said(report(tool(fields={"name": "a", "description": ""})), [])
 
     assert [text.partition(":")[0] for text in texts] == ["package.json", "src/tools/send.ts"]
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_together() -> None:
     first = tool(input=None, faults=[{"path": "input.a", "why": "uses .transform()"}])
     second = tool(fields={"name": "B", "icon": "no"})
 

@@ -74,17 +74,17 @@ def lost(reason: str, call_id: str = A) -> ToolLost:
 
 
 def connected(*calls: CallRequest, documents: Sequence[DocumentState] = ()) -> Dispatch:
-    """Give a dispatch whose page is there, with calls started at 0 and nothing left to take."""
+    """Return a dispatch whose page is there, with calls started at 0 and nothing left to take."""
     dispatch = Dispatch()
     dispatch.connection_resumed(documents or [document()], [TAB, OTHER_TAB], 0.0)
     for call in calls:
         dispatch.call(call, 0.0)
-    dispatch.take_messages()
+    dispatch.drain_messages()
     return dispatch
 
 
 def the_error(dispatch: Dispatch) -> ChainError | CallTimeoutError | ToolFailedError:
-    (event,) = dispatch.take_events()
+    (event,) = dispatch.drain_events()
     assert isinstance(event, Failed)
     assert isinstance(event.error, ChainError | CallTimeoutError | ToolFailedError)
     return event.error
@@ -96,7 +96,7 @@ def the_error(dispatch: Dispatch) -> ChainError | CallTimeoutError | ToolFailedE
 def test_a_call_is_sent_to_its_document_with_all_it_needs() -> None:
     dispatch = connected()
     dispatch.call(request(), 0.0)
-    assert dispatch.take_messages() == [
+    assert dispatch.drain_messages() == [
         ToolDispatch(
             params=DispatchParams(
                 document_id=PAGE, call_id=A, plugin="demo", tool="export", input={"n": 1}
@@ -106,13 +106,13 @@ def test_a_call_is_sent_to_its_document_with_all_it_needs() -> None:
 
 
 def receipts(dispatch: Dispatch) -> dict[str, list[str]]:
-    return {each.params.document_id: each.params.call_ids for each in dispatch.take_receipts()}
+    return {each.params.document_id: each.params.call_ids for each in dispatch.drain_receipts()}
 
 
 def test_a_result_ends_the_call_and_has_a_receipt() -> None:
     dispatch = connected(request())
     dispatch.receive(result({"rows": 3}, seq=5), 1.0)
-    assert dispatch.take_events() == [Succeeded(A, {"rows": 3})]
+    assert dispatch.drain_events() == [Succeeded(A, {"rows": 3})]
     assert dispatch.has_receipts
     assert receipts(dispatch) == {PAGE: [A]}
     assert (dispatch.has_receipts, dispatch.pending) == (False, 0)
@@ -147,14 +147,14 @@ def test_an_error_ends_the_call_with_its_fields_whole_and_has_a_receipt() -> Non
     assert receipts(dispatch) == {PAGE: [A]}
 
 
-def test_outputs_are_given_once() -> None:
+def test_outputs_are_returned_once() -> None:
     dispatch = connected()
     dispatch.call(request(), 0.0)
     dispatch.receive(result(), 0.0)
-    assert (len(dispatch.take_messages()), len(dispatch.take_events())) == (1, 1)
-    assert len(dispatch.take_receipts()) == 1
-    assert (dispatch.take_messages(), dispatch.take_events()) == ([], [])
-    assert dispatch.take_receipts() == []
+    assert (len(dispatch.drain_messages()), len(dispatch.drain_events())) == (1, 1)
+    assert len(dispatch.drain_receipts()) == 1
+    assert (dispatch.drain_messages(), dispatch.drain_events()) == ([], [])
+    assert dispatch.drain_receipts() == []
 
 
 # --- the two timers -------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_silence_ends_a_call_at_exactly_idle() -> None:
 def test_silence_does_not_end_a_call_before_idle() -> None:
     dispatch = connected(request(idle=30.0))
     dispatch.handle_timer(29.999)
-    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
+    assert (dispatch.drain_events(), dispatch.pending) == ([], 1)
 
 
 def test_reports_closer_than_idle_keep_a_call_alive_up_to_the_ceiling() -> None:
@@ -190,7 +190,7 @@ def test_a_gap_over_idle_ends_the_call_idle_seconds_after_the_last_report() -> N
     dispatch.handle_timer(54.999)
     assert dispatch.pending == 1
     dispatch.handle_timer(55.0)
-    events = dispatch.take_events()
+    events = dispatch.drain_events()
     assert isinstance(events[-1], Failed)
     assert "TIMEOUT_IDLE" in events[-1].error.detail.code
     assert "the last 25.0 s after the start" in str(events[-1].error)
@@ -200,7 +200,7 @@ def test_reporting_past_the_ceiling_ends_the_call_at_the_ceiling_and_says_so() -
     dispatch = connected(request(idle=30.0, ceiling=300.0))
     for seq in range(300):
         dispatch.receive(progress(seq), float(seq))
-    dispatch.take_events()
+    dispatch.drain_events()
     dispatch.handle_timer(300.0)
     error = the_error(dispatch)
     assert isinstance(error, CallTimeoutError)
@@ -211,7 +211,7 @@ def test_reporting_past_the_ceiling_ends_the_call_at_the_ceiling_and_says_so() -
 def test_progress_never_moves_the_ceiling() -> None:
     dispatch = connected(request(idle=1000.0, ceiling=300.0))
     dispatch.receive(progress(0), 299.999)
-    dispatch.take_events()
+    dispatch.drain_events()
     dispatch.handle_timer(300.0)
     assert the_error(dispatch).detail.code == "TIMEOUT_CEILING"
 
@@ -225,16 +225,16 @@ def test_a_timer_handled_late_names_the_limit_that_was_reached_first() -> None:
 def test_a_timer_that_fires_late_lets_what_waits_be_read_first() -> None:
     dispatch = connected(request(idle=30.0))
     dispatch.handle_timer(30.01 + LATE)
-    assert (dispatch.take_events(), dispatch.next_deadline()) == ([], 30.01 + LATE + CATCH_UP)
+    assert (dispatch.drain_events(), dispatch.next_deadline()) == ([], 30.01 + LATE + CATCH_UP)
     dispatch.receive(result(), 30.01 + LATE)
-    assert isinstance(dispatch.take_events()[-1], Succeeded)
+    assert isinstance(dispatch.drain_events()[-1], Succeeded)
 
 
 def test_progress_that_is_read_late_keeps_the_call_alive() -> None:
     dispatch = connected(request(idle=30.0, ceiling=300.0))
     dispatch.handle_timer(100.0)
     dispatch.receive(progress(0), 100.0)
-    dispatch.take_events()
+    dispatch.drain_events()
     dispatch.handle_timer(100.0 + CATCH_UP)
     assert dispatch.next_deadline() == 130.0
 
@@ -250,11 +250,11 @@ def test_a_call_is_spared_again_when_its_process_was_stopped_again() -> None:
     dispatch = connected(request(idle=30.0))
     dispatch.handle_timer(100.0)
     dispatch.handle_timer(200.0)
-    assert (dispatch.take_events(), dispatch.next_deadline()) == ([], 200.0 + CATCH_UP)
+    assert (dispatch.drain_events(), dispatch.next_deadline()) == ([], 200.0 + CATCH_UP)
 
 
 @pytest.mark.parametrize("how", ["hello", "news"])
-def test_the_calls_of_a_tab_whose_page_crashed_end_at_once_and_no_others(how: str) -> None:
+def test_only_the_calls_of_a_tab_whose_page_crashed_end_immediately(how: str) -> None:
     dispatch = connected(request())
     if how == "hello":  # of a worker that died with the page
         dispatch.connection_lost()
@@ -269,7 +269,7 @@ def test_the_calls_of_a_tab_whose_page_crashed_end_at_once_and_no_others(how: st
 def test_a_document_that_is_there_has_not_crashed() -> None:
     dispatch = connected(request())
     dispatch.documents_changed([document(A)], [TAB], 10.0, crashed=[TAB])
-    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
+    assert (dispatch.drain_events(), dispatch.pending) == ([], 1)
 
 
 def test_a_document_may_come_back_after_a_late_timer() -> None:
@@ -278,7 +278,7 @@ def test_a_document_may_come_back_after_a_late_timer() -> None:
     dispatch.handle_timer(100.0)
     dispatch.documents_changed([document(A)], [TAB], 100.0)
     dispatch.handle_timer(100.0 + CATCH_UP)
-    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
+    assert (dispatch.drain_events(), dispatch.pending) == ([], 1)
 
 
 def test_limits_reached_at_the_same_time_end_the_call_by_the_ceiling() -> None:
@@ -287,10 +287,10 @@ def test_limits_reached_at_the_same_time_end_the_call_by_the_ceiling() -> None:
     assert the_error(dispatch).detail.code == "TIMEOUT_CEILING"
 
 
-def test_a_timed_out_page_is_told_why_its_signal_fires() -> None:
+def test_a_timed_out_page_learns_why_its_signal_fires() -> None:
     dispatch = connected(request(idle=30.0))
     dispatch.handle_timer(30.0)
-    (cancel,) = dispatch.take_messages()
+    (cancel,) = dispatch.drain_messages()
     assert isinstance(cancel, ToolCancel)
     assert (cancel.params.document_id, cancel.params.call_id) == (PAGE, A)
     assert "idle" in cancel.params.reason
@@ -301,13 +301,13 @@ def test_the_timers_run_while_the_link_is_down() -> None:
     dispatch.connection_lost()
     dispatch.handle_timer(30.0)
     assert "the extension is not connected" in str(the_error(dispatch))
-    assert dispatch.take_messages() == []
+    assert dispatch.drain_messages() == []
 
 
 def test_the_timers_of_a_call_made_without_a_link_run_too() -> None:
     dispatch = Dispatch()
     dispatch.call(request(idle=30.0), 0.0)
-    assert dispatch.take_messages() == []
+    assert dispatch.drain_messages() == []
     dispatch.handle_timer(30.0)
     assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
 
@@ -324,19 +324,19 @@ def test_next_deadline_is_the_earliest_of_all_calls() -> None:
 def test_next_deadline_may_be_early_after_a_report_and_handling_it_ends_nothing() -> None:
     dispatch = connected(request(idle=30.0))
     dispatch.receive(progress(0), 20.0)
-    dispatch.take_events()
+    dispatch.drain_events()
     assert dispatch.next_deadline() == 30.0  # a bound; the report did not touch the heap
     dispatch.handle_timer(30.0)
-    assert dispatch.take_events() == []
+    assert dispatch.drain_events() == []
     assert dispatch.next_deadline() == 50.0
 
 
-def test_the_timer_of_a_call_that_ended_is_passed_over() -> None:
+def test_the_timer_of_a_call_that_ended_is_ignored() -> None:
     dispatch = connected(request(A, idle=10.0), request(B, idle=30.0))
     dispatch.receive(result(call_id=A), 1.0)
-    dispatch.take_events()
+    dispatch.drain_events()
     dispatch.handle_timer(10.0)
-    assert dispatch.take_events() == []
+    assert dispatch.drain_events() == []
     assert dispatch.next_deadline() == 30.0
 
 
@@ -355,11 +355,11 @@ def test_the_timers_that_a_flapping_link_leaves_behind_go_when_they_come_due() -
 # --- progress -------------------------------------------------------------------------
 
 
-def test_reports_are_given_in_order_and_acknowledged_up_to_the_last() -> None:
+def test_reports_are_delivered_in_order_and_acknowledged_up_to_the_last() -> None:
     dispatch = connected(request())
     dispatch.receive(progress(0, 1, 2), 1.0)
-    assert dispatch.take_events() == [Progressed(A, [ProgressReport(seq) for seq in (0, 1, 2)])]
-    (ack,) = dispatch.take_messages()
+    assert dispatch.drain_events() == [Progressed(A, [ProgressReport(seq) for seq in (0, 1, 2)])]
+    (ack,) = dispatch.drain_messages()
     assert isinstance(ack, ToolAck)
     assert ack.params.seq == 2
 
@@ -367,27 +367,27 @@ def test_reports_are_given_in_order_and_acknowledged_up_to_the_last() -> None:
 def test_reports_that_came_before_are_dropped_counted_and_acknowledged() -> None:
     dispatch = connected(request())
     dispatch.receive(progress(0, 1, 2), 1.0)
-    dispatch.take_events()
-    dispatch.take_messages()
+    dispatch.drain_events()
+    dispatch.drain_messages()
     dispatch.receive(progress(0, 1, 2), 2.0)
-    assert dispatch.take_events() == []
+    assert dispatch.drain_events() == []
     assert dispatch.counters.duplicate_reports == 3
-    (ack,) = dispatch.take_messages()
+    (ack,) = dispatch.drain_messages()
     assert isinstance(ack, ToolAck)
     assert ack.params.seq == 2
 
 
-def test_of_a_batch_only_what_is_new_is_given() -> None:
+def test_of_a_batch_only_new_reports_are_delivered() -> None:
     dispatch = connected(request())
     dispatch.receive(progress(0, 1), 1.0)
     dispatch.receive(progress(0, 1, 2), 2.0)
-    assert dispatch.take_events()[-1] == Progressed(A, [ProgressReport(2)])
+    assert dispatch.drain_events()[-1] == Progressed(A, [ProgressReport(2)])
 
 
-def test_a_batch_out_of_order_gives_only_what_increases() -> None:
+def test_only_increasing_reports_of_a_batch_out_of_order_are_sent() -> None:
     dispatch = connected(request())
     dispatch.receive(progress(3, 1, 3, 4), 1.0)
-    assert dispatch.take_events() == [Progressed(A, [ProgressReport(3), ProgressReport(4)])]
+    assert dispatch.drain_events() == [Progressed(A, [ProgressReport(3), ProgressReport(4)])]
     assert dispatch.counters.duplicate_reports == 2
 
 
@@ -395,12 +395,12 @@ def test_a_report_that_came_before_does_not_move_the_idle_timer() -> None:
     dispatch = connected(request(idle=30.0))
     dispatch.receive(progress(0), 5.0)
     dispatch.receive(progress(0), 20.0)
-    dispatch.take_events()
+    dispatch.drain_events()
     dispatch.handle_timer(35.0)
     assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
 
 
-def test_reports_given_up_on_the_way_are_counted() -> None:
+def test_reports_dropped_on_the_way_are_counted() -> None:
     dispatch = connected(request())
     dispatch.receive(progress(5, dropped=5), 1.0)
     assert dispatch.counters.dropped_reports == 5
@@ -409,7 +409,7 @@ def test_reports_given_up_on_the_way_are_counted() -> None:
 def test_a_batch_without_reports_acknowledges_nothing() -> None:
     dispatch = connected(request())
     dispatch.receive(progress(), 1.0)
-    assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
+    assert (dispatch.drain_events(), dispatch.drain_messages()) == ([], [])
 
 
 # --- a call ends exactly once ---------------------------------------------------------
@@ -419,7 +419,7 @@ def test_a_second_result_is_dropped_and_has_a_receipt_too() -> None:
     dispatch = connected(request())
     dispatch.receive(result("first"), 1.0)
     dispatch.receive(result("second"), 1.0)
-    assert dispatch.take_events() == [Succeeded(A, "first")]
+    assert dispatch.drain_events() == [Succeeded(A, "first")]
     assert receipts(dispatch) == {PAGE: [A, A]}
     assert dispatch.counters.stray == 1
 
@@ -427,13 +427,13 @@ def test_a_second_result_is_dropped_and_has_a_receipt_too() -> None:
 def test_whatever_comes_after_the_end_is_dropped_and_counted() -> None:
     dispatch = connected(request())
     dispatch.cancel(A, "the client cancelled it")
-    dispatch.take_events()
+    dispatch.drain_events()
     error = WireError(code="X", message="x")
     errored = ToolErrored(params=ErrorParams(document_id=PAGE, call_id=A, seq=0, error=error))
     for message in (result(), errored, lost("crashed"), progress(0)):
         dispatch.receive(message, 1.0)
     dispatch.handle_timer(1000.0)
-    assert dispatch.take_events() == []
+    assert dispatch.drain_events() == []
     assert dispatch.counters.stray == 4
 
 
@@ -441,18 +441,18 @@ def test_progress_of_a_call_that_ended_is_answered_with_a_cancel() -> None:
     dispatch = connected(request())
     dispatch.receive(lost("crashed"), 1.0)
     dispatch.receive(progress(0), 2.0)
-    (cancel,) = dispatch.take_messages()
+    (cancel,) = dispatch.drain_messages()
     assert isinstance(cancel, ToolCancel)
     assert cancel.params.call_id == A
 
 
-def test_a_cancelled_call_ends_and_its_page_is_told() -> None:
+def test_a_cancelled_call_ends_and_its_page_is_notified() -> None:
     dispatch = connected(request())
     dispatch.cancel(A, "the client cancelled it")
-    (event,) = dispatch.take_events()
+    (event,) = dispatch.drain_events()
     assert isinstance(event, Failed)
     assert event.error.detail.code == "CANCELLED"
-    (cancel,) = dispatch.take_messages()
+    (cancel,) = dispatch.drain_messages()
     assert isinstance(cancel, ToolCancel)
     assert cancel.params.reason == "the client cancelled it"
 
@@ -460,7 +460,7 @@ def test_a_cancelled_call_ends_and_its_page_is_told() -> None:
 def test_cancelling_a_call_that_is_not_there_does_nothing() -> None:
     dispatch = connected()
     dispatch.cancel(A, "why not")
-    assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
+    assert (dispatch.drain_events(), dispatch.drain_messages()) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -472,7 +472,7 @@ def test_cancelling_a_call_that_is_not_there_does_nothing() -> None:
         ("not_delivered", "NOT_DELIVERED"),
     ],
 )
-def test_a_lost_call_ends_at_once_and_says_how(reason: str, code: str) -> None:
+def test_a_lost_call_ends_immediately_and_says_why(reason: str, code: str) -> None:
     dispatch = connected(request())
     dispatch.receive(lost(reason), 0.5)
     assert the_error(dispatch).detail.code == code
@@ -485,21 +485,21 @@ def test_a_call_made_without_a_link_is_sent_when_its_document_comes() -> None:
     dispatch = Dispatch()
     dispatch.call(request(), 0.0)
     dispatch.connection_resumed([document()], [TAB], 1.0)
-    (message,) = dispatch.take_messages()
+    (message,) = dispatch.drain_messages()
     assert isinstance(message, ToolDispatch)
 
 
 def test_a_lost_link_ends_no_call() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
-    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
+    assert (dispatch.drain_events(), dispatch.pending) == ([], 1)
 
 
 def test_after_hello_a_call_that_no_document_has_heard_of_is_sent_again() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([document()], [TAB], 1.0)
-    (message,) = dispatch.take_messages()
+    (message,) = dispatch.drain_messages()
     assert isinstance(message, ToolDispatch)
     assert message.params.call_id == A
     assert dispatch.counters.redispatched == 1
@@ -509,18 +509,18 @@ def test_after_hello_a_call_that_its_document_knows_is_not_sent_again() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([document(A)], [TAB], 1.0)
-    assert dispatch.take_messages() == []
+    assert dispatch.drain_messages() == []
     dispatch.receive(result("kept"), 2.0)
-    assert dispatch.take_events() == [Succeeded(A, "kept")]
+    assert dispatch.drain_events() == [Succeeded(A, "kept")]
 
 
-def test_a_known_call_that_nobody_waits_for_any_more_gets_a_cancel() -> None:
+def test_a_known_call_that_nobody_waits_for_any_longer_gets_a_cancel() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.cancel(A, "the client cancelled it")
-    assert dispatch.take_messages() == []
+    assert dispatch.drain_messages() == []
     dispatch.connection_resumed([document(A, B)], [TAB], 1.0)
-    cancelled = [m.params.call_id for m in dispatch.take_messages() if isinstance(m, ToolCancel)]
+    cancelled = [m.params.call_id for m in dispatch.drain_messages() if isinstance(m, ToolCancel)]
     assert cancelled == [A, B]
 
 
@@ -535,12 +535,12 @@ def test_a_call_is_lost_a_grace_after_the_hello_when_its_document_does_not_come_
     assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
 
 
-def test_a_call_is_lost_at_the_hello_of_an_extension_that_was_loaded_anew() -> None:
+def test_a_call_is_lost_at_the_hello_of_an_extension_that_was_reloaded() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([document(A)], [TAB], 10.0, fresh=True)
     assert the_error(dispatch).detail.code == "EXTENSION_RELOADED"
-    [cancel] = dispatch.take_messages()  # of a relay that got through, though it was cut off
+    [cancel] = dispatch.drain_messages()  # for a relay that got through although orphaned
     assert isinstance(cancel, ToolCancel)
 
 
@@ -551,13 +551,13 @@ def test_a_call_is_lost_at_the_hello_when_its_tab_is_gone() -> None:
     assert the_error(dispatch).detail.code == "TAB_CLOSED"
 
 
-def test_a_document_that_comes_back_in_time_takes_its_call_up_again() -> None:
+def test_a_document_that_comes_back_in_time_resumes_its_call() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
     dispatch.documents_changed([document(A)], [TAB], 11.0)
     dispatch.handle_timer(10.0 + SILENT_GRACE)
-    assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
+    assert (dispatch.drain_events(), dispatch.drain_messages()) == ([], [])
     assert dispatch.next_deadline() == 30.0
 
 
@@ -566,11 +566,11 @@ def test_a_document_that_comes_back_without_the_call_is_sent_it_again() -> None:
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
     dispatch.documents_changed([document()], [TAB], 11.0)
-    (message,) = dispatch.take_messages()
+    (message,) = dispatch.drain_messages()
     assert isinstance(message, ToolDispatch)
 
 
-def test_an_awaited_call_is_lost_at_once_when_its_tab_goes() -> None:
+def test_an_awaited_call_is_lost_immediately_when_its_tab_closes() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
@@ -611,16 +611,16 @@ def test_news_of_other_tabs_gives_an_awaited_call_no_more_time() -> None:
 def test_a_second_hello_without_a_loss_between_starts_over() -> None:
     dispatch = connected(request())
     dispatch.connection_resumed([document()], [TAB], 1.0)
-    (message,) = dispatch.take_messages()
+    (message,) = dispatch.drain_messages()
     assert isinstance(message, ToolDispatch)
 
 
-def test_a_hello_gives_no_time_limit_to_a_call_whose_document_is_there() -> None:
+def test_a_hello_sets_no_time_limit_for_a_call_whose_document_is_there() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.connection_resumed([document(A)], [TAB], 10.0)
     dispatch.handle_timer(10.0 + SILENT_GRACE)
-    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
+    assert (dispatch.drain_events(), dispatch.pending) == ([], 1)
 
 
 def test_a_link_lost_again_forgets_the_grace_that_a_document_had_to_come_back() -> None:
@@ -629,7 +629,7 @@ def test_a_link_lost_again_forgets_the_grace_that_a_document_had_to_come_back() 
     dispatch.connection_resumed([], [TAB], 10.0)
     dispatch.connection_lost()
     dispatch.handle_timer(10.0 + SILENT_GRACE)
-    assert (dispatch.take_events(), dispatch.pending) == ([], 1)
+    assert (dispatch.drain_events(), dispatch.pending) == ([], 1)
 
 
 def test_an_awaited_call_can_end_by_its_result() -> None:
@@ -637,7 +637,7 @@ def test_an_awaited_call_can_end_by_its_result() -> None:
     dispatch.connection_lost()
     dispatch.connection_resumed([], [TAB], 10.0)
     dispatch.receive(result("in time"), 10.5)
-    assert dispatch.take_events() == [Succeeded(A, "in time")]
+    assert dispatch.drain_events() == [Succeeded(A, "in time")]
 
 
 def test_an_awaited_call_whose_idle_timer_comes_first_times_out() -> None:
@@ -659,7 +659,7 @@ def test_a_document_missed_and_a_silence_that_end_a_call_together_end_it_as_lost
 # --- documents come and go ------------------------------------------------------------
 
 
-def test_a_call_whose_document_vanishes_is_lost_when_nothing_more_is_said_of_it() -> None:
+def test_a_call_whose_document_vanishes_is_lost_if_no_message_about_it_follows() -> None:
     dispatch = connected(request())
     dispatch.documents_changed([document(document_id=OTHER_PAGE)], [TAB], 11.0)
     dispatch.handle_timer(10.99 + MOVED_ON_GRACE)
@@ -684,15 +684,15 @@ def test_a_call_whose_document_vanishes_with_its_tab_says_that_the_tab_was_close
 def test_a_snapshot_that_still_has_the_document_changes_nothing() -> None:
     dispatch = connected(request())
     dispatch.documents_changed([document(), document(document_id=OTHER_PAGE)], [TAB], 11.0)
-    assert (dispatch.take_events(), dispatch.take_messages()) == ([], [])
+    assert (dispatch.drain_events(), dispatch.drain_messages()) == ([], [])
 
 
-def test_a_document_that_vanished_and_returns_is_told_that_nobody_waits() -> None:
+def test_a_document_that_returns_too_late_is_notified_that_nobody_waits() -> None:
     dispatch = connected(request())
     dispatch.documents_changed([], [TAB], 11.0)
     dispatch.handle_timer(11.0 + SILENT_GRACE)
     dispatch.documents_changed([document(A)], [TAB], 20.0)
-    (cancel,) = dispatch.take_messages()
+    (cancel,) = dispatch.drain_messages()
     assert isinstance(cancel, ToolCancel)
     assert cancel.params.call_id == A
 

@@ -68,7 +68,7 @@ class Pending:
 
 
 class DispatchMachine(RuleBasedStateMachine):
-    """Every input, each followed by a look at everything that came out."""
+    """Every input, each followed by a check of all outputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -272,10 +272,10 @@ class DispatchMachine(RuleBasedStateMachine):
         acks: list[tuple[str, int]] | None = None,
         receipts: list[str] | None = None,
     ) -> None:
-        """Take all outputs; they are these and no others."""
+        """Drain all outputs, and check that they are exactly these."""
         seen_ends: dict[str, str] = {}
         seen_progress = None
-        for event in self.dispatch.take_events():
+        for event in self.dispatch.drain_events():
             assert event.call_id not in self.ended, "something was said about a call that ended"
             if isinstance(event, Progressed):
                 seen_progress = (event.call_id, [report.seq for report in event.reports])
@@ -292,12 +292,12 @@ class DispatchMachine(RuleBasedStateMachine):
         assert seen_ends == (ends or {})
         assert seen_progress == progress
 
-        messages = self.dispatch.take_messages()
+        messages = self.dispatch.drain_messages()
         seen_sent = [m.params.call_id for m in messages if isinstance(m, ToolDispatch)]
         seen_told = [m.params.call_id for m in messages if isinstance(m, ToolCancel)]
         seen_acks = [(m.params.call_id, m.params.seq) for m in messages if isinstance(m, ToolAck)]
         seen_receipts = [
-            call_id for each in self.dispatch.take_receipts() for call_id in each.params.call_ids
+            call_id for each in self.dispatch.drain_receipts() for call_id in each.params.call_ids
         ]
         assert Counter(seen_sent) == Counter(sent or [])
         assert Counter(seen_told) == Counter(told or [])

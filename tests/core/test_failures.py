@@ -32,32 +32,32 @@ def timed_out(which: str = "idle", *, reports: int = 0, connected: bool = True) 
         (lambda: failures.lost("tab_closed"), ChainError, "TAB_CLOSED",
          "tab was closed", "check before you call again"),
         (lambda: failures.lost("navigated"), ChainError, "PAGE_NAVIGATED",
-         "left or reloaded", "check before you call again"),
+         "navigated or reloaded", "check before you call again"),
         (lambda: failures.lost("crashed"), ChainError, "PAGE_CRASHED",
          "page crashed", "check before you call again"),
         (lambda: failures.lost("reloaded"), ChainError, "EXTENSION_RELOADED",
-         "extension was reloaded", "check before you call again"),
+         "extension reloaded", "check before you call again"),
         (lambda: failures.lost("not_delivered"), ChainError, "NOT_DELIVERED",
          "did not run", "Call again"),
         (lambda: failures.tool_raised("export", "ValueError", "…"), ToolFailedError,
-         "INTERNAL_ERROR", "export failed: ValueError", "the server's log says why"),
+         "INTERNAL_ERROR", "export failed: ValueError", "See the server's log"),
         (lambda: failures.result_not_serialisable("export", "a socket"), ToolFailedError,
-         "RESULT_NOT_SERIALISABLE", "JSON cannot say: a socket", "to be mended"),
+         "RESULT_NOT_SERIALISABLE", "not JSON-serializable: a socket", "This is a bug in the tool"),
         (lambda: failures.result_too_large("export", 2000, 1000), ToolFailedError,
          "RESULT_TOO_LARGE", "takes 2,000 bytes", "Ask for less"),
         (lambda: failures.no_stream("abc"), CallRefusedError, "UNKNOWN_STREAM",
-         "no stream 'abc' of yours", "names it"),
+         "You have no stream 'abc'", "its id is in the result"),
         (lambda: failures.python_tool_timed_out("idle", limits=(30.0, 300.0), reports=2,
          last_report=3.0), CallTimeoutError, "TIMEOUT_IDLE",
-         "2 progress reports came, the last 3.0 s", "report progress more often"),
+         "2 progress reports arrived, the last 3.0 s", "report progress more often"),
         (lambda: timed_out("idle"), CallTimeoutError, "TIMEOUT_IDLE",
-         "no sign of life for 30 s", "call reportProgress() more often"),
+         "no progress for 30 s", "call reportProgress() more often"),
         (lambda: timed_out("ceiling"), CallTimeoutError, "TIMEOUT_CEILING",
-         "may take 300 s", "raise the ceiling"),
+         "no result after 300 s", "raise the ceiling"),
         (failures.not_connected, ChainError, "EXTENSION_NOT_CONNECTED",
          "not connected", "`opentabs doctor`"),
         (lambda: failures.no_tab("chat", ["https://a/*", "https://b/*"]), ChainError,
-         "TAB_NOT_FOUND", "No tab is open", "Open https://a/* or https://b/*"),
+         "TAB_NOT_FOUND", "No open tab matches", "Open https://a/* or https://b/*"),
         (lambda: failures.no_tab("chat", []), ChainError, "TAB_NOT_FOUND",
          "'chat'", "Open its site"),
         (lambda: failures.wrong_tab("chat", 9, [1, 2]), ChainError, "TAB_NOT_FOUND",
@@ -80,7 +80,7 @@ def timed_out(which: str = "idle", *, reports: int = 0, connected: bool = True) 
         (lambda: failures.cancelled("the client cancelled it"), CallError, "CANCELLED",
          "cancelled: the client cancelled it.", ""),
         (lambda: failures.internal("chat_send"), CallError, "INTERNAL_ERROR",
-         "chat_send failed inside the server", "log says why"),
+         "chat_send failed inside the server", "See its log"),
     ],
 )  # fmt: skip
 def test_an_error_says_what_happened_and_then_what_to_do(
@@ -103,14 +103,14 @@ def test_only_a_lost_call_that_did_not_run_may_be_repeated_blindly() -> None:
     assert failures.lost("not_delivered").detail.retryable
 
 
-def test_a_timeout_tells_how_many_reports_came_and_when_the_last() -> None:
-    assert "no progress report came" in str(timed_out(reports=0))
+def test_a_timeout_says_how_many_reports_came_and_when_the_last_one_did() -> None:
+    assert "no progress report arrived" in str(timed_out(reports=0))
     text = str(timed_out(reports=3))
-    assert "3 progress reports came, the last 12.5 s after the start" in text
+    assert "3 progress reports arrived, the last 12.5 s after the start" in text
 
 
-def test_a_timeout_tells_which_hop_was_reached() -> None:
-    assert "it was sent to the page" in str(timed_out(connected=True))
+def test_a_timeout_says_which_hop_was_reached() -> None:
+    assert "the call was sent to the page" in str(timed_out(connected=True))
     assert "the extension is not connected" in str(timed_out(connected=False))
 
 

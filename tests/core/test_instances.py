@@ -1,4 +1,4 @@
-"""Which instance of a plugin's site a page is of."""
+"""Which instance of a plugin's site a page belongs to."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The arguments that page tools take besides their own."""
+"""The arguments that page tools accept besides their own."""
 
 import pytest
 from pydantic import JsonValue
@@ -7,7 +7,7 @@ from opentabs_py.core.page_arguments import listed_schema, split_instance, split
 from tests.fakes import Json
 
 
-def test_a_tool_is_given_an_optional_tab_id() -> None:
+def test_a_tool_gets_an_optional_tab_id() -> None:
     schema: Json = {
         "type": "object",
         "properties": {"text": {"type": "string"}},
@@ -22,8 +22,8 @@ def test_a_tool_is_given_an_optional_tab_id() -> None:
     assert list(properties) == ["text", "tabId"]
     assert properties["tabId"] == {
         "type": "integer",
-        "description": "Which browser tab to use; from the tab list in an error or the tools' "
-        "answer. Default: the active one.",
+        "description": "The browser tab to use; take it from the tab list in an error or in a "
+        "tool's answer. Default: the active tab.",
     }
 
 
@@ -34,7 +34,7 @@ def test_giving_a_tab_id_leaves_the_tool_s_own_schema_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(("given_tab", "tab"), [(7, 7), (7.0, 7), (0, 0), (-1, -1)])
-def test_a_tab_id_is_taken_out_of_the_arguments(given_tab: float, tab: int) -> None:
+def test_a_tab_id_is_removed_from_the_arguments(given_tab: float, tab: int) -> None:
     arguments: Json = {"text": "hi", "tabId": given_tab}
     found, rest = split_tab_id(arguments)
     assert (found, type(found), rest) == (tab, int, {"text": "hi"})
@@ -54,12 +54,12 @@ def test_the_listed_schema_says_that_a_tool_takes_no_other_arguments() -> None:
 
 
 @pytest.mark.parametrize("tab", [True, "7", 7.5, float("inf"), [7], {}])
-def test_a_tab_id_that_is_no_integer_is_refused(tab: JsonValue) -> None:
-    with pytest.raises(ValueError, match=r"tabId is .* not an integer; give the number of a tab"):
+def test_a_tab_id_that_is_not_an_integer_is_refused(tab: JsonValue) -> None:
+    with pytest.raises(ValueError, match=r"tabId is .* not an integer; pass a tab's number"):
         split_tab_id({"tabId": tab})
 
 
-def test_a_tool_with_several_instances_is_given_a_required_choice() -> None:
+def test_a_tool_with_several_instances_gets_a_required_choice() -> None:
     schema: Json = {
         "type": "object",
         "properties": {"text": {"type": "string"}},
@@ -78,7 +78,7 @@ def test_a_tool_with_several_instances_is_given_a_required_choice() -> None:
     assert listed_schema({"type": "object"}, ["a", "b"])["required"] == ["instance"]
 
 
-def test_an_instance_is_taken_out_of_the_arguments() -> None:
+def test_an_instance_is_removed_from_the_arguments() -> None:
     arguments: Json = {"text": "hi", "instance": "home"}
     assert split_instance(arguments, ["work", "home"]) == ("home", {"text": "hi"})
     assert "instance" in arguments
@@ -91,16 +91,16 @@ def test_where_there_is_no_choice_an_instance_is_an_argument_like_any_other() ->
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({}, 'instance is missing; give one of "work", "home"'),
-        ({"instance": None}, 'instance is missing; give one of "work", "home"'),
+        ({}, 'instance is missing; pass one of "work", "home"'),
+        ({"instance": None}, 'instance is missing; pass one of "work", "home"'),
         (
             {"instance": "wrok"},
-            'instance is "wrok", which is not an instance (did you mean "work"?); give one of',
+            'instance is "wrok", which is not an instance (did you mean "work"?); pass one of',
         ),
-        ({"instance": 7}, "instance is 7, which is not an instance; give one of"),
+        ({"instance": 7}, "instance is 7, which is not an instance; pass one of"),
     ],
 )
-def test_an_instance_that_is_none_is_refused_with_those_that_are(given: Json, told: str) -> None:
+def test_an_unknown_instance_is_refused_with_the_known_ones(given: Json, told: str) -> None:
     with pytest.raises(ValueError, match="instance is ") as caught:
         split_instance(given, ["work", "home"])
     assert told in str(caught.value)

@@ -1,4 +1,4 @@
-"""A plugin's settings: what it may declare, what it may be given, and how faults are told."""
+"""A plugin's settings: valid declarations, valid values, and how faults are reported."""
 
 import datetime as dt
 import json
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.core.match import parse as parse_match_pattern
+from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.plugin_settings import (
     Typed,
     declared_settings,
@@ -31,12 +31,12 @@ def schema_faults(**about: object) -> list[str]:
 
 
 def faults(schema: Json, given: Json) -> list[str]:
-    """Give the lines that tell what is wrong with what a plugin named my-chat is given."""
+    """Return the fault lines for the values of a plugin named my-chat."""
     with pytest.raises(PluginError) as caught:
         settle("my-chat", schema, given)
     head, *lines = str(caught.value).split("\n  ")
     count = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
-    assert head == f"The settings of the plugin 'my-chat' cannot be used; they have {count}:"
+    assert head == f"The settings of the plugin 'my-chat' are not valid; they have {count}:"
     return lines
 
 
@@ -64,7 +64,7 @@ def value(kind: str, given: object, **more: Any) -> object:
         {"type": "string", "options": "only a select has some"},
     ],
 )
-def test_what_may_be_declared_is_no_fault(about: Json) -> None:
+def test_what_may_be_declared_is_not_a_fault(about: Json) -> None:
     assert schema_faults(**about) == []
 
 
@@ -72,36 +72,42 @@ def test_what_may_be_declared_is_no_fault(about: Json) -> None:
     ("about", "told"),
     [
         ({}, 'it.type: is missing; write one of "url", "string", "number", "boolean", "select"'),
-        ({"type": "colour"}, 'it.type: is "colour", which is no type of a setting; write one of'),
-        ({"type": ["url"]}, 'it.type: is ["url"], which is no type of a setting; write one of'),
-        ({"type": "url", "label": 1}, "it.label: is 1, not a text; write a text or leave it out"),
-        ({"type": "url", "placeholder": []}, "it.placeholder: is [], not a text"),
+        ({"type": "colour"}, 'it.type: is "colour", not a valid setting type; write one of'),
+        ({"type": ["url"]}, 'it.type: is ["url"], not a valid setting type; write one of'),
+        (
+            {"type": "url", "label": 1},
+            "it.label: is 1, not a string; write a string or leave it out",
+        ),
+        ({"type": "url", "placeholder": []}, "it.placeholder: is [], not a string"),
         ({"type": "url", "required": "yes"}, 'it.required: is "yes"; write true or false'),
-        ({"type": "select"}, 'it.options: is not a list of choices; write them, as in ["daily"'),
+        ({"type": "select"}, 'it.options: is not a list of choices; write one, such as ["daily"'),
         ({"type": "select", "options": []}, "it.options: is not a list of choices"),
         ({"type": "select", "options": {"a": "A"}}, "it.options: is not a list of choices"),
-        ({"type": "select", "options": ["a", 1]}, 'it.options[1]: is 1; write a text, or {"value"'),
+        (
+            {"type": "select", "options": ["a", 1]},
+            'it.options[1]: is 1; write a string, or {"value"',
+        ),
         ({"type": "select", "options": [{"label": "A"}], "default": "A"}, "it.options[0]: is {"),
         (
             {"type": "select", "options": ["a", "b"], "default": "c"},
-            'it.default: is not one of "a", "b", as its type says; write one or leave it out',
+            'it.default: is not one of "a", "b", as its type requires; write one or leave it out',
         ),
         (
             {"type": "url", "default": "chat.example"},
-            "it.default: is not a URL of http or https, or",
+            "it.default: is not an http or https URL, or",
         ),
         ({"type": "number", "default": "1"}, "it.default: is not a number"),
         ({"type": "number", "default": True}, "it.default: is not a number"),
         ({"type": "boolean", "default": "true"}, "it.default: is not true or false"),
-        ({"type": "string", "default": 1}, "it.default: is not a text"),
+        ({"type": "string", "default": 1}, "it.default: is not a string"),
     ],
 )
-def test_what_may_not_be_declared_is_told_with_its_path(about: Json, told: str) -> None:
+def test_what_may_not_be_declared_is_reported_with_its_path(about: Json, told: str) -> None:
     [fault] = schema_faults(**about)
     assert fault.startswith(told)
 
 
-def test_all_faults_of_a_schema_are_told_at_once() -> None:
+def test_all_faults_of_a_schema_are_reported_together() -> None:
     declared: Json = {
         "a": {"type": "x", "label": 1},
         "b": "told elsewhere",
@@ -143,7 +149,7 @@ def test_a_setting_s_label_may_be_its_description() -> None:
         ("url", Typed("HTTPS://Chat.Example/a?b#c"), "HTTPS://Chat.Example/a?b#c"),
     ],
 )
-def test_a_value_of_its_type_is_taken(kind: str, given: object, read: object) -> None:
+def test_a_value_of_the_right_type_is_accepted(kind: str, given: object, read: object) -> None:
     taken = value(kind, given)
     assert taken == read
     assert type(taken) is type(read)
@@ -160,12 +166,12 @@ def test_a_url_may_be_several_by_the_names_of_instances(given: object) -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ({}, "is an empty table, not a URL of http or https, or a table of named ones; give it"),
-        ({"work": 5}, 'has an instance "work" that is 5, not a URL of'),
-        ({"work": NAMED}, 'has an instance "work" that is a table, not a URL of'),
+        ({}, "is an empty table, not an http or https URL, or a table of named ones; set it"),
+        ({"work": 5}, 'has an instance "work" that is 5, not an http or https URL'),
+        ({"work": NAMED}, 'has an instance "work" that is a table, not an http or https URL'),
         ({"work": "ftp://x.example"}, 'has an instance "work" that is "ftp://x.example", not a'),
-        ({" ": "https://x.example"}, 'has an instance named " ", not a URL'),
-        ({"a\n": "https://x.example"}, r'has an instance named "a\n", not a URL'),
+        ({" ": "https://x.example"}, 'has an instance named " ", not an http or https URL'),
+        ({"a\n": "https://x.example"}, r'has an instance named "a\n", not an http or https URL'),
         ({"n" * 65: "https://x.example"}, 'has an instance named "nnn'),
         (
             {
@@ -173,10 +179,10 @@ def test_a_url_may_be_several_by_the_names_of_instances(given: object) -> None:
                 "b": "https://y.example",
                 "home": "https://X.example:443/a",
             },
-            'has one address for both "work" and "home", not a URL',
+            'has one address for both "work" and "home", not an http or https URL',
         ),
-        (Typed("{work: x}"), "is a table that is not JSON, not a URL"),
-        (Typed('{"work": "x"}'), 'has an instance "work" that is "x", not a URL'),
+        (Typed("{work: x}"), "is a table that is not JSON, not an http or https URL"),
+        (Typed('{"work": "x"}'), 'has an instance "work" that is "x", not an http or https URL'),
     ],
 )
 def test_instances_that_cannot_be_told_apart_or_opened_are_refused(
@@ -189,21 +195,21 @@ def test_no_fault_of_an_instance_shows_a_secret_of_its_url() -> None:
     assert "hunter2" not in fault("url", {"work": "ftp://me:hunter2@x.example/?key=hunter2"})
 
 
-def test_a_select_takes_the_values_of_its_options() -> None:
+def test_a_select_accepts_the_values_of_its_options() -> None:
     options = ["daily", {"value": "weekly", "label": "Once a week"}]
     for given in ("daily", "weekly", Typed("weekly")):
         taken = value("select", given, options=options)
         assert (taken, type(taken)) == (given, str)
     assert fault("select", "Once a week", options=options) == (
-        'my-chat.it is "Once a week", not one of "daily", "weekly"; give it with '
-        '--set my-chat.it=daily, or as it = "daily" under [settings.my-chat] of a settings file'
+        'my-chat.it is "Once a week", not one of "daily", "weekly"; set it with '
+        '--set my-chat.it=daily, or as it = "daily" under [settings.my-chat] in a settings file'
     )
 
 
 @pytest.mark.parametrize(
     ("kind", "given", "what"),
     [
-        ("number", "5", 'is "5", not a number; give it with --set my-chat.it=10, or as it = 10 '),
+        ("number", "5", 'is "5", not a number; set it with --set my-chat.it=10, or as it = 10 '),
         ("number", True, "is true, not a number"),
         ("number", float("inf"), "is Infinity, not a number"),
         ("number", Typed("1e999"), 'is "1e999", not a number'),
@@ -213,46 +219,46 @@ def test_a_select_takes_the_values_of_its_options() -> None:
         ("number", Typed("nan"), 'is "nan", not a number'),
         ("number", Typed("5\n"), r'is "5\n", not a number'),
         ("number", [1], "is a list, not a number"),
-        ("boolean", "true", 'is "true", not true or false; give it with --set my-chat.it=true'),
+        ("boolean", "true", 'is "true", not true or false; set it with --set my-chat.it=true'),
         ("boolean", Typed("yes"), 'is "yes", not true or false'),
         ("boolean", 1, "is 1, not true or false"),
         ("boolean", {"a": 1}, "is a table, not true or false"),
         ("boolean", dt.date(2026, 1, 1), "is a date or a time, not true or false"),
-        ("string", 5, "is a number, not a text; give it with --set my-chat.it=text, or as "),
-        ("string", False, "is true or false, not a text"),
-        ("string", ["a"], "is a list, not a text"),
+        ("string", 5, "is a number, not a string; set it with --set my-chat.it=text, or as "),
+        ("string", False, "is true or false, not a string"),
+        ("string", ["a"], "is a list, not a string"),
         (
             "url",
             5,
-            "is 5, not a URL of http or https, or a table of named ones; give it with --",
+            "is 5, not an http or https URL, or a table of named ones; set it with --",
         ),
-        ("url", "chat.example", 'is "chat.example", not a URL'),
-        ("url", "ftp://chat.example/", 'is "ftp://chat.example/", not a URL'),
-        ("url", "javascript:alert(1)", 'is "javascript:alert(1)", not a URL'),
-        ("url", "", 'is "", not a URL'),
-        ("url", "https://", 'is "https://", not a URL'),
-        ("url", "https://*/", 'is "https://*/", not a URL'),
-        ("url", "https://*.example/", 'is "https://*.example/", not a URL'),
-        ("url", "https://chat.example:x/", "not a URL"),
-        ("url", "https://chat.example:99999/", "not a URL"),
-        ("url", "https://chat .example/", "not a URL"),
-        ("url", "https://chat.example/\n", "not a URL"),
-        ("url", "https://[::1/", "not a URL"),
-        ("url", "https://chat..example/", "not a URL"),
-        ("url", "https://" + "ä" * 70 + ".example/", "not a URL"),
+        ("url", "chat.example", 'is "chat.example", not an http or https URL'),
+        ("url", "ftp://chat.example/", 'is "ftp://chat.example/", not an http or https URL'),
+        ("url", "javascript:alert(1)", 'is "javascript:alert(1)", not an http or https URL'),
+        ("url", "", 'is "", not an http or https URL'),
+        ("url", "https://", 'is "https://", not an http or https URL'),
+        ("url", "https://*/", 'is "https://*/", not an http or https URL'),
+        ("url", "https://*.example/", 'is "https://*.example/", not an http or https URL'),
+        ("url", "https://chat.example:x/", "not an http or https URL"),
+        ("url", "https://chat.example:99999/", "not an http or https URL"),
+        ("url", "https://chat .example/", "not an http or https URL"),
+        ("url", "https://chat.example/\n", "not an http or https URL"),
+        ("url", "https://[::1/", "not an http or https URL"),
+        ("url", "https://chat..example/", "not an http or https URL"),
+        ("url", "https://" + "ä" * 70 + ".example/", "not an http or https URL"),
         ("select", "c", 'is "c", not one of "a"'),
         ("select", 1, 'is 1, not one of "a"'),
         ("select", ["a"], 'is a list, not one of "a"'),
     ],
 )
-def test_a_value_of_another_type_is_told_with_what_is_allowed_and_how(
+def test_a_value_of_another_type_is_reported_with_what_is_allowed_and_how_to_set_it(
     kind: str, given: object, what: str
 ) -> None:
     line = fault(kind, given, options=["a"])
     assert line.startswith("my-chat.it ")
     assert what in line
     assert "--set my-chat.it=" in line
-    assert "under [settings.my-chat] of a settings file" in line
+    assert "under [settings.my-chat] in a settings file" in line
 
 
 @pytest.mark.parametrize(
@@ -281,12 +287,12 @@ def test_what_is_required_must_be_given_and_must_not_be_empty() -> None:
     about = {"type": "string", "required": True, "label": "Your token"}
     [line] = faults({"it": about}, {})
     assert line == (
-        "my-chat.it is missing (Your token): it is a text; give it with --set my-chat.it=text, "
-        'or as it = "text" under [settings.my-chat] of a settings file'
+        "my-chat.it is missing (Your token); it must be a string; set it with "
+        '--set my-chat.it=text, or as it = "text" under [settings.my-chat] in a settings file'
     )
-    assert fault("string", "", required=True).startswith("my-chat.it is empty, not a text;")
+    assert fault("string", "", required=True).startswith("my-chat.it is empty, not a string;")
     [line] = faults({"it": {"type": "url", "required": True}}, {"it": None})
-    assert line.startswith("my-chat.it is missing: it is a URL of http or https, or a table")
+    assert line.startswith("my-chat.it is missing; it must be an http or https URL, or a table")
 
 
 @pytest.mark.parametrize(
@@ -297,13 +303,13 @@ def test_what_is_required_must_be_given_and_must_not_be_empty() -> None:
         ({}, "it has none; leave it out"),
     ],
 )
-def test_a_key_that_is_not_declared_is_told_with_those_that_are(schema: Json, hint: str) -> None:
+def test_an_undeclared_key_is_reported_with_the_declared_ones(schema: Json, hint: str) -> None:
     assert faults(schema, {"sites": SECRET}) == [
-        f"my-chat.sites is given, but the plugin has no such setting; {hint}"
+        f"my-chat.sites is set, but the plugin has no such setting; {hint}"
     ]
 
 
-def test_all_faults_of_what_is_given_are_told_at_once() -> None:
+def test_all_faults_of_the_values_are_reported_together() -> None:
     schema: Json = {
         "a": {"type": "number"},
         "b": {"type": "url", "required": True},
@@ -331,8 +337,8 @@ def test_an_assignment_is_read(text: str, parsed: tuple[str, str, str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "chat", "chat.site", "chat=1.2", ".site=1", "chat.=1", "=1"])
-def test_what_is_no_assignment_is_told_without_being_shown(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^write it as PLUGIN\.KEY=VALUE, as in --set chat\.site"):
+def test_an_invalid_assignment_is_refused_without_being_shown(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^write PLUGIN\.KEY=VALUE, for example --set chat\.site"):
         parse_assignment(text)
 
 
@@ -372,7 +378,7 @@ def test_each_url_setting_adds_its_pattern_once() -> None:
     )
 
 
-def test_plugins_that_are_not_there_are_found_by_who_named_them() -> None:
+def test_unknown_plugins_are_found_by_where_they_were_named() -> None:
     given: dict[str, Json] = {
         "chat": {"a": Typed("1")},
         "chta": {"a": 1, "b": Typed("2")},

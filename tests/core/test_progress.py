@@ -1,4 +1,4 @@
-"""What a client is sent as progress, with time passed in."""
+"""What a client receives as progress, with time passed in."""
 
 import json
 import math
@@ -16,12 +16,12 @@ from opentabs_py.core.progress import Pace, ProgressFilter, ProgressNotification
 def send_all(
     *reports: tuple[float | None, float | None] | float | None,
 ) -> list[ProgressNotification]:
-    """Pass reports through a filter that thins nothing."""
+    """Pass reports through a filter that drops nothing."""
     progress = ProgressFilter(Pace(burst=max(1, len(reports))))
     for seq, given_report in enumerate(reports):
         value, total = given_report if isinstance(given_report, tuple) else (given_report, None)
         progress.report(ProgressReport(seq, value, total, f"report {seq}"), 0.0)
-    return progress.take(0.0)
+    return progress.drain(0.0)
 
 
 def values(notifications: list[ProgressNotification]) -> list[float]:
@@ -43,7 +43,7 @@ def flood(progress: ProgressFilter, count: int, now: float, *, start: int = 0) -
 def test_a_report_arrives_as_the_tool_made_it() -> None:
     progress = ProgressFilter()
     progress.report(ProgressReport(0, 3.0, 12.0, "Exported page 3 of 12"), 0.0)
-    assert progress.take(0.0) == [ProgressNotification(3.0, 12.0, "Exported page 3 of 12")]
+    assert progress.drain(0.0) == [ProgressNotification(3.0, 12.0, "Exported page 3 of 12")]
 
 
 def test_values_that_increase_are_left_as_they_are() -> None:
@@ -87,7 +87,7 @@ def test_a_total_that_says_nothing_is_left_out(total: float | None) -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_value_that_is_no_number_counts_as_not_given(value: float) -> None:
+def test_a_value_that_is_not_a_number_counts_as_missing(value: float) -> None:
     assert send_all((value, 4.0)) == [ProgressNotification(1.0, None, "report 0")]
 
 
@@ -99,21 +99,21 @@ def test_the_largest_numbers_leave_room_to_increase() -> None:
 # --- when it is said ----------------------------------------------------------
 
 
-def test_a_burst_passes_whole_and_at_once() -> None:
+def test_a_whole_burst_passes_immediately() -> None:
     progress = ProgressFilter(Pace(burst=20, rate=10.0))
     flood(progress, 20, 100.0)
-    assert messages(progress.take(100.0)) == [f"report {seq}" for seq in range(20)]
+    assert messages(progress.drain(100.0)) == [f"report {seq}" for seq in range(20)]
     assert progress.next_time() is None
 
 
 def test_behind_a_burst_the_latest_report_wins() -> None:
     progress = ProgressFilter(Pace(burst=2, rate=10.0))
     flood(progress, 50, 0.0)
-    assert messages(progress.take(0.0)) == ["report 0", "report 1"]
+    assert messages(progress.drain(0.0)) == ["report 0", "report 1"]
     assert progress.next_time() == pytest.approx(0.1)
-    assert progress.take(0.09) == []
+    assert progress.drain(0.09) == []
     flood(progress, 5, 0.09, start=50)
-    assert messages(progress.take(0.1)) == ["report 54"]
+    assert messages(progress.drain(0.1)) == ["report 54"]
 
 
 def test_a_flood_is_sent_at_the_rate() -> None:
@@ -122,34 +122,34 @@ def test_a_flood_is_sent_at_the_rate() -> None:
     for tick in range(100):
         now = tick / 8
         flood(progress, 10, now, start=tick * 10)
-        sent += progress.take(now)
+        sent += progress.drain(now)
     assert len(sent) == 1 + 49  # the burst, then 4/s until 12.375 s
 
 
 def test_a_pause_refills_the_bucket_up_to_the_burst() -> None:
     progress = ProgressFilter(Pace(burst=3, rate=10.0))
     flood(progress, 3, 0.0)
-    progress.take(0.0)
+    progress.drain(0.0)
     flood(progress, 9, 1000.0, start=3)
-    assert messages(progress.take(1000.0)) == ["report 3", "report 4", "report 5"]
+    assert messages(progress.drain(1000.0)) == ["report 3", "report 4", "report 5"]
 
 
 def test_a_report_whose_turn_has_come_is_not_replaced() -> None:
     progress = ProgressFilter(Pace(burst=1, rate=1.0))
     flood(progress, 2, 0.0)
-    progress.take(0.0)
+    progress.drain(0.0)
     flood(progress, 1, 1.5, start=2)  # report 1 has had a token since 1.0
-    assert messages(progress.take(1.5)) == ["report 1"]
+    assert messages(progress.drain(1.5)) == ["report 1"]
     assert progress.next_time() == 2.5
 
 
 def test_nothing_is_due_before_anything_was_reported() -> None:
     progress = ProgressFilter()
     assert progress.next_time() is None
-    assert progress.take(0.0) == []
+    assert progress.drain(0.0) == []
 
 
-def test_what_waits_for_the_shell_is_due_at_once() -> None:
+def test_what_waits_for_the_shell_is_due_immediately() -> None:
     progress = ProgressFilter()
     flood(progress, 1, 7.0)
     assert progress.next_time() == 7.0
@@ -158,8 +158,8 @@ def test_what_waits_for_the_shell_is_due_at_once() -> None:
 def test_a_clock_that_steps_back_gives_no_tokens() -> None:
     progress = ProgressFilter(Pace(burst=1, rate=1.0))
     flood(progress, 2, 10.0)
-    assert len(progress.take(10.0)) == 1
-    assert progress.take(9.0) == []
+    assert len(progress.drain(10.0)) == 1
+    assert progress.drain(9.0) == []
     assert progress.next_time() == 11.0
 
 
@@ -173,15 +173,15 @@ def test_what_next_time_promises_is_kept_in_spite_of_rounding(
 ) -> None:
     progress = ProgressFilter(Pace(burst=1, rate=rate))
     flood(progress, 2, now)
-    progress.take(now)
-    progress.take(now + pause)
+    progress.drain(now)
+    progress.drain(now + pause)
     flood(progress, 1, now + pause, start=2)
     due = progress.next_time()
     assert due is not None
-    assert len(progress.take(due)) == 1
+    assert len(progress.drain(due)) == 1
 
 
-def test_memory_is_bounded_by_the_burst_when_nobody_takes() -> None:
+def test_memory_is_bounded_by_the_burst_if_nothing_is_drained() -> None:
     progress = ProgressFilter(Pace(burst=5, rate=1000.0))
     for tick in range(10_000):
         flood(progress, 1, float(tick), start=tick)
@@ -202,7 +202,7 @@ def test_finish_sends_the_last_report_whatever_the_rate() -> None:
 def test_finish_sends_nothing_twice() -> None:
     progress = ProgressFilter()
     flood(progress, 3, 0.0)
-    progress.take(0.0)
+    progress.drain(0.0)
     assert progress.finish(0.0) == []
 
 
@@ -211,7 +211,7 @@ def test_nothing_is_sent_after_finish() -> None:
     progress.finish(0.0)
     flood(progress, 3, 1.0)
     assert progress.next_time() is None
-    assert progress.take(1.0) == []
+    assert progress.drain(1.0) == []
     assert progress.finish(1.0) == []
 
 
@@ -219,13 +219,13 @@ def test_nothing_is_sent_after_finish() -> None:
     ("burst", "rate"), [(0, 10.0), (1, 0.0), (1, -1.0), (1, math.nan), (1, math.inf)]
 )
 def test_limits_that_would_send_nothing_or_everything_are_refused(burst: int, rate: float) -> None:
-    with pytest.raises(ValueError, match="give"):
+    with pytest.raises(ValueError, match="; use "):
         Pace(burst=burst, rate=rate)
 
 
 @pytest.mark.parametrize("keepalive", [0.0, -1.0, math.nan])
 def test_a_keep_alive_without_end_is_refused(keepalive: float) -> None:
-    with pytest.raises(ValueError, match="give seconds"):
+    with pytest.raises(ValueError, match="use a number of seconds"):
         Pace(keepalive=keepalive)
 
 
@@ -235,30 +235,30 @@ def test_a_keep_alive_without_end_is_refused(keepalive: float) -> None:
 def test_without_a_keep_alive_silence_stays_silence() -> None:
     progress = ProgressFilter(started=0.0)
     flood(progress, 1, 0.0)
-    progress.take(0.0)
+    progress.drain(0.0)
     assert progress.next_time() is None
-    assert progress.take(1000.0) == []
+    assert progress.drain(1000.0) == []
 
 
 def test_a_keep_alive_repeats_the_last_notification_after_each_silence() -> None:
     progress = ProgressFilter(Pace(keepalive=10.0), started=0.0)
     progress.report(ProgressReport(0, 3.0, 9.0, "Page 3"), 4.0)
-    progress.take(4.0)
+    progress.drain(4.0)
     assert progress.next_time() == 14.0
-    assert progress.take(13.9) == []
-    assert progress.take(14.0) == [ProgressNotification(math.nextafter(3.0, 4.0), 9.0, "Page 3")]
+    assert progress.drain(13.9) == []
+    assert progress.drain(14.0) == [ProgressNotification(math.nextafter(3.0, 4.0), 9.0, "Page 3")]
     assert progress.next_time() == 24.0
     progress.report(ProgressReport(1, 4.0, 9.0, "Page 4"), 20.0)
-    assert values(progress.take(20.0)) == [4.0]
+    assert values(progress.drain(20.0)) == [4.0]
     assert progress.next_time() == 30.0
 
 
 def test_a_keep_alive_before_the_first_report_says_zero_and_leaves_room_below_the_first() -> None:
     progress = ProgressFilter(Pace(keepalive=5.0), started=100.0)
     assert progress.next_time() == 105.0
-    assert progress.take(105.0) == [ProgressNotification(0.0, None, None)]
+    assert progress.drain(105.0) == [ProgressNotification(0.0, None, None)]
     progress.report(ProgressReport(0, 1.0, 3.0, "Page 1"), 106.0)
-    assert values(progress.take(106.0)) == [1.0]
+    assert values(progress.drain(106.0)) == [1.0]
 
 
 def test_a_keep_alive_does_not_count_as_a_report() -> None:
@@ -267,7 +267,7 @@ def test_a_keep_alive_does_not_count_as_a_report() -> None:
     for at in (1.0, 6.0, 7.0, 12.0, 13.0):
         if at in (1.0, 7.0, 13.0):
             progress.report(ProgressReport(0), at)
-        sent += progress.take(at)
+        sent += progress.drain(at)
     assert [round(value) for value in values(sent)] == [1, 1, 2, 2, 3]
 
 
@@ -275,7 +275,7 @@ def test_a_keep_alive_ends_with_the_call() -> None:
     progress = ProgressFilter(Pace(keepalive=5.0), started=0.0)
     progress.finish(1.0)
     assert progress.next_time() is None
-    assert progress.take(100.0) == []
+    assert progress.drain(100.0) == []
 
 
 # --- any sequence of reports, times and completion ------------------------------
@@ -285,7 +285,7 @@ _STEPS = st.floats(0, 0.3) | st.floats(0, 30)
 
 
 class AnyCall(RuleBasedStateMachine):
-    """A tool that reports anything, a shell that takes when it likes."""
+    """A tool that reports anything, and a shell that drains at any time."""
 
     @initialize(
         burst=st.integers(1, 25),
@@ -320,14 +320,14 @@ class AnyCall(RuleBasedStateMachine):
 
     @rule()
     def take(self) -> None:
-        self.keep(self.filter.take(self.now))
+        self.keep(self.filter.drain(self.now))
 
     @rule()
     def wait_until_due(self) -> None:
         due = self.filter.next_time()
         if due is not None:
             self.now = max(self.now, due)
-            taken = self.filter.take(self.now)
+            taken = self.filter.drain(self.now)
             assert taken, "next_time promised a notification"
             self.keep(taken)
 

@@ -1,4 +1,4 @@
-"""What is a message and what is not, and where the fault lies."""
+"""Which messages are valid, and where the fault of an invalid one is."""
 
 import json
 from typing import Any
@@ -62,7 +62,7 @@ HELLO = {
 
 
 def changed(message: dict[str, Any], path: str, value: object) -> str:
-    """Give a message as JSON with one value, at a dotted path, replaced or added."""
+    """Return a message as JSON with one value, at a dotted path, replaced or added."""
     copy = json.loads(json.dumps(message))
     *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
     target = copy
@@ -109,7 +109,9 @@ def test_an_integer_is_a_number() -> None:
         Failure(id=None, error=RpcError(code=-32600, message='a "method" is wrong')),
     ],
 )
-def test_an_answer_is_told_from_a_message_with_a_method(message: Response | Failure) -> None:
+def test_an_answer_is_distinguished_from_a_message_with_a_method(
+    message: Response | Failure,
+) -> None:
     assert parse_from_extension(to_json(message)) == message
 
 
@@ -174,11 +176,11 @@ def test_the_names_that_fields_have_in_python_are_not_those_of_the_wire() -> Non
 @pytest.mark.parametrize(
     "text", ["", "{", "nonsense", "[]", "1", "null", '{"method":"tool.dance"}', '{"method":1}']
 )
-def test_what_is_no_message_at_all_is_refused_as_a_whole(text: str) -> None:
+def test_something_that_is_not_a_message_is_refused_as_a_whole(text: str) -> None:
     assert fault(text).path == ""
 
 
-def test_half_a_surrogate_pair_is_no_text() -> None:
+def test_half_a_surrogate_pair_is_not_a_valid_string() -> None:
     assert "hex escape" in str(fault(changed(PROGRESS, "params.reports.0.message", "\ud83d")))
 
 

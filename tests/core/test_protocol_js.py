@@ -1,4 +1,4 @@
-"""The extension's checks are the models' own: generated from them, and of one mind with them."""
+"""The extension's checks are generated from the models, and agree with them."""
 
 import copy
 import json
@@ -33,7 +33,7 @@ def test_the_generated_files_are_fresh() -> None:
 
 @pytest.fixture(scope="session")
 def judge_in_javascript() -> Iterator[Judge]:
-    """Give what tells, for each message, where JavaScript finds it wrong; None when it is sound."""
+    """Return a function that says where JavaScript rejects each message; None if it is valid."""
     command = [str(NODE), "--no-warnings", str(Path(__file__).with_name("judge.mjs"))]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
@@ -70,7 +70,7 @@ anything = st.recursive(
 
 
 def sound(schema: dict[str, Any], definitions: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Give the values that a schema describes, of those schemas that our models give."""
+    """Return a strategy for the values of a schema, as far as our models generate such schemas."""
     match schema:
         case {"$ref": ref}:
             return sound(definitions[ref.rpartition("/")[2]], definitions)
@@ -135,7 +135,7 @@ ODD_NAMES = ["x", "", "__proto__", "toString", "document_id", "call_id", "id", "
 
 
 def places(value: object) -> Iterator[tuple[dict[str, Any], str]]:
-    """Give each object within a message, with each of its keys."""
+    """Yield each object within a message, with each of its keys."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield value, key
@@ -146,7 +146,7 @@ def places(value: object) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def mutated(message: object, random: Random) -> object:
-    """Give a message with one or two things wrong, or odd."""
+    """Return a message with one or two things wrong, or odd."""
     message = copy.deepcopy(message)
     for _ in range(random.choice([1, 1, 1, 2])):
         container, key = random.choice(list(places(message)))

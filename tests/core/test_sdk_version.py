@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.core.plugins import parse_plugin
+from opentabs_py.core.manifest import parse_plugin
 from opentabs_py.core.sdk_version import KNOWN
 from opentabs_py.errors import PluginError
 from tests.fakes import a_tool, package_json
@@ -28,13 +28,13 @@ def test_a_plugin_of_a_newer_sdk_is_refused_with_the_command_to_update(version: 
     with pytest.raises(PluginError) as caught:
         parse(sdkVersion=version)
     assert str(caught.value) == (
-        "The plugin cannot be used; it has 1 fault:\n"
-        f"  dist/tools.json: sdkVersion: is {version}, and this version of opentabs-py knows the "
-        "plugin SDK up to 0.1; update it: pip install --upgrade opentabs-py"
+        "The plugin is not valid; it has 1 fault:\n"
+        f"  dist/tools.json: sdkVersion: is {version}, but this version of opentabs-py supports "
+        "the plugin SDK only up to 0.1; update it: pip install --upgrade opentabs-py"
     )
 
 
-def test_what_else_looks_wrong_in_a_plugin_of_a_newer_sdk_is_not_told() -> None:
+def test_other_faults_in_a_plugin_of_a_newer_sdk_are_not_reported() -> None:
     with pytest.raises(PluginError, match="it has 1 fault"):
         parse(sdkVersion="99.0.0", tools={"send": {}}, preScriptFile=["a", "b"])
 
@@ -43,7 +43,7 @@ def test_what_else_looks_wrong_in_a_plugin_of_a_newer_sdk_is_not_told() -> None:
 def test_what_is_not_a_version_is_refused(version: object) -> None:
     with pytest.raises(PluginError, match="sdkVersion: is ") as caught:
         parse(sdkVersion=version)
-    assert 'as in "0.1.0"' in str(caught.value)
+    assert 'such as "0.1.0"' in str(caught.value)
 
 
 @pytest.mark.parametrize("members", [{}, {"sdkVersion": None}])

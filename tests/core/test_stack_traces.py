@@ -1,4 +1,4 @@
-"""The stack traces of page tools, in the lines of the plugin's own source."""
+"""The stack traces of page tools, mapped to the plugin's own source."""
 
 import json
 from typing import Any
@@ -102,15 +102,25 @@ def test_a_stack_that_a_page_made_up_is_survived(stack: str) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"mappings": 1, "sources": []}'])
-def test_what_is_no_source_map_is_refused(content: bytes) -> None:
+def test_an_invalid_source_map_is_refused(content: bytes) -> None:
     with pytest.raises(ValidationError):
         SourceMap(content)
 
 
-@pytest.mark.parametrize("text", ["!!!", "A", "AAAA,,;;", "gggggggggggggggggggg", "AAA9AAAA"])
+@pytest.mark.parametrize(
+    "text", ["!!!", "A", "AAAA,,;;", "gggggggggggggggggggg", "AAA9AAAA", "AAAD"]
+)
 def test_broken_mappings_lead_nowhere_or_somewhere_but_raise_nothing(text: str) -> None:
-    broken = SourceMap(json.dumps({"mappings": text, "sources": ["../a.ts"]}).encode())
+    content = {"mappings": text, "sources": ["../a.ts"], "sourcesContent": ["let a;\n"]}
+    broken = SourceMap(json.dumps(content).encode())
     readable_stack(f"Error\n    at f ({ADAPTER}:1:9)", broken)
+
+
+def test_a_place_that_is_asked_for_again_is_found_without_reading_the_map() -> None:
+    again = a_map([[], [(0, 0, 0, 0), (20, 0, 2, 9)]])
+    first = again.find([(1, 24)])
+    again._mappings = ""
+    assert again.find([(1, 24)]) == first == {(1, 24): Origin(0, 2, 9)}
 
 
 SEGMENT = st.tuples(st.integers(0, 1), st.integers(0, 3000), st.integers(0, 500))

@@ -34,7 +34,7 @@ def document(
 
 
 def tabs(*documents: DocumentState) -> Tabs:
-    """Give tabs, connected at 0, whose documents all appeared at 0."""
+    """Return tabs, connected at 0, whose documents all appeared at 0."""
     made = Tabs(grace=5.0)
     made.connection_changed(connected=True, now=0.0)
     made.update(documents, 0.0)
@@ -99,7 +99,7 @@ def test_a_tab_id_that_is_not_ready_is_refused_though_another_tab_is() -> None:
     assert "not signed in" in str(error)
 
 
-def test_a_tab_of_another_plugin_is_no_tab_of_this_one() -> None:
+def test_a_tab_of_another_plugin_is_refused() -> None:
     error = refused(tabs(document(1, plugin="mail")))
     assert error.detail.code == "TAB_NOT_FOUND"
     assert "https://chat.example/* or https://www.chat.example/*" in str(error)
@@ -120,7 +120,7 @@ def test_a_document_that_is_not_ready_after_the_grace_is_refused() -> None:
     assert refused(made, now=5.0).detail.code == "TAB_NOT_READY"
 
 
-def test_an_old_document_that_is_not_ready_gives_way_to_the_next() -> None:
+def test_an_old_document_that_is_not_ready_yields_to_the_next() -> None:
     made = tabs(document(1, "unavailable", active=True, focused=True), document(2))
     assert chosen(made, now=5.0) == 2
 
@@ -130,19 +130,19 @@ def test_a_new_document_that_is_not_ready_does_not_give_way() -> None:
     assert isinstance(made.choose("chat", PATTERNS, None, 4.0), Wait)
 
 
-def test_the_refusal_tells_of_the_tab_that_a_call_would_take_first() -> None:
+def test_the_refusal_names_the_tab_that_a_call_would_use_first() -> None:
     made = tabs(document(2, "pending"), document(1, "unavailable", active=True))
     assert "https://chat.example/1" in str(refused(made))
 
 
-def test_a_document_stays_as_old_as_it_is_when_its_state_is_told_again() -> None:
+def test_a_document_keeps_its_age_when_its_state_is_reported_again() -> None:
     made = tabs(document(1, "pending"))
     made.update([document(1, "pending"), document(2, "pending")], 3.0)
     assert refused(made, tab_id=1, now=5.0).detail.code == "TAB_NOT_READY"
     assert isinstance(made.choose("chat", PATTERNS, 2, 5.0), Wait)
 
 
-def test_a_document_that_is_not_named_any_more_is_gone() -> None:
+def test_a_document_that_is_no_longer_listed_is_gone() -> None:
     made = tabs(document(1))
     made.update([], 1.0)
     assert refused(made).detail.code == "TAB_NOT_FOUND"
@@ -185,6 +185,13 @@ def test_an_extension_that_just_went_is_waited_for() -> None:
     assert isinstance(choice, Wait)
     assert (choice.until, choice.error.detail.code) == (15.0, "EXTENSION_NOT_CONNECTED")
     assert refused(made, now=15.0).detail.code == "EXTENSION_NOT_CONNECTED"
+
+
+def test_an_extension_whose_browser_is_gone_is_not_waited_for() -> None:
+    made = tabs(document(1))
+    made.connection_changed(connected=False, now=10.0)
+    made.has_browser = False
+    assert refused(made, now=10.0).detail.code == "EXTENSION_NOT_CONNECTED"
 
 
 def test_the_link_takes_the_documents_with_it() -> None:
@@ -234,7 +241,7 @@ def test_a_tab_that_still_loads_after_the_grace_is_refused() -> None:
     assert refused(made, now=5.0).detail.code == "TAB_NOT_READY"
 
 
-def test_a_ready_document_is_taken_though_another_tab_is_loading() -> None:
+def test_a_ready_document_is_used_although_another_tab_is_loading() -> None:
     assert chosen(loading(tabs(document(1)), 2)) == 1
 
 
@@ -247,7 +254,7 @@ def test_a_tab_id_that_is_loading_is_waited_for_and_another_that_is_not_here_ref
 # --- instances ------------------------------------------------------------------------
 
 
-def test_of_several_instances_the_tab_of_the_one_that_is_named_is_taken() -> None:
+def test_of_several_instances_the_tab_of_the_named_one_is_used() -> None:
     made = tabs(document(1), document(2, active=True, focused=True), document(3))
     choice = for_instance("a", made)
     assert isinstance(choice, DocumentState)
@@ -258,14 +265,14 @@ def test_an_instance_without_a_tab_is_named_though_another_has_one() -> None:
     choice = for_instance("b", tabs(document(1)))
     assert isinstance(choice, ChainError)
     assert choice.detail.code == "TAB_NOT_FOUND"
-    assert "works in for the instance 'b'. Open https://chat.example/*" in str(choice)
+    assert "and its instance 'b'. Open https://chat.example/*" in str(choice)
 
 
 @pytest.mark.parametrize(
     ("tab_id", "what"),
     [
-        (1, "Tab 1 is of the instance 'a' of the plugin 'chat', not of 'b'. Leave out tabId"),
-        (3, "Tab 3 is of none of its instances of the plugin 'chat', not of 'b'."),
+        (1, "Tab 1 shows the instance 'a' of the plugin 'chat', not 'b'. Leave out tabId"),
+        (3, "Tab 3 shows no instance of the plugin 'chat', not 'b'."),
     ],
 )
 def test_a_tab_of_another_instance_is_refused(tab_id: int, what: str) -> None:
@@ -284,4 +291,4 @@ def test_a_tab_that_loads_is_waited_for_only_by_calls_for_its_instance() -> None
     made = loading(tabs(), 1)
     assert isinstance(for_instance("a", made, now=0.0), Wait)
     assert isinstance(for_instance("b", made, now=0.0), ChainError)
-    assert "is of the instance 'a'" in str(for_instance("b", made, tab_id=1, now=0.0))
+    assert "shows the instance 'a'" in str(for_instance("b", made, tab_id=1, now=0.0))

@@ -1,4 +1,4 @@
-"""How paths and values are written in messages."""
+"""How paths and values are formatted in messages."""
 
 import json
 import unicodedata

@@ -5,8 +5,8 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from opentabs_py.core.match import parse as parse_match_pattern
-from opentabs_py.core.plugins import PluginManifest, mcp_name, parse_plugin
+from opentabs_py.core.manifest import PluginManifest, mcp_name, parse_plugin
+from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.schemas import Checker
 from opentabs_py.demo import create_demo_site, demo_plugin_dir
 

@@ -52,12 +52,12 @@ def test_the_api_answers_nobody_without_a_session(
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "x.y", ".", "ü.ü"])
-def test_a_made_up_session_is_none(visitor: TestClient, cookie: str) -> None:
+def test_a_made_up_session_is_refused(visitor: TestClient, cookie: str) -> None:
     headers = {b"cookie": f"demo_session={cookie}".encode()}
     assert visitor.get("/api/channels", headers=headers).status_code == 401
 
 
-def test_a_session_of_another_site_is_none(member: TestClient) -> None:
+def test_a_session_of_another_site_is_refused(member: TestClient) -> None:
     with TestClient(create_demo_site(), base_url="http://127.0.0.1") as elsewhere:
         elsewhere.cookies = member.cookies
         assert elsewhere.get("/api/channels").status_code == 401
@@ -220,7 +220,7 @@ def test_a_message_sent_during_an_export_shifts_no_page(member: TestClient) -> N
         b"[" * 15_000,
     ],
 )
-def test_what_is_no_message_is_refused(member: TestClient, body: bytes) -> None:
+def test_an_invalid_message_is_refused(member: TestClient, body: bytes) -> None:
     headers = {"content-type": "application/json"}
     response = member.post(GENERAL, content=body, headers=headers)
     assert response.status_code == 400

@@ -1,6 +1,7 @@
 """Building plugins, by the real builder in Node."""
 
 import json
+import os
 import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -8,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from opentabs_py.config.paths import data_dir
 from opentabs_py.errors import BuildError
-from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import Builder, Built, start_builder
+from opentabs_py.plugins.freshness import is_stale
 from opentabs_py.plugins.load import load_plugin
 from opentabs_py.plugins.toolchain import Toolchain, find_toolchain
 
@@ -108,7 +110,7 @@ async def test_what_is_built_can_be_loaded(builder: Builder, tmp_path: Path) -> 
     assert manifest.tools[0].display_name == "Send Message"
 
 
-async def test_the_schemas_are_those_that_zod_gives(builder: Builder, tmp_path: Path) -> None:
+async def test_the_schemas_are_those_that_zod_generates(builder: Builder, tmp_path: Path) -> None:
     schema = """z.object({
         text: z.string().min(1).describe('What is said'),
         to: z.enum(['all', 'me']).default('all'),
@@ -131,7 +133,7 @@ async def test_the_schemas_are_those_that_zod_gives(builder: Builder, tmp_path: 
     }
 
 
-async def test_an_input_says_which_of_its_objects_take_no_other_members(
+async def test_an_input_schema_says_which_of_its_objects_are_closed(
     builder: Builder, tmp_path: Path
 ) -> None:
     schema = """z.object({
@@ -180,7 +182,7 @@ async def test_the_icon_itself_is_embedded(builder: Builder, tmp_path: Path) -> 
     assert "currentColor" in tool["iconSvg"]
 
 
-async def test_the_same_source_gives_the_same_bytes_wherever_it_lies(
+async def test_the_same_source_builds_the_same_bytes_in_any_directory(
     builder: Builder, toolchain: Toolchain, tmp_path: Path
 ) -> None:
     first = source(tmp_path / "here")
@@ -204,6 +206,19 @@ async def test_a_build_that_changes_nothing_touches_nothing(
 
     assert not again.changed
     assert [f.stat().st_mtime_ns for f in sorted((tmp_path / "dist").iterdir())] == before
+
+
+async def test_a_build_that_changes_nothing_is_not_stale(builder: Builder, tmp_path: Path) -> None:
+    await build(builder, source(tmp_path))
+    for path in (tmp_path / "dist", *(tmp_path / "dist").iterdir()):
+        os.utime(path, (1_000_000, 1_000_000))
+    edited = is_stale(tmp_path)
+
+    again = await build(builder, tmp_path)
+
+    assert edited
+    assert not again.changed
+    assert not is_stale(tmp_path)
 
 
 async def test_a_change_is_built(builder: Builder, tmp_path: Path) -> None:
@@ -265,7 +280,7 @@ async def test_zods_compiled_validators_are_off_before_the_plugin_is_made(
     await build(builder, source(tmp_path))
     adapter = dist(tmp_path)["adapter.iife.js"].decode()
 
-    assert adapter.index("jitless:!0") < adapter.index("send_message")
+    assert adapter.index("jitless:true") < adapter.index("send_message")
 
 
 async def test_a_plugin_in_javascript_is_built(builder: Builder, tmp_path: Path) -> None:
@@ -364,7 +379,7 @@ REFUSED = {
     "file": ("z.file()", "input.it: uses z.file()"),
     "promise": ("z.promise(z.string())", "input.it: uses z.promise()"),
     "custom": ("z.instanceof(URL)", "input.it: uses z.custom() or z.instanceof()"),
-    "literal": ("z.literal([1, 2n])", "input.it: has a literal that JSON has none of"),
+    "literal": ("z.literal([1, 2n])", "input.it: has a literal that JSON cannot express"),
     "deep": ("z.object({ 'a b': z.tuple([z.date()]) }).optional()", 'input.it["a b"][0]: uses'),
     "record": ("z.record(z.string(), z.date())", "input.it.*: uses z.date()"),
     "lazy": ("z.lazy(() => z.date())", "input.it: uses z.date()"),
@@ -435,7 +450,7 @@ async def test_a_schema_that_contains_itself_is_built(builder: Builder, tmp_path
 
 
 @pytest.mark.parametrize("schema", ["z.string()", "z.union([z.object({}), z.object({})])"])
-async def test_an_input_that_is_no_object_is_refused(
+async def test_an_input_that_is_not_an_object_is_refused(
     builder: Builder, tmp_path: Path, schema: str
 ) -> None:
     built = await builder.build(source(tmp_path, given=schema))
@@ -445,7 +460,7 @@ async def test_an_input_that_is_no_object_is_refused(
 
 
 @pytest.mark.parametrize("schema", ["undefined", "{ type: 'object' }"])
-async def test_a_schema_that_is_none_of_zods_is_refused(
+async def test_a_schema_that_is_not_from_zod_is_refused(
     builder: Builder, tmp_path: Path, schema: str
 ) -> None:
     built = await builder.build(source(tmp_path, output=schema))
@@ -461,7 +476,7 @@ async def test_the_output_is_checked_as_the_input_is(builder: Builder, tmp_path:
     assert [fault.path for fault in built.faults] == ["output.at"]
 
 
-async def test_all_that_is_wrong_is_told_in_one_run(builder: Builder, tmp_path: Path) -> None:
+async def test_everything_wrong_is_reported_in_one_run(builder: Builder, tmp_path: Path) -> None:
     second = TOOL.format(input="z.string()", output="z.object({})").replace("send =", "other =")
     text = HEAD + TOOL.format(input="z.object({ d: z.date() })", output="z.void()") + second
     package = {**PACKAGE, "version": ""}
@@ -488,11 +503,11 @@ UNUSABLE = {
         'src/index.ts:1: The SDK has no "nope"',
     ),
     "the page": ("document.title;", "src/index.ts:1: cannot be imported outside a page"),
-    "an end": ("process.exit(0);", "src/index.ts: ended the process"),
-    "no plugin": ("export const a = 1;", "src/index.ts: exports no plugin by default"),
+    "an end": ("process.exit(0);", "src/index.ts: exited the process"),
+    "no plugin": ("export const a = 1;", "src/index.ts: has no default export of a plugin"),
     "a class that throws": (
         "export default class { constructor() { throw new Error('no'); } }",
-        "src/index.ts: the plugin's class cannot be made: no",
+        "src/index.ts: the plugin's class cannot be instantiated: no",
     ),
     "no tools": (
         INDEX.replace("readonly tools = Object.values(tools);", ""),
@@ -506,7 +521,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-async def test_a_source_that_cannot_be_read_is_told_with_its_place(
+async def test_a_source_that_cannot_be_parsed_is_reported_with_its_place(
     builder: Builder, tmp_path: Path, name: str
 ) -> None:
     text, wanted = UNUSABLE[name]
@@ -533,7 +548,7 @@ async def test_what_goes_on_in_a_plugin_does_not_keep_the_build(
     await build(builder, source(tmp_path, **{"src/index.ts": index}))
 
 
-async def test_a_directory_without_a_source_is_told(builder: Builder, tmp_path: Path) -> None:
+async def test_a_directory_without_a_source_is_reported(builder: Builder, tmp_path: Path) -> None:
     built = await builder.build(tmp_path)
 
     assert [fault.why.partition(";")[0] for fault in built.faults] == [
@@ -543,7 +558,7 @@ async def test_a_directory_without_a_source_is_told(builder: Builder, tmp_path: 
 
 
 @pytest.mark.parametrize("text", ["{", "[]"])
-async def test_a_package_json_that_cannot_be_read_is_told(
+async def test_an_unreadable_package_json_is_reported(
     builder: Builder, tmp_path: Path, text: str
 ) -> None:
     built = await builder.build(source(tmp_path, **{"package.json": text}))
@@ -555,11 +570,11 @@ async def test_a_package_json_that_cannot_be_read_is_told(
 async def test_a_dist_that_cannot_be_written_is_an_error(builder: Builder, tmp_path: Path) -> None:
     (source(tmp_path) / "dist").write_text("a file")
 
-    with pytest.raises(BuildError, match="dist cannot be written"):
+    with pytest.raises(BuildError, match=r"Cannot write .*dist"):
         await builder.build(tmp_path)
 
 
-async def test_a_builder_that_breaks_down_says_why(toolchain: Toolchain, tmp_path: Path) -> None:
+async def test_a_builder_that_crashes_says_why(toolchain: Toolchain, tmp_path: Path) -> None:
     broken = Toolchain(toolchain.node, tmp_path / "adapter_js")
     shutil.copytree(toolchain.directory / "sdk", broken.directory / "sdk")
     broken.builder.parent.mkdir()

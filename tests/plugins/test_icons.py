@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.places import data_dir
+from opentabs_py.config.paths import data_dir
 from opentabs_py.plugins.icons import LucideIcons
 from opentabs_py.plugins.toolchain import find_toolchain
 
@@ -15,7 +15,7 @@ def icons() -> LucideIcons:
     return LucideIcons(find_toolchain(data_dir=data_dir()).icons)
 
 
-def test_every_name_gives_an_svg_document(icons: LucideIcons) -> None:
+def test_every_name_returns_an_svg_document(icons: LucideIcons) -> None:
     names = icons.names()
 
     assert len(names) > 1500
@@ -25,11 +25,11 @@ def test_every_name_gives_an_svg_document(icons: LucideIcons) -> None:
         assert ET.fromstring(svg).get("viewBox") == "0 0 24 24", name
 
 
-def test_an_older_name_gives_the_icon_as_it_is_now(icons: LucideIcons) -> None:
+def test_an_older_name_returns_the_current_icon(icons: LucideIcons) -> None:
     assert icons.svg("activity-square") == icons.svg("square-activity")
 
 
-def test_no_other_name_gives_anything(icons: LucideIcons) -> None:
+def test_no_other_name_is_found(icons: LucideIcons) -> None:
     assert icons.svg("Wrench") is None
 
 

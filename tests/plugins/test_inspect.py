@@ -1,4 +1,4 @@
-"""A built plugin looked over."""
+"""The inspection of a built plugin."""
 
 import json
 import os
@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.plugins.inspect import inspect_plugin, is_stale
+from opentabs_py.cli.terminal import warn_of_stale
+from opentabs_py.plugins.freshness import is_stale
+from opentabs_py.plugins.inspect import inspect_plugin
+from opentabs_py.plugins.load import load_plugin
 from tests.fakes import a_tool, package_json, tools_json
 
 
@@ -44,30 +47,30 @@ def test_tools_are_named_as_clients_see_them_and_weighed(tmp_path: Path) -> None
         ({"output_schema": {"description": "x" * 200_000}}, "its schemas have 200,"),
     ],
 )
-def test_a_tool_that_deserves_a_second_look_is_told(
+def test_a_suspicious_tool_gets_a_warning(
     tmp_path: Path, changes: dict[str, Any], wanted: str
 ) -> None:
     assert wanted in warnings(built(tmp_path, **changes))
 
 
-def test_a_plugin_that_does_not_say_its_sdk_is_told(tmp_path: Path) -> None:
+def test_a_plugin_without_an_sdk_version_gets_a_warning(tmp_path: Path) -> None:
     directory = built(tmp_path)
     assert "sdkVersion" not in warnings(directory)
     (directory / "dist" / "tools.json").write_text(json.dumps([a_tool("send")]))
     assert "its dist/tools.json has no sdkVersion" in warnings(directory)
 
 
-def test_an_adapter_that_is_heavy_is_told(tmp_path: Path) -> None:
+def test_a_heavy_adapter_gets_a_warning(tmp_path: Path) -> None:
     assert "its adapter has 1,000,001 bytes" in warnings(built(tmp_path, adapter=b" " * 1_000_001))
 
 
-def test_a_plugin_for_every_page_is_told(tmp_path: Path) -> None:
+def test_a_plugin_for_every_page_gets_a_warning(tmp_path: Path) -> None:
     directory = built(tmp_path)
     package = json.loads((directory / "package.json").read_text())
     package["opentabs"]["urlPatterns"] = ["<all_urls>"]
     (directory / "package.json").write_text(json.dumps(package))
 
-    assert "it asks for every page (<all_urls>)" in warnings(directory)
+    assert "it asks for access to every page (<all_urls>)" in warnings(directory)
 
 
 def test_a_playground_will_do_for_a_homepage(tmp_path: Path) -> None:
@@ -80,7 +83,9 @@ def test_a_playground_will_do_for_a_homepage(tmp_path: Path) -> None:
     assert "it has no homepage" not in warnings(directory)
 
 
-def test_a_build_is_stale_once_its_source_is_younger(tmp_path: Path) -> None:
+def test_a_build_is_stale_once_its_source_is_younger(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     directory = built(tmp_path)
     source = directory / "src" / "index.ts"
     source.parent.mkdir()
@@ -88,12 +93,16 @@ def test_a_build_is_stale_once_its_source_is_younger(tmp_path: Path) -> None:
     for age, file in ((10, "src/index.ts"), (10, "package.json"), (5, "dist/tools.json")):
         os.utime(directory / file, (1_000_000 - age, 1_000_000 - age))
     os.utime(directory / "dist" / "adapter.iife.js", (1_000_000 - 5, 1_000_000 - 5))
+    os.utime(directory / "dist", (1_000_000 - 5, 1_000_000 - 5))
 
     fresh = is_stale(directory)
     os.utime(source, (1_000_000, 1_000_000))
 
+    warn_of_stale([load_plugin(directory)])
+
     assert not fresh
     assert is_stale(directory)
+    assert "has changed since it was built: run `opentabs build " in capsys.readouterr().err
     assert "run `opentabs build`" in warnings(directory)
 
 

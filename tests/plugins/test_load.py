@@ -1,4 +1,4 @@
-"""Loading built plugins: a broken one keeps nobody else out."""
+"""Loading built plugins: a broken one does not affect the others."""
 
 import json
 import os
@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.cli.terminal import warn_of_stale
 from opentabs_py.core.plugin_settings import Typed
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.load import (
     compare_plugins,
     future_sites,
     is_plugin,
-    is_stale,
     load_plugin,
     load_plugins,
     playground,
@@ -65,12 +63,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         load_plugin(directory)
 
 
-def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="is not a directory"):
         load_plugin(tmp_path / "nowhere")
 
 
-def test_a_faulty_manifest_is_told_with_its_directory(tmp_path: Path) -> None:
+def test_a_faulty_manifest_is_reported_with_its_directory(tmp_path: Path) -> None:
     directory = build(tmp_path / "chat")
     (directory / "package.json").write_text("{")
     with pytest.raises(PluginError) as caught:
@@ -108,6 +106,16 @@ def test_two_plugins_of_one_name_are_both_quarantined_and_name_each_other(tmp_pa
     assert "Load only one" in quarantined[0].reason
 
 
+def test_a_plugin_in_service_stays_when_another_takes_its_name(tmp_path: Path) -> None:
+    one, two = build(tmp_path / "2"), build(tmp_path / "1")
+    before, _ = load_plugins([one])
+    plugins, [quarantined] = load_plugins([two, one], served=before)
+    again, _ = load_plugins([two, one], served=plugins)
+    assert [each.directory for each in plugins] == [each.directory for each in again] == [one]
+    assert quarantined.directory == two
+    assert f"{two} and {one}. Load only one" in quarantined.reason
+
+
 def test_two_tools_of_one_name_are_both_refused_and_the_rest_is_served(tmp_path: Path) -> None:
     one = build(tmp_path / "1", a_tool("b_send"), a_tool("read"), name="a")
     two = build(tmp_path / "2", a_tool("send"), a_tool("read"), name="a-b")
@@ -137,12 +145,12 @@ def test_a_pre_script_is_read_from_dist(tmp_path: Path) -> None:
     assert load_plugin(directory).pre_script == b"/* early */"
 
 
-def test_a_pre_script_that_is_missing_is_told_with_who_names_it(tmp_path: Path) -> None:
+def test_a_missing_pre_script_is_reported_with_the_file_that_names_it(tmp_path: Path) -> None:
     directory = with_pre_script(build(tmp_path / "chat"))
     with pytest.raises(PluginError) as caught:
         load_plugin(directory)
     assert str(caught.value) == (
-        f"{directory} has no dist/pre/script.js. Its tools.json names it as preScriptFile: build "
+        f"{directory} has no dist/pre/script.js. tools.json names it as preScriptFile. Build "
         "the plugin again."
     )
 
@@ -183,7 +191,7 @@ def test_a_plugin_whose_settings_are_wrong_is_quarantined_and_the_others_are_loa
 
     assert [plugin.manifest.name for plugin in plugins] == ["other"]
     assert (quarantined.directory, quarantined.plugin) == (chat, "chat")
-    assert quarantined.reason.startswith(f"{chat}: The settings of the plugin 'chat' cannot be")
+    assert quarantined.reason.startswith(f"{chat}: The settings of the plugin 'chat' are not valid")
     assert "chat.site is missing" in quarantined.reason
     assert load_plugin(chat).manifest.name == "chat"  # to read it, no settings are needed
 
@@ -194,10 +202,11 @@ def test_settings_of_no_plugin_are_an_error_where_they_were_typed(tmp_path: Path
     with pytest.raises(ConfigError) as caught:
         refuse_unknown_plugins({"chta": {"a": Typed("1")}, "x": {"a": Typed("1")}}, *loaded)
     assert str(caught.value) == (
-        "--set names no plugin that is loaded: 'chta' (did you mean 'chat'?), 'x'. The plugins "
-        f"are chat.\nLeft out: {broken} is not a directory. Give the plugin's own directory."
+        "--set names a plugin that is not loaded: 'chta' (did you mean 'chat'?), 'x'. "
+        f"Loaded plugins: chat.\nLeft out: {broken} is not a directory. Name the plugin's own "
+        "directory."
     )
-    with pytest.raises(ConfigError, match=r"There is no plugin\."):
+    with pytest.raises(ConfigError, match=r"No plugins are loaded\."):
         refuse_unknown_plugins({"chta": {"a": Typed("1")}}, [], [])
 
 
@@ -230,7 +239,7 @@ def test_a_plugin_whose_tool_has_an_argument_instance_cannot_have_several(tmp_pa
     assert load_plugins([directory], {"chat": {"site": "https://w.example"}})[1] == []
     plugins, [left_out] = load_plugins([directory], {"chat": {"site": urls}})
     assert plugins == []
-    assert "its tool 'send' has an argument 'instance' of its own. Set one URL" in left_out.reason
+    assert "its tool 'send' has its own argument 'instance'. Set only one URL" in left_out.reason
 
 
 # --- reading again --------------------------------------------------------------------
@@ -261,7 +270,7 @@ def test_a_plugin_whose_directory_is_gone_is_gone(tmp_path: Path) -> None:
     assert compare_plugins(before, after).removed == ("chat",)
 
 
-def test_what_is_different_between_two_readings_is_told_by_name(tmp_path: Path) -> None:
+def test_differences_between_two_loads_are_reported_by_name(tmp_path: Path) -> None:
     same, changed, renamed = (build(tmp_path / name, name=name) for name in ("a", "b", "c"))
     before = load_plugins([same, changed, renamed])
     (changed / "dist" / "adapter.iife.js").write_bytes(b"/* another */")
@@ -285,7 +294,7 @@ def test_the_sites_of_plugins_that_are_not_built_are_known(tmp_path: Path) -> No
 
 @pytest.fixture
 def beside(tmp_path: Path) -> Path:
-    """A healthy plugin, to be loaded beside a hostile one."""
+    """A healthy plugin, to load along with a hostile one."""
     return build(tmp_path / "beside", name="beside")
 
 
@@ -330,7 +339,7 @@ def test_a_dist_that_is_a_link_out_of_the_plugin_is_refused(tmp_path: Path) -> N
     directory, other = with_all_files(tmp_path / "one"), with_all_files(tmp_path / "other")
     shutil.rmtree(directory / "dist")
     (directory / "dist").symlink_to(other / "dist")
-    with pytest.raises(PluginError, match=r"tools\.json leads out of the plugin, to .*other/dist"):
+    with pytest.raises(PluginError, match=r"tools\.json is a link out of the plugin, to .*dist"):
         load_plugin(directory)
 
 
@@ -347,7 +356,7 @@ def test_a_file_over_the_limit_is_refused_by_its_name(
 ) -> None:
     directory = build(tmp_path / "chat")
     monkeypatch.setattr("opentabs_py.plugins.load.LONGEST_SCRIPT", 10)
-    with pytest.raises(PluginError, match=r"adapter\.iife\.js is longer than 10 bytes"):
+    with pytest.raises(PluginError, match=r"adapter\.iife\.js is larger than the limit of 10"):
         load_plugin(directory)
 
 
@@ -357,26 +366,3 @@ def test_a_playground_that_is_a_link_out_of_the_plugin_is_not_served(tmp_path: P
     (tmp_path / "private" / "index.html").write_text("secret")
     (directory / "playground").symlink_to(tmp_path / "private")
     assert playground(directory) is None
-
-
-def test_a_plugin_is_stale_when_its_source_has_changed_since_it_was_built(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plugin = load_plugin(build(tmp_path / "chat"))
-    source = plugin.directory / "src" / "tools" / "send.ts"
-    source.parent.mkdir(parents=True)
-    source.write_text("//")
-    built = (plugin.directory / "dist" / "adapter.iife.js").stat().st_mtime
-    for file in (source, plugin.directory / "package.json"):
-        os.utime(file, (built, built))
-    assert not is_stale(plugin.directory)
-
-    os.utime(source, (built + 1, built + 1))
-    warn_of_stale([plugin])
-    assert "chat has changed since it was built: run `opentabs build " in capsys.readouterr().err
-
-
-def test_a_plugin_without_its_source_is_never_stale(tmp_path: Path) -> None:
-    directory = build(tmp_path / "chat")
-    os.utime(directory / "dist" / "adapter.iife.js", (0, 0))
-    assert not is_stale(directory)

@@ -1,4 +1,4 @@
-"""A plugin whose files hold a string of 10,000 characters troubles no other plugin."""
+"""A plugin whose files contain a string of 10,000 characters does not affect other plugins."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ import pytest
 from mcp.client import Client
 
 from opentabs_py import OpenTabs
-from opentabs_py.config import load_settings
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.text import path_text
 from tests.fakes import a_tool, package_json, tools_json
 

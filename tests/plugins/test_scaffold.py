@@ -6,8 +6,8 @@ from typing import Literal
 import anyio
 import pytest
 
+from opentabs_py.config.paths import data_dir
 from opentabs_py.errors import ConfigError
-from opentabs_py.places import data_dir
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.scaffold import scaffold
 from opentabs_py.plugins.toolchain import Toolchain, find_toolchain
@@ -77,14 +77,14 @@ def test_the_files_of_a_new_plugin_are_named_after_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "My", "a_b", "1a", "mcp", "a--b", "../x"])
-def test_a_name_that_is_no_plugins_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_name_that_is_not_valid_for_a_plugin_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError):
         scaffold(name, tmp_path / "x", language="ts")
 
     assert not (tmp_path / "x").exists()
 
 
-def test_a_directory_that_is_taken_is_left_alone(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("text")
 
     with pytest.raises(ConfigError, match="is not empty"):
@@ -93,8 +93,8 @@ def test_a_directory_that_is_taken_is_left_alone(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["mine"]
 
 
-def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("text")
 
-    with pytest.raises(ConfigError, match="cannot be written"):
+    with pytest.raises(ConfigError, match="Cannot write"):
         scaffold("x", tmp_path / "file" / "x", language="ts")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.assets import adapter_js_dir
+from opentabs_py.config.assets import adapter_js_dir
 from opentabs_py.core.authoring import SourceFault
 from opentabs_py.plugins.links import link_packages
 from opentabs_py.plugins.scaffold import scaffold
@@ -50,7 +50,7 @@ async def test_a_fault_of_types_has_its_file_and_line(plugin: Path) -> None:
     assert fault.why == "Type 'string' is not assignable to type 'number'. (TS2322)"
 
 
-async def test_a_fault_of_the_settings_of_types_is_told(plugin: Path) -> None:
+async def test_a_fault_in_the_type_checkers_settings_is_reported(plugin: Path) -> None:
     settings = json.loads((plugin / "tsconfig.json").read_text())
     settings["compilerOptions"]["strickt"] = True
     (plugin / "tsconfig.json").write_text(json.dumps(settings))
@@ -62,7 +62,7 @@ async def test_a_fault_of_the_settings_of_types_is_told(plugin: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="tsc is a shell script here")
-async def test_a_tsc_that_breaks_down_is_told(plugin: Path) -> None:
+async def test_a_tsc_that_crashes_is_reported(plugin: Path) -> None:
     tsc = plugin / "tsc"
     tsc.write_text("#!/bin/sh\necho it broke >&2\nexit 7\n")
     tsc.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Watching plugins' files: every change is told, and what nobody needs is not watched."""
+"""Watching plugins' files: every change is reported, and nothing else is watched."""
 
 import shutil
 from collections.abc import AsyncGenerator
@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from opentabs_py.plugins import watch
-from opentabs_py.plugins.sources import Sources
+from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.watch import watch_plugins
 from tests.plugins.test_load import build
 
@@ -55,7 +55,7 @@ def write(directory: Path, text: str) -> None:
     (directory / "dist" / "adapter.iife.js").write_text(text)
 
 
-async def test_a_file_that_is_written_is_told(tmp_path: Path) -> None:
+async def test_a_file_that_is_written_is_reported(tmp_path: Path) -> None:
     one, two = build(tmp_path / "1"), build(tmp_path / "2")
     async with watching(one, two) as reader:
         write(two, "2")
@@ -74,7 +74,7 @@ async def test_a_directory_given_by_a_relative_path_is_watched(
         await reader.wait_for("1")
 
 
-async def test_a_file_that_takes_another_s_place_is_told(tmp_path: Path) -> None:
+async def test_a_file_that_replaces_another_is_reported(tmp_path: Path) -> None:
     chat = build(tmp_path / "chat")
     async with watching(chat) as reader:
         for number in ("1", "2"):
@@ -100,7 +100,7 @@ async def test_a_dist_and_a_whole_directory_may_come_and_go(tmp_path: Path) -> N
             await reader.wait_for("none")
 
 
-async def test_plugins_that_come_to_a_folder_and_go_from_it_are_told(tmp_path: Path) -> None:
+async def test_plugins_that_are_added_to_a_folder_or_removed_are_reported(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "plugins"
     async with watching(folder=folder) as reader:
         assert reader.read == [""]
@@ -142,7 +142,7 @@ async def test_a_settings_file_that_is_written_changes_what_is_watched(tmp_path:
         tasks.cancel_scope.cancel()
 
 
-async def test_a_write_while_the_last_is_being_read_is_told(tmp_path: Path) -> None:
+async def test_a_write_while_the_last_is_being_read_is_reported(tmp_path: Path) -> None:
     chat = build(tmp_path / "chat")
 
     class SlowReader(Reader):
@@ -162,7 +162,7 @@ async def test_a_write_while_the_last_is_being_read_is_told(tmp_path: Path) -> N
     assert reader.read[:2] == ["/* adapter */", "1"]
 
 
-async def test_what_no_notification_told_is_found_by_looking(
+async def test_a_change_without_a_notification_is_found_by_looking(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class NoWatch:
@@ -182,7 +182,7 @@ async def test_what_no_notification_told_is_found_by_looking(
         await reader.wait_for("1, and longer than before")
 
 
-async def test_what_is_not_the_plugin_s_output_is_not_told(tmp_path: Path) -> None:
+async def test_changes_outside_the_plugin_s_output_are_not_reported(tmp_path: Path) -> None:
     chat = build(tmp_path / "chat")
     (chat / "src").mkdir()
     async with watching(chat) as reader:

@@ -1,4 +1,4 @@
-"""What the log says of clients that give up."""
+"""What the log says about clients that give up."""
 
 import logging
 
@@ -30,7 +30,7 @@ async def give_up(name: str, waited: float, *, mode: str = "auto") -> None:
     """Cancel a call as a client of that name, after so long by the server's clock."""
     clock, bridge = Clock(), FakeBridge()
     bridge.hangs = True
-    server = create_mcp_server(Served(bridge).toolbox, version="1", now=clock.now)
+    server = create_mcp_server(Served(bridge).registry, version="1", now=clock.now)
     info = types.Implementation(name=name, version="1")
     async with Client(server, mode=mode, client_info=info) as client:
         with anyio.fail_after(PATIENT):
@@ -51,7 +51,7 @@ async def give_up(name: str, waited: float, *, mode: str = "auto") -> None:
         ("codex-mcp-client", "tool_timeout_sec = 310"),
         ("gemini-cli-mcp-client-opentabs", "timeout: 310000"),
         ("mcp-inspector-web", "Request Timeout to 310000"),
-        ("anything else", "its timeout of tool calls to 310 s"),
+        ("anything else", "its tool call timeout to 310 s"),
     ],
 )
 async def test_the_log_names_the_setting_of_a_client_that_gives_up_at_a_round_time(
@@ -59,7 +59,7 @@ async def test_the_log_names_the_setting_of_a_client_that_gives_up_at_a_round_ti
 ) -> None:
     await give_up(name, 5.02, mode=mode)
     [record] = [each for each in caplog.records if each.levelno == logging.WARNING]
-    assert f"The client {name} gave up the call of chat_send after 5.0 s" in record.message
+    assert f"The client {name} gave up on chat_send after 5.0 s" in record.message
     assert setting in record.message
 
 

@@ -1,4 +1,4 @@
-"""Two tools in place of all: what they find, and that a call through them is a call."""
+"""Two tools instead of all: what they find, and that a call through them is a real call."""
 
 from typing import Any
 
@@ -69,12 +69,12 @@ async def test_all_words_of_a_query_must_be_there_in_any_order_and_case(query: s
     assert [tool["name"] for tool in found["tools"]] == ["chat_read"]
 
 
-async def test_of_too_many_the_first_are_given_and_how_many_are_left() -> None:
+async def test_of_too_many_the_first_are_listed_with_the_number_of_others() -> None:
     served = Served()
     served.serve(*(f"tool{number}" for number in range(MOST_FOUND + 7)))
     found = await find(served)
     assert len(found["tools"]) == MOST_FOUND
-    assert found["more"].startswith("7 more fit; add words")
+    assert found["more"].startswith("7 more match; add words")
 
 
 async def test_by_name_a_tool_is_described_in_full() -> None:

@@ -1,4 +1,4 @@
-"""Clients that send half a request: they are let go in time, and keep nobody else out."""
+"""Clients that send half a request: they are disconnected in time, and block nobody else."""
 
 import socket
 from collections.abc import Generator
@@ -78,7 +78,7 @@ async def test_a_body_that_keeps_coming_is_waited_for(monkeypatch: pytest.Monkey
                     await read_to_end(silent)  # its time is over, and so would the other's be
             steady.sendall(b"}")
             answer = await anyio.to_thread.run_sync(steady.recv, 65536)
-            assert answer.startswith(b"HTTP/1.1 4")  # it is no MCP
+            assert answer.startswith(b"HTTP/1.1 4")  # it is not MCP
 
 
 async def test_of_too_many_half_requests_the_oldest_is_closed_and_others_are_answered(

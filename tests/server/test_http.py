@@ -11,14 +11,14 @@ from mcp.client.streamable_http import streamable_http_client
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from opentabs_py.bridge import Bridge
+from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.errors import ConfigError
 from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.toolbox import Toolbox
+from opentabs_py.server.registry import ToolRegistry
 from tests.fakes import a_bridge, hello
 
 pytestmark = pytest.mark.anyio
@@ -29,8 +29,8 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 @asynccontextmanager
 async def serving(bridge: Bridge, *, token: str | None = None) -> AsyncGenerator[int]:
-    """Serve a bridge and no tools; gives the port."""
-    server = create_mcp_server(Toolbox(bridge, limits=Limits(), input_limit=1000), version="1")
+    """Serve a bridge and no tools; yield the port."""
+    server = create_mcp_server(ToolRegistry(bridge, limits=Limits(), input_limit=1000), version="1")
     with bind("127.0.0.1", 0) as listener:
         async with (
             run_endpoints({"/mcp": server}, request_limit=100_000) as endpoints,
@@ -171,7 +171,7 @@ async def test_two_origins_are_not_one_of_this_machine() -> None:
 
 @pytest.mark.parametrize("given", [None, "Bearer", "Bearer wrong", "Basic " + "t" * 16, "t" * 16])
 @pytest.mark.parametrize("path", ["/mcp", "/status"])
-async def test_with_a_token_nobody_without_it_is_let_in(path: str, given: str | None) -> None:
+async def test_with_a_token_nobody_is_admitted_without_it(path: str, given: str | None) -> None:
     headers = {} if given is None else {"authorization": given}
     async with serving(a_bridge(), token="t" * 16) as port, httpx2.AsyncClient() as client:
         answer = await client.request(
@@ -196,7 +196,7 @@ async def test_with_a_token_nobody_without_it_is_let_in(path: str, given: str | 
         "/nothing",
     ],
 )
-async def test_what_is_not_there_is_404_as_json_for_everybody(path: str, token: str | None) -> None:
+async def test_an_unknown_path_is_404_as_json_for_everybody(path: str, token: str | None) -> None:
     async with serving(a_bridge(), token=token) as port, httpx2.AsyncClient() as client:
         answer = await client.get(f"http://127.0.0.1:{port}{path}")
 
@@ -241,7 +241,7 @@ async def test_a_request_over_the_limit_is_refused() -> None:
     assert "longer than 100,000 bytes" in answer.json()["error"]["message"]
 
 
-async def test_an_error_of_who_uses_the_server_comes_out_as_it_is() -> None:
+async def test_an_error_of_the_servers_user_propagates_unchanged() -> None:
     with bind("127.0.0.1", 0) as listener, pytest.raises(ZeroDivisionError):
         async with serve_http(create_app({}, a_bridge()), listener):
             raise ZeroDivisionError
@@ -251,7 +251,7 @@ def test_a_port_that_is_taken_is_an_error_that_says_what_to_do() -> None:
     taken = bind("127.0.0.1", 0)
     port = taken.getsockname()[1]
     try:
-        with pytest.raises(ConfigError, match=rf"127\.0\.0\.1:{port} cannot be .*--port"):
+        with pytest.raises(ConfigError, match=rf"Cannot listen on 127\.0\.0\.1:{port}: .*--port"):
             bind("127.0.0.1", port)
     finally:
         taken.close()

@@ -18,7 +18,7 @@ ANSWERS = [b'"result":', b'"error":']
 
 
 class Poster:
-    """A client that takes each part of an answer before the server can do anything more."""
+    """A client that reads each part of an answer before the server can do anything more."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -27,7 +27,7 @@ class Poster:
     async def post(
         self, message: Json, on_answer: Callable[[], Awaitable[None]] | None = None
     ) -> int:
-        """Send a request; gives the status."""
+        """Send a request; return the status."""
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         sent: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         status = 0

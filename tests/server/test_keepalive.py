@@ -1,4 +1,4 @@
-"""With a keep-alive, a client hears of a silent call as long as the call lives, and no longer."""
+"""With a keep-alive, a client gets progress of a silent call until it ends, and no longer."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Clients of both eras, over both transports, are told when the list of tools is another."""
+"""Clients of both eras, over both transports, are notified when the tool list changes."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ async def test_a_server_says_that_its_list_can_change(mode: str) -> None:
 
 
 @pytest.mark.parametrize("transport", ["http", "streams"])
-async def test_a_client_is_told_of_a_change_and_finds_it_in_the_list(
+async def test_a_client_is_notified_of_a_change_and_finds_it_in_the_list(
     mode: str, transport: str
 ) -> None:
     served = Served()
@@ -60,14 +60,14 @@ async def test_a_client_is_told_of_a_change_and_finds_it_in_the_list(
 async def test_whatever_clients_see_of_a_tool_counts(change: Callable[[Served], None]) -> None:
     served = Served()
     calls: list[None] = []
-    served.toolbox.subscribe(lambda: calls.append(None))
+    served.registry.subscribe(lambda: calls.append(None))
     change(served)
     assert len(calls) == 1
     change(served)
     assert len(calls) == 1
 
 
-async def test_what_clients_do_not_see_is_not_told(mode: str) -> None:
+async def test_changes_that_clients_do_not_see_are_not_notified(mode: str) -> None:
     served = Served()
     async with hearing(served.server, mode) as heard:
         served.serve("send", icon="bell", group="Messages", summary="Sends")
@@ -81,11 +81,11 @@ async def test_a_client_that_left_is_forgotten(mode: str) -> None:
     served = Served()
     async with served.over_http() as url:
         async with hearing(url, mode):
-            assert len(served.toolbox._listeners) == 1
+            assert len(served.registry._listeners) == 1
         async with hearing(url, mode) as heard:
             served.serve("read")
             await heard.wait_for_change()
-            assert len(served.toolbox._listeners) == 1
+            assert len(served.registry._listeners) == 1
 
 
 async def test_a_client_that_does_not_read_holds_up_nobody(mode: str) -> None:
@@ -93,12 +93,12 @@ async def test_a_client_that_does_not_read_holds_up_nobody(mode: str) -> None:
     async with raw_client(served.server) as slow, hearing(served.server, mode) as heard:
         await slow.say(INITIALIZED)
         for tools in (["a"], ["b"], ["c"]):
-            served.serve(*tools)  # is no coroutine: a reload waits for no client
+            served.serve(*tools)  # not a coroutine: a reload waits for no client
             await heard.wait_for_change()
             assert await heard.tools() == [f"chat_{tool}" for tool in tools]
 
 
-async def test_changes_that_a_slow_client_missed_are_told_as_one() -> None:
+async def test_changes_that_a_slow_client_missed_are_sent_as_one() -> None:
     served = Served()
     async with raw_client(served.server) as slow:
         await slow.say(INITIALIZED)

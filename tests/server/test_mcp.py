@@ -14,7 +14,7 @@ from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import ERROR_META_KEY, create_mcp_server, to_error_result, to_result
-from opentabs_py.server.toolbox import Toolbox
+from opentabs_py.server.registry import ToolRegistry
 from tests.fakes import FakeBridge, Json, a_manifest, a_tool
 
 pytestmark = pytest.mark.anyio
@@ -31,9 +31,9 @@ STRICT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
 
 
 def a_client(bridge: FakeBridge, mode: str, *tools: Json) -> Client:
-    toolbox = Toolbox(bridge, limits=Limits(), input_limit=1_000_000)
-    toolbox.set_plugins([a_manifest(*(tools or [a_tool("send")]))])
-    server = create_mcp_server(toolbox, version="1.2.3")
+    registry = ToolRegistry(bridge, limits=Limits(), input_limit=1_000_000)
+    registry.set_plugins([a_manifest(*(tools or [a_tool("send")]))])
+    server = create_mcp_server(registry, version="1.2.3")
     return Client(server, mode="legacy" if mode == "legacy" else "auto")
 
 
@@ -126,7 +126,7 @@ async def test_an_unknown_tool_and_wrong_arguments_are_errors_an_agent_can_read(
     assert 'at n: "one" is not of type "integer"' in text_of(invalid)
 
 
-async def test_a_fault_of_ours_tells_the_client_nothing_of_itself(mode: str) -> None:
+async def test_an_internal_error_does_not_reveal_its_details_to_the_client(mode: str) -> None:
     async with a_client(FakeBridge(error=RuntimeError("the secret")), mode) as client:
         result = await client.call_tool("chat_send", {})
     assert result.is_error
@@ -141,7 +141,7 @@ Came = list[tuple[float, float | None, str | None]]
 
 
 async def progress_of(mode: str, bridge: FakeBridge, *, last: str) -> Came:
-    """Call with a progress token; gives what came, in any order, up to the report `last`."""
+    """Call with a progress token; return the reports, in any order, up to the report `last`."""
     came: Came = []
     is_over = anyio.Event()
 
@@ -202,10 +202,10 @@ async def test_a_client_that_cancels_its_call_cancels_the_tool(mode: str) -> Non
 
 
 async def heard_on_the_wire(bridge: FakeBridge, meta: Json) -> list[Json]:
-    """Say initialize, call and ping; gives all that the server sends, in order."""
-    toolbox = Toolbox(bridge, limits=Limits(), input_limit=1_000_000)
-    toolbox.set_plugins([a_manifest(a_tool("send"))])
-    server = create_mcp_server(toolbox, version="1.2.3")
+    """Send initialize, a call and a ping; return everything the server sends, in order."""
+    registry = ToolRegistry(bridge, limits=Limits(), input_limit=1_000_000)
+    registry.set_plugins([a_manifest(a_tool("send"))])
+    server = create_mcp_server(registry, version="1.2.3")
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
     call = {"name": "chat_send", "arguments": {}, "_meta": meta}
     said: list[Json] = [

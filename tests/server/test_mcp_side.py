@@ -9,8 +9,8 @@ from tests.waiting import PATIENT
 
 SESSION = """
 import sys, anyio, httpx2
-from opentabs_py.config import load_settings
-from opentabs_py.session import OpenTabs
+from opentabs_py.config.settings import load_settings
+from opentabs_py.session.session import OpenTabs
 
 async def main():
     async with OpenTabs(browser="none", settings=load_settings(port=0)) as server:

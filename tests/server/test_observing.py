@@ -1,4 +1,4 @@
-"""Who observes calls is given the record of each, however it ends."""
+"""Observers of calls receive the record of each, however it ends."""
 
 import logging
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from opentabs_py.core import failures
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.records import CallRecord
+from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.errors import CallError, ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.toolbox import Toolbox
+from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.tracing.otel import span_exporter
 from tests.fakes import (
     FakeBridge,
@@ -37,7 +37,7 @@ SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 
 class Observed:
-    """A toolbox with an observer; its bridge ends calls as `FakeBridge` is told."""
+    """A registry with an observer; its bridge ends calls as configured in `FakeBridge`."""
 
     def __init__(
         self,
@@ -47,31 +47,31 @@ class Observed:
         reports: Sequence[ProgressReport] = (),
     ) -> None:
         self.bridge = FakeBridge(value=value, error=error, reports=reports)
-        self.toolbox = Toolbox(self.bridge, limits=Limits(1.0, 2.0), input_limit=1000)
-        self.toolbox.set_plugins([a_manifest(a_tool("send", input_schema=SCHEMA))])
+        self.registry = ToolRegistry(self.bridge, limits=Limits(1.0, 2.0), input_limit=1000)
+        self.registry.set_plugins([a_manifest(a_tool("send", input_schema=SCHEMA))])
         self.records: list[CallRecord] = []
-        self.end = self.toolbox.observe(self.records.append)
+        self.end = self.registry.observe(self.records.append)
 
     async def call(self, name: str = "chat_send", **arguments: object) -> CallRecord:
         with anyio.fail_after(5):
-            await self.toolbox.call(name, arguments)
+            await self.registry.call(name, arguments)
         return self.records[-1]
 
     async def fail(self, name: str = "chat_send", **arguments: object) -> CallRecord:
         with pytest.raises((CallError, ValueError)), anyio.fail_after(5):
-            await self.toolbox.call(name, arguments)
+            await self.registry.call(name, arguments)
         return self.records[-1]
 
 
 async def test_while_nobody_observes_no_call_is_traced() -> None:
     observed = Observed()
     observed.end()
-    await observed.toolbox.call("chat_send", {})
+    await observed.registry.call("chat_send", {})
     assert observed.bridge.calls[0].recording is None
     assert observed.records == []
 
 
-async def test_a_call_that_succeeds_is_told_with_its_names_limits_and_progress() -> None:
+async def test_a_call_that_succeeds_is_recorded_with_its_names_limits_and_progress() -> None:
     record = await Observed(reports=[ProgressReport(0, 1.0, 2.0, "half")]).call()
     assert (record.name, record.plugin, record.tool) == ("chat_send", "chat", "send")
     assert (record.outcome, record.limits) == ("succeeded", Limits(1.0, 2.0))
@@ -80,7 +80,7 @@ async def test_a_call_that_succeeds_is_told_with_its_names_limits_and_progress()
 
 async def test_limits_given_with_a_call_are_those_of_its_record() -> None:
     observed = Observed()
-    await observed.toolbox.call("chat_send", {}, limits=Limits(7.0, 8.0))
+    await observed.registry.call("chat_send", {}, limits=Limits(7.0, 8.0))
     assert observed.records[0].limits == Limits(7.0, 8.0)
 
 
@@ -95,30 +95,32 @@ TOOLS_OWN = ToolFailedError(ErrorDetail("RATE_LIMITED", "Slow down."))
         (ValueError("a fault of ours"), "failed"),
     ],
 )
-async def test_a_call_that_fails_is_told_and_fails_as_ever(error: Exception, outcome: str) -> None:
+async def test_a_call_that_fails_is_recorded_and_still_fails(
+    error: Exception, outcome: str
+) -> None:
     observed = Observed(error=error)
     with pytest.raises(type(error)) as caught:
-        await observed.toolbox.call("chat_send", {})
+        await observed.registry.call("chat_send", {})
     assert caught.value is error
     assert [record.outcome for record in observed.records] == [outcome]
 
 
-async def test_a_call_of_no_tool_is_told_as_refused() -> None:
+async def test_a_call_of_an_unknown_tool_is_recorded_as_refused() -> None:
     record = await Observed().fail("chat_sent")
     assert (record.outcome, record.name, record.plugin) == ("refused", "chat_sent", None)
 
 
-async def test_a_call_with_wrong_arguments_is_told_with_its_tool_and_not_what_they_are() -> None:
+async def test_a_call_with_wrong_arguments_is_recorded_with_its_tool_but_without_them() -> None:
     record = await Observed().fail(text=["a secret"])
     assert (record.outcome, record.plugin, record.tool) == ("refused", "chat", "send")
     assert "secret" not in str(record)
 
 
-async def test_a_call_that_is_cancelled_is_told_and_stays_cancelled() -> None:
+async def test_a_call_that_is_cancelled_is_recorded_and_stays_cancelled() -> None:
     observed = Observed()
     observed.bridge.hangs = True
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(observed.toolbox.call, "chat_send", {})
+        tasks.start_soon(observed.registry.call, "chat_send", {})
         await until_all_wait()
         tasks.cancel_scope.cancel()
     assert [record.outcome for record in observed.records] == ["cancelled"]
@@ -128,16 +130,16 @@ async def test_arguments_and_result_are_in_the_record_only_when_asked_for() -> N
     observed = Observed(value={"ok": 1})
     record = await observed.call(text="hi")
     assert (record.arguments, record.result) == (None, None)
-    observed.toolbox.record_values = True
+    observed.registry.record_values = True
     record = await observed.call(text="hi")
     assert (record.arguments, record.result) == ('{"text":"hi"}', '{"ok":1}')
 
 
-async def test_a_caller_hears_progress_and_logs_also_while_somebody_observes() -> None:
+async def test_a_caller_gets_progress_and_logs_even_while_somebody_observes() -> None:
     observed = Observed(reports=[ProgressReport(0)])
     reports: list[ProgressReport] = []
     logs: list[LogEntry] = []
-    await observed.toolbox.call("chat_send", {}, on_progress=reports.extend, on_log=logs.extend)
+    await observed.registry.call("chat_send", {}, on_progress=reports.extend, on_log=logs.extend)
     assert reports == [ProgressReport(0)]
     entry = LogEntry(level="info", message="hello", time=0)
     on_log = observed.bridge.calls[0].on_log
@@ -146,7 +148,7 @@ async def test_a_caller_hears_progress_and_logs_also_while_somebody_observes() -
     assert logs == [entry]
 
 
-async def test_every_observer_is_told_and_one_that_fails_hurts_no_call(
+async def test_every_observer_is_called_and_a_failing_one_affects_no_call(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     observed, others = Observed(), list[CallRecord]()
@@ -154,29 +156,47 @@ async def test_every_observer_is_told_and_one_that_fails_hurts_no_call(
     def fail(_record: CallRecord) -> None:
         raise RuntimeError("an observer's own fault")
 
-    observed.toolbox.observe(fail)
-    observed.toolbox.observe(others.append)
+    observed.registry.observe(fail)
+    observed.registry.observe(others.append)
     with caplog.at_level(logging.ERROR):
         await observed.call()
     assert others == observed.records
-    assert "An observer of calls failed" in caplog.messages
+    assert "A call observer failed" in caplog.messages
 
 
-async def test_ending_an_observation_twice_is_no_trouble() -> None:
+async def test_an_observer_of_starts_can_look_at_a_call_while_it_runs() -> None:
+    observed, started = Observed(), list[RecordSoFar]()
+    end = observed.registry.observe(lambda _record: None, on_start=started.append)
+    observed.bridge.hangs = True
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(observed.registry.call, "chat_send", {})
+        with anyio.fail_after(5):
+            await observed.bridge.called.wait()
+        seen = started[0]()
+        tasks.cancel_scope.cancel()
+    end()
+    observed.bridge.hangs = False
+    await observed.call()
+
+    assert (seen.name, seen.call_id) == ("chat_send", observed.records[0].call_id)
+    assert len(started) == 1
+
+
+async def test_ending_an_observation_twice_is_harmless() -> None:
     observed = Observed()
     observed.end()
     observed.end()
 
 
-async def test_a_call_through_a_bridge_is_told_with_stamps_logs_and_what_is_left() -> None:
+async def test_a_call_through_a_bridge_is_recorded_with_stamps_logs_and_time_left() -> None:
     bridge = a_bridge()
-    toolbox = Toolbox(bridge, limits=Limits(5.0, 9.0), input_limit=1000)
-    toolbox.set_plugins([a_manifest(a_tool("send"))])
+    registry = ToolRegistry(bridge, limits=Limits(5.0, 9.0), input_limit=1000)
+    registry.set_plugins([a_manifest(a_tool("send"))])
     records: list[CallRecord] = []
-    toolbox.observe(records.append)
+    registry.observe(records.append)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document())
-        tasks.start_soon(toolbox.call, "chat_send", {})
+        tasks.start_soon(registry.call, "chat_send", {})
         params = (await socket.hear("tool.dispatch"))["params"]
         entry = {"level": "warning", "message": "slow", "time": 0}
         about = {"documentId": params["documentId"], "plugin": "chat"}
@@ -201,8 +221,8 @@ async def test_a_calls_span_is_the_child_of_the_mcp_sdks_span_of_its_request(
     provider.add_span_processor(SimpleSpanProcessor(kept))
     monkeypatch.setattr("mcp.shared._otel._tracer", provider.get_tracer("mcp-python-sdk"))
     observed = Observed(value="sent")
-    observed.toolbox.observe(span_exporter(tracer_provider=provider))
-    server = create_mcp_server(observed.toolbox, version="1")
+    observed.registry.observe(span_exporter(tracer_provider=provider))
+    server = create_mcp_server(observed.registry, version="1")
     async with Client(server, mode=mode) as client:
         with anyio.fail_after(5):
             await client.call_tool("chat_send", {})

@@ -1,10 +1,10 @@
-"""A value that breaks its tool's output schema: told, and with `strict_output` an error."""
+"""A value that breaks its tool's output schema: logged, or with `strict_output` an error."""
 
 import pytest
 from mcp import types
 from mcp.client import Client
 
-from opentabs_py.core.records import CallRecord
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrokenResultError
 from tests.fakes import FakeBridge, a_manifest, a_tool
 from tests.served import Served
@@ -16,7 +16,7 @@ PROMISE = {"type": "object", "properties": {"n": {"type": "integer"}}, "required
 
 def serving(value: object, *, strict: bool) -> Served:
     served = Served(FakeBridge(value=value), strict=strict)
-    served.toolbox.set_plugins([a_manifest(a_tool("send", output_schema=PROMISE))])
+    served.registry.set_plugins([a_manifest(a_tool("send", output_schema=PROMISE))])
     return served
 
 
@@ -28,7 +28,7 @@ async def test_a_value_that_keeps_the_promise_passes_in_silence(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     for strict in (False, True):
-        assert await serving({"n": 1}, strict=strict).toolbox.call("chat_send", {}) == {"n": 1}
+        assert await serving({"n": 1}, strict=strict).registry.call("chat_send", {}) == {"n": 1}
     assert warnings(caplog) == []
 
 
@@ -37,20 +37,22 @@ async def test_in_service_a_broken_promise_is_logged_once_for_each_tool_and_the_
 ) -> None:
     served = serving({"n": "one"}, strict=False)
     for _ in range(3):
-        assert await served.toolbox.call("chat_send", {}) == {"n": "one"}
+        assert await served.registry.call("chat_send", {}) == {"n": "one"}
     [warning] = warnings(caplog)
     assert 'at n: "one" is not of type "integer"' in warning
-    served.toolbox.set_plugins([a_manifest(a_tool("send", output_schema=PROMISE))])
-    await served.toolbox.call("chat_send", {})
+    served.registry.set_plugins([a_manifest(a_tool("send", output_schema=PROMISE))])
+    await served.registry.call("chat_send", {})
     assert len(warnings(caplog)) == 2, "a plugin that is built anew is looked at anew"
 
 
 async def test_strictly_it_is_an_error_that_holds_the_value_and_is_recorded_as_one() -> None:
     served = serving({"n": "one"}, strict=True)
     records: list[CallRecord] = []
-    served.toolbox.observe(records.append)
-    with pytest.raises(BrokenResultError, match="breaks its output schema: at n: ") as caught:
-        await served.toolbox.call("chat_send", {})
+    served.registry.observe(records.append)
+    with pytest.raises(
+        BrokenResultError, match="does not match its output schema: at n: "
+    ) as caught:
+        await served.registry.call("chat_send", {})
     assert caught.value.value == {"n": "one"}
     assert caught.value.detail.code == "RESULT_BREAKS_SCHEMA"
     assert [record.outcome for record in records] == ["failed"]

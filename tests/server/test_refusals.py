@@ -1,7 +1,8 @@
-"""What is logged of clients that are refused, or go in the middle of a request."""
+"""What is logged about clients that are refused, or leave in the middle of a request."""
 
 import logging
 import socket
+from collections.abc import Generator
 from urllib.parse import urlsplit
 
 import anyio
@@ -11,10 +12,23 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from opentabs_py.server import repeats
+from opentabs_py.server.http import REFUSALS
 from tests.served import Served
 from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def no_other_server() -> Generator[None]:
+    """Set aside what servers of other tests, which may still run, suppress."""
+    loggers = [logging.getLogger(name) for name in REFUSALS]
+    filters = [logger.filters[:] for logger in loggers]
+    for logger in loggers:
+        logger.filters.clear()
+    yield
+    for logger, its_filters in zip(loggers, filters, strict=True):
+        logger.filters[:] = its_filters
 
 
 async def refuse_a_socket(url: str, origin: str) -> None:
@@ -33,11 +47,11 @@ async def test_refused_sockets_are_one_line_of_the_log_and_a_number(
         for number in range(20):
             await refuse_a_socket(url, f"https://evil{number}.example")
         assert len(caplog.messages) == 1
-    first = "A WebSocket from https://evil0.example was refused"
-    assert caplog.messages == [first, f"19 more like this were not logged one by one: {first}"]
+    first = "Refused a WebSocket from https://evil0.example"
+    assert caplog.messages == [first, f"Suppressed 19 more messages like this: {first}"]
 
 
-async def test_the_number_is_told_after_a_while_and_then_the_next_is_logged(
+async def test_the_number_is_logged_after_a_while_and_then_the_next_warning(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(repeats, "PERIOD", 0.0)
@@ -45,8 +59,8 @@ async def test_the_number_is_told_after_a_while_and_then_the_next_is_logged(
         await refuse_a_socket(url, "https://one.example")
         await refuse_a_socket(url, "https://two.example")
     assert caplog.messages == [
-        "A WebSocket from https://one.example was refused",
-        "A WebSocket from https://two.example was refused",
+        "Refused a WebSocket from https://one.example",
+        "Refused a WebSocket from https://two.example",
     ]
 
 

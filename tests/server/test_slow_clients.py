@@ -1,4 +1,4 @@
-"""A client that stops reading holds up nobody, costs a bounded amount, and is let go in the end."""
+"""A client that stops reading delays nobody, costs bounded memory, and is disconnected."""
 
 import json
 import socket
@@ -25,7 +25,7 @@ MIB = 1024 * 1024
 
 @asynccontextmanager
 async def a_session(url: str) -> AsyncGenerator[httpx2.AsyncClient]:
-    """Begin a session of the initialize era; gives what posts in it."""
+    """Begin a session of the initialize era; return a function that posts in it."""
     async with httpx2.AsyncClient(headers=ACCEPT, timeout=PATIENT) as http:
         response = await http.post(url, json={"jsonrpc": "2.0", **INITIALIZE})
         http.headers["mcp-session-id"] = response.headers["mcp-session-id"]
@@ -33,7 +33,7 @@ async def a_session(url: str) -> AsyncGenerator[httpx2.AsyncClient]:
 
 
 async def post_and_read_nothing(url: str, session: httpx2.AsyncClient) -> socket.socket:
-    """Make a call on a connection of its own, whose answer nobody reads."""
+    """Make a call on its own connection, and never read the answer."""
     params = {**CALL["params"], "_meta": {"progressToken": "unread"}}
     body = json.dumps({**CALL, "id": "unread", "params": params})
     host = urlsplit(url).netloc
@@ -52,7 +52,7 @@ async def post_and_read_nothing(url: str, session: httpx2.AsyncClient) -> socket
 
 
 def count_until_closed(connection: socket.socket) -> int:
-    """Read what there is left of a connection that was cut off."""
+    """Read what there is left of a closed connection."""
     count = 0
     try:
         while chunk := connection.recv(MIB):
@@ -88,7 +88,7 @@ async def test_another_client_is_not_held_up_by_more_than_is_kept() -> None:
     assert len(answer.content) > 24 * MIB
 
 
-async def test_one_that_reads_nothing_for_too_long_is_cut_off_and_its_session_goes_on(
+async def test_one_that_reads_nothing_for_too_long_is_disconnected_and_its_session_continues(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cut = anyio.Event()
@@ -115,7 +115,7 @@ async def test_one_that_reads_nothing_for_too_long_is_cut_off_and_its_session_go
             assert await anyio.to_thread.run_sync(count_until_closed, connection) < 24 * MIB
 
 
-async def test_of_many_that_read_nothing_the_first_are_cut_off_and_others_are_answered(
+async def test_of_many_that_read_nothing_the_first_are_disconnected_and_others_are_answered(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(guards, "UNREAD_TOTAL", 60 * MIB)
@@ -133,7 +133,7 @@ async def test_of_many_that_read_nothing_the_first_are_cut_off_and_others_are_an
             await until_all_wait()
         answer = await session.post(url, json={**CALL, "id": 1})
         assert len(answer.content) > 24 * MIB
-        await logged(caplog, "A client was cut off")
+        await logged(caplog, "Disconnected a client")
         assert await anyio.to_thread.run_sync(count_until_closed, stuck[0]) < 12 * MIB
         # The last may still read what is its own.
         assert await anyio.to_thread.run_sync(count_to, 24 * MIB, stuck[-1]) >= 24 * MIB

@@ -1,4 +1,4 @@
-"""What a client of stdio may send without end, and how much of it is kept."""
+"""What a stdio client may send endlessly, and how much of it is buffered."""
 
 import json
 import subprocess
@@ -49,7 +49,7 @@ def hear(process: subprocess.Popen[bytes]) -> Any:
 
 
 def peak(process: subprocess.Popen[bytes]) -> int:
-    """Return the most memory that it has had, in bytes."""
+    """Return its peak memory, in bytes."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""What clients over HTTP are waiting for when the server stops."""
+"""What happens to waiting HTTP clients when the server stops."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from mcp.client import Client
 
 from opentabs_py.server.ending import Ending
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.session import Server
+from opentabs_py.session.session import Server
 from tests.served import Served
 from tests.waiting import PATIENT
 
@@ -25,7 +25,7 @@ class Waiting:
         self.called, self.ended = anyio.Event(), anyio.Event()
 
     async def wait(self) -> None:
-        """Wait for ever."""
+        """Wait forever."""
         self.called.set()
         try:
             await anyio.sleep_forever()
@@ -35,7 +35,7 @@ class Waiting:
 
 @asynccontextmanager
 async def serving(tool: Callable[..., object]) -> AsyncGenerator[tuple[str, Callable[[str], None]]]:
-    """Serve a tool, in a task of its own; gives the address, and what stops the server."""
+    """Serve a tool in its own task; yield the address, and a function that stops the server."""
     stop = anyio.Event()
 
     async def serve(*, task_status: TaskStatus[tuple[str, anyio.CancelScope]]) -> None:
@@ -71,7 +71,7 @@ async def test_a_call_that_runs_when_the_server_stops_is_answered_with_an_error(
     assert result.is_error
     assert result.meta is not None
     assert result.meta["opentabs/error"]["code"] == "SERVER_STOPPED"
-    assert "The server was stopped during the call of wait." in str(result.content[0])
+    assert "The server stopped while wait was running." in str(result.content[0])
     assert waiting.ended.is_set()
 
 
@@ -88,7 +88,7 @@ async def test_a_stream_of_changes_ends_as_the_specification_asks_when_the_serve
 async def test_a_call_that_comes_while_the_server_stops_does_not_run() -> None:
     served, ending = Served(), Ending()
     ending.begin()
-    async with Client(create_mcp_server(served.toolbox, version="1", ending=ending)) as client:
+    async with Client(create_mcp_server(served.registry, version="1", ending=ending)) as client:
         result = await client.call_tool("chat_send", {})
     assert "so chat_send did not run" in str(result.content[0])
     assert served.bridge.calls == []

@@ -1,4 +1,4 @@
-"""Progress tokens: each belongs to one call at a time, and what a client sends of them is borne."""
+"""Progress tokens: each belongs to one call at a time, and invalid ones are tolerated."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ async def test_of_two_calls_with_one_token_at_once_the_second_is_refused_by_the_
         refused = await client.read()
     assert refused["id"] == 3
     assert refused["error"]["code"] == -32602
-    assert f"{token!r} belongs to a call that still runs" in refused["error"]["message"]
+    assert f"{token!r} belongs to a call that is still running" in refused["error"]["message"]
     assert "unique across active requests" in refused["error"]["message"]
     assert len(served.bridge.calls) == 1
 
@@ -110,7 +110,7 @@ async def test_clients_over_http_may_use_the_same_token_at_once() -> None:
             await wait_for_calls(served, 2)
             refused = await post(sessions[0], a_call(3, "t"))
             tasks.cancel_scope.cancel()
-    assert "still runs" in refused.text
+    assert "is still running" in refused.text
 
 
 async def test_of_two_requests_with_one_id_the_second_is_refused_and_the_first_answered() -> None:
@@ -132,7 +132,7 @@ async def test_of_two_requests_with_one_id_the_second_is_refused_and_the_first_a
             await http.post(url, json={"jsonrpc": "2.0", **cancel})
     refused, first = answers
     assert (refused.status_code, refused.json()["id"]) == (400, 2)
-    assert "the id 2 still runs" in refused.json()["error"]["message"]
+    assert "the id 2 is still running" in refused.json()["error"]["message"]
     assert "Request cancelled" in first.text
     assert len(served.bridge.calls) == 1
 

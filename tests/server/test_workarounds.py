@@ -1,4 +1,4 @@
-"""The specification, where the MCP SDK does otherwise by itself."""
+"""The server follows the specification where the MCP SDK alone would not."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,10 +8,10 @@ import pytest
 from mcp.client import Client
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, HEADER_MISMATCH, PROTOCOL_VERSION_META_KEY
 
-from opentabs_py.session import Server
+from opentabs_py.session.session import Server
 from tests.fakes import Json
+from tests.python_tools.samples import Counter
 from tests.served import INITIALIZE, Served
-from tests.tools.samples import Counter
 
 pytestmark = pytest.mark.anyio
 BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from opentabs_py.bridge import Bridge, TabCall
+from opentabs_py.bridge.bridge import Bridge, TabCall
 from opentabs_py.core.dispatch import Limits
 from opentabs_py.errors import CallTimeoutError
 from opentabs_py.testing.clock import StoppableClock, in_seconds
@@ -34,7 +34,7 @@ def test_a_duration_is_written_in_any_of_these_ways(duration: Any, seconds: floa
 
 
 @pytest.mark.parametrize("duration", ["", "5", "5 minutes", "m5", -1, "-5m", float("inf"), "5mx"])
-def test_what_is_no_duration_is_refused(duration: Any) -> None:
+def test_an_invalid_duration_is_refused(duration: Any) -> None:
     with pytest.raises(ValueError, match=r"duration|forward"):
         in_seconds(duration)
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from playwright._impl import _assertions
 
-from opentabs_py.calls import RunningCall
+from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.testing import expect
 from opentabs_py.testing.expectations import CallExpectations, PluginExpectations
@@ -17,7 +17,7 @@ LONG = 30.0  # s; the bound of a wait that ends long before
 
 
 class Tool:
-    """A caller with one tool: it reports once, and ends when it is told to."""
+    """A caller with one tool, which reports once and ends on request."""
 
     def __init__(self) -> None:
         self.reported = anyio.Event()
@@ -49,7 +49,7 @@ async def a_running_call() -> AsyncGenerator[tuple[RunningCall, Tool]]:
 
 
 def take_soft_errors() -> list[str]:
-    """Take away what pytest-playwright would fail this test with."""
+    """Remove the failures with which pytest-playwright would fail this test."""
     collected = _assertions._soft_errors
     assert collected is not None
     errors = [str(error) for error in collected]
@@ -106,7 +106,7 @@ async def test_a_call_is_running_until_it_is_not() -> None:
 
 
 @pytest.mark.anyio
-async def test_what_does_not_hold_is_told_with_what_the_test_says_of_it() -> None:
+async def test_a_failed_expectation_includes_the_tests_own_message() -> None:
     async with a_running_call() as (call, tool):
         with pytest.raises(AssertionError) as while_it_runs:
             await expect(call, "the history").to_succeed(within=0)
@@ -162,9 +162,9 @@ async def test_a_word_that_is_not_known_is_refused_with_those_that_are() -> None
 
 
 @pytest.mark.parametrize("each", [expect, expect.soft])
-def test_what_nothing_can_be_expected_of_is_refused(each: Any) -> None:
+def test_an_unsupported_object_is_refused(each: Any) -> None:
     with pytest.raises(
-        TypeError, match=r"expect\(\) takes a call, .* not a dict.*to_return\("
+        TypeError, match=r"expect\(\) accepts a call, .* not a dict.*to_return\("
     ) as e:
         each({"greeting": "Hello"})
 

@@ -34,7 +34,7 @@ def test_a_kind_that_passes_a_hop_can_be_planted(
 @pytest.mark.parametrize(
     ("hop", "kind", "direction", "wanted"),
     [
-        ("websocket", "nonsense", None, "No 'nonsense' passes the hop 'websocket'. These do: "),
+        ("websocket", "nonsense", None, "No 'nonsense' passes the hop 'websocket'. Use one of: "),
         ("websocket", "tool.progres", None, "Did you mean 'tool.progress'?"),
         ("mcp", "tool.progress", None, "Did you mean 'notifications/progress'?"),
         ("event", "tool.ack", None, "No 'tool.ack' passes the hop 'event'"),
@@ -48,7 +48,7 @@ def test_a_kind_that_never_passes_a_hop_is_refused(
         check_kind(hop, kind, direction)  # type: ignore[arg-type]
 
 
-def test_the_kinds_of_the_hop_event_are_those_that_the_relay_tells_apart() -> None:
+def test_the_kinds_of_the_hop_event_are_those_that_the_relay_distinguishes() -> None:
     script = relay_faults().decode()
     for direction, constant in (("up", "UP"), ("down", "DOWN")):
         table = re.search(rf"const {constant} = .*?\(\{{(.*?)\}}\)", script, re.DOTALL)

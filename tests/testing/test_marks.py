@@ -20,15 +20,17 @@ def test_the_closest_mark_wins_and_the_others_say_the_rest() -> None:
 @pytest.mark.parametrize(
     ("args", "kwargs", "why"),
     [
-        ((), {"idel": 2}, "takes no idel=; it takes idle, ceiling, clock, fresh_profile, allow_br"),
-        ((2,), {}, "takes no 2; it takes idle"),
-        ((), {"idle": 0}, "idle=...\\) takes seconds, not 0"),
-        ((), {"ceiling": "5m"}, "ceiling=...\\) takes seconds, not '5m'"),
-        ((), {"idle": True}, "takes seconds, not True"),
-        ((), {"faults_seed": 1.5}, "takes an integer, not 1.5"),
-        ((), {"clock": "fast"}, "takes 'real' or 'manual', not 'fast'"),
+        ((), {"idel": 2}, "does not accept idel=; use one of idle, ceiling, clock, fresh_profile"),
+        ((2,), {}, "does not accept 2; use one of idle"),
+        ((), {"idle": 0}, "idle=...\\) must be a number of seconds, not 0"),
+        ((), {"ceiling": "5m"}, "ceiling=...\\) must be a number of seconds, not '5m'"),
+        ((), {"idle": True}, "must be a number of seconds, not True"),
+        ((), {"faults_seed": 1.5}, "must be an integer, not 1.5"),
+        ((), {"clock": "fast"}, "must be 'real' or 'manual', not 'fast'"),
     ],
 )
-def test_what_no_mark_can_say_is_told(args: tuple[Any, ...], kwargs: Any, why: str) -> None:
+def test_an_invalid_mark_is_an_error_that_says_why(
+    args: tuple[Any, ...], kwargs: Any, why: str
+) -> None:
     with pytest.raises(ValueError, match=why):
         read_marks([(args, kwargs)])

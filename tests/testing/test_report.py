@@ -1,9 +1,9 @@
 """What is shown of a test that failed, and what tools did against their contracts."""
 
 from opentabs_py.core.dispatch import Limits
-from opentabs_py.core.faults import FaultLog, Planted, Rule
+from opentabs_py.core.fault_injection import FaultLog, Planted, Rule
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.records import CallRecord
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.testing.breaches import LATE_REPORT, breach_text, find_breaches
 from opentabs_py.testing.report import annotation, failure_report
 from opentabs_py.testing.transcript import PluginLog, Transcript
@@ -37,24 +37,22 @@ def test_only_the_last_calls_and_lines_are_shown_and_the_others_counted() -> Non
 
     text = failure_report(transcript, [], told="")
 
-    assert text.startswith("(2 calls before these)")
-    assert "(5 before these)\n  error 5\n" in text
-    assert text.endswith("logs of the plugins:\n  chat info: hello")
+    assert text.startswith("(2 earlier calls)")
+    assert "(5 earlier lines)\n  error 5\n" in text
+    assert text.endswith("plugin logs:\n  chat info: hello")
 
 
-def test_a_call_that_runs_is_told_and_so_is_that_there_was_none() -> None:
+def test_a_running_call_is_shown_and_so_is_that_there_was_none() -> None:
     running = Seen("chat_read", ended=False, reports=[ProgressReport(0, 1)])
 
-    assert failure_report(Transcript(), [(running, None)], told="") == (
+    assert failure_report(Transcript(), [], [running], told="") == (
         "… chat_read  still running, 1 progress report"
     )
     assert failure_report(Transcript(), [], told="") == "no call was made"
 
 
 def test_a_call_that_runs_shows_how_far_it_has_come() -> None:
-    running = Seen("chat_read", ended=False)
-
-    text = failure_report(Transcript(), [(running, a_record())], told="")
+    text = failure_report(Transcript(), [a_record()], told="")
 
     assert text.startswith("… chat_read  500 ms  still running")
     assert "service worker → relay" in text
@@ -76,9 +74,9 @@ def test_what_was_done_on_the_way_is_shown_with_what_does_it_again() -> None:
 
     text = failure_report(Transcript(), [], told="", faults=log)
 
-    assert "faults, of seed 7:\n  drop port tool.progress: up 1-2\n  reload_extension()" in text
+    assert "faults, with seed 7:\n  drop port tool.progress: up 1-2\n  reload_extension()" in text
     again = FaultLog(7, (planted,)).to_json()
-    assert f"\n  once more: opentabs.faults.replay({again!r})" in text
+    assert f"\n  to repeat: opentabs.faults.replay({again!r})" in text
     assert "faults" not in failure_report(Transcript(), [], told="", faults=FaultLog(7))
 
 
@@ -97,8 +95,8 @@ def test_contracts_are_the_schema_of_the_value_and_progress_that_goes_forward() 
     found = find_breaches([good, worse, back, failed], ["other", f"{LATE_REPORT} chat read_all"])
 
     assert found == [
-        'b gave what its output schema does not promise: the value: "n" is a required property',
-        "c did not go forward in its progress: report 2 says 2, after 2",
+        'b returned a value that violates its output schema: the value: "n" is a required property',
+        "c reported progress that did not increase: report 2 says 2, after 2",
         "chat_read_all reported after its end",
     ]
     assert "  chat_read_all reported after its end\n" in breach_text(found)

@@ -91,7 +91,7 @@ def test_a_failure_is_judged_by_the_fields_that_are_given(
     assert verdicts.failed(ended(1), **every).holds is False
 
 
-def test_an_error_of_no_tool_is_no_failure_that_can_be_expected() -> None:
+def test_an_error_that_is_not_a_tools_is_not_an_expected_failure() -> None:
     seen = ended(error=RuntimeError("boom"))
 
     verdict = verdicts.failed(seen, code=None, category=None, retryable=None, message=None)
@@ -213,13 +213,13 @@ def test_what_differs_is_shown_without_what_nobody_asked_for() -> None:
     assert '"d"' not in got
 
 
-def test_where_long_lists_part_is_said_before_their_difference() -> None:
+def test_where_long_lists_differ_is_named_before_the_diff() -> None:
     items = [{"id": n, "text": f"message {n}"} for n in range(300)]
     other = [*items[:57], {"id": 57, "text": "another"}, *items[58:]]
 
     got = verdicts.returned(ended({"messages": other}), {"messages": items}).got
 
-    assert got.startswith("another value, from messages[57].text on\n")
+    assert got.startswith("a different value, from messages[57].text on\n")
     assert '-      "text": "message 57"' in got
     assert len(got.splitlines()) < 15
 
@@ -235,10 +235,12 @@ def test_where_long_lists_part_is_said_before_their_difference() -> None:
         ([1, ..., 5], [2, 5], "[0]"),
     ],
 )
-def test_two_values_part_at_a_place(expected: Any, value: Any, place: str) -> None:
+def test_a_difference_names_its_place(expected: Any, value: Any, place: str) -> None:
     got = verdicts.returned(ended(value), expected).got
 
-    assert got.startswith(f"another value, from {place} on\n" if place else "another value\n")
+    assert got.startswith(
+        f"a different value, from {place} on\n" if place else "a different value\n"
+    )
 
 
 def test_a_long_difference_is_cut_and_what_is_left_out_counted() -> None:
@@ -248,7 +250,7 @@ def test_a_long_difference_is_cut_and_what_is_left_out_counted() -> None:
     assert got.endswith("(… 562 more lines)")
 
 
-def test_hunks_of_a_difference_are_told_apart() -> None:
+def test_hunks_of_a_diff_are_separated() -> None:
     value = list(range(100))
     expected = [*value[:10], "a", *value[11:80], "b", *value[81:]]
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from opentabs_py.core.dispatch import Limits
-from opentabs_py.core.records import CallRecord, LinkMark, LogMark, ProgressMark, TimersLeft
-from opentabs_py.core.trace import STAMPS
+from opentabs_py.core.trace.hops import STAMPS
+from opentabs_py.core.trace.record import CallRecord, LinkMark, LogMark, ProgressMark, TimersLeft
 from opentabs_py.errors import ErrorDetail
 
 STARTED = 1_700_000_000.0
@@ -43,7 +43,7 @@ TIMED_OUT = replace(
     outcome="timed_out",
     timer="idle",
     error=ErrorDetail(
-        "TIMEOUT_IDLE", "Timed out (idle): no sign of life for 2 s; 1 progress report came.",
+        "TIMEOUT_IDLE", "Timed out (idle): no progress for 2 s; 1 progress report arrived.",
         "timeout",
     ),
     limits=Limits(2.0, 5.0),

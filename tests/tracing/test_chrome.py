@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.core.records import CallRecord, ProgressMark
+from opentabs_py.core.trace.record import CallRecord, ProgressMark
 from opentabs_py.tracing.chrome import to_chrome
 from tests.tracing.examples import ALL, REFUSED, STARTED, SUCCEEDED, TIMED_OUT, later
 
@@ -94,7 +94,7 @@ def test_progress_and_logs_are_instants_and_progress_a_counter_that_ends_at_zero
     assert counters[-1]["ts"] == pytest.approx(1_200_000)
 
 
-def test_progress_without_a_number_is_no_counter() -> None:
+def test_progress_without_a_number_is_not_a_counter() -> None:
     record = replace(SUCCEEDED, progress=(ProgressMark(0.1, 0, message="busy"),))
     assert not [event for event in events_of(record) if event["ph"] == "C"]
 
@@ -106,7 +106,7 @@ def test_the_hop_that_a_call_ended_in_says_so_and_the_call_says_why() -> None:
     assert call["args"]["code"] == "TIMEOUT_IDLE"
     assert call["args"]["reached"].startswith("the page")
     links = [event["name"] for event in events if event["ph"] == "i"][-2:]
-    assert links == ["the extension went", "the extension came back"]
+    assert links == ["the extension disconnected", "the extension reconnected"]
 
 
 def test_a_trace_without_calls_is_a_trace_without_events() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.core.records import record_line
+from opentabs_py.core.trace.record import record_line
 from opentabs_py.errors import TraceError
 from opentabs_py.tracing.file import TraceWriter, read_trace
 from tests.tracing.examples import SUCCEEDED, TIMED_OUT
@@ -53,7 +53,9 @@ def test_a_file_that_is_there_and_empty_is_written_to(tmp_path: Path) -> None:
 def test_a_file_of_the_users_is_not_written_to(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("buy milk\n")
-    with pytest.raises(TraceError, match=r"notes\.txt is not written to\. It is not a trace"):
+    with pytest.raises(
+        TraceError, match=r"Will not write to .*notes\.txt\. This is not an OpenTabs trace"
+    ):
         TraceWriter(path, version="1")
     assert path.read_text() == "buy milk\n"
 
@@ -66,31 +68,31 @@ def test_a_call_that_ends_after_the_file_was_closed_is_not_written(tmp_path: Pat
 
 
 def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match=r"trace\.jsonl cannot be written: No such file"):
+    with pytest.raises(TraceError, match=r"Cannot write the trace .*trace\.jsonl: No such file"):
         TraceWriter(tmp_path / "missing" / "trace.jsonl", version="1")
 
 
-def test_a_full_disk_is_told_once_and_hurts_no_call(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_is_logged_once_and_affects_no_call(caplog: pytest.LogCaptureFixture) -> None:
     writer = TraceWriter("/dev/full", version="1")
     with caplog.at_level(logging.WARNING), writer:
         writer.write(SUCCEEDED)
     (message,) = [record.getMessage() for record in caplog.records]
-    assert message == "The trace /dev/full is not written on: No space left on device"
+    assert message == "Cannot write the trace /dev/full, tracing stopped: No space left on device"
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("missing", "missing cannot be read: No such file"), ("", "cannot be read: Is a directory")],
+    [("missing", "Cannot read .*missing: No such file"), ("", "Cannot read .*: Is a directory")],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(TraceError, match=said):
         read_trace(tmp_path / name)
 
 
-def test_a_file_that_is_no_trace_is_named_with_what_is_wrong(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_trace_is_named_with_what_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "photo.png"
     path.write_bytes(b"\x89PNG\r\n\xff\xff\x00")
-    with pytest.raises(TraceError, match=r"photo\.png: It is not a trace of OpenTabs: "):
+    with pytest.raises(TraceError, match=r"photo\.png: This is not an OpenTabs trace: "):
         read_trace(path)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.core.records import LogMark, ProgressMark
+from opentabs_py.core.trace.record import LogMark, ProgressMark
 from opentabs_py.errors import ErrorDetail
 from opentabs_py.tracing.html import to_html
 from tests.tracing.examples import ALL, LOST, REFUSED, STARTED, SUCCEEDED, TIMED_OUT

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import StatusCode
 
-from opentabs_py.core.records import CallRecord
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ConfigError
 from opentabs_py.tracing.otel import span_exporter
 from tests.tracing.examples import CANCELLED, STARTED, SUCCEEDED, TIMED_OUT
@@ -68,8 +68,8 @@ def test_progress_logs_and_the_link_are_events_at_their_times() -> None:
     assert [event.name for event in call.events] == [
         "progress",
         "log",
-        "the extension went",
-        "the extension came back",
+        "the extension disconnected",
+        "the extension reconnected",
     ]
     progress = call.events[0]
     assert progress.timestamp == round((STARTED + 1.5) * NS)
@@ -89,7 +89,7 @@ def test_a_call_that_failed_has_the_status_of_an_error_and_so_has_the_hop_it_end
 
 
 @pytest.mark.parametrize("record", [SUCCEEDED, CANCELLED])
-def test_a_call_that_succeeded_or_was_cancelled_is_no_error(record: CallRecord) -> None:
+def test_a_call_that_succeeded_or_was_cancelled_is_not_an_error(record: CallRecord) -> None:
     call, _ = Spans().of_call(record)
     assert call.status.status_code is StatusCode.UNSET
 
@@ -115,7 +115,9 @@ def test_a_call_that_is_not_sampled_makes_no_spans_of_hops() -> None:
     assert spans.all() == ()
 
 
-def test_without_opentelemetry_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_opentelemetry_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
     with pytest.raises(ConfigError, match=r"pip install 'opentabs-py\[otel\]'"):
         span_exporter()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from opentabs_py.core.records import CallRecord, LinkMark, LogMark, ProgressMark
+from opentabs_py.core.trace.record import CallRecord, LinkMark, LogMark, ProgressMark
 from opentabs_py.errors import ErrorDetail
 from opentabs_py.tracing.waterfall import headline, render, report
 from opentabs_py.tracing.words import outcome_text
@@ -37,11 +37,11 @@ def test_a_call_that_succeeded_is_drawn_hop_by_hop_with_its_progress_and_log() -
         "  service worker → server    0.50 ms                                       ━━━━",
         "  progress                 3 reports                     ▴      ▴              ▴",
         "  log                       1 record                            •",
-        "  the longest bar is cut",
+        "  the longest bar is shortened",
     ]
 
 
-def test_a_call_that_failed_says_how_far_it_came_and_why_it_ended() -> None:
+def test_a_failed_call_shows_how_far_it_got_and_why_it_ended() -> None:
     assert report(TIMED_OUT).splitlines() == [
         "✗ demo_export_messages  2.50 s  timed out (idle)                 tab 7  7bbbbbbb",
         "  server                     0.25 ms  ━━━",
@@ -51,16 +51,16 @@ def test_a_call_that_failed_says_how_far_it_came_and_why_it_ended() -> None:
         "  tool                        2.50 s                      ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌✗",
         "  progress                  1 report                           ▴",
         "  log                       1 record                             •",
-        "  the longest bar is cut",
-        "  reached    the page: the tool was started and gave no answer",
+        "  the longest bar is shortened",
+        "  reached    the page: the tool was started and did not return",
         "  page       http://127.0.0.1:8000/",
-        "  progress   the last of 1 report came at 500 ms: 1/3 page 1",
+        "  progress   the last of 1 report arrived at 500 ms: 1/3 page 1",
         "  left       idle 0.0 of 2 s, ceiling 2.5 of 5 s",
         "  worker     restarted once (boot boot-1 → boot-2)",
-        "  dropped    12 reports, for the link was too slow",
+        "  dropped    12 reports (the link was too slow)",
         "  log        800 ms warning: a slow page",
-        "  error      TIMEOUT_IDLE: Timed out (idle): no sign of life for 2 s; 1 progress",
-        "             report came.",
+        "  error      TIMEOUT_IDLE: Timed out (idle): no progress for 2 s; 1 progress",
+        "             report arrived.",
     ]
 
 
@@ -74,7 +74,7 @@ def test_a_call_that_failed_says_how_far_it_came_and_why_it_ended() -> None:
         (CANCELLED, "cancelled", "the page: "),
     ],
 )
-def test_each_outcome_is_said_in_words_with_the_place_that_was_reached(
+def test_each_outcome_is_described_with_the_place_that_was_reached(
     record: CallRecord, outcome: str, place: str
 ) -> None:
     assert outcome_text(record) == outcome
@@ -96,9 +96,9 @@ def test_bars_that_all_have_room_are_not_cut() -> None:
     assert "≈" not in text
 
 
-def test_clocks_that_disagreed_are_told() -> None:
+def test_clocks_that_disagreed_are_reported() -> None:
     record = replace(SUCCEEDED, stamps=stamps(0, 5, 3, 4))
-    assert "clocks disagreed by 2.00 ms, which is mended" in report(record)
+    assert "corrected clocks that disagreed by 2.00 ms" in report(record)
 
 
 def test_reports_stand_where_they_came_although_the_client_was_stamped_first() -> None:
@@ -121,7 +121,9 @@ def test_reports_stand_where_they_came_although_the_client_was_stamped_first() -
         ),
     ],
 )
-def test_what_became_of_the_service_worker_is_said(links: tuple[LinkMark, ...], said: str) -> None:
+def test_what_happened_to_the_service_worker_is_shown(
+    links: tuple[LinkMark, ...], said: str
+) -> None:
     worker = next(line for line in report(replace(LOST, links=links)).splitlines() if "boot" in line
                   or "restarted" in line)  # fmt: skip
     assert worker.endswith(said)
@@ -130,18 +132,18 @@ def test_what_became_of_the_service_worker_is_said(links: tuple[LinkMark, ...], 
 @pytest.mark.parametrize(
     ("mark", "said"),
     [
-        (ProgressMark(0.5, 0), "came at 500 ms"),
-        (ProgressMark(0.5, 0, 2.0), "came at 500 ms: 2"),
-        (ProgressMark(0.5, 0, 2.5, 0.0), "came at 500 ms: 2.5"),
-        (ProgressMark(0.5, 0, message="busy"), "came at 500 ms: busy"),
+        (ProgressMark(0.5, 0), "arrived at 500 ms"),
+        (ProgressMark(0.5, 0, 2.0), "arrived at 500 ms: 2"),
+        (ProgressMark(0.5, 0, 2.5, 0.0), "arrived at 500 ms: 2.5"),
+        (ProgressMark(0.5, 0, message="busy"), "arrived at 500 ms: busy"),
     ],
 )
-def test_the_last_report_is_told_with_what_it_said(mark: ProgressMark, said: str) -> None:
+def test_the_last_report_is_shown_with_its_message(mark: ProgressMark, said: str) -> None:
     lines = report(replace(TIMED_OUT, progress=(mark,))).splitlines()
     assert any(line.endswith(f"the last of 1 report {said}") for line in lines)
 
 
-def test_of_many_log_records_the_last_five_are_told() -> None:
+def test_of_many_log_records_the_last_five_are_shown() -> None:
     logs = tuple(LogMark(0.1, "info", f"record {n}") for n in range(9))
     said = [line for line in report(replace(LOST, logs=logs)).splitlines() if " info: " in line]
     assert [line[-1] for line in said] == ["4", "5", "6", "7", "8"]

@@ -1,5 +1,6 @@
 /**
- * What was cached for a namespace in this document: a token that was costly to find, say.
+ * Returns the cached value of a namespace in this document, such as a token that is expensive to
+ * find.
  *
  * @template [T=unknown]
  * @param {string} namespace the plugin's name, usually
@@ -7,14 +8,14 @@
  */
 export declare function getAuthCache<T = unknown>(namespace: string): T | null;
 /**
- * Keeps a value until the document goes, a new version of the plugin notwithstanding.
+ * Caches a value for the lifetime of the document, even across new versions of the plugin.
  *
  * @param {string} namespace
  * @param {unknown} value
  */
 export declare function setAuthCache(namespace: string, value: unknown): void;
 /**
- * Forgets it, when the site has refused the token, say.
+ * Clears the cached value, for example when the site has rejected the token.
  *
  * @param {string} namespace
  */

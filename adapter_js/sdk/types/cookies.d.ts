@@ -1,7 +1,8 @@
 /**
- * A cookie that scripts may read; one that is HttpOnly goes along with `fetchFromPage`, unread.
+ * Returns a cookie that scripts can read. HttpOnly cookies cannot be read, but `fetchFromPage`
+ * sends them.
  *
  * @param {string} name
- * @returns {string | null} its value, decoded; null when there is none
+ * @returns {string | null} the decoded value; null if there is none
  */
 export declare function getCookie(name: string): string | null;

@@ -1,5 +1,5 @@
 /**
- * What kind of trouble it was; agents and clients act by it.
+ * The kind of error; agents and clients decide by it what to do.
  * @typedef {"auth" | "not_found" | "rate_limit" | "validation" | "timeout" | "internal"} ErrorCategory
  */
 export type ErrorCategory = "auth" | "not_found" | "rate_limit" | "validation" | "timeout" | "internal";
@@ -10,7 +10,7 @@ export type ToolErrorOptions = {
      */
     retryable?: boolean | undefined;
     /**
-     * how long to wait until then, in ms
+     * how long to wait before that, in ms
      */
     retryAfterMs?: number | undefined;
     /**
@@ -22,12 +22,12 @@ export type ToolErrorOptions = {
  * @typedef {object} ToolErrorOptions
  * @property {ErrorCategory | undefined} [category]
  * @property {boolean | undefined} [retryable] whether the same call may succeed later; default false
- * @property {number | undefined} [retryAfterMs] how long to wait until then, in ms
+ * @property {number | undefined} [retryAfterMs] how long to wait before that, in ms
  * @property {unknown} [cause] the error behind this one
  */
 /**
- * An error whose fields reach the caller of a tool whole. Say in the message what happened, then
- * what to do: it is read by an agent.
+ * An error whose fields all reach the caller of a tool. The message is for an agent: say what
+ * happened, then what to do.
  *
  * @example
  * throw new ToolError("The channel is archived. Choose another.", "CHANNEL_ARCHIVED", {
@@ -36,13 +36,13 @@ export type ToolErrorOptions = {
  */
 export declare class ToolError extends Error {
     /**
-     * Names the fault for programs.
+     * An identifier of the error, for programs.
      * @readonly
      * @type {string}
      */
     readonly code: string;
     /**
-     * What kind of trouble it was.
+     * The kind of error.
      * @readonly
      * @type {ErrorCategory | undefined}
      */
@@ -54,14 +54,14 @@ export declare class ToolError extends Error {
      */
     readonly retryable: boolean;
     /**
-     * How long to wait until then, in ms.
+     * How long to wait before that, in ms.
      * @readonly
      * @type {number | undefined}
      */
     readonly retryAfterMs: number | undefined;
     /**
      * @param {string} message
-     * @param {string} code as in `CHANNEL_ARCHIVED`
+     * @param {string} code for example `CHANNEL_ARCHIVED`
      * @param {ToolErrorOptions} [options]
      */
     constructor(message: string, code: string, options?: ToolErrorOptions);
@@ -74,7 +74,7 @@ export declare class ToolError extends Error {
      */
     static auth(message: string, code?: string): ToolError;
     /**
-     * What was asked for does not exist. Not retryable.
+     * The requested item does not exist. Not retryable.
      *
      * @param {string} message
      * @param {string} [code]
@@ -91,7 +91,7 @@ export declare class ToolError extends Error {
      */
     static rateLimited(message: string, retryAfterMs?: number, code?: string): ToolError;
     /**
-     * The arguments cannot be used. Not retryable.
+     * The arguments are not valid. Not retryable.
      *
      * @param {string} message
      * @param {string} [code]
@@ -99,7 +99,7 @@ export declare class ToolError extends Error {
      */
     static validation(message: string, code?: string): ToolError;
     /**
-     * It took too long. Retryable.
+     * The operation took too long. Retryable.
      *
      * @param {string} message
      * @param {string} [code]

@@ -6,22 +6,22 @@ export type FetchLimits = {
      */
     timeout?: number | undefined;
     /**
-     * when it fires, its reason is thrown
+     * if it fires, its reason is thrown
      */
     signal?: AbortSignal | null | undefined;
 };
 /**
- * What `fetch()` takes, and a limit of time.
+ * The options of `fetch()`, plus a timeout.
  *
  * @typedef {Omit<RequestInit, "signal"> & FetchLimits} FetchFromPageInit
  */
 /**
  * @typedef {object} FetchLimits
  * @property {number | undefined} [timeout] ms; default 30,000; `Infinity` for none
- * @property {AbortSignal | null | undefined} [signal] when it fires, its reason is thrown
+ * @property {AbortSignal | null | undefined} [signal] if it fires, its reason is thrown
  */
 /**
- * One request, and what `read` makes of a 2xx answer while the clock still runs.
+ * Makes one request and reads a 2xx response with `read`, within the timeout.
  *
  * @template T
  * @param {string | URL} url
@@ -34,6 +34,6 @@ export declare function exchange<T>(url: string | URL, init: FetchFromPageInit |
  * @param {string | URL} url
  * @param {FetchFromPageInit} [init]
  * @param {Schema<any>} [schema]
- * @returns {Promise<any>} what the schema makes of the answer; to it, an empty one is undefined
+ * @returns {Promise<any>} the response parsed by the schema; an empty response is undefined
  */
 export declare function exchangeJSON(url: string | URL, init?: FetchFromPageInit, schema?: Schema<any>): Promise<any>;

@@ -11,8 +11,8 @@ export type SendJSON<Body> = {
 /** @import { FetchFromPageInit } from "./exchange.js" */
 /** @import { Schema } from "./schema.js" */
 /**
- * With a schema, the answer is what the schema makes of it; without one, it is taken as it is, and
- * undefined when it is empty.
+ * With a schema, returns the response parsed by that schema; without one, returns the response
+ * unchecked, or undefined if it is empty.
  *
  * @typedef {{
  *   <T>(url: string | URL, init: FetchFromPageInit | undefined, schema: Schema<T>): Promise<T>,
@@ -27,13 +27,13 @@ export type SendJSON<Body> = {
  * }} SendJSON
  */
 /**
- * Fetches with the page's session: cookies go along.
+ * Fetches with the page's session, including its cookies.
  *
  * @param {string | URL} url may be relative to the page
- * @param {FetchFromPageInit} [init] `timeout` is for the answer's headers, not for its body
- * @returns {Promise<Response>} one with a 2xx status
- * @throws {ToolError} TIMEOUT; INTERNAL_ERROR, retryable, when the site cannot be reached; what
- *   `httpStatusToToolError` makes of any other status
+ * @param {FetchFromPageInit} [init] `timeout` covers the response headers, not the body
+ * @returns {Promise<Response>} a response with a 2xx status
+ * @throws {ToolError} TIMEOUT; INTERNAL_ERROR, retryable, if the site cannot be reached; for any
+ *   other status, the error from `httpStatusToToolError`
  */
 export declare function fetchFromPage(url: string | URL, init?: FetchFromPageInit): Promise<Response>;
 /**
@@ -52,19 +52,19 @@ export declare function fetchText(url: string | URL, init?: FetchFromPageInit): 
  * const me = await fetchJSON("/api/me", { signal: context?.signal }, z.object({ id: z.string() }));
  *
  * @type {FetchJSON}
- * @throws {ToolError} as `fetchFromPage` does; UNEXPECTED_RESPONSE when the answer is not JSON or
- *   not what the schema wants
+ * @throws {ToolError} as `fetchFromPage` does; UNEXPECTED_RESPONSE if the response is not JSON
+ *   or does not match the schema
  */
 export declare const fetchJSON: FetchJSON;
 /**
- * Deletes, and gives the JSON of the answer: `deleteJSON<T>(url, init?, schema?)`.
+ * Sends DELETE and returns the response's JSON: `deleteJSON<T>(url, init?, schema?)`.
  *
  * @type {FetchJSON}
  * @throws {ToolError} as `fetchJSON` does
  */
 export declare const deleteJSON: FetchJSON;
 /**
- * Posts JSON: `postJSON<T>(url, body, init?, schema?)`. No body is sent when it is undefined.
+ * Posts JSON: `postJSON<T>(url, body, init?, schema?)`. Sends no body if it is undefined.
  *
  * @type {SendJSON<unknown>}
  * @throws {ToolError} as `fetchJSON` does
@@ -85,7 +85,7 @@ export declare const putJSON: SendJSON<unknown>;
  */
 export declare const patchJSON: SendJSON<unknown>;
 /**
- * Posts a form, URL-encoded as `buildQueryString` does it:
+ * Posts a form, URL-encoded like `buildQueryString`:
  * `postForm<T>(url, {name: "value"}, init?, schema?)`.
  *
  * @type {SendJSON<Record<string, any>>}

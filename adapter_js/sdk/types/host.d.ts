@@ -1,18 +1,18 @@
 /**
- * Whether a host listens to this document: none does in unit tests.
+ * Whether a host listens to this document; in unit tests, none does.
  *
  * @param {"_logNonce" | "_readinessNonce"} nonce
  */
 export declare function hasHost(nonce: "_logNonce" | "_readinessNonce"): boolean;
 /**
- * Tells the host something, signed with a nonce that it has left in the registry.
+ * Sends the host a message, signed with the nonce that the host has stored in the registry.
  *
  * @param {"_logNonce" | "_readinessNonce"} nonce
  * @param {Record<string, unknown>} message
  */
-export declare function tellHost(nonce: "_logNonce" | "_readinessNonce", message: Record<string, unknown>): void;
+export declare function notifyHost(nonce: "_logNonce" | "_readinessNonce", message: Record<string, unknown>): void;
 /**
- * Resolves when what was told before has arrived: messages come in tasks of their own, in order.
+ * Resolves when all earlier messages have arrived: they arrive in order, in separate tasks.
  *
  * @returns {Promise<void>}
  */

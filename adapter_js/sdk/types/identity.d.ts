@@ -1,2 +1,2 @@
-/** The name of the plugin that this code was bundled into; "" where it was not, as in unit tests. */
+/** The name of the plugin that this code was bundled into; "" in unit tests, without a bundle. */
 export declare const PLUGIN: string;

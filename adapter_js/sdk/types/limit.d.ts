@@ -1,17 +1,19 @@
 /**
- * A signal that fires when time is up, or when another does; its reason says which came first.
+ * Creates a signal that fires when the time is up, or when another signal fires; its reason says
+ * which came first.
  *
  * @param {number} ms `Infinity` for no limit
- * @param {() => unknown} why gives the reason when time is up
+ * @param {() => unknown} why returns the reason if the time is up
  * @param {AbortSignal | null | undefined} outer
- * @returns {{signal: AbortSignal, clear: () => void}} `clear` stops the clock; `outer` stays
+ * @returns {{signal: AbortSignal, clear: () => void}} `clear` stops the timer; `outer` stays
+ *   connected
  */
 export declare function limit(ms: number, why: () => unknown, outer: AbortSignal | null | undefined): {
     signal: AbortSignal;
     clear: () => void;
 };
 /**
- * What `promise` gives, or the signal's reason if that fires first.
+ * Settles like `promise`, or rejects with the signal's reason if that fires first.
  *
  * @template T
  * @param {T | PromiseLike<T>} promise

@@ -6,8 +6,8 @@ export type Entry = {
     ts: number;
 };
 /**
- * Logs to the console, to the server's log and, by MCP, to the client. Anything can be logged, and
- * none of it throws; what is large is cut. Log no secrets.
+ * Logs to the console, to the server's log and, through MCP, to the client. Any value can be
+ * logged; logging never throws, and large values are truncated. Never log secrets.
  *
  * @example
  * log.warn("The list is not complete", { channel, missing });
@@ -35,8 +35,8 @@ export declare const log: Readonly<{
     error: (message: string, ...data: unknown[]) => void;
 }>;
 /**
- * Sends what waits.
+ * Sends the waiting entries.
  *
- * @returns {boolean} whether there was any
+ * @returns {boolean} whether there were any
  */
 export declare function flushLogs(): boolean;

@@ -1,5 +1,5 @@
 /** @import * as Shapes from "./shapes.js" */
 import type * as Shapes from "./shapes.js";
 export type OpenTabsPlugin = Shapes.OpenTabsPlugin;
-/** What a plugin extends and its `src/index` exports by default. All it does is in its types. */
+/** The base class of a plugin, which `src/index` exports by default. It only provides types. */
 export declare const OpenTabsPlugin: typeof Shapes.OpenTabsPlugin;

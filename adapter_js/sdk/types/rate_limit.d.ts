@@ -1,17 +1,17 @@
 /**
- * How long to wait, of a `Retry-After` header: whole or broken seconds, or an HTTP-date.
+ * Parses a `Retry-After` header: whole or fractional seconds, or an HTTP-date.
  *
  * @param {string | null | undefined} value
- * @returns {number | undefined} ms from now, never negative; undefined when it says nothing
+ * @returns {number | undefined} ms from now, never negative; undefined if it is not valid
  */
 export declare function parseRetryAfterMs(value: string | null | undefined): number | undefined;
 export type RateLimit = {
     /**
-     * how many requests a window has
+     * how many requests a window allows
      */
     limit?: number;
     /**
-     * how many are left of it
+     * how many are left
      */
     remaining?: number;
     /**
@@ -21,17 +21,18 @@ export type RateLimit = {
 };
 /**
  * @typedef {object} RateLimit
- * @property {number} [limit] how many requests a window has
- * @property {number} [remaining] how many are left of it
+ * @property {number} [limit] how many requests a window allows
+ * @property {number} [remaining] how many are left
  * @property {number} [resetMs] ms from now until the window ends
  */
 /**
- * What a site says about its rate limit: `RateLimit-*`, `X-RateLimit-*` or `X-Rate-Limit-*` with
+ * Reads a site's rate limit from `RateLimit-*`, `X-RateLimit-*` or `X-Rate-Limit-*` with
  * `Limit`, `Remaining` and `Reset` (seconds from now, seconds or milliseconds since 1970, or a
- * date), or the one header of the later drafts, as in `RateLimit: "default";r=50;t=30`.
+ * date), or from the single header of the later drafts, as in `RateLimit: "default";r=50;t=30`.
  *
- * @param {Headers | {headers: Headers}} source headers, or what has some, such as a `Response`
- * @returns {RateLimit} `{}` when the site says nothing
+ * @param {Headers | {headers: Headers}} source headers, or an object with headers, such as a
+ *   `Response`
+ * @returns {RateLimit} `{}` if there are no such headers
  */
 export declare function parseRateLimitHeader(source: Headers | {
     headers: Headers;

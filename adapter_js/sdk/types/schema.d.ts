@@ -1,5 +1,5 @@
 /**
- * What checks a value: any Zod schema, of Zod itself or of Zod Mini.
+ * Validates a value: any schema of Zod or Zod Mini.
  *
  * @template T
  * @typedef {{parse(value: unknown): T}} Schema
@@ -16,7 +16,7 @@ export type Issue = {
  * @template T
  * @param {Schema<T>} schema
  * @param {unknown} value
- * @param {(issues: string) => Error} refuse makes the error for a value that does not fit
- * @returns {Promise<T>} the value as the schema makes it, with its defaults
+ * @param {(issues: string) => Error} refuse creates the error for a value that does not match
+ * @returns {Promise<T>} the value parsed by the schema, with its defaults
  */
 export declare function parse<T>(schema: Schema<T>, value: unknown, refuse: (issues: string) => Error): Promise<T>;

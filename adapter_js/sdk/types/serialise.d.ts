@@ -1,6 +1,6 @@
 /**
- * A value as plain JSON data of bounded size. Whatever it is, it can be shown: cycles, getters that
- * throw, proxies, nodes. What JSON has no word for is named in brackets.
+ * Converts any value to plain JSON data of bounded size, including cycles, getters that throw,
+ * proxies and DOM nodes. Values that JSON cannot represent are described in brackets.
  *
  * @param {unknown} value
  * @returns {unknown}

@@ -1,106 +1,106 @@
 import type { z } from "zod";
 import type { ToolHandlerContext } from "./tool.js";
-/** A tool: what agents are told of it, what it takes and gives, and what it does in the page. */
+/** A tool: its description for agents, its input and output, and what it does in the page. */
 export interface ToolDefinition<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodType = z.ZodType> {
     /** Unique in its plugin: lowercase words joined by `_`, as in `send_message`. */
     name: string;
-    /** For people. Made from `name` when absent. */
+    /** For people. Derived from `name` by default. */
     displayName?: string | undefined;
     /** For agents: what the tool does and when to use it. */
     description: string;
-    /** For people, in lists. `description` is shown when absent. */
+    /** For people, in lists. By default `description` is shown. */
     summary?: string | undefined;
-    /** The name of a Lucide icon, as in `message-square`. `wrench` when absent. */
+    /** The name of a Lucide icon, as in `message-square`. `wrench` by default. */
     icon?: string | undefined;
     /** A heading under which lists show the tool. */
     group?: string | undefined;
     /** Hints for clients, as MCP defines them. */
     annotations?: ToolAnnotations | undefined;
     /**
-     * What the tool takes. The parameters are parsed with it before `handle` is called. It has to
-     * be an object that JSON Schema can describe: no transforms.
+     * The tool's arguments. They are parsed with this schema before `handle` is called. It must be an
+     * object that JSON Schema can describe, without transforms.
      */
     input: Input;
-    /** What the tool gives. */
+    /** The tool's return value. */
     output: Output;
     /**
-     * Does the work, in the page. What it throws reaches the caller: a `ToolError` whole, anything
+     * Does the work in the page. Exceptions reach the caller: a `ToolError` with all its fields, anything
      * else as an internal error with its message.
      *
-     * @param params parsed with `input`
-     * @param context absent in unit tests that pass none: write `context?.reportProgress(…)`
+     * @param params the arguments, parsed with `input`
+     * @param context may be absent in unit tests, so write `context?.reportProgress(…)`
      */
     handle(params: z.output<Input>, context?: ToolHandlerContext): Promise<z.output<Output>> | z.output<Output>;
 }
 /** MCP's tool annotations. Clients may ignore them. */
 export interface ToolAnnotations {
     title?: string | undefined;
-    /** It changes nothing. */
+    /** The tool changes nothing. */
     readOnlyHint?: boolean | undefined;
-    /** It may destroy what was there. */
+    /** The tool may destroy existing data. */
     destructiveHint?: boolean | undefined;
-    /** Calling it again with the same arguments changes nothing more. */
+    /** Calling the tool again with the same arguments changes nothing more. */
     idempotentHint?: boolean | undefined;
-    /** It reaches beyond the site, to things nobody knows in advance. */
+    /** The tool may interact with an open world of things beyond the site. */
     openWorldHint?: boolean | undefined;
 }
-/** One setting of a plugin, which its user fills in. */
+/** One setting of a plugin, which the user fills in. */
 export interface ConfigSetting {
-    /** A `url` also adds its origin to the pages that the plugin is for. */
+    /** A `url` also adds its origin to the plugin's pages. */
     type: "url" | "string" | "number" | "boolean" | "select";
     label?: string | undefined;
     description?: string | undefined;
-    /** Whether the plugin cannot work without it. */
+    /** Whether the plugin needs a value. */
     required?: boolean | undefined;
     placeholder?: string | undefined;
     default?: string | number | boolean | undefined;
-    /** What a `select` offers. */
+    /** The choices of a `select`. */
     options?: readonly (string | {
         value: string;
         label?: string | undefined;
     })[] | undefined;
 }
-/** The settings of a plugin, by the key that `getConfig(key)` takes. */
+/** The settings of a plugin, by the key for `getConfig(key)`. */
 export type ConfigSchema = Record<string, ConfigSetting>;
 /**
- * What a plugin extends and its `src/index` exports by default.
+ * The base class of a plugin, which `src/index` exports by default.
  *
- * A hook that throws is logged, and harms nothing.
+ * Errors of hooks are logged and have no other effect.
  */
 export declare abstract class OpenTabsPlugin {
     /** Lowercase letters, digits and `-`, as in `my-site`. */
     abstract readonly name: string;
     /** For people. */
     abstract readonly displayName: string;
-    /** What the plugin is for, in a sentence. */
+    /** One sentence about the plugin's purpose. */
     abstract readonly description: string;
     /**
-     * Chrome match patterns of the pages that the plugin is for, as in `*://*.example.com/*`. May be
-     * empty when a required setting of type `url` says where its site is.
+     * Chrome match patterns of the plugin's pages, as in `*://*.example.com/*`. May be empty if a
+     * required setting of type `url` provides the site.
      */
     abstract readonly urlPatterns: readonly string[];
-    /** Match patterns of pages that it is not for. */
+    /** Match patterns of pages to exclude. */
     readonly excludePatterns?: readonly string[] | undefined;
-    /** Where to open the site when no tab has it. */
+    /** The URL to open when no tab shows the site. */
     readonly homepage?: string | undefined;
     /** What the user can set. */
     readonly configSchema?: ConfigSchema | undefined;
     abstract readonly tools: readonly ToolDefinition[];
     /**
-     * Whether tools can be called in this page: true once the user is signed in, say. It is asked
-     * again every now and then, and after `notifyReadinessChanged()`.
+     * Whether tools can be called in this page, for example because the user is signed in. Called again
+     * from time to time, and after `notifyReadinessChanged()`.
      */
     abstract isReady(): Promise<boolean>;
-    /** The plugin is now registered in a page. */
+    /** Called when the plugin has been registered in a page. */
     onActivate?(): void | Promise<void>;
-    /** The plugin is about to be replaced or removed; comes before `teardown`. */
+    /** Called before `teardown`, when the plugin is about to be replaced or removed. */
     onDeactivate?(): void | Promise<void>;
-    /** Stop timers, observers and listeners: after this, the code of this plugin is gone. */
+    /** Stops timers, observers and listeners; after this, the plugin's code is gone. */
     teardown?(): void | Promise<void>;
-    /** The page's URL changed without a new document. */
+    /** Called when the page's URL has changed without a new document. */
     onNavigate?(url: string): void | Promise<void>;
-    /** A tool is about to run. The tool does not wait for what this awaits. */
+    /** Called when a tool is about to run. The tool does not wait for this to finish. */
     onToolInvocationStart?(toolName: string): void | Promise<void>;
-    /** A tool has ended, with a value (`success`) or an error. */
+    /** Called when a tool has ended, with a value (`success`) or an error. */
     onToolInvocationEnd?(toolName: string, success: boolean, durationMs: number): void | Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { ToolError } from "./errors.js";
 /**
- * The error that an HTTP status stands for:
+ * Returns the error for an HTTP status:
  *
  * | status | category | retryable |
  * |---|---|---|
@@ -12,9 +12,9 @@ import { ToolError } from "./errors.js";
  * | 5xx | internal | yes |
  * | any other | internal | no |
  *
- * `retryAfterMs` of a retryable one is what `Retry-After` says.
+ * For retryable errors, `retryAfterMs` comes from `Retry-After`.
  *
- * @param {Response | {status: number, headers?: Headers} | number} response or just its status
+ * @param {Response | {status: number, headers?: Headers} | number} response a response, or just its status
  * @param {string} message
  * @returns {ToolError}
  */

@@ -33,9 +33,9 @@ export declare function setSessionStorage(key: string, value: string): boolean;
  */
 export declare function removeSessionStorage(key: string): boolean;
 /**
- * The first entry of `localStorage` that is wanted, for keys that hold an id or a hash.
+ * Finds the first matching entry of `localStorage`, for keys that contain an id or a hash.
  *
- * @param {(key: string, value: string) => unknown} predicate what it throws is thrown
+ * @param {(key: string, value: string) => unknown} predicate its exceptions are passed on
  * @returns {{key: string, value: string} | null}
  */
 export declare function findLocalStorageEntry(predicate: (key: string, value: string) => unknown): {

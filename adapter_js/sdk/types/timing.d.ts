@@ -6,16 +6,16 @@ export type SleepOptions = {
  * @property {AbortSignal | null | undefined} [signal]
  */
 /**
- * Waits.
+ * Waits for some time.
  *
  * @param {number} ms
  * @param {SleepOptions} [options]
- * @returns {Promise<void>} rejects with the signal's reason when that fires
+ * @returns {Promise<void>} rejects with the signal's reason if that fires
  */
 export declare function sleep(ms: number, { signal }?: SleepOptions): Promise<void>;
 export type WaitUntilOptions = {
     /**
-     * ms between two looks; default 200
+     * ms between checks; default 200
      */
     interval?: number | undefined;
     /**
@@ -26,14 +26,14 @@ export type WaitUntilOptions = {
 };
 /**
  * @typedef {object} WaitUntilOptions
- * @property {number | undefined} [interval] ms between two looks; default 200
+ * @property {number | undefined} [interval] ms between checks; default 200
  * @property {number | undefined} [timeout] ms; default 10,000; `Infinity` for none
  * @property {AbortSignal | null | undefined} [signal]
  */
 /**
- * Waits until a condition holds. It is looked at once at the start, and then at intervals.
+ * Waits until a condition holds. Checks it at once, and then at intervals.
  *
- * @param {() => unknown} predicate may be async; what it throws ends the wait
+ * @param {() => unknown} predicate may be async; an exception ends the wait
  * @param {WaitUntilOptions} [options]
  * @returns {Promise<void>} rejects with a `ToolError` TIMEOUT, or with the signal's reason
  */
@@ -48,7 +48,7 @@ export type RetryOptions = {
      */
     delay?: number | undefined;
     /**
-     * by how much each delay is longer than the one before; default 2; `false` is 1
+     * the factor between consecutive delays; default 2; `false` is 1
      */
     backoff?: number | boolean | undefined;
     /**
@@ -57,7 +57,7 @@ export type RetryOptions = {
     maxDelay?: number | undefined;
     signal?: AbortSignal | null | undefined;
     /**
-     * default: all but an error that says `retryable: false`, as most of `ToolError`'s do
+     * default: every error except those with `retryable: false`, like most `ToolError`s
      */
     shouldRetry?: ((error: unknown, attempt: number) => boolean) | undefined;
 };
@@ -66,19 +66,19 @@ export type RetryOptions = {
  * @property {number | undefined} [maxAttempts] default 3
  * @property {number | undefined} [delay] ms before the second attempt; default 1000
  * @property {number | boolean | undefined} [backoff]
- *   by how much each delay is longer than the one before; default 2; `false` is 1
+ *   the factor between consecutive delays; default 2; `false` is 1
  * @property {number | undefined} [maxDelay]
  *   ms; default 30,000. An error that asks for a longer wait is thrown at once.
  * @property {AbortSignal | null | undefined} [signal]
  * @property {((error: unknown, attempt: number) => boolean) | undefined} [shouldRetry]
- *   default: all but an error that says `retryable: false`, as most of `ToolError`'s do
+ *   default: every error except those with `retryable: false`, like most `ToolError`s
  */
 /**
- * Calls a function again while it fails, with growing delays in between. The `retryAfterMs` of an
- * error is waited for instead of the delay.
+ * Calls a function until it succeeds, with growing delays in between. If an error has
+ * `retryAfterMs`, waits that long instead.
  *
  * @template T
- * @param {(attempt: number) => T | PromiseLike<T>} run is told which attempt this is, from 1 on
+ * @param {(attempt: number) => T | PromiseLike<T>} run receives the number of the attempt, from 1
  * @param {RetryOptions} [options]
  * @returns {Promise<T>} rejects with the last error, or with the signal's reason
  */

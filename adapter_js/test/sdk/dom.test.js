@@ -233,7 +233,10 @@ test("observeDOM takes a node and options", (t) => {
 
 test("observeDOM throws NOT_FOUND when nothing matches", (t) => {
   openDocument(t);
-  assert.throws(() => observeDOM("a", () => {}), { code: "NOT_FOUND", message: /matches a\./ });
+  assert.throws(() => observeDOM("a", () => {}), {
+    code: "NOT_FOUND",
+    message: /Cannot observe a: no element matches\./,
+  });
 });
 
 test("what the callback of observeDOM throws is logged, and it is called again", (t) => {

@@ -275,7 +275,7 @@ test("an answer that is not JSON is an error with its type and its beginning", a
       [error.code, error.category, error.retryable],
       ["UNEXPECTED_RESPONSE", "internal", false],
     );
-    assert.match(error.message, /not JSON but text\/html, beginning with: <html>x{294}$/);
+    assert.match(error.message, /not JSON but text\/html, starting with: <html>x{294}$/);
     return true;
   });
   await assert.rejects(sdk.fetchJSON(serveText(200, "{")), /not JSON but no content-type/);
@@ -304,7 +304,7 @@ test("an answer that its schema refuses is an error that says where and why", as
       ["UNEXPECTED_RESPONSE", "internal", false],
     );
     assert.match(error.message, /messages\[1\]\.text: .*string.*; messages\[1\]\.author: .*string/);
-    assert.ok(error.message.startsWith(`GET ${url} gave`));
+    assert.ok(error.message.startsWith(`GET ${url} returned`));
     return true;
   });
 });

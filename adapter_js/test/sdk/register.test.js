@@ -281,7 +281,7 @@ test("parameters that the schema refuses are an error that says where and why", 
     assert.match(error.message, /ids\[1\]: .*expected string.*; to: .*expected number/);
     return true;
   });
-  await assert.rejects(handle({ ids: [], from: 2, to: 1 }), /cannot be used: from must be before/);
+  await assert.rejects(handle({ ids: [], from: 2, to: 1 }), /are not valid: from must be before/);
   await assert.rejects(handle(undefined), { code: "VALIDATION_ERROR" });
   assert.equal(ran, false);
 });

@@ -99,7 +99,7 @@ test("what throws whatever is done with it is still shown", () => {
       };
     },
   };
-  assert.deepEqual(serialise(worse), { a: "[threw what cannot be shown]" });
+  assert.deepEqual(serialise(worse), { a: "[threw an error that cannot be shown]" });
 });
 
 test("a member named __proto__ is shown as one", () => {

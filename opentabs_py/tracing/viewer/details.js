@@ -160,10 +160,10 @@ function waterfall(call) {
   }
   const notes = [];
   if (cut !== null) {
-    notes.push("The longest bar is cut.");
+    notes.push("The longest bar is shortened.");
   }
   if (call.adjusted > 0) {
-    notes.push(`The clocks disagreed by ${duration(call.adjusted)}, which is mended.`);
+    notes.push(`Corrected clocks that disagreed by ${duration(call.adjusted)}.`);
   }
   const table = make("table", "hops", rows);
   return make("div", "", notes.length > 0 ? [table, make("p", "note", notes.join(" "))] : [table]);

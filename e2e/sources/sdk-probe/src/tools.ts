@@ -159,7 +159,8 @@ export const sum = sdk.defineTool({
 });
 
 function textOf(selector: string) {
-  return (document.querySelector(selector) as Element).textContent ?? "";
+  const element = document.querySelector(selector) as Element;
+  return element.textContent ?? "";
 }
 
 export const broken = sdk.defineTool({

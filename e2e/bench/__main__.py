@@ -1,0 +1,143 @@
+"""`make bench`: how fast the chain is, on one warm Chromium, beside what was found possible.
+
+Not a test: no time fails it. Only a lost, doubled or misplaced progress report does.
+
+Every round does every work once, so that a noisy minute hits all of them alike. A work gives
+one number per round, its median where it repeats something; the table shows the median of
+these numbers, and the lowest and highest.
+
+MCP client, server and this program share one process and one event loop, for our server and for the
+bare one that it is compared with alike. The server of the prototype (`bench_floor`) that the other
+hops are compared with is in it too, but has a browser of its own: the two do a work one after the
+other or in turns, and the browser whose turn it is not idles.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import anyio
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from e2e.bench import hop1
+from e2e.bench.page import serve_site
+from e2e.bench.starts import builds, cold_start, kit_runs
+from e2e.bench.table import Work, show, to_document
+from e2e.bench.warm import AT_ONCE, BIG, ECHOES, FLOOD, LONG_FLOOD, warm_bench
+from opentabs_py.browser.chromium import configured_chromium
+from opentabs_py.config.settings import load_settings
+
+UVLOOP = {"use_uvloop": sys.platform != "win32"}
+
+WORKS = {
+    "first_result": Work("fresh process to first result", "s", beside="first_floor", at_most=1.5),
+    "command": Work("`opentabs call`, from command to end", "s"),
+    "ping": Work("ping to the service worker and back", "ms", "0.37–0.55"),
+    "echo": Work(
+        f"echo, server to page and back, p50 of {ECHOES}", "ms", beside="echo_floor", at_most=1.4
+    ),
+    "echo_over_ping": Work("  of which hops 3–5 and our own work", "ms"),
+    "mcp": Work("echo at an MCP client over HTTP, p50", "ms", beside="mcp_floor"),
+    "mcp_above": Work(
+        "  above a Python tool on the same server", "ms", beside="mcp_above_floor", at_most=1.5
+    ),
+    "legacy": Work("echo at an initialize-era client, p50", "ms", beside="legacy_floor"),
+    "legacy_above": Work(
+        "  above a Python tool on the same server",
+        "ms",
+        beside="legacy_above_floor",
+        at_most=1.5,
+    ),
+    **hop1.WORKS,
+    "cancel": Work("a client's cancellation to the page's signal", "ms", at_most=100),
+    "legacy_cancel": Work("  of an initialize-era client", "ms", at_most=100),
+    "one_at_once": Work("calls, one at a time", "/s", beside="one_floor", at_least=350),
+    "many_at_once": Work(f"calls, {AT_ONCE} at once", "/s", beside="many_floor", at_least=700),
+    "flood": Work(
+        f"{FLOOD:,} reports in a loop, all there, in order",
+        "/s",
+        beside="flood_floor",
+        at_least=5e4,
+    ),
+    "long_flood": Work(f"{LONG_FLOOD:,} reports in a loop, all there, in order", "/s"),
+    "other_tab": Work("worst call in another tab during a flood", "ms", at_most=50),
+    "same_tab": Work("worst call in the same tab during a flood", "ms"),
+    "report": Work("one report, page to server, p50", "ms", beside="report_floor", at_most=1.5),
+    "big": Work(f"{BIG >> 20} MiB result", "MiB/s", beside="big_floor", at_least=20),
+    "build": Work("`opentabs build` of a new plugin", "s"),
+    "rebuild": Work("build --watch, from saved to built", "ms", at_most=300),
+    "kit_first": Work("test kit, from `pytest` to the first result", "s", at_most=3),
+    "kit_further": Work(
+        "test kit, what each further test costs", "ms", beside="page_floor", at_most=100
+    ),
+}
+COLD = ("first_result", "command")
+
+
+async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[float]]:
+    """Run all workloads in every round; `done` is called after each."""
+    numbers: defaultdict[str, list[float]] = defaultdict(list)
+
+    async def do(what: str, work: Callable[[], Awaitable[dict[str, float]]]) -> None:
+        for name, number in (await work()).items():
+            numbers[name].append(number)
+        done(what)
+
+    chromium = configured_chromium(load_settings())
+    async with serve_site() as url:
+        for _ in range(rounds):
+            await do("cold start", lambda: cold_start(chromium, url))
+        async with hop1.connect_all() as clients:
+            for _ in range(rounds):
+                await do("hop 1", clients.measure)
+        async with warm_bench(chromium, url) as bench:
+            for _ in range(rounds):
+                await do("round trips", bench.ping_and_echo)
+                await do("MCP", bench.mcp)
+                await do("cancellations", bench.cancellations)
+                await do("calls at once", bench.many_at_once)
+                await do("floods", bench.floods)
+                await do("lone reports", bench.lone_reports)
+                await do("big results", bench.big)
+        for _ in range(rounds):
+            await do("builds", builds)
+            await do("test kit", lambda: kit_runs(chromium))
+    return numbers
+
+
+STEPS = 11  # of a round, in `measure`
+
+
+def main(
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    rounds: Annotated[int, typer.Option(min=1, help="How often to do each work.")] = 3,
+) -> None:
+    """Measure the chain; takes about a minute."""
+    progress = Progress(
+        TextColumn("{task.description:<14}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        auto_refresh=False,  # drawn between the works, never during one
+    )
+    with progress:
+        task = progress.add_task("cold start", total=rounds * STEPS)
+
+        def done(what: str) -> None:
+            progress.update(task, advance=1, description=what, refresh=True)
+
+        numbers = anyio.run(measure, rounds, done, backend_options=UVLOOP)
+    if json_:
+        print(json.dumps(to_document(WORKS, numbers), indent=1, ensure_ascii=False))
+    else:
+        show(WORKS, numbers)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,94 @@
+"""A server for the bench, of one tool in Python: `python -m e2e.bench.server ours|bare stdio|http`.
+
+`ours` is this package's MCP server, whose tool takes no hop but the first: what stands in the
+bridge's place answers at once. `bare` is the SDK's low-level server with the same tool. Over HTTP,
+it prints its address.
+"""
+
+import sys
+from contextlib import AsyncExitStack
+from typing import Any, cast
+
+import anyio
+from mcp import types
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp.server.stdio import stdio_server
+from starlette.types import ASGIApp
+
+from opentabs_py.bridge.bridge import Bridge, TabCall
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.manifest import PluginManifest, PluginTool
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.server.endpoints import run_endpoints
+from opentabs_py.server.http import create_app, serve_http
+from opentabs_py.server.listen import bind
+from opentabs_py.server.mcp import create_mcp_server, to_result
+from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.stdio import serve_stdio
+
+TOOL = "bench_echo"
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"reports": {"type": "integer"}}}
+MIB = 1024 * 1024
+
+
+class AtOnce:
+    """Replaces the bridge: reports what it is asked to, and returns the arguments."""
+
+    async def call(self, call: TabCall) -> Any:
+        total = call.arguments["reports"]
+        if call.on_progress is not None:
+            call.on_progress([ProgressReport(n, n + 1, total) for n in range(total)])
+        return call.arguments
+
+
+def create_ours() -> Server[Any]:
+    tool = PluginTool("echo", "Echo", "Give it back", None, "wrench", None, SCHEMA, None, None)
+    plugin = PluginManifest("bench", "1", "Bench", "Bench", (), (), None, {}, (tool,), None)
+    bridge = cast("Bridge", AtOnce())
+    registry = ToolRegistry(bridge, limits=Limits(idle=30, ceiling=300), input_limit=MIB)
+    registry.set_plugins([plugin])
+    return create_mcp_server(registry, version="0")
+
+
+def create_bare() -> Server[Any]:
+    async def list_tools(
+        _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[types.Tool(name=TOOL, input_schema=SCHEMA)])
+
+    async def call_tool(
+        ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        total = (params.arguments or {})["reports"]
+        for n in range(total):
+            await ctx.session.report_progress(n + 1, total)
+        return to_result(params.arguments)
+
+    return Server("bare", on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+async def serve(kind: str, transport: str) -> None:
+    server = create_ours() if kind == "ours" else create_bare()
+    if transport == "http":
+        listener = bind("127.0.0.1", 0)
+        bridge = Bridge(secret="", origin="", version="0")
+        async with AsyncExitStack() as stack:
+            app: ASGIApp = server.streamable_http_app()
+            if kind == "ours":
+                endpoints = run_endpoints({"/mcp": server}, request_limit=MIB)
+                app = create_app(await stack.enter_async_context(endpoints), bridge)
+            await stack.enter_async_context(serve_http(app, listener))
+            print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
+            await anyio.sleep_forever()
+    elif kind == "ours":
+        await serve_stdio(server)
+    else:
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+
+if __name__ == "__main__":
+    uvloop = {"use_uvloop": sys.platform != "win32"}
+    _, asked_kind, asked_transport = sys.argv
+    anyio.run(serve, asked_kind, asked_transport, backend_options=uvloop)

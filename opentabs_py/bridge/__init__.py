@@ -1,0 +1,1 @@
+"""The bridge to one browser's extension."""

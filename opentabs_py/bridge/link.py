@@ -1,0 +1,233 @@
+"""One WebSocket to an extension: frames, requests and their answers, both clocks.
+
+This handles what all messages have in common; the bridge interprets them.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from math import inf
+from typing import Protocol, TypeVar
+
+import anyio
+from pydantic import ValidationError
+
+from opentabs_py.calling.clock import wall_clock
+from opentabs_py.core import protocol
+from opentabs_py.core.chunks import Assembler, split
+from opentabs_py.core.trace.hops import clock_offset
+from opentabs_py.errors import ProtocolError
+
+logger = logging.getLogger(__name__)
+
+KEEPALIVE = 20.0  # s; Chrome stops a service worker that was silent for 30
+CLOSE_WITHIN = 2.0  # s; how long closing waits for queued messages
+_NO_DOCUMENT = "0" * 32
+
+AnyResult = TypeVar("AnyResult", bound=protocol.Model)
+Answer = protocol.Response | protocol.Failure
+Event = (
+    protocol.Hello
+    | protocol.ToolProgress
+    | protocol.ToolResult
+    | protocol.ToolErrored
+    | protocol.ToolLost
+    | protocol.ToolStamps
+    | protocol.TabsChanged
+    | protocol.PluginLog
+)
+
+
+class Socket(Protocol):
+    """The part of a WebSocket that we need."""
+
+    async def receive_text(self) -> str:
+        """Wait for the next text frame; raise `SocketClosedError` if there will be none."""
+        ...
+
+    async def send_text(self, data: str) -> None:
+        """Send a text frame, waiting while the other side is slow."""
+        ...
+
+    async def close(self, code: int, reason: str) -> None:
+        """Close with a code and a reason (RFC 6455, section 7.4)."""
+        ...
+
+
+class SocketClosedError(Exception):
+    """The other side of a `Socket` has disconnected."""
+
+
+class Connection:
+    """One connection; run `write` and `keep_alive` alongside the task that calls `receive`.
+
+    Attributes:
+        clock_offset: What to add to the extension's clock to get ours, in milliseconds.
+    """
+
+    def __init__(self, socket: Socket, *, message_limit: int) -> None:
+        self.clock_offset = 0.0
+        self._socket = socket
+        self._assembler = Assembler(limit=message_limit + 4096)  # the envelope does not count
+        self._outbox: deque[str] = deque()
+        self._filled = asyncio.Event()  # far cheaper than anyio's, and it can be cleared
+        self._is_sending = False
+        self._closing: tuple[int, str] | None = None
+        self._closed = anyio.Event()
+        self._requests: dict[int, Callable[[Answer], None]] = {}
+        self._last_id = 0
+        self._stream = 0
+        self._best_round_trip = inf
+
+    # --- sending ---
+
+    def send(self, message: protocol.Message) -> None:
+        """Queue a message; it is sent when the socket accepts it."""
+        document_id = getattr(getattr(message, "params", None), "document_id", _NO_DOCUMENT)
+        self._stream += 1
+        self._outbox.extend(split(protocol.to_json(message), document_id, self._stream))
+        self._filled.set()
+
+    def request(
+        self,
+        make: Callable[[int], protocol.Message],
+        result: type[AnyResult],
+        take: Callable[[AnyResult | None], None],
+    ) -> None:
+        """Send a request; `take` receives its result, or None for an error, which is logged.
+
+        Args:
+            make: Creates the request, given its id.
+            result: The type of the result.
+            take: Called with the result, unless the connection ends first.
+        """
+
+        def handle_answer(answer: Answer) -> None:
+            if isinstance(answer, protocol.Failure):
+                logger.warning("The extension refused a request: %s", answer.error.message)
+                take(None)
+                return
+            try:
+                value = result.model_validate(answer.result)
+            except ValidationError as error:
+                logger.warning("The extension's answer is malformed: %s", error)
+                take(None)
+            else:
+                take(value)
+
+        self._last_id += 1
+        self._requests[self._last_id] = handle_answer
+        self.send(make(self._last_id))
+
+    def ping(self) -> None:
+        """Measure the extension's clock, and keep its service worker alive."""
+        self.send(protocol.Ping(params=protocol.PingParams(time=wall_clock())))
+
+    def refuse(self, message: str, *, path: str = "", request: int | None = None) -> None:
+        """Answer an invalid message with a JSON-RPC error."""
+        fault = protocol.RpcError(code=-32600, message=message, data={"path": path})
+        self.send(protocol.Failure(id=request, error=fault))
+
+    def start_close(self, code: int, reason: str) -> None:
+        """Close once everything queued has been sent."""
+        self._closing = (code, reason)
+        self._filled.set()
+
+    async def close(self, code: int, reason: str) -> None:
+        """Close, and wait until the reason has been sent to the other side."""
+        self.start_close(code, reason)
+        with anyio.move_on_after(CLOSE_WITHIN):
+            await self._closed.wait()
+
+    async def write(self) -> None:
+        """Send queued messages until the connection closes."""
+        try:
+            while True:
+                await self._send_queued()
+                if self._closing is not None and not self._outbox:
+                    await self._socket.close(*self._closing)
+                    return
+                await self._filled.wait()
+                self._filled.clear()
+        except SocketClosedError:
+            return  # the receiving task notices it too, and ends the connection
+        finally:
+            self._closed.set()
+
+    async def flush(self) -> None:
+        """Send what is queued immediately, without waiting for the writing task."""
+        with suppress(SocketClosedError):  # the receiving task notices it too
+            await self._send_queued()
+
+    async def _send_queued(self) -> None:
+        if self._is_sending:
+            return  # the task already sending sends these too
+        self._is_sending = True
+        try:
+            while self._outbox:
+                # If cancelled here, the message has not been sent, and remains the first.
+                await self._socket.send_text(self._outbox[0])
+                self._outbox.popleft()
+        finally:
+            self._is_sending = False
+            if self._outbox or self._closing is not None:
+                self._filled.set()
+
+    async def keep_alive(self) -> None:
+        """Ping forever, because WebSocket ping frames do not keep a service worker alive."""
+        while True:
+            await anyio.sleep(KEEPALIVE)
+            self.ping()
+
+    # --- receiving ---
+
+    async def receive(self) -> Event:
+        """Wait for the next message for the bridge; pings and answers are handled here.
+
+        A malformed message is answered with an error, logged, and skipped.
+
+        Raises:
+            SocketClosedError: The connection has ended.
+        """
+        while True:
+            frame = await self._socket.receive_text()
+            try:
+                text = self._assembler.feed(frame)
+                message = None if text is None else protocol.parse_from_extension(text)
+                del frame, text  # or long ones would be kept until the next arrives
+            except ProtocolError as error:
+                where = f" at {error.path}" if error.path else ""
+                logger.warning("The extension sent a malformed message%s: %s", where, error)
+                self.refuse(str(error), path=error.path)
+                continue
+            match message:
+                case None:
+                    pass
+                case protocol.Ping(params=params):
+                    pong = protocol.PongParams(time=wall_clock(), ping_time=params.time)
+                    self.send(protocol.Pong(params=pong))
+                case protocol.Pong(params=params):
+                    self._handle_pong(params)
+                case protocol.Response() | protocol.Failure():
+                    self._handle_answer(message)
+                case _:
+                    return message
+
+    def _handle_pong(self, pong: protocol.PongParams) -> None:
+        # The fastest round trip gives the best offset; drift is small within a session.
+        received = wall_clock()
+        round_trip = received - pong.ping_time
+        if round_trip <= self._best_round_trip:
+            self._best_round_trip = round_trip
+            self.clock_offset = clock_offset(
+                sent=pong.ping_time, received=received, remote=pong.time
+            )
+
+    def _handle_answer(self, answer: Answer) -> None:
+        take = None if answer.id is None else self._requests.pop(answer.id, None)
+        if take is not None:
+            take(answer)
+        elif isinstance(answer, protocol.Failure):
+            logger.warning("The extension refused a message: %s", answer.error.message)

@@ -1,0 +1,1 @@
+"""What a tool is, and a call of it under way."""

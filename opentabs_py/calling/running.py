@@ -1,0 +1,164 @@
+"""A running call, for code that observes it meanwhile."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+import anyio
+
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.trace.record import CallRecord, RecordSoFar
+from opentabs_py.errors import CallError
+
+_PACKAGE = "opentabs_py."
+
+
+class Caller(Protocol):
+    """Calls tools: a `ToolRegistry`."""
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        limits: Limits | None = None,
+        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        on_log: Callable[[Sequence[LogEntry]], None] | None = None,
+        on_sent: Callable[[], None] | None = None,
+    ) -> Any:
+        """Call a tool and return its value."""
+        ...
+
+
+class RunningCall:
+    """A running call, and later its outcome.
+
+    Attributes:
+        name: The tool's MCP name.
+        arguments: The arguments of the call.
+        output_schema: The JSON Schema of the tool's value.
+        reports: Every progress report so far, in order.
+        logs: What its plugin logged in its page meanwhile.
+        error: Why it returned no value.
+        cancelled: Whether `cancel` ended it.
+        record: Its hops and timers, if an observer of calls stores them here.
+    """
+
+    record: CallRecord | None = None
+    _record_so_far: RecordSoFar | None = None
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        output_schema: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.arguments = arguments
+        self.output_schema = output_schema
+        self.reports: list[ProgressReport] = []
+        self.logs: list[LogEntry] = []
+        self.error: Exception | None = None
+        self.cancelled = False
+        self._value: Any = None
+        self._sent = anyio.Event()
+        self._ended = anyio.Event()
+        self._scope = anyio.CancelScope()
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended, in any way."""
+        return self._ended.is_set()
+
+    @property
+    def value(self) -> Any:
+        """The tool's return value.
+
+        Raises:
+            CallError: It returned no value.
+            RuntimeError: It has not ended, or was cancelled.
+        """
+        __tracebackhide__ = True  # pytest then shows the line that asks for the value
+        if not self.ended:
+            raise RuntimeError(f"{self.name} has not ended yet. Wait for it first.")
+        if self.error is not None:
+            raise _without_our_frames(self.error)
+        if self.cancelled:
+            raise RuntimeError(f"{self.name} was cancelled, so it has no value.")
+        return self._value
+
+    def record_so_far(self) -> CallRecord | None:
+        """Return its hops and timers as they are now; None if nobody observes calls."""
+        if self.ended or self._record_so_far is None:
+            return self.record
+        return self._record_so_far()
+
+    async def wait(self) -> Any:
+        """Wait for the end, and return the value; raises as `value` does."""
+        __tracebackhide__ = True
+        await self._ended.wait()
+        return self.value
+
+    async def wait_end(self) -> None:
+        """Wait for the end, whatever the outcome."""
+        await self._ended.wait()
+
+    async def wait_sent(self) -> None:
+        """Wait until it has been sent to its page, or has ended before that."""
+        await self._sent.wait()
+
+    def cancel(self) -> None:
+        """Cancel the call: the tool's signal fires. Does nothing once it has ended."""
+        self._scope.cancel()
+
+    async def run(self, caller: Caller, limits: Limits | None) -> None:
+        """Make the call; run this once, in its own task."""
+        current_call.set(self)
+        try:
+            with self._scope:
+                self._value = await caller.call(
+                    self.name,
+                    self.arguments,
+                    limits=limits,
+                    on_progress=self.reports.extend,
+                    on_log=self.logs.extend,
+                    on_sent=self._sent.set,
+                )
+            self.cancelled = self._scope.cancelled_caught
+        except Exception as error:  # noqa: BLE001
+            self.error = error  # raised where the call is waited for, not in this task
+        except BaseException:
+            self.cancelled = True
+            raise
+        finally:
+            self._sent.set()
+            self._ended.set()
+
+
+def _without_our_frames(error: Exception) -> Exception:
+    """Remove this package's frames from an error's traceback; a Python tool's code remains."""
+    if not isinstance(error, CallError):
+        return error  # a bug in this package, which its frames show
+    below = error.__traceback__
+    while below is not None and below.tb_frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        below = below.tb_next
+    return error.with_traceback(below)
+
+
+current_call: ContextVar[RunningCall] = ContextVar("current_call")
+"""The call that the current task makes, for observers called within it."""
+
+
+def keep_record(record: CallRecord) -> None:
+    """Store a record in the call it belongs to; an observer of calls."""
+    if (call := current_call.get(None)) is not None:
+        call.record = record
+
+
+def keep_start(so_far: RecordSoFar) -> None:
+    """Let a call return its record so far; an observer of starts."""
+    if (call := current_call.get(None)) is not None:
+        call._record_so_far = so_far  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,187 @@
+"""A served tool, wherever it runs: what clients see of it, and how to call it."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.trace.recorder import CallRecording
+
+if TYPE_CHECKING:  # loading it takes as long as starting a browser
+    from mcp import types
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The tool's public description.
+
+    Attributes:
+        name: Its unique MCP name.
+        owner: The plugin or Python module it belongs to; also the logger name of its logs.
+        title: Its name for people.
+        description: What it does, for agents.
+        input_schema: JSON Schema of its arguments.
+        output_schema: JSON Schema of its value, of any type; None if it has none.
+        annotations: MCP's hints, for example `{"readOnlyHint": true}`.
+    """
+
+    name: str
+    owner: str
+    title: str
+    description: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any] | None = None
+    annotations: dict[str, Any] | None = None
+
+    @property
+    def promises_object(self) -> bool:
+        """Whether its output schema says that its value is an object."""
+        return self.output_schema is not None and self.output_schema.get("type") == "object"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A tool's result that is more than a JSON value: MCP content.
+
+    Attributes:
+        content: What the model reads, in order.
+        structured: The same for programs, if it is an object.
+        meta: Data only for programs, under `_meta`.
+    """
+
+    content: "tuple[types.ContentBlock, ...]"
+    structured: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One update of a tool's stream.
+
+    Attributes:
+        number: Its position in the stream, from 1.
+        text: The text of the update.
+    """
+
+    number: int
+    text: str
+
+
+class Followed(Protocol):
+    """A tool's stream, as seen by the code that delivers it."""
+
+    @property
+    def id(self) -> str:
+        """Its unguessable id."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name that its tool gave it."""
+        ...
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may get more frames."""
+        ...
+
+    def since(self, number: int) -> Sequence[Frame]:
+        """Return the retained frames after that number, in order."""
+        ...
+
+
+class Reader(Protocol):
+    """An MCP client that requests a stream."""
+
+    @property
+    def owner(self) -> str | None:
+        """Its session; None if it has none, when knowing a stream's id grants access."""
+        ...
+
+
+class StreamSource(Protocol):
+    """The streams of a server, for its clients."""
+
+    def of(self, reader: Reader) -> Sequence[Followed]:
+        """Return the streams of a client's session."""
+        ...
+
+    def read(self, stream_id: str, after: int, reader: Reader) -> dict[str, Any]:
+        """Return the retained part of a stream after a number, and the stream's state.
+
+        Raises:
+            CallRefusedError: There is no such stream, or not for that client.
+        """
+        ...
+
+    def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call a function with the address of each changed stream; return the unsubscriber."""
+        ...
+
+
+class CallClient(Reader, Protocol):
+    """The MCP client that made a call, as the call's streams see it."""
+
+    @property
+    def takes_links(self) -> bool:
+        """Whether it reads resource links in a result."""
+        ...
+
+    def follow(self, stream: Followed) -> None:
+        """Send all the stream's frames, from first to last. Must not block or raise."""
+        ...
+
+    def wake(self) -> None:
+        """Handle a change in a followed stream. Must not block or raise."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool, as its caller requests it.
+
+    Attributes:
+        arguments: The caller's arguments, unchecked.
+        limits: Its timers.
+        on_progress: Called with each batch of reports, in order. Must not block or raise.
+        on_log: Called with what the tool's plugin logs meanwhile. Must not block or raise.
+        on_sent: Called once the call is on its way. Must not block or raise.
+        recording: Records when the call passes each hop; None if there are no observers.
+        client: The MCP client that made it; None for a call from within this process.
+        call_id: Its id; a page tool's call gets another when it is sent.
+    """
+
+    arguments: Mapping[str, Any]
+    limits: Limits
+    on_progress: Callable[[Sequence[ProgressReport]], None] | None = None
+    on_log: Callable[[Sequence[LogEntry]], None] | None = None
+    on_sent: Callable[[], None] | None = None
+    recording: CallRecording | None = None
+    client: CallClient | None = None
+    call_id: str = field(default_factory=lambda: secrets.token_hex(16))
+
+
+class ServedTool(Protocol):
+    """A tool that can be listed and called."""
+
+    @property
+    def listing(self) -> Listing:
+        """The tool's public description; the same object as long as it is served."""
+        ...
+
+    @property
+    def limits(self) -> Limits | None:
+        """The tool's own timers; None for the server's."""
+        ...
+
+    async def run(self, call: ToolCall) -> Any:
+        """Check a call, make it, and return the tool's value: JSON or an `Output`.
+
+        Raises:
+            CallRefusedError: The arguments break its schema or the size limit.
+            CallError: It returned no value.
+        """
+        ...

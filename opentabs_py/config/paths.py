@@ -1,0 +1,20 @@
+"""The user's own files and directories on this machine."""
+
+from pathlib import Path
+
+import platformdirs
+
+
+def user_file() -> Path:
+    """Return the path of the user's own settings file."""
+    return platformdirs.user_config_path("opentabs") / "config.toml"
+
+
+def data_dir() -> Path:
+    """Return the directory for data that is kept between runs."""
+    return platformdirs.user_data_path("opentabs")
+
+
+def cache_dir() -> Path:
+    """Return the directory for data that can be recreated."""
+    return platformdirs.user_cache_path("opentabs")

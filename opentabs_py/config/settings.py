@@ -1,0 +1,217 @@
+"""Settings: command line > OPENTABS_* > pyproject.toml [tool.opentabs] > the user's file."""
+
+import os
+import re
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    PyprojectTomlConfigSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
+
+from opentabs_py.config.paths import user_file
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import Pace
+from opentabs_py.errors import ConfigError
+
+DEFAULT_PORT = 8377
+STARTED_BY = "OPENTABS_TEST_STARTED_BY"  # in the environment: the process that runs `opentabs test`
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _loopback(host: str) -> str:
+    """Reject addresses reachable from other machines: clients can use the user's sessions."""
+    address = "127.0.0.1" if host == "localhost" else host
+    try:
+        is_ours = ip_address(address).is_loopback
+    except ValueError:
+        is_ours = False
+    if not is_ours:
+        raise ValueError("other machines could connect; use 127.0.0.1, another 127.x.y.z or ::1")
+    return address
+
+
+def _token(token: SecretStr) -> SecretStr:
+    text = token.get_secret_value()
+    if len(text) < 16 or not re.fullmatch(r"[!-~]+", text):
+        raise ValueError("write 16 characters or more, for example from `openssl rand -hex 16`")
+    return token
+
+
+def _directories(value: object) -> object:
+    return [each for each in value.split(os.pathsep) if each] if isinstance(value, str) else value
+
+
+class Settings(BaseSettings):
+    """The settings of a run; each field is also `OPENTABS_<NAME>` in the environment.
+
+    Attributes:
+        idle_timeout: Seconds of silence that end a call.
+        ceiling: Seconds that a call may take, whatever it reports.
+        host: Where MCP clients and the extension connect; must be a loopback address.
+        port: The port they connect to; 0 picks a free one.
+        token: The token MCP clients must send over HTTP; without one, every program on this
+            machine may connect.
+        gateway: Serve two tools instead of all: one that finds tools, one that calls them.
+        strict_output: Fail calls whose value does not match the tool's output schema; otherwise
+            that is only logged.
+        debug: Send the stack traces of tools' errors to MCP clients.
+        progress_burst: How many progress notifications of a call may be sent at once.
+        progress_rate: How many more may be sent per second.
+        keepalive: Seconds of silence after which the last progress is sent again.
+        late_progress: Keep sending the streams of Python tools as progress after the call's
+            response, to clients of the initialize era; MCP does not provide for this.
+        message_limit: The longest input or result, in characters of JSON.
+        chromium: The Chromium to launch; found automatically by default.
+        profile: The browser's user data directory; a new one by default.
+        headed: Show the browser's window.
+        no_sandbox: Run Chromium without its sandbox, for systems that do not allow it.
+        plugins: Directories of built plugins; in the environment, joined like PATH.
+        plugin_folders: Folders that contain such directories, which may come and go; in the
+            environment, joined like PATH.
+        settings: Values of plugins' settings, by plugin and key; in the environment, JSON. The
+            sources are merged key by key.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="OPENTABS_",
+        extra="forbid",  # report a misspelt name in a file instead of ignoring it
+        pyproject_toml_table_header=("tool", "opentabs"),
+    )
+
+    idle_timeout: Seconds = 30.0
+    ceiling: Seconds = 300.0
+    host: Annotated[str, AfterValidator(_loopback)] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 0
+    token: Annotated[SecretStr, AfterValidator(_token)] | None = None
+    gateway: bool = False
+    strict_output: bool = False
+    debug: bool = False
+    progress_burst: Annotated[int, Field(ge=1)] = 20
+    progress_rate: Seconds = 10.0
+    keepalive: Seconds | None = None
+    late_progress: bool = True
+    message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = 64 * 1024 * 1024
+    chromium: Path | None = None
+    profile: Path | None = None
+    headed: bool = False
+    no_sandbox: bool = False
+    plugins: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
+    plugin_folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
+    settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
+
+    @property
+    def limits(self) -> Limits:
+        """The two timers of a call."""
+        return Limits(idle=self.idle_timeout, ceiling=self.ceiling)
+
+    @property
+    def url_host(self) -> str:
+        """The host in URL form (RFC 3986, section 3.2.2)."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
+    def pace(self) -> Pace:
+        """How often a client receives progress."""
+        return Pace(self.progress_burst, self.progress_rate, self.keepalive)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return the sources in order; the first that has a value wins."""
+        return (
+            init_settings,
+            env_settings,
+            PyprojectTomlConfigSettingsSource(settings_cls),
+            TomlConfigSettingsSource(settings_cls, toml_file=user_file()),
+        )
+
+
+def demo_settings(*, headed: bool | None) -> Settings:
+    """Return settings for the demo plugin only, with a free port and a new profile."""
+    own: dict[str, Any] = {
+        "plugins": (),
+        "plugin_folders": (),
+        "settings": {},
+        "profile": None,
+        "host": "127.0.0.1",
+        "port": 0,
+        "token": None,
+    }
+    return load_settings(headed=headed).model_copy(update=own)
+
+
+def settings_files() -> tuple[Path, ...]:
+    """Return the paths of the settings files, whether or not they exist."""
+    return Path("pyproject.toml").absolute(), user_file()
+
+
+def load_settings(**given: Any) -> Settings:
+    """Load the settings; arguments that are not None take precedence.
+
+    Raises:
+        ConfigError: A value is not valid; the text names it and the rule.
+    """
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        lines = [_fault_text(fault) for fault in error.errors(include_url=False)]
+        raise ConfigError("A setting is not valid. " + "; ".join(lines)) from None
+    except SettingsError:
+        # Its text does not say why, and its cause contains the value, which may be a secret.
+        raise ConfigError(
+            "OPENTABS_SETTINGS is not valid JSON. Write an object of objects, such as "
+            """'{"chat": {"site": "https://example.com"}}'."""
+        ) from None
+    except ValueError as error:  # invalid TOML
+        raise ConfigError(f"Cannot read a settings file: {error}") from error
+
+
+# Replacements for pydantic's messages, which mention its inputs; by error type.
+_PLAIN: Final = {
+    "bool_parsing": "write true or false",
+    "bool_type": "write true or false",
+    "extra_forbidden": "there is no such setting",
+    "finite_number": "write a finite number",
+    "float_parsing": "write a number without a unit, such as 2.5",
+    "float_type": "write a number without a unit, such as 2.5",
+    "greater_than": "write more than {gt:g}",
+    "greater_than_equal": "write {ge} or more",
+    "int_from_float": "write a whole number, such as 2",
+    "int_parsing": "write a whole number, such as 2",
+    "int_type": "write a whole number, such as 2",
+    "less_than_equal": "write {le} or less",
+}
+
+
+def _fault_text(fault: ErrorDetails) -> str:
+    path = ".".join(map(str, fault["loc"]))
+    plain = _PLAIN.get(fault["type"])
+    if plain is None:
+        said = fault["msg"].removeprefix("Value error, ")
+    else:
+        said = plain.format(**fault.get("ctx", {}))
+    text = f"{path}: {said}"
+    if fault["type"] == "extra_forbidden":
+        return text
+    # A value in a plugin's settings may be a secret.
+    return (
+        text
+        if fault["loc"][:1] in (("settings",), ("token",))
+        else f"{text}, not {fault['input']!r}"
+    )

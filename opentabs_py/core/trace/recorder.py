@@ -1,0 +1,273 @@
+"""Collects what happens to a running call into its record.
+
+Everything a page writes is truncated here, and only a bounded amount is kept: a tool may
+report progress a hundred thousand times. Arguments and results are kept only on request.
+"""
+
+import math
+import re
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from pydantic_core import to_json
+
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import DocumentState, LogEntry
+from opentabs_py.core.text import shorten
+from opentabs_py.core.trace.hops import STAMPS
+from opentabs_py.core.trace.record import (
+    CallRecord,
+    LinkMark,
+    LogMark,
+    Outcome,
+    ProgressMark,
+    TimersLeft,
+)
+from opentabs_py.errors import (
+    CallError,
+    CallRefusedError,
+    CallTimeoutError,
+    ChainError,
+    ErrorDetail,
+    ToolFailedError,
+)
+
+KEPT: Final = 1_000  # first reports of a call, and as many of its last; the same for its logs
+NAME_MAX: Final = 256
+STACK_MAX: Final = 16_384  # characters
+MESSAGE_MAX: Final = 4_096  # characters of a report's or an error's message
+VALUE_MAX: Final = 16_384
+
+# A call may be sent again after the worker dies: it left at the first of these times.
+_FIRST_COUNTS = frozenset({"server.accepted", "server.sent", "worker.down"})
+
+_USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/@]*@")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """One moment on two clocks.
+
+    Attributes:
+        wall: Milliseconds since the epoch.
+        steady: Seconds on the clock that the timers use.
+    """
+
+    wall: float
+    steady: float
+
+
+class _Ends(Generic[T]):
+    """The first and the last of many items."""
+
+    __slots__ = ("_first", "_last", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._first: list[T] = []
+        self._last: deque[T] = deque(maxlen=KEPT)
+
+    def add(self, item: T) -> None:
+        self.count += 1
+        (self._first if len(self._first) < KEPT else self._last).append(item)
+
+    def all(self) -> tuple[T, ...]:
+        return (*self._first, *self._last)
+
+
+class CallRecording:
+    """Records what happens to one call, and returns its `CallRecord` at the end.
+
+    Args:
+        call_id: A provisional id, until the call is dispatched under its own.
+        name: The tool's MCP name.
+        limits: The call's timers.
+        now: When the server received the call.
+        arguments: Pass them to record arguments and result; with None, neither is recorded.
+    """
+
+    def __init__(
+        self,
+        *,
+        call_id: str,
+        name: str,
+        limits: Limits,
+        now: Instant,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._call_id = call_id
+        self._name = _cut(name, NAME_MAX)
+        self._limits = limits
+        self._began = now.wall
+        self._arguments = None if arguments is None else _value(arguments)
+        self._plugin: str | None = None
+        self._tool: str | None = None
+        self._tab_id: int | None = None
+        self._url: str | None = None
+        self._attempts = 0
+        self._stamps = {"server.accepted": now.wall}
+        self._progress: _Ends[ProgressMark] = _Ends()
+        self._dropped = 0
+        self._logs: _Ends[LogMark] = _Ends()
+        self._links: list[LinkMark] = []
+        self._dispatched: float | None = None  # on the steady clock, as the next
+        self._heard = 0.0
+
+    # --- while it runs ---
+
+    def resolve(self, plugin: str, tool: str) -> None:
+        """Record the plugin and the tool that the name stands for."""
+        self._plugin, self._tool = plugin, tool
+
+    def dispatch(
+        self, call_id: str, document: DocumentState, boot_id: str | None, now: Instant
+    ) -> None:
+        """Record that the call goes to a document, which starts its timers.
+
+        Called again if that document has just gone away.
+        """
+        self._call_id = call_id
+        self._tab_id = document.tab_id
+        self._url = _without_query(document.url)
+        self._attempts += 1
+        self._stamps = {"server.accepted": self._began}
+        self._links = []
+        self._dispatched = self._heard = now.steady
+        self.record_link(boot_id, now)
+
+    def stamp(self, name: str, wall: float) -> None:
+        """Record when the call passed a hop; names unknown to `core.trace` are ignored."""
+        if name in STAMPS and not (name in _FIRST_COUNTS and name in self._stamps):
+            self._stamps[name] = wall
+
+    def record_progress(self, reports: Sequence[ProgressReport], now: Instant) -> None:
+        """Record new progress reports, without duplicates; the idle timer restarts."""
+        self._heard = now.steady
+        at = self._at(now)
+        for report in reports:
+            self._progress.add(
+                ProgressMark(
+                    at=at,
+                    seq=report.seq,
+                    progress=_finite(report.progress),
+                    total=_finite(report.total),
+                    message=None if report.message is None else _cut(report.message, MESSAGE_MAX),
+                )
+            )
+
+    def record_dropped(self, count: int) -> None:
+        """Record that the page dropped this many reports."""
+        self._dropped += count
+
+    def record_logs(self, entries: Sequence[LogEntry], now: Instant) -> None:
+        """Record what the call's plugin logged in the call's document."""
+        at = self._at(now)
+        for entry in entries:
+            self._logs.add(LogMark(at, entry.level, _cut(entry.message, MESSAGE_MAX)))
+
+    def record_link(self, boot_id: str | None, now: Instant) -> None:
+        """Record that the extension connected, with its worker's boot id, or disconnected."""
+        if len(self._links) < KEPT:
+            self._links.append(LinkMark(self._at(now), boot_id))
+
+    def so_far(self, now: Instant) -> CallRecord:
+        """Return the record that the call would have if it were cancelled now."""
+        return self._record("cancelled", now)
+
+    # --- its end ---
+
+    def succeed(self, value: Any, now: Instant) -> CallRecord:
+        """Return the record of a call that returned a value."""
+        record = self._record("succeeded", now)
+        return record if self._arguments is None else replace(record, result=_value(value))
+
+    def fail(self, error: BaseException, now: Instant) -> CallRecord:
+        """Return the record of a call that failed; a non-`Exception` means it was cancelled."""
+        if not isinstance(error, Exception):
+            return self.so_far(now)
+        if not isinstance(error, CallError):
+            detail = ErrorDetail("INTERNAL_ERROR", f"The server failed: {type(error).__name__}")
+            return replace(self._record("failed", now), error=detail)
+        detail = error.detail
+        outcome: Outcome
+        timer: Literal["idle", "ceiling"] | None = None
+        match error:
+            case CallTimeoutError():
+                outcome, timer = "timed_out", error.which
+            case CallRefusedError():
+                outcome = "refused"
+            case ChainError() if detail.category == "lost":
+                outcome = "lost"
+            case ToolFailedError() | ChainError():
+                outcome = "failed"
+            case _:
+                outcome = "cancelled" if detail.code == "CANCELLED" else "failed"
+        record = self._record(outcome, now)
+        return replace(record, timer=timer, error=self._clean(detail))
+
+    def _record(self, outcome: Outcome, now: Instant) -> CallRecord:
+        left = None
+        if self._dispatched is not None:
+            idle = self._limits.idle - (now.steady - self._heard)
+            ceiling = self._limits.ceiling - (now.steady - self._dispatched)
+            left = TimersLeft(max(0.0, idle), max(0.0, ceiling))
+        return CallRecord(
+            call_id=self._call_id,
+            name=self._name,
+            plugin=self._plugin,
+            tool=self._tool,
+            started=self._began / 1000,
+            seconds=self._at(now),
+            outcome=outcome,
+            tab_id=self._tab_id,
+            url=self._url,
+            attempts=self._attempts,
+            stamps=dict(self._stamps),
+            limits=self._limits,
+            left=left,
+            reports=self._progress.count,
+            progress=self._progress.all(),
+            dropped=self._dropped,
+            log_count=self._logs.count,
+            logs=self._logs.all(),
+            links=tuple(self._links),
+            arguments=self._arguments,
+        )
+
+    def _at(self, now: Instant) -> float:
+        # If the wall clock is set back meanwhile, times must not become negative.
+        return max(0.0, now.wall - self._began) / 1000
+
+    def _clean(self, detail: ErrorDetail) -> ErrorDetail:
+        message = detail.message
+        if detail.code == "INVALID_ARGUMENTS" and self._arguments is None:
+            message = "The arguments do not match the tool's schema. They were not recorded."
+        return replace(
+            detail,
+            code=_cut(detail.code, NAME_MAX),
+            message=_cut(message, MESSAGE_MAX),
+            stack=None if detail.stack is None else _cut(detail.stack, STACK_MAX),
+        )
+
+
+def _cut(text: str, limit: int) -> str:
+    # A lone surrogate cannot be written to a file.
+    return shorten(text.encode("utf-8", "replace").decode(), limit)
+
+
+def _value(value: Any) -> str:
+    return _cut(to_json(value, fallback=repr).decode(), VALUE_MAX)
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _without_query(url: str) -> str:
+    """Remove query, fragment, user name and password: all of them may be secret."""
+    return _cut(_USER.sub(r"\1", re.split(r"[?#]", url, maxsplit=1)[0]), MESSAGE_MAX)

@@ -1,0 +1,24 @@
+"""Check whether a plugin has source, and whether its build is older."""
+
+from pathlib import Path
+
+ENTRIES = ("src/index.ts", "src/index.tsx", "src/index.js", "src/index.jsx")
+
+
+def has_source(directory: Path) -> bool:
+    """Return whether a directory holds a plugin that can be built."""
+    return any((directory / entry).is_file() for entry in ENTRIES)
+
+
+def is_stale(directory: Path) -> bool:
+    """Return whether a plugin's source is newer than its build, or was never built."""
+    if not has_source(directory):
+        return False
+    built = directory / "dist" / "tools.json"
+    if not built.is_file():
+        return True
+    sources = [directory / "package.json", *(directory / "src").rglob("*")]
+    # A build that changes nothing writes no file; it sets the directory's time.
+    dist = directory / "dist"
+    latest = max(path.stat().st_mtime for path in (dist, *dist.iterdir()))
+    return any(source.stat().st_mtime > latest for source in sources if source.is_file())

@@ -1,0 +1,62 @@
+"""Watch a plugin's source and its tests."""
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+from anyio.lowlevel import checkpoint
+from watchfiles import Change, awatch  # pyright: ignore[reportUnknownVariableType]
+
+_QUIET = 20  # ms without a change before changes are reported
+_AT_MOST = 100  # ms before changes are reported even while more follow
+_NO_SOURCE = frozenset({"dist", "node_modules", "__pycache__", "test-results"})
+
+
+class SourceChanges:
+    """The files that have changed since the last call of `next`."""
+
+    def __init__(self) -> None:
+        self._files: set[str] = set()
+        self._came = anyio.Event()
+
+    def add(self, files: Iterable[str]) -> None:
+        """Record changed files."""
+        self._files.update(files)
+        self._came.set()
+
+    async def next(self) -> list[str]:
+        """Wait for changes, and return the files' paths relative to the plugin's directory.
+
+        A cancelled wait loses no changes.
+        """
+        await self._came.wait()
+        files, self._files, self._came = self._files, set(), anyio.Event()
+        return sorted(files)
+
+
+@asynccontextmanager
+async def watch_source(directory: Path) -> AsyncGenerator[SourceChanges]:
+    """Watch a plugin's source and its tests from now on."""
+    root = Path(await anyio.Path(directory).resolve())
+    changes = SourceChanges()
+
+    def is_source(_change: Change, path: str) -> bool:
+        parts = Path(path).relative_to(root).parts
+        return not any(part in _NO_SOURCE or part.startswith(".") for part in parts)
+
+    async def watch() -> None:
+        async for files in awatch(
+            root,
+            watch_filter=is_source,
+            debounce=_AT_MOST,
+            step=_QUIET,
+            ignore_permission_denied=True,
+        ):
+            changes.add(str(Path(path).relative_to(root)) for _, path in files)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        await checkpoint()  # let the watch start before waiting for the first change
+        yield changes
+        tasks.cancel_scope.cancel()

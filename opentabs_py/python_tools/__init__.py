@@ -1,0 +1,1 @@
+"""Tools written in Python: how to declare them, and how they run."""

@@ -1,0 +1,110 @@
+"""The Python tools of one server, and their shared state."""
+
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
+
+from opentabs_py.calling.tool import ServedTool
+from opentabs_py.errors import ConfigError
+from opentabs_py.python_tools.declare import declaration_of, within_partial
+from opentabs_py.python_tools.python_tool import PythonTool
+from opentabs_py.python_tools.run import ToolHost
+from opentabs_py.python_tools.stream import Streams
+from opentabs_py.python_tools.stream_tools import stream_tools
+from opentabs_py.python_tools.streams import Module
+
+logger = logging.getLogger(__name__)
+
+
+class PythonTools:
+    """All the tools passed to a server.
+
+    Args:
+        given: Functions, partials, methods of objects, and modules: instances, or classes that
+            need no arguments.
+        host: Their shared state.
+
+    Raises:
+        ConfigError: Something cannot be served, or two tools have the same name.
+
+    Attributes:
+        tools: One for each function.
+        host: Their shared state.
+    """
+
+    def __init__(self, given: Iterable[Any], host: ToolHost) -> None:
+        self.host = host
+        self.tools: list[ServedTool] = []
+        self._modules: list[Module] = []
+        names: dict[str, str] = {}
+        functions = list(self._functions(given))
+        if self._modules:
+            functions += stream_tools(host.streams)
+        for function in functions:
+            served = PythonTool(function, host)
+            name, where = served.listing.name, _where(function)
+            if name in names:
+                raise ConfigError(
+                    f"Two tools are named {name}: {names[name]} and {where}. Rename one: "
+                    '@tool(name="...").'
+                )
+            names[name] = where
+            self.tools.append(served)
+
+    @property
+    def streams(self) -> Streams | None:
+        """The streams of the modules; None if there are no modules."""
+        return self.host.streams if self._modules else None
+
+    def close(self) -> None:
+        """End all streams, and stop the handlers."""
+        for module in self._modules:
+            try:
+                module.stop()
+            except Exception:
+                logger.exception("The module %s failed to stop", type(module).__name__)
+        self.host.streams.close()
+        self.host.observers.close()
+
+    def _functions(self, given: Iterable[Any]) -> Iterator[Callable[..., Any]]:
+        for each in given:
+            if isinstance(each, type) and issubclass(each, Module):
+                yield from self._skills(_make(each))
+            elif isinstance(each, Module):
+                yield from self._skills(each)
+            elif isinstance(each, type) or not callable(each):
+                raise ConfigError(
+                    f"{each!r} cannot be served as a tool. Pass functions, methods of objects, or "
+                    "modules (subclasses of opentabs_py.Module)."
+                )
+            else:
+                yield each
+
+    def _skills(self, module: Module) -> list[Callable[..., Any]]:
+        self._modules.append(module)
+        kind = type(module)
+        # Looked up on the class, so that none of the module's properties run.
+        names = [name for name in dir(kind) if _is_marked(inspect.getattr_static(kind, name))]
+        if not names:
+            raise ConfigError(f"{kind.__name__} has no tools: mark its methods with @skill.")
+        return [cast(Callable[..., Any], getattr(module, name)) for name in names]
+
+
+def _is_marked(member: Any) -> bool:
+    return declaration_of(getattr(member, "__func__", member)).is_tool
+
+
+def _make(kind: type[Module]) -> Module:
+    try:
+        return kind()
+    except TypeError as error:
+        raise ConfigError(
+            f"Cannot create {kind.__name__} without arguments: {error}. Pass an instance instead."
+        ) from error
+
+
+def _where(function: Callable[..., Any]) -> str:
+    function = within_partial(function)
+    module = getattr(function, "__module__", None)
+    return f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}"

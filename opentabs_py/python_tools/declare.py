@@ -1,0 +1,139 @@
+"""Declare functions as tools."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, TypeVar, cast, overload
+
+from opentabs_py.core.dispatch import Limits
+
+_MARK: Final = "__opentabs_tool__"
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """A tool's own timers, in seconds; None means the server's.
+
+    Attributes:
+        idle: Silence that ends a call.
+        ceiling: The longest a call may take, whatever it reports.
+    """
+
+    idle: float | None = None
+    ceiling: float | None = None
+
+    def __post_init__(self) -> None:
+        """Reject invalid timers."""
+        for name, seconds in (("idle", self.idle), ("ceiling", self.ceiling)):
+            if seconds is not None and not (seconds > 0 and math.isfinite(seconds)):
+                raise ValueError(f"{name} is {seconds}; use a number of seconds above 0")
+
+    def in_place_of(self, limits: Limits) -> Limits:
+        """Return these timers, taking those that are None from `limits`."""
+        return Limits(
+            idle=limits.idle if self.idle is None else self.idle,
+            ceiling=limits.ceiling if self.ceiling is None else self.ceiling,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What `@tool` declares about a function; values that are None come from the function.
+
+    Attributes:
+        is_tool: Whether it is declared as a tool; `Server(tools=[...])` accepts any function.
+    """
+
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    timeouts: Timeouts = Timeouts()
+    annotations: Mapping[str, Any] | None = None
+    is_tool: bool = True
+
+
+@overload
+def tool(
+    function: F,
+    /,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    timeouts: Timeouts | None = None,
+    annotations: Mapping[str, Any] | None = None,
+) -> F: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    timeouts: Timeouts | None = None,
+    annotations: Mapping[str, Any] | None = None,
+) -> Callable[[F], F]: ...
+
+
+def tool(
+    function: F | None = None,
+    /,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    timeouts: Timeouts | None = None,
+    annotations: Mapping[str, Any] | None = None,
+) -> F | Callable[[F], F]:
+    """Declare a function as a tool. The function itself is returned unchanged.
+
+        @tool
+        def add(a: int, b: int) -> int:
+            return a + b
+
+    Args:
+        function: A function, sync or async, a generator of either kind, or a `functools.partial`.
+        name: What clients call it; by default the function's name.
+        title: Its name for people.
+        description: What it does, for agents; by default from the docstring.
+        timeouts: Timers to use instead of the server's.
+        annotations: MCP's hints, for example `{"readOnlyHint": True}`.
+    """
+    declaration = Declaration(name, title, description, timeouts or Timeouts(), annotations)
+
+    def mark(function: F) -> F:
+        try:
+            setattr(function, _MARK, declaration)
+        except AttributeError:
+            raise TypeError(
+                f"{function!r} cannot be marked as a tool. Mark its underlying function, or pass "
+                "it to Server(tools=[...]) as it is."
+            ) from None
+        return function
+
+    return mark if function is None else mark(function)
+
+
+skill = tool
+"""The same as `tool`, under the name used for methods of a `Module`."""
+
+
+def declaration_of(function: Any) -> Declaration:
+    """Return the declaration of a function, or of the function inside a partial."""
+    own = getattr(function, _MARK, None)
+    if isinstance(own, Declaration):
+        return own
+    inner = within_partial(function)
+    if inner is function:
+        return Declaration(is_tool=False)
+    return replace(declaration_of(inner), is_tool=False)
+
+
+def within_partial(function: Any) -> Any:
+    """Return the function inside a partial, however nested; anything else as it is."""
+    while isinstance(function, partial):
+        function = cast(Any, function).func
+    return function

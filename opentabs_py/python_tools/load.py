@@ -1,0 +1,110 @@
+"""Find the tools in a file or module named with `--tools`."""
+
+import inspect
+import sys
+import traceback
+from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from opentabs_py.errors import ConfigError
+from opentabs_py.python_tools.declare import declaration_of, within_partial
+from opentabs_py.python_tools.streams import Module
+
+
+def load_tools(sources: Iterable[str]) -> list[Any]:
+    """Return tools in the form that `Server(tools=...)` accepts.
+
+    Args:
+        sources: Each is `FILE.py` or `package.module`, for every function marked with `@tool`
+            and every `Module` defined there; add `:NAME` for a single one.
+
+    Raises:
+        ConfigError: A source cannot be loaded, or has no tools.
+    """
+    return [tool for source in sources for tool in _load(source)]
+
+
+def _load(source: str) -> list[Any]:
+    path, _, name = source.partition(":")
+    module = _import_file(Path(path)) if path.endswith(".py") else _import_module(path)
+    if not name:
+        found = _defined_in(module)
+        if not found:
+            raise ConfigError(
+                f"{source} has no tools. Mark functions with @tool, or name one: {source}:NAME."
+            )
+        return found
+    try:
+        value: Any = module
+        for part in name.split("."):
+            value = getattr(value, part)
+    except AttributeError as error:
+        raise ConfigError(f"{path} has no {name}: {error}.") from None
+    return [*cast(Iterable[Any], value)] if isinstance(value, list | tuple) else [value]
+
+
+def _import_file(file: Path) -> ModuleType:
+    file = file.resolve()
+    if not file.is_file():
+        raise ConfigError(f"There is no file {file} to load tools from.")
+    loaded = sys.modules.get(file.stem)
+    if loaded is not None and getattr(loaded, "__file__", None) == str(file):
+        return loaded
+    name = file.stem if loaded is None else f"{file.stem}_{abs(hash(file)):x}"
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{file} is not a Python file.")
+    module = module_from_spec(spec)
+    _look_in(file.parent)  # as for a script, so that it can import its neighbours
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        raise _not_loaded(str(file), error) from error
+    return module
+
+
+def _import_module(name: str) -> ModuleType:
+    _look_in(Path.cwd())
+    try:
+        return import_module(name)
+    except BaseException as error:
+        raise _not_loaded(name, error) from error
+
+
+def _look_in(directory: Path) -> None:
+    if str(directory) not in sys.path:
+        sys.path.insert(0, str(directory))
+
+
+def _not_loaded(what: str, error: BaseException) -> BaseException:
+    if not isinstance(error, Exception | SystemExit):
+        return error
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    return ConfigError(f"Cannot load the tools of {what}: {type(error).__name__}: {error}{where}.")
+
+
+def _defined_in(module: ModuleType) -> list[Any]:
+    values = list({id(value): value for value in vars(module).values()}.values())
+    ours = [value for value in values if getattr(value, "__module__", None) == module.__name__]
+    classes = [each for each in ours if inspect.isclass(each) and issubclass(each, Module)]
+    instances = [each for each in values if isinstance(each, Module)]
+    # Skip a class that others here derive from, and one that already has an instance.
+    made = {type(each) for each in instances}
+    leaves = [
+        each
+        for each in classes
+        if each not in made and not any(each in other.__mro__[1:] for other in classes)
+    ]
+    functions = [
+        value
+        for value in values
+        if declaration_of(value).is_tool and (value in ours or within_partial(value) is not value)
+    ]
+    return [*functions, *instances, *leaves]

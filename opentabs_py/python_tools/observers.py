@@ -1,0 +1,173 @@
+"""The application's progress handlers: each has its own queue, and none delays a tool."""
+
+import asyncio
+import inspect
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextvars import Context
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.python_tools.progress import Told
+
+logger = logging.getLogger(__name__)
+
+WAITING: Final = 10_000  # events per handler; beyond that, the oldest are dropped
+HANG = 10.0  # s; a handler that takes longer for one event is cancelled
+TURNS = 100  # event loop iterations that handlers get before a call returns
+_EXTRAS: Final = ("seq", "message", "progress", "total", "kind")
+
+Handler = Callable[..., Any]
+H = TypeVar("H", bound=Handler)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event for the handlers.
+
+    Attributes:
+        tool: The tool's name.
+        call_id: The call's id.
+        seq: The event's number within the call, from 0.
+        told: What the tool reported.
+    """
+
+    tool: str
+    call_id: str
+    seq: int
+    told: Told
+
+
+class Observers:
+    """The handlers of one server. Call it with a handler to add it, also as a decorator."""
+
+    def __init__(self) -> None:
+        self._many: list[_Observer] = []
+        self._one: _Observer | None = None
+
+    def __call__(self, handler: H) -> H:
+        """Add a handler, and return it.
+
+        Args:
+            handler: Called with the tool's name, the call's id, and the data; and by name with
+                those of `seq`, `message`, `progress`, `total` and `kind` that it accepts.
+                Unless it is a coroutine function, it must not block.
+        """
+        self._many.append(_Observer(handler))
+        return handler
+
+    def assign(self, handler: Handler | None) -> None:
+        """Replace the previously assigned handler; None removes it."""
+        if self._one is not None:
+            self._one.close()
+        self._one = None if handler is None else _Observer(handler)
+
+    def __bool__(self) -> bool:
+        return self._one is not None or bool(self._many)
+
+    def notify(self, event: Event) -> None:
+        """Send an event to every handler; call it on the event loop."""
+        for observer in self._all():
+            observer.put(event)
+
+    def notify_page_reports(
+        self, tool: str, call_id: str, reports: Sequence[ProgressReport]
+    ) -> None:
+        """Send every handler what a page tool reported; call it on the event loop."""
+        for report in reports:
+            self.notify(Event(tool, call_id, report.seq, Told.of_report(report)))
+
+    async def settle(self) -> None:
+        """Let handlers that do not wait for anything process all their events."""
+        for _ in range(TURNS):
+            if not any(observer.is_busy for observer in self._all()):
+                return
+            await checkpoint()
+
+    def close(self) -> None:
+        """Stop the handlers, and discard the events they have not processed."""
+        for observer in self._all():
+            observer.close()
+
+    def _all(self) -> "list[_Observer]":
+        return [*([] if self._one is None else [self._one]), *self._many]
+
+
+class _Observer:
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._extras = _extras(handler)
+        self._queue: deque[Event] = deque(maxlen=WAITING)
+        self._dropped = 0
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def put(self, event: Event) -> None:
+        if len(self._queue) == WAITING:
+            if not self._dropped:
+                logger.warning("%s is too slow: dropping events", self._name)
+            self._dropped += 1
+        self._queue.append(event)
+        if not self.is_busy:
+            # A task that ends when nothing is left: it needs no running server, and is
+            # independent of the call's context and cancellation.
+            work = asyncio.get_running_loop().create_task
+            self._task = work(self._work(), context=Context())
+
+    def close(self) -> None:
+        self._queue.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+    @property
+    def _name(self) -> str:
+        return f"The progress handler {getattr(self._handler, '__qualname__', self._handler)!r}"
+
+    async def _work(self) -> None:
+        while self._queue:
+            event = self._queue.popleft()
+            with anyio.move_on_after(HANG) as scope:
+                try:
+                    await self._call(event)
+                except Exception:
+                    logger.exception("%s failed", self._name)
+            if scope.cancelled_caught:
+                logger.error("%s was cancelled after %g s", self._name, HANG)
+
+    async def _call(self, event: Event) -> None:
+        told = event.told
+        known = {
+            "seq": event.seq,
+            "message": told.message,
+            "progress": told.progress,
+            "total": told.total,
+            "kind": told.kind,
+        }
+        extras = {name: known[name] for name in self._extras}
+        done = self._handler(event.tool, event.call_id, told.data, **extras)
+        if inspect.isawaitable(done):
+            await done
+
+
+def _extras(handler: Handler) -> tuple[str, ...]:
+    try:
+        parameters = list(inspect.signature(handler).parameters.values())
+    except (TypeError, ValueError):  # some builtins have no signature
+        return ()
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters):
+        return _EXTRAS
+    by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    taken = {
+        each.name
+        for place, each in enumerate(parameters)
+        if each.kind in by_name and (place > 2 or each.kind is inspect.Parameter.KEYWORD_ONLY)
+    }
+    return tuple(name for name in _EXTRAS if name in taken)

@@ -1,0 +1,225 @@
+"""A function served as a tool: what clients see of it, and how a call of it runs."""
+
+import asyncio
+import inspect
+import logging
+import re
+import traceback
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+import anyio
+from mcp import types
+
+from opentabs_py.calling.tool import Listing, Output, ToolCall
+from opentabs_py.core import failures
+from opentabs_py.core.arguments import ArgumentReader
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.manifest import LONGEST_TOOL_NAME
+from opentabs_py.core.schemas import check_schema
+from opentabs_py.errors import (
+    CallError,
+    CallRefusedError,
+    CallTimeoutError,
+    ConfigError,
+    ToolFailedError,
+)
+from opentabs_py.python_tools.declare import declaration_of, within_partial
+from opentabs_py.python_tools.docstrings import parse_docstring
+from opentabs_py.python_tools.progress import Progress, Told, progress_callback
+from opentabs_py.python_tools.run import ToolHost, ToolRun, current_run
+from opentabs_py.python_tools.signature import innermost, read_signature
+from opentabs_py.python_tools.threads import close_generator, iterate_in_thread, run_in_thread
+from opentabs_py.python_tools.values import name_streams, to_block, to_output
+
+logger = logging.getLogger(__name__)
+
+_NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_TOOL_NAME}}}")
+
+
+class PythonTool:
+    """A function, ready to be called as a tool.
+
+    Args:
+        function: The function to run.
+        host: State shared with the other tools of its server.
+
+    Raises:
+        ConfigError: The function cannot be a tool; the text says why.
+    """
+
+    def __init__(self, function: Callable[..., Any], host: ToolHost) -> None:
+        declaration = declaration_of(function)
+        inner = innermost(function)
+        name = declaration.name or _name_of(function)
+        if not _NAME.fullmatch(name):
+            raise ConfigError(
+                f"{name!r} is not a valid tool name. Use letters, digits, _ and -: "
+                '@tool(name="my_tool").'
+            )
+        if inspect.ismethod(function) or "." not in inner.__qualname__.rpartition(">.")[2]:
+            pass
+        elif next(iter(inspect.signature(function).parameters), None) == "self":
+            raise ConfigError(
+                f"The tool {name} is a method without its object. Pass a bound method: "
+                f"tools=[an_object.{inner.__name__}]."
+            )
+        docstring = parse_docstring(inspect.getdoc(inner))
+        self._signature = read_signature(function, name, docstring)
+        annotations = declaration.annotations
+        self.listing = Listing(
+            name=name,
+            owner=inner.__module__ or "python",
+            title=declaration.title or name,
+            description=declaration.description or docstring.text or name,
+            input_schema=self._signature.input_schema,
+            output_schema=self._signature.output_schema,
+            annotations=None if annotations is None else dict(annotations),
+        )
+        for which in (self.listing.input_schema, self.listing.output_schema):
+            try:
+                check_schema(which or {})
+            except ValueError as error:
+                raise ConfigError(
+                    f"The types of {name} result in an unusable JSON Schema: it {error}."
+                ) from None
+        self._timeouts = declaration.timeouts
+        self._function = function
+        self._host = host
+        self._runs_here = inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner)
+        self._arguments = ArgumentReader(
+            self.listing.name, self._signature.input_schema, limit=host.message_limit
+        )
+
+    @property
+    def limits(self) -> Limits | None:
+        """The tool's own timers; None for the server's."""
+        timeouts = self._timeouts
+        has_own = timeouts.idle is not None or timeouts.ceiling is not None
+        return timeouts.in_place_of(self._host.limits) if has_own else None
+
+    async def run(self, call: ToolCall) -> Any:
+        """Run the function and return its value; see `ServedTool.run`."""
+        name = self.listing.name
+        if call.recording is not None:
+            call.recording.resolve(self.listing.owner, name)
+        positional, named = self._check(call.arguments)
+        run = ToolRun(self._host, name, call)
+        for parameter, what in self._signature.injected.items():
+            named[parameter] = Progress(run) if what == "progress" else progress_callback(run)
+        if call.on_sent is not None:
+            call.on_sent()
+        has_value = False
+        token = current_run.set(run)
+        try:
+            value = await self._run(run, partial(self._function, *positional, **named))
+            run.flush()
+            has_value = True
+            return name_streams(value, run.open_streams, run.client)
+        finally:
+            current_run.reset(token)
+            run.end(has_value=has_value)
+
+    def _check(self, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        injected = self._signature.injected
+        asked = {key: value for key, value in arguments.items() if key not in injected}
+        return self._signature.convert(self.listing.name, self._arguments.read(asked))
+
+    async def _run(self, run: ToolRun, function: Callable[[], Any]) -> Any:
+        """Run the function until it ends or a timer ends it."""
+        name = self.listing.name
+        yielded = _Yielded(name, self._host.message_limit)
+        value: Any = None
+        failure: CallError | None = None
+        with run.scope:
+            try:
+                value = await self._call(run, function, yielded)
+            except CallError as error:
+                failure = _own(error)
+            except (Exception, SystemExit) as error:
+                logger.exception("The tool %s failed", name)
+                failure = failures.tool_raised(name, type(error).__name__, traceback.format_exc())
+            except asyncio.CancelledError:
+                if _is_cancelled():
+                    raise
+                # Not this call was cancelled, but something that the tool waited for.
+                logger.exception("The tool %s cancelled itself", name)
+                failure = failures.tool_raised(name, "CancelledError", traceback.format_exc())
+        failure = run.timeout() or failure
+        if failure is None:
+            return value
+        run.flush()
+        failure.partial = yielded.partial()
+        if failure.partial is not None:
+            message = f"{failure.detail.message} Its earlier output follows."
+            failure.detail = replace(failure.detail, message=message)
+        raise failure
+
+    async def _call(self, run: ToolRun, function: Callable[[], Any], yielded: "_Yielded") -> Any:
+        value = function() if self._runs_here else await run_in_thread(function)
+        if inspect.isawaitable(value):
+            value = await value
+        items: AsyncGenerator[Any]
+        if inspect.isgenerator(value):
+            items = iterate_in_thread(value)
+        elif inspect.isasyncgen(value):
+            items = cast(AsyncGenerator[Any], value)
+        else:
+            return to_output(self.listing.name, value, limit=self._host.message_limit)
+        try:
+            async for item in items:
+                run.record(Told("yield", item))
+                yielded.add(item)
+        finally:
+            await close_generator(items)
+        return yielded.output()
+
+
+class _Yielded:
+    """What a generator has yielded so far."""
+
+    def __init__(self, tool: str, limit: int) -> None:
+        self._tool = tool
+        self._left = limit
+        self._content: list[types.ContentBlock] = []
+        self._structured: dict[str, Any] | None = None
+
+    def add(self, item: Any) -> None:
+        """Add a yielded item; None only signals that the tool is alive."""
+        if item is None:
+            return
+        block, value = to_block(self._tool, item, limit=self._left)
+        self._content.append(block)
+        if isinstance(block, types.TextContent):
+            self._left -= len(block.text)
+        if isinstance(value, dict):
+            self._structured = cast(dict[str, Any], value)
+
+    def output(self) -> Output:
+        return Output(tuple(self._content), self._structured)
+
+    def partial(self) -> Output | None:
+        return Output(tuple(self._content)) if self._content else None
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    function = within_partial(function)
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__name__
+
+
+def _own(error: CallError) -> CallError:
+    """Return a tool's error; how it called another tool is its own failure, not the caller's."""
+    if isinstance(error, CallRefusedError | CallTimeoutError):
+        return ToolFailedError(error.detail)
+    return error
+
+
+def _is_cancelled() -> bool:
+    """Return whether the current task is being cancelled from outside."""
+    task = asyncio.current_task()
+    return anyio.current_effective_deadline() == float("-inf") or (
+        task is not None and task.cancelling() > 0
+    )

@@ -1,0 +1,229 @@
+"""One running call of a Python tool: its timers and its reports."""
+
+import asyncio
+import contextvars
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import anyio
+
+from opentabs_py.calling.clock import AlarmClock, wall_clock
+from opentabs_py.calling.tool import CallClient, Frame, ToolCall
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.trace.recorder import Instant
+from opentabs_py.errors import CallError
+from opentabs_py.python_tools.declare import Timeouts
+from opentabs_py.python_tools.loop import Mailbox
+from opentabs_py.python_tools.observers import Event, Observers
+from opentabs_py.python_tools.progress import MESSAGE_LIMIT, Told
+from opentabs_py.python_tools.stream import Stream, Streams
+from opentabs_py.python_tools.timers import Timers, Which
+
+logger = logging.getLogger(__name__)
+
+WAITING: Final = 10_000  # reports waiting for the event loop; beyond that, the oldest are dropped
+
+
+class Caller(Protocol):
+    """Calls tools by name: a `ToolRegistry`."""
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        client: CallClient | None = None,
+    ) -> Any:
+        """Call a tool and return its value."""
+        ...
+
+
+@dataclass(slots=True)
+class ToolHost:
+    """State shared by the Python tools of one server.
+
+    Attributes:
+        clock: The clock of their timers.
+        limits: The default timers.
+        message_limit: The largest input or value, in bytes of JSON.
+        observers: The application's handlers.
+        caller: Calls other tools for them; None before there is a server.
+        streams: The streams they have opened.
+    """
+
+    clock: AlarmClock
+    limits: Limits = field(default_factory=Limits)
+    message_limit: int = 64 * 1024 * 1024
+    observers: Observers = field(default_factory=Observers)
+    caller: Caller | None = None
+    streams: Streams = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Create the streams, on the same clock."""
+        self.streams = Streams(self.clock)
+
+
+class ToolRun:
+    """A running call. It handles reports from other threads on the event loop, in order.
+
+    Attributes:
+        call_id: The call's id.
+        tool: The tool's name.
+        client: The MCP client that made it, if one did.
+        scope: Cancelled when a timer ends the call.
+    """
+
+    def __init__(self, host: ToolHost, tool: str, call: ToolCall) -> None:
+        self.call_id = call.call_id
+        self.tool = tool
+        self.client = call.client
+        self.scope = anyio.CancelScope()
+        self.host = host
+        self._on_progress = call.on_progress
+        self._recording = call.recording
+        self._mailbox: Mailbox[Told] = Mailbox(self._receive, size=WAITING)
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._calling: set[Future[Any]] = set()  # from threads
+        self._streams: list[Stream] = []
+        self._seq = 0
+        self._timers = Timers(host.clock, call.limits, self._time_out)
+        self._timed_out: Which | None = None
+        self._is_over = False
+        self._is_cancelled = False
+
+    # --- for the tool ---
+
+    @property
+    def session(self) -> str | None:
+        """The session that owns its streams; None if its client has none."""
+        return "" if self.client is None else self.client.owner
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it ended without a value, so that nobody waits for it any longer."""
+        return self._is_cancelled
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, in any way."""
+        return self._is_over
+
+    def record(self, told: Told) -> None:
+        """Receive a report of the tool, from any thread; ignored after the end."""
+        if not self._is_over:
+            self._mailbox.put(told)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Call another tool within this call; its reports count as this call's as well."""
+        if self._is_over or self.host.caller is None:
+            raise RuntimeError(f"The call of {self.tool} has ended, so it cannot call {name}.")
+
+        def relay(reports: Sequence[ProgressReport]) -> None:
+            for report in reports:
+                self.record(Told.of_report(report))
+
+        return await self.host.caller.call(name, arguments, on_progress=relay, client=self.client)
+
+    def call_from_thread(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Call another tool within this call, and wait for it in a thread."""
+        if threading.get_ident() == self._thread:
+            raise RuntimeError("This is the event loop's thread: await progress.call(...) here.")
+        calling = asyncio.run_coroutine_threadsafe(self.call(name, arguments), self._loop)
+        self._calling.add(calling)
+        if self._is_over:  # perhaps since before it was added
+            calling.cancel()
+        try:
+            return calling.result()
+        finally:
+            self._calling.discard(calling)
+
+    def open_stream(self, name: str, timeouts: Timeouts) -> Stream:
+        """Open a stream that belongs to this call, from any thread."""
+        limits = timeouts.in_place_of(self.host.limits)
+        stream = self.host.streams.open(name, self, limits, self._loop)
+        self._streams.append(stream)
+        return stream
+
+    def handle_frame(self, frame: Frame) -> None:
+        """Receive an update of a stream, even after the call has returned."""
+        if not self._is_over:
+            self._timers.record_activity()
+        told = Told("stream", frame.text, frame.text[:MESSAGE_LIMIT], float(frame.number))
+        self._pass_on(told)
+
+    # --- for the caller ---
+
+    @property
+    def open_streams(self) -> list[Stream]:
+        """The streams that it opened and that are still open."""
+        return [stream for stream in self._streams if stream.is_open]
+
+    def timeout(self) -> CallError | None:
+        """Return the error of the timer that ended it, if one did."""
+        return None if self._timed_out is None else self._timers.error(self._timed_out)
+
+    def flush(self) -> None:
+        """Process what threads have reported so far."""
+        self._mailbox.empty()
+        for stream in self._streams:
+            stream.pass_on()
+
+    def end(self, *, has_value: bool) -> None:
+        """End the call: ignore further reports, and stop the timers."""
+        self._is_cancelled = not has_value
+        self._is_over = True
+        self._timers.stop()
+        if not has_value:  # its client never hears of them
+            for stream in self._streams:
+                stream.end("the call that opened it returned no value")
+        for calling in list(self._calling):
+            calling.cancel()
+        if self._mailbox.dropped:
+            dropped = self._mailbox.dropped
+            logger.warning("%s reported too fast: dropped %d reports", self.tool, dropped)
+
+    def _time_out(self, which: Which) -> None:
+        self._timed_out = which
+        self._is_cancelled = True  # before the tool can look
+        self.scope.cancel()
+
+    def _receive(self, told: Told) -> None:
+        if self._is_over:
+            return
+        self._timers.record_activity()
+        if told.kind != "heartbeat":
+            self._pass_on(told)
+
+    def _pass_on(self, told: Told) -> None:
+        seq = self._seq
+        self._seq += 1
+        try:
+            self._emit(seq, told)
+        except Exception:
+            logger.exception("Could not deliver a report of %s", self.tool)
+
+    def _emit(self, seq: int, told: Told) -> None:
+        self.host.observers.notify(Event(self.tool, self.call_id, seq, told))
+        # A client receives the frames of streams themselves.
+        is_for_clients = told.kind != "yield" and (told.kind != "stream" or self.client is None)
+        if self._is_over or not is_for_clients or not told.says_something:
+            return
+        reports = [ProgressReport(seq, told.progress, told.total, told.message)]
+        if self._recording is not None:
+            now = Instant(wall=wall_clock(), steady=self.host.clock.now())
+            self._recording.record_progress(reports, now)
+        if self._on_progress is not None:
+            self._on_progress(reports)
+
+
+current_run: contextvars.ContextVar[ToolRun | None] = contextvars.ContextVar(
+    "current_run", default=None
+)
+"""The running call, in its own task and thread; None elsewhere."""

@@ -1,0 +1,233 @@
+"""Derive a tool's schemas from a function's signature."""
+
+import inspect
+import re
+import types as builtin_types
+import typing
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Final, Literal, Union, cast, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+
+from opentabs_py.core import failures
+from opentabs_py.core.text import path_text
+from opentabs_py.errors import ConfigError
+from opentabs_py.python_tools.declare import within_partial
+from opentabs_py.python_tools.docstrings import Docstring
+from opentabs_py.python_tools.progress import Progress
+
+CALLBACK_NAME: Final = "progress_callback"
+Injected = Literal["progress", "callback"]
+_Kind = inspect.Parameter
+_CALLBACK = Callable[[Any], Awaitable[None]]
+
+
+class _Open(BaseModel):
+    model_config = ConfigDict(extra="allow", arbitrary_types_allowed=False)
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Schemas(GenerateJsonSchema):
+    """Does not warn about defaults that are not JSON-serializable; the schema omits them."""
+
+    ignored_warning_kinds = {"non-serializable-default", "skipped-choice"}  # noqa: RUF012
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How to call a tool.
+
+    Attributes:
+        input_schema: JSON Schema of the arguments that clients send.
+        output_schema: JSON Schema of its value, if that is an object; else None.
+        injected: The parameters that the server fills in, and with what.
+    """
+
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any] | None
+    injected: Mapping[str, Injected]
+    _model: type[BaseModel]
+    _names: Mapping[str, str]  # of the parameters, by the model's fields
+    _positional: Sequence[str]
+
+    def convert(self, tool: str, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the positional and the named arguments for calling the function.
+
+        Raises:
+            CallRefusedError: The arguments do not match its annotations.
+        """
+        try:
+            model = self._model.model_validate(arguments)
+        except ValidationError as error:
+            faults = [(path_text(each["loc"]), each["msg"]) for each in error.errors()]
+            raise failures.invalid_arguments(tool, faults) from None
+        given = {self._names[field]: getattr(model, field) for field in self._names
+                 if field in model.model_fields_set}  # fmt: skip
+        positional: list[Any] = []
+        for name in self._positional:
+            if name not in given:
+                break  # all following parameters have defaults too
+            positional.append(given.pop(name))
+        return positional, {**given, **(model.model_extra or {})}
+
+
+def read_signature(function: Callable[..., Any], name: str, docstring: Docstring) -> Signature:
+    """Read a function's signature.
+
+    Args:
+        function: Any function; parameters that a partial binds by name are left out.
+        name: The tool's name.
+        docstring: Describes its arguments.
+
+    Raises:
+        ConfigError: It cannot be a tool as it is; the text says why.
+    """
+    parameters = inspect.signature(function).parameters
+    hints = _hints(function, name)
+    bound: Mapping[str, Any] = {}
+    inner = innermost(function)
+    if isinstance(function, partial):
+        bound = cast(Any, function).keywords
+    injected: dict[str, Injected] = {}
+    names: dict[str, str] = {}
+    fields: dict[str, Any] = {}
+    positional: list[str] = []
+    base: type[BaseModel] = _Closed
+    for parameter in parameters.values():
+        hint = hints.get(parameter.name, Any)
+        what = _injection(parameter.name, hint)
+        if parameter.name in bound or parameter.kind is _Kind.VAR_POSITIONAL:
+            continue
+        if parameter.kind is _Kind.VAR_KEYWORD:
+            base = _Open
+        elif what is not None:
+            if parameter.kind is _Kind.POSITIONAL_ONLY:
+                raise ConfigError(
+                    f"The tool {name} has the positional-only parameter {parameter.name!r}, but "
+                    "the server passes it by name. Remove the `/` after it."
+                )
+            injected[parameter.name] = what
+        else:
+            field = f"p{len(fields)}"  # a name that cannot clash with pydantic's own
+            names[field] = parameter.name
+            fields[field] = (hint, _field(parameter, hint, docstring))
+            if parameter.kind is _Kind.POSITIONAL_ONLY:
+                positional.append(parameter.name)
+    try:
+        model = create_model(name, __base__=base, **fields)
+        schema = model.model_json_schema(schema_generator=_Schemas)
+    except (PydanticUserError, NotImplementedError) as error:
+        raise ConfigError(
+            f"The tool {name} has a parameter that cannot come from JSON: {_first_line(error)}. "
+            "Use a JSON-compatible type, or bind it with functools.partial."
+        ) from error
+    schema = _without_titles(schema)
+    schema.pop("description", None)
+    schema.setdefault("properties", {})
+    return Signature(
+        input_schema=schema,
+        output_schema=_output_schema(inner, hints.get("return", Any)),
+        injected=injected,
+        _model=model,
+        _names=names,
+        _positional=positional,
+    )
+
+
+def innermost(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function inside a partial, a method, or a callable object."""
+    function = within_partial(function)
+    if not (inspect.isroutine(function) or inspect.isclass(function)):
+        function = type(function).__call__
+    inner: Callable[..., Any] = inspect.unwrap(getattr(function, "__func__", function))
+    return inner
+
+
+def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(innermost(function), include_extras=True)
+    except Exception as error:
+        raise ConfigError(
+            f"Cannot resolve the annotations of the tool {name}: {error}. The names in them must "
+            "exist at run time, in the tool's module."
+        ) from error
+
+
+def _injection(name: str, hint: Any) -> Injected | None:
+    options = _options(hint)
+    if Progress in options:
+        return "progress"
+    if name == CALLBACK_NAME or any(option == _CALLBACK for option in options):
+        return "callback"
+    return None
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    """Return the types of a union, or the type alone."""
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    return get_args(hint) if get_origin(hint) in (Union, builtin_types.UnionType) else (hint,)
+
+
+def _field(parameter: inspect.Parameter, hint: Any, docstring: Docstring) -> Any:
+    described = any(
+        isinstance(each, FieldInfo) and each.description is not None for each in get_args(hint)[1:]
+    )
+    description = None if described else docstring.arguments.get(parameter.name)
+    options: dict[str, Any] = {} if description is None else {"description": description}
+    default = ... if parameter.default is _Kind.empty else parameter.default
+    return Field(default, alias=parameter.name, **options)
+
+
+def _output_schema(function: Callable[..., Any], hint: Any) -> dict[str, Any] | None:
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        return None
+    if hint is Any or any(_is_of_mcp(option) for option in _options(hint)):
+        return None
+    try:
+        schema = TypeAdapter(hint).json_schema(mode="serialization", schema_generator=_Schemas)
+    except Exception:  # noqa: BLE001
+        return None  # the tool promises nothing; its value may be serializable anyway
+    root = schema
+    if isinstance(reference := schema.get("$ref"), str):
+        root = schema["$defs"][reference.rpartition("/")[2]]
+    if root.get("type") != "object":
+        return None
+    return {**_without_titles(schema), "type": "object"}
+
+
+def _is_of_mcp(hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin is not None:
+        return any(_is_of_mcp(each) for each in get_args(hint))
+    return getattr(hint, "__module__", "").partition(".")[0] in ("mcp", "mcp_types")
+
+
+def _without_titles(schema: Any) -> Any:
+    """Return a schema without titles, which repeat the names; keep properties named "title"."""
+    if isinstance(schema, list):
+        return [_without_titles(each) for each in cast(Sequence[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    clean: dict[str, Any] = {}
+    for key, value in cast(dict[str, Any], schema).items():
+        if key in ("properties", "$defs", "patternProperties") and isinstance(value, dict):
+            parts = cast(dict[str, Any], value)
+            clean[key] = {name: _without_titles(part) for name, part in parts.items()}
+        elif key in ("default", "const", "enum", "examples"):
+            clean[key] = value
+        elif not (key == "title" and isinstance(value, str)):
+            clean[key] = _without_titles(value)
+    return clean
+
+
+def _first_line(error: Exception) -> str:
+    return re.sub(r"\s+", " ", str(error).strip().partition("\n")[0]).rstrip(".")

@@ -1,0 +1,313 @@
+"""A tool's stream of updates, and all streams of a server."""
+
+import asyncio
+import logging
+import secrets
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any, Final, Protocol
+
+import anyio
+
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.tool import CallClient, Frame, Reader
+from opentabs_py.core import failures
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.python_tools.timers import Timers
+
+logger = logging.getLogger(__name__)
+
+KEPT: Final = 10_000  # updates per stream; beyond that, the oldest are dropped
+TEXT_LIMIT: Final = 65_536  # characters of an update
+READABLE_FOR: Final = 300.0  # s; how long a stream can be read after it has ended
+MOST_ENDED: Final = 100  # ended streams that can still be read
+TELL_EVERY: Final = 0.1  # s; the shortest interval between change notifications of a stream
+
+
+class Opener(Protocol):
+    """The call that opened a stream."""
+
+    @property
+    def client(self) -> CallClient | None:
+        """The client that made the call."""
+        ...
+
+    @property
+    def session(self) -> str | None:
+        """The session it was made in; None if its client has none."""
+        ...
+
+    def handle_frame(self, frame: Frame) -> None:
+        """Receive an update; called on the event loop."""
+        ...
+
+
+class Stream:
+    """A tool's numbered updates, in order; any thread may add one.
+
+    Attributes:
+        id: An unguessable id.
+        name: The tool's name for it.
+        ended: Why it ended; None while it is open.
+        opener: The call that opened it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        opener: Opener,
+        loop: asyncio.AbstractEventLoop,
+        changed: Callable[["Stream"], None],
+    ) -> None:
+        self.id = secrets.token_hex(16)  # lower case, because some clients lower-case addresses
+        self.name = name
+        self.opener = opener
+        self.ended: str | None = None
+        self._loop = loop
+        self._on_change = changed
+        self._lock = threading.Lock()
+        self._frames: deque[Frame] = deque(maxlen=KEPT)
+        self._count = 0
+        self._passed_on = 0
+        self._is_awaited = False
+        self._changed = anyio.Event()
+        self._timers: Timers | None = None
+
+    @property
+    def uri(self) -> str:
+        """Its address as an MCP resource."""
+        return f"stream://{self.id}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may get more updates."""
+        return self.ended is None
+
+    @property
+    def count(self) -> int:
+        """How many updates it has received."""
+        return self._count
+
+    def since(self, number: int) -> Sequence[Frame]:
+        """Return the retained frames after that number, in order."""
+        with self._lock:
+            first = self._count - len(self._frames)  # how many were dropped
+            return list(islice(self._frames, max(0, number - first), None))
+
+    def update(self, text: str) -> bool:
+        """Add an update; return whether the stream was open."""
+        with self._lock:
+            if self.ended is not None:
+                return False
+            self._count += 1
+            self._frames.append(Frame(self._count, text[:TEXT_LIMIT]))
+        self._wake()
+        return True
+
+    def end(self, why: str) -> None:
+        """End the stream; further updates are refused."""
+        with self._lock:
+            if self.ended is not None:
+                return
+            self.ended = why
+        self._wake()
+
+    async def wait_past(self, number: int) -> None:
+        """Wait until there is an update after that number, or the stream has ended."""
+        while self._count <= number and self.is_open:
+            await self._changed.wait()
+
+    # --- on the event loop ---
+
+    def begin(self, clock: AlarmClock, limits: Limits) -> None:
+        """Start its timers."""
+        if self.is_open:
+            self._timers = Timers(clock, limits, lambda which: self.end(_TIMED_OUT[which]))
+
+    def pass_on(self) -> None:
+        """Deliver the updates since the last time."""
+        with self._lock:
+            self._is_awaited = False
+        for frame in self.since(self._passed_on):
+            self._passed_on = frame.number
+            if self._timers is not None:
+                self._timers.record_activity()
+            self.opener.handle_frame(frame)
+        if not self.is_open and self._timers is not None:
+            self._timers.stop()
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+        if self.opener.client is not None:
+            self.opener.client.wake()
+        self._on_change(self)
+
+    def _wake(self) -> None:
+        if _is_running(self._loop):
+            self.pass_on()
+            return
+        with self._lock:
+            if self._is_awaited:
+                return
+            self._is_awaited = True
+        try:
+            self._loop.call_soon_threadsafe(self.pass_on)
+        except RuntimeError:  # the loop is closed: there is no one left to deliver to
+            logger.debug("The stream %r outlived its server", self.name)
+
+
+_TIMED_OUT: Final = {
+    "idle": "it was silent for too long",
+    "ceiling": "it was open for too long",
+}
+
+
+class Streams:
+    """The streams of one server.
+
+    Args:
+        clock: The clock of their timers.
+    """
+
+    def __init__(self, clock: AlarmClock) -> None:
+        self._clock = clock
+        self._by_id: dict[str, Stream] = {}
+        self._ended: deque[Stream] = deque()
+        self._listeners: dict[object, Callable[[str], None]] = {}
+        self._told: dict[str, asyncio.TimerHandle | None] = {}
+
+    def open(
+        self, name: str, opener: Opener, limits: Limits, loop: asyncio.AbstractEventLoop
+    ) -> Stream:
+        """Open a stream, from any thread."""
+        stream = Stream(name, opener, loop, self._handle_change)
+        self._by_id[stream.id] = stream
+
+        def begin() -> None:
+            stream.begin(self._clock, limits)
+            if opener.client is not None:
+                opener.client.follow(stream)
+
+        if _is_running(loop):
+            begin()
+        else:
+            loop.call_soon_threadsafe(begin)
+        return stream
+
+    def find(self, stream_id: str, reader: Reader | None) -> Stream:
+        """Return a stream if the reader may read it: its own session, or this process.
+
+        If the client that opened it has no session, anyone who knows the id may read it.
+
+        Raises:
+            CallRefusedError: There is no such stream, or not for that reader.
+        """
+        stream = self._by_id.get(stream_id)
+        if stream is None or not _is_for(stream, reader):
+            raise failures.no_stream(stream_id)
+        return stream
+
+    def read(self, stream_id: str, after: int, reader: Reader | None) -> dict[str, Any]:
+        """Return the description of a stream for a reader; raises as `find` does."""
+        return describe(self.find(stream_id, reader), after)
+
+    def of(self, reader: Reader | None) -> list[Stream]:
+        """Return the streams of a reader's session; none without one, because ids are secret."""
+        if reader is None or reader.owner is None:
+            return []
+        return [each for each in self._by_id.values() if _is_for(each, reader) and _owner(each)]
+
+    def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call a function, which must not raise, with the address of each stream that changes.
+
+        A stream that changes often is reported at most ten times a second.
+
+        Returns:
+            The unsubscriber.
+        """
+        token = object()
+        self._listeners[token] = listener
+
+        def end() -> None:
+            self._listeners.pop(token, None)
+
+        return end
+
+    def close(self) -> None:
+        """End all streams."""
+        for stream in list(self._by_id.values()):
+            stream.end("the server is stopping")
+        for handle in self._told.values():
+            if handle is not None:
+                handle.cancel()
+        self._told.clear()
+
+    def _handle_change(self, stream: Stream) -> None:
+        if not stream.is_open and stream not in self._ended:
+            self._ended.append(stream)
+            self._clock.set_alarm(self._clock.now() + READABLE_FOR, lambda: self._forget(stream))
+            while len(self._ended) > MOST_ENDED:
+                self._forget(self._ended[0])
+        if stream.uri in self._told:
+            self._told[stream.uri] = self._told[stream.uri] or self._later(stream.uri)
+        else:
+            self._notify(stream.uri)
+
+    def _later(self, uri: str) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(TELL_EVERY, self._notify, uri)
+
+    def _notify(self, uri: str) -> None:
+        for listener in list(self._listeners.values()):
+            listener(uri)
+        if self._listeners:
+            asyncio.get_running_loop().call_later(TELL_EVERY, self._rest, uri)
+            self._told[uri] = None
+
+    def _rest(self, uri: str) -> None:
+        if self._told.get(uri) is None:
+            self._told.pop(uri, None)
+
+    def _forget(self, stream: Stream) -> None:
+        if stream in self._ended:
+            self._ended.remove(stream)
+        self._by_id.pop(stream.id, None)
+
+
+def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether that event loop runs in this thread."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
+def _owner(stream: Stream) -> str | None:
+    client = stream.opener.client
+    return None if client is None else client.owner
+
+
+def _is_for(stream: Stream, reader: Reader | None) -> bool:
+    if reader is None:
+        return True
+    if stream.opener.client is None:
+        return False
+    owner = _owner(stream)
+    return owner is None or owner == reader.owner
+
+
+def describe(stream: Stream, after: int, *, most: int = 1_000) -> dict[str, Any]:
+    """Return a stream's updates after a number, and its state, as readers see them."""
+    frames = stream.since(after)[:most]
+    first = frames[0].number if frames else stream.count + 1
+    last = frames[-1].number if frames else max(after, 0)
+    return {
+        "id": stream.id,
+        "name": stream.name,
+        "open": stream.is_open,
+        "ended": stream.ended,
+        "updates": [{"n": frame.number, "text": frame.text} for frame in frames],
+        "next": last,
+        "more": last < stream.count,
+        "dropped": max(0, first - 1 - max(after, 0)) if frames else 0,
+    }

@@ -1,0 +1,138 @@
+"""Run sync code in threads, so that nothing else waits for it."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+import anyio
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+CLOSE_WITHIN = 1.0  # s; how long the end of a call waits for a generator's `finally`
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended(Generic[T]):
+    value: T | None = None
+    error: BaseException | None = None
+
+
+async def run_in_thread(function: Callable[[], T]) -> T:
+    """Call a function in its own thread, with a copy of this context.
+
+    A blocking tool must not wait for other blocking tools, so the number of threads is unlimited.
+    On cancellation the thread keeps running and its result is discarded; it does not prevent the
+    program from exiting.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[_Ended[T]] = loop.create_future()
+
+    def settle(ended: _Ended[T]) -> None:
+        if not future.done():
+            future.set_result(ended)
+
+    def work() -> None:
+        # Wrapped, because a future rejects StopIteration, and SystemExit must not reach the loop.
+        ended: _Ended[T]
+        try:
+            ended = _Ended(function())
+        except BaseException as error:  # noqa: BLE001
+            ended = _Ended(error=error)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, ended)
+
+    _start(work)
+    ended = await future
+    if ended.error is not None:
+        raise ended.error
+    return cast(T, ended.value)
+
+
+async def iterate_in_thread(generator: Generator[Any, Any, Any]) -> AsyncGenerator[Any]:
+    """Yield a generator's items, run in one thread, then its return value, if any.
+
+    The generator does not run ahead of the consumer. However this ends, the generator is closed
+    in its thread: immediately if it is suspended, otherwise when it next yields, without waiting.
+    """
+    loop = asyncio.get_running_loop()
+    send, receive = anyio.create_memory_object_stream[Any](2)
+    go_on = threading.Semaphore(0)
+    is_abandoned = has_yielded = False
+    error: BaseException | None = None
+
+    def post(item: Any) -> None:
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            send.send_nowait(item)
+
+    def work() -> None:
+        nonlocal error
+        try:
+            error = _drive(generator, lambda item: loop.call_soon_threadsafe(post, item), wait)
+            if error is not None and is_abandoned:
+                logger.error("A generator failed after its consumer stopped", exc_info=error)
+        finally:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(send.close)
+
+    def wait() -> bool:
+        nonlocal has_yielded
+        has_yielded = True
+        go_on.acquire()
+        has_yielded = False
+        return not is_abandoned
+
+    _start(work)
+    try:
+        async for item in receive:
+            yield item
+            go_on.release()
+        if error is not None:
+            raise error
+    finally:
+        is_abandoned = True
+        within = CLOSE_WITHIN if has_yielded else 0
+        go_on.release()
+        with anyio.move_on_after(within, shield=True):
+            async for _ in receive:
+                pass  # until the thread has closed the generator
+        receive.close()
+
+
+def _drive(
+    generator: Generator[Any, Any, Any], post: Callable[[Any], object], wait: Callable[[], bool]
+) -> BaseException | None:
+    """Run a generator until it ends or its consumer stops; return what it raised."""
+    try:
+        while True:
+            try:
+                item = next(generator)
+            except StopIteration as end:
+                if end.value is not None:
+                    post(end.value)
+                return None
+            post(item)
+            if not wait():
+                generator.close()
+                return None
+    except BaseException as error:  # noqa: BLE001
+        return error
+
+
+def _start(work: Callable[[], None]) -> None:
+    context = copy_context()
+    threading.Thread(target=context.run, args=(work,), name="opentabs tool", daemon=True).start()
+
+
+async def close_generator(generator: AsyncGenerator[Any]) -> None:
+    """Close an async generator within CLOSE_WITHIN seconds, even if the call is cancelled."""
+    with anyio.move_on_after(CLOSE_WITHIN, shield=True):
+        try:
+            await generator.aclose()
+        except Exception:
+            logger.exception("A generator failed while being closed")

@@ -1,0 +1,109 @@
+"""Convert a tool's return value for its caller: to a JSON value, or to MCP content."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from mcp import types
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from opentabs_py.calling.tool import CallClient, Followed, Output
+from opentabs_py.core import failures
+
+STREAMS_META_KEY: Final = "opentabs/streams"
+_BLOCKS = (
+    types.TextContent,
+    types.ImageContent,
+    types.AudioContent,
+    types.ResourceLink,
+    types.EmbeddedResource,
+)
+
+
+def to_output(tool: str, value: Any, *, limit: int) -> Any:
+    """Return a tool's return value as JSON, or as an `Output` if it contains MCP content.
+
+    Models, dataclasses, dates, sets and the like are converted by pydantic; numbers that JSON
+    does not have (NaN, infinities) become null, as in a page.
+
+    Raises:
+        ToolFailedError: It is not JSON-serializable, or it is too large.
+    """
+    if isinstance(value, Output):
+        return value
+    if isinstance(value, types.CallToolResult):
+        return Output(tuple(value.content), value.structured_content, value.meta)
+    if isinstance(value, _BLOCKS):
+        return Output((value,))
+    if isinstance(value, list | tuple):
+        items = cast(Sequence[Any], value)
+        if any(isinstance(each, _BLOCKS) for each in items):
+            return Output(tuple(to_block(tool, each, limit=limit)[0] for each in items))
+    return to_value(tool, value, limit=limit)
+
+
+def to_block(tool: str, value: Any, *, limit: int) -> tuple[types.ContentBlock, Any]:
+    """Return a yielded item as content and as a JSON value, which is None for MCP content.
+
+    Raises:
+        ToolFailedError: It is not JSON-serializable, or it is too large.
+    """
+    if isinstance(value, _BLOCKS):
+        return value, None
+    value = to_value(tool, value, limit=limit)
+    return to_text(value), value
+
+
+def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | None) -> Any:
+    """Return a value with the streams that are still open added: as text, as links, and as data.
+
+    Every client gets the text. Links are only for clients that read them: others drop the link,
+    or even the whole result.
+    """
+    if not streams:
+        return value
+    if not isinstance(value, Output):
+        structured = cast(dict[str, Any], value) if isinstance(value, dict) else None
+        value = Output((to_text(value),), structured)
+    names: list[types.ContentBlock] = [_name(stream) for stream in streams]
+    if client is not None and client.takes_links:
+        names += [_link(stream) for stream in streams]
+    named = [{"id": each.id, "name": each.name, "uri": f"stream://{each.id}"} for each in streams]
+    meta = {**(value.meta or {}), STREAMS_META_KEY: named}
+    return replace(value, content=(*value.content, *names), meta=meta)
+
+
+def _name(stream: Followed) -> types.TextContent:
+    return types.TextContent(
+        text=f"The stream {stream.name} is open. For its updates, call stream_read with the id "
+        f"{stream.id!r}, or read stream://{stream.id}."
+    )
+
+
+def _link(stream: Followed) -> types.ResourceLink:
+    return types.ResourceLink(
+        name=stream.name,
+        uri=f"stream://{stream.id}",
+        description=f"Updates of {stream.name}.",
+        mime_type="application/json",
+    )
+
+
+def to_text(value: Any) -> types.TextContent:
+    """Return a JSON value as text; a string as it is."""
+    return types.TextContent(text=value if isinstance(value, str) else to_json(value).decode())
+
+
+def to_value(tool: str, value: Any, *, limit: int) -> Any:
+    """Return the JSON form of a tool's value.
+
+    Raises:
+        ToolFailedError: It is not JSON-serializable, or it is too large.
+    """
+    try:
+        text = to_json(value, inf_nan_mode="null")
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        raise failures.result_not_serialisable(tool, str(error).partition("\n")[0]) from error
+    if len(text) > limit:
+        raise failures.result_too_large(tool, len(text), limit)
+    return from_json(text)

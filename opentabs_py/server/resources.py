@@ -1,0 +1,141 @@
+"""Serve tools' streams as MCP resources: list, read, subscribe."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic_core import to_json
+
+from opentabs_py.calling.tool import StreamSource
+from opentabs_py.errors import CallError
+from opentabs_py.server.connections import Connections
+from opentabs_py.server.tool_list import unknown_cursor
+
+_SCHEME: Final = "stream"
+_NOT_FOUND_BEFORE_2026: Final = -32002  # MCP 2025-11-25, Resources; SEP-2164 has changed it
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The client that requests a stream."""
+
+    owner: str | None
+
+
+class StreamResources:
+    """The handlers for resource requests."""
+
+    def __init__(self, streams: StreamSource) -> None:
+        self._streams = streams
+
+    def handlers(self) -> dict[str, Any]:
+        """Return the handlers, by the parameter names of the MCP server."""
+        return {
+            "on_list_resources": self.list,
+            "on_list_resource_templates": self.list_templates,
+            "on_read_resource": self.read,
+            "on_subscribe_resource": self.subscribe,
+            "on_unsubscribe_resource": self.unsubscribe,
+        }
+
+    async def list(
+        self, ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """Return the streams of the client's session, on one page.
+
+        Raises:
+            MCPError: The request has a cursor, but there is only one page.
+        """
+        _refuse_cursor(params)
+        reader = Reader(ctx.lifespan_context.owner(ctx))
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(
+                    uri=f"{_SCHEME}://{stream.id}",
+                    name=stream.name,
+                    description=f"Updates of {stream.name}; ?after=N skips the first N.",
+                    mime_type="application/json",
+                )
+                for stream in self._streams.of(reader)
+            ]
+        )
+
+    async def list_templates(
+        self, _ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """Return the address template of streams, for clients that know an id.
+
+        Raises:
+            MCPError: The request has a cursor, but there is only one page.
+        """
+        _refuse_cursor(params)
+        template = types.ResourceTemplate(
+            uri_template=f"{_SCHEME}://{{id}}{{?after}}",
+            name="stream",
+            description="Updates of a tool's stream; `after` is how many to skip.",
+            mime_type="application/json",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read(
+        self, ctx: ServerRequestContext[Connections], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """Return the retained part of a stream.
+
+        Raises:
+            MCPError: There is no such stream, or not for this client.
+        """
+        text = to_json(self._find(ctx, params.uri)).decode()
+        content = types.TextResourceContents(
+            uri=params.uri, mime_type="application/json", text=text
+        )
+        return types.ReadResourceResult(contents=[content])
+
+    async def subscribe(
+        self, ctx: ServerRequestContext[Connections], params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Notify a client of the initialize era of each change to a stream.
+
+        Raises:
+            MCPError: There is no such stream, or not for this client.
+        """
+        self._find(ctx, params.uri)
+        ctx.lifespan_context.of(ctx).subscribed.add(_address(params.uri))
+        return types.EmptyResult()
+
+    async def unsubscribe(
+        self, ctx: ServerRequestContext[Connections], params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Stop notifying a client of a stream's changes."""
+        ctx.lifespan_context.of(ctx).subscribed.discard(_address(params.uri))
+        return types.EmptyResult()
+
+    def _find(self, ctx: ServerRequestContext[Connections], uri: str) -> dict[str, Any]:
+        parts = urlsplit(uri)
+        after = parse_qs(parts.query).get("after", ["0"])[-1]
+        reader = Reader(ctx.lifespan_context.owner(ctx))
+        if parts.scheme != _SCHEME or not (after.isascii() and after.isdecimal()):
+            raise _not_found(ctx, uri, f"{uri} is not a stream address (stream://ID?after=N).")
+        try:
+            return self._streams.read(parts.netloc, int(after[:15]), reader)
+        except CallError as error:
+            raise _not_found(ctx, uri, str(error)) from None
+
+
+def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
+    if params is not None and params.cursor is not None:
+        raise unknown_cursor(params.cursor)
+
+
+def _address(uri: str) -> str:
+    """Return the address of a stream without the part it selects."""
+    return f"{_SCHEME}://{urlsplit(uri).netloc}"
+
+
+def _not_found(ctx: ServerRequestContext[Connections], uri: str, why: str) -> MCPError:
+    modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return MCPError(types.INVALID_PARAMS if modern else _NOT_FOUND_BEFORE_2026, why, {"uri": uri})

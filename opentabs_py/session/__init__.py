@@ -1,0 +1,1 @@
+"""A server, its browser and its plugins as one."""

@@ -1,0 +1,231 @@
+"""The plugins of a session: on disk, in the pages, and in the tool list."""
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.browser.stage import StagedExtension
+from opentabs_py.config.settings import Settings, settings_files
+from opentabs_py.core.manifest import PluginManifest
+from opentabs_py.core.protocol import PluginSpec
+from opentabs_py.core.sdk_version import UNKNOWN
+from opentabs_py.core.tabs import Readiness
+from opentabs_py.errors import ConfigError
+from opentabs_py.plugins.debug import read_stack
+from opentabs_py.plugins.folders import Sources
+from opentabs_py.plugins.load import (
+    Plugin,
+    PluginChanges,
+    Quarantined,
+    compare_plugins,
+    future_sites,
+    load_plugins,
+    refuse_unknown_plugins,
+)
+from opentabs_py.server.registry import ToolRegistry
+
+logger = logging.getLogger(__name__)
+
+
+class PluginView:
+    """A plugin and its state in the open pages.
+
+    Attributes:
+        manifest: The plugin's manifest.
+    """
+
+    def __init__(self, manifest: PluginManifest, bridge: Bridge) -> None:
+        self.manifest = manifest
+        self._bridge = bridge
+
+    def __repr__(self) -> str:
+        return f"<PluginView {self.name} {self.readiness}>"
+
+    @property
+    def name(self) -> str:
+        """The plugin's name."""
+        return self.manifest.name
+
+    @property
+    def readiness(self) -> Readiness:
+        """`ready` in some page, `unavailable` in all open ones, or `closed` if none is open."""
+        return self._bridge.tabs.readiness(self.name)
+
+
+class PluginSet:
+    """The plugins found in some directories, and served.
+
+    Args:
+        directories: Directories of built plugins, in addition to those in the settings.
+        settings: Where more plugins are, the values of their settings, and whether someone may
+            inspect them in the browser's DevTools.
+        read_settings: Reads the settings again, because those of plugins may change.
+
+    Attributes:
+        plugins: The plugins that are served.
+        quarantined: The faulty ones.
+
+    Raises:
+        ConfigError: A setting names a plugin that does not exist.
+    """
+
+    _bridge: Bridge
+    _registry: ToolRegistry
+    _staged: StagedExtension
+
+    def __init__(
+        self,
+        directories: Sequence[Path],
+        settings: Settings,
+        *,
+        read_settings: Callable[[], Settings] | None = None,
+    ) -> None:
+        self._directories = directories
+        self._to_debug = settings.headed
+        self._read_settings = read_settings
+        self._settings_fault: str | None = None
+        self._reloading = anyio.Lock()
+        self._handle_settings(settings)
+        self.plugins: list[Plugin]
+        self.quarantined: list[Quarantined]
+        self.plugins, self.quarantined = load_plugins(self._sources.plugins(), self._given)
+        refuse_unknown_plugins(self._given, self.plugins, self.quarantined)
+        for folder in settings.plugin_folders:
+            if not folder.is_dir():
+                logger.warning("%s is not a directory (yet); its plugins are served later", folder)
+        self._warned: set[str] = set()
+        self._warn(self.plugins)
+
+    @property
+    def sites(self) -> list[str]:
+        """The match patterns of all sites that the extension needs access to."""
+        return self._sites(self.plugins, self.quarantined)
+
+    def _sites(self, plugins: Sequence[Plugin], quarantined: Sequence[Quarantined]) -> list[str]:
+        served = [pattern for each in plugins for pattern in each.manifest.url_patterns]
+        return served + future_sites(quarantined, self._given)
+
+    async def serve(self, bridge: Bridge, registry: ToolRegistry, staged: StagedExtension) -> None:
+        """Serve the plugins: inject them into pages, and list their tools."""
+        self._bridge, self._registry, self._staged = bridge, registry, staged
+        registry.set_plugins(plugin.manifest for plugin in self.plugins)
+        registry.read_stack = self._read_stack
+        await bridge.sync_plugins(self._specs(self.plugins))
+
+    def find(self, name: str) -> Plugin | None:
+        """Return a plugin by name; None if it is not served."""
+        return next((each for each in self.plugins if each.manifest.name == name), None)
+
+    def view(self, name: str | None) -> PluginView:
+        """Return a plugin by name; without a name, the only one.
+
+        Raises:
+            LookupError: There is no such plugin; or, without a name, not exactly one.
+        """
+        names = [each.manifest.name for each in self.plugins]
+        if name is None and len(names) == 1:
+            [name] = names
+        plugin = None if name is None else self.find(name)
+        if plugin is None:
+            wanted = "Name one of them" if name is None else f"There is no plugin {name!r}"
+            raise LookupError(f"{wanted}: {', '.join(names) or 'none is loaded'}.")
+        return PluginView(plugin.manifest, self._bridge)
+
+    async def reload(self) -> PluginChanges:
+        """Load all plugins again and serve them; see `OpenTabs.reload_plugins`."""
+        async with self._reloading:
+            before = self.plugins, self.quarantined
+            plugins, quarantined = await anyio.to_thread.run_sync(self._load)
+            changes = compare_plugins(before, (plugins, quarantined))
+            if changes.added or changes.removed or changes.changed:
+                await self._let_in(self._sites(plugins, quarantined))
+                # First the pages, then the list, so that everything listed can be called.
+                await self._bridge.sync_plugins(self._specs(plugins))
+                self._registry.set_plugins(plugin.manifest for plugin in plugins)
+            self.plugins, self.quarantined = plugins, quarantined
+            _log_changes(changes)
+            self._warn(plugins)
+        return changes
+
+    async def watch(self) -> None:
+        """Reload the plugins whenever they or the settings files change, until cancelled."""
+        from opentabs_py.plugins.watch import watch_plugins  # noqa: PLC0415 (only serve needs it)
+
+        async def reload() -> None:
+            try:
+                await self.reload()
+            except OSError as error:  # for example a full disk; a later change may succeed
+                logger.warning("Cannot reload the plugins: %s", error)
+
+        await watch_plugins(lambda: self._sources, reload)
+
+    def _load(self) -> tuple[list[Plugin], list[Quarantined]]:
+        if self._read_settings is not None:
+            try:
+                self._handle_settings(self._read_settings())
+                self._settings_fault = None
+            except ConfigError as error:
+                if str(error) != self._settings_fault:  # logged once
+                    self._settings_fault = str(error)
+                    logger.warning("Keeping the previous settings: %s", error)
+        return load_plugins(self._sources.plugins(), self._given, served=self.plugins)
+
+    def _handle_settings(self, settings: Settings) -> None:
+        self._given = settings.settings
+        self._sources = Sources(
+            directories=(*self._directories, *settings.plugins),
+            folders=settings.plugin_folders,
+            files=() if self._read_settings is None else settings_files(),
+        )
+
+    async def _let_in(self, sites: Sequence[str]) -> None:
+        """Grant the extension access to new sites by reloading it, once no call is running."""
+        if self._staged.lacks(sites):
+            with anyio.move_on_after(self._registry.limits.ceiling):
+                await self._bridge.wait_idle()
+            self._staged.allow(sites)
+
+    async def _read_stack(self, name: str, stack: str) -> str:
+        plugin = self.find(name)
+        source_map = None if plugin is None else plugin.source_map
+        return await anyio.to_thread.run_sync(read_stack, stack, source_map)
+
+    def _warn(self, plugins: Sequence[Plugin]) -> None:
+        """Log, once per plugin, that it does not state its SDK version."""
+        names = {p.manifest.name for p in plugins if p.manifest.sdk_version is None}
+        for name in sorted(names - self._warned):
+            logger.warning("The plugin %s is served, but %s", name, UNKNOWN)
+        self._warned |= names
+
+    def _specs(self, plugins: Sequence[Plugin]) -> list[PluginSpec]:
+        return [_spec(each, self._staged, to_debug=self._to_debug) for each in plugins]
+
+
+def _log_changes(changes: PluginChanges) -> None:
+    for names, what in (
+        (changes.added, "Added"),
+        (changes.removed, "Removed"),
+        (changes.changed, "Reloaded"),
+    ):
+        if names:
+            logger.info("%s %s", what, ", ".join(names))
+    for each in changes.broken:
+        logger.warning("The new version is not served: %s", each.reason)
+
+
+def _spec(plugin: Plugin, staged: StagedExtension, *, to_debug: bool) -> PluginSpec:
+    manifest = plugin.manifest
+    adapter = plugin.adapter_to_debug if to_debug else plugin.adapter
+    pre_script = plugin.pre_script
+    return PluginSpec(
+        name=manifest.name,
+        version=manifest.version,
+        matches=list(manifest.url_patterns),
+        exclude_matches=list(manifest.exclude_patterns),
+        file=staged.add_adapter(manifest.name, adapter),
+        config=dict(plugin.config),
+        pre_script=None if pre_script is None else staged.add_pre_script(manifest.name, pre_script),
+    )

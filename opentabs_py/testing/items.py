@@ -1,0 +1,63 @@
+"""The marks and options of a pytest item. Every run of pytest imports this module too."""
+
+import inspect
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from opentabs_py.testing.marks import Clock, Marks
+    from opentabs_py.testing.turn import Turn
+
+MARK = "opentabs"
+TURN: "pytest.StashKey[Turn]" = pytest.StashKey()
+
+
+def marks_of(item: pytest.Item) -> "Marks":
+    """Read the marks of a test.
+
+    Raises:
+        pytest.UsageError: A mark is not valid.
+    """
+    from opentabs_py.testing.marks import read_marks  # noqa: PLC0415
+
+    try:
+        return read_marks((mark.args, mark.kwargs) for mark in item.iter_markers(MARK))
+    except ValueError as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+
+
+def clock_of(item: pytest.Item) -> "Clock | None":
+    """Return what drives the timers of a test's calls; None if neither test nor run selects it."""
+    chosen = option(item.config, "clock")
+    if chosen == "real":
+        return "real"
+    return marks_of(item).clock or ("manual" if chosen == "manual" else None)
+
+
+def faults_seed_of(item: pytest.Item) -> int:
+    """Return the seed for a test's random faults."""
+    given: int | None = item.config.getoption("opentabs_faults_seed")
+    return marks_of(item).faults_seed if given is None else given
+
+
+def is_async(item: object) -> bool:
+    """Return whether a test is async."""
+    return inspect.iscoroutinefunction(getattr(item, "obj", None))
+
+
+def uses_opentabs(request: pytest.FixtureRequest) -> bool:
+    """Return whether a test uses the `opentabs` fixture or our mark."""
+    return "opentabs" in request.fixturenames or request.node.get_closest_marker(MARK) is not None
+
+
+def is_ours(item: pytest.Item) -> bool:
+    """Return whether a test uses the `opentabs` fixture and is not async."""
+    return "opentabs" in getattr(item, "fixturenames", ()) and not is_async(item)
+
+
+def option(config: pytest.Config, name: str) -> str:
+    """Return the value of one of our options, from the command line or a settings file."""
+    given: str | None = config.getoption(f"opentabs_{name}")
+    ini: str = config.getini(f"opentabs_{name}")
+    return given or ini

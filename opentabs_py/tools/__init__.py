@@ -1,1 +1,0 @@
-"""Tools written in Python: what they may look like, and how they run."""

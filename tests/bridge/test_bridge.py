@@ -1,0 +1,601 @@
+"""The bridge, with a hand-written extension at the other end of its socket."""
+
+import logging
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from opentabs_py.bridge.bridge import Bridge, TabCall
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import PluginSpec
+from opentabs_py.core.trace.recorder import CallRecording
+from opentabs_py.errors import CallTimeoutError, ChainError, ToolFailedError
+from tests.fakes import (
+    OTHER_PAGE,
+    TAB,
+    FakeSocket,
+    Json,
+    a_bridge,
+    a_document,
+    about_call,
+    greeted,
+    hello,
+    running,
+    tabs_changed,
+)
+from tests.waiting import until_all_wait
+
+pytestmark = pytest.mark.anyio
+
+CALL = TabCall("chat", "send", {"text": "hi"}, patterns=("https://chat.example/*",))
+
+
+class Caller:
+    """A call made in the background: its outcome is there once `done` is set."""
+
+    def __init__(self) -> None:
+        self.value: object = None
+        self.error: Exception | None = None
+        self.done = anyio.Event()
+
+    async def __call__(self, bridge: Bridge, call: TabCall) -> None:
+        try:
+            self.value = await bridge.call(call)
+        except ChainError as error:
+            self.error = error
+        self.done.set()
+
+    async def outcome(self) -> object:
+        with anyio.fail_after(5):
+            await self.done.wait()
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+async def call_and_answer(bridge: Bridge, socket: FakeSocket, call: TabCall, *said: Json) -> object:
+    """Make a call, send these messages about it, and return its value."""
+
+    async def answer() -> None:
+        params = (await socket.hear("tool.dispatch"))["params"]
+        for message in said:
+            params_said = {"documentId": params["documentId"], **message["params"]}
+            params_said["callId"] = params["callId"]
+            socket.say({**message, "params": params_said})
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(answer)
+        with anyio.fail_after(5):
+            return await bridge.call(call)
+    raise AssertionError
+
+
+RESULT = about_call("tool.result", "", seq=0, value={"sent": True})
+
+
+# --- connecting -----------------------------------------------------------------------
+
+
+async def test_a_hello_is_answered_with_the_limits_and_followed_by_the_plugins() -> None:
+    bridge = a_bridge()
+    await bridge.sync_plugins([a_spec("chat")])
+    async with running(bridge) as connect:
+        socket = connect()
+        socket.say(hello())
+        answer = await socket.hear("result")
+        assert answer["id"] == 1
+        assert answer["result"]["messageLimit"] == 64 * 1024 * 1024
+        sync = await socket.hear("plugins.sync")
+        assert [plugin["name"] for plugin in sync["params"]["plugins"]] == ["chat"]
+        assert bridge.connected
+
+
+def a_spec(name: str) -> PluginSpec:
+    return PluginSpec(
+        name=name, version="1", matches=["https://chat.example/*"], exclude_matches=[],
+        file=f"adapters/{name}.js", config={},
+    )  # fmt: skip
+
+
+async def test_a_new_list_of_plugins_is_waited_for_until_it_is_in_the_pages() -> None:
+    bridge = a_bridge()
+    order: list[str] = []
+    async with running(bridge) as connect:
+        socket = await greeted(connect)
+        hello_sync = await socket.hear("plugins.sync")
+
+        async def sync() -> None:
+            await bridge.sync_plugins([a_spec("chat")])
+            order.append("synced")
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(sync)
+                asked = await socket.hear("plugins.sync")
+                assert [each["name"] for each in asked["params"]["plugins"]] == ["chat"]
+                # The answer for the older list says nothing of this one.
+                socket.say({"id": hello_sync["id"], "result": {"injected": 0, "faults": []}})
+                await until_all_wait()
+                order.append("answered")
+                socket.say({"id": asked["id"], "result": {"injected": 1, "faults": []}})
+    assert order == ["answered", "synced"]
+
+
+async def test_a_new_list_of_plugins_does_not_wait_for_a_link_that_is_lost() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect)
+        await socket.hear("plugins.sync")
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(bridge.sync_plugins, [a_spec("chat")])
+                await socket.hear("plugins.sync")
+                socket.hang_up()
+        assert bridge.plugins == ["chat"]
+        again = await greeted(connect)
+        asked = await again.hear("plugins.sync")
+        assert [each["name"] for each in asked["params"]["plugins"]] == ["chat"]
+
+
+async def test_a_new_list_of_plugins_does_not_wait_for_ever_for_a_page_that_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.bridge.SYNC_WITHIN", 0.01)
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        await greeted(connect)
+        with anyio.fail_after(5):
+            await bridge.sync_plugins([a_spec("chat")])
+
+
+async def test_a_fault_of_a_plugin_is_logged_once_and_again_when_it_is_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bridge = a_bridge()
+
+    async def sync(socket: FakeSocket, message: str) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bridge.sync_plugins, [a_spec("chat")])
+            asked = await socket.hear("plugins.sync")
+            fault = {"plugin": "chat", "tabId": 0, "message": message}
+            socket.say({"id": asked["id"], "result": {"injected": 0, "faults": [fault]}})
+
+    async with running(bridge) as connect:
+        socket = await greeted(connect)
+        await socket.hear("plugins.sync")
+        with anyio.fail_after(5):
+            for message in ("no", "no", "not so"):
+                await sync(socket, message)
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["Plugin chat: no", "Plugin chat: not so"]
+
+
+async def test_nothing_is_accepted_before_the_hello() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = connect()
+        socket.say(tabs_changed(a_document()))
+        socket.say(hello())
+        await socket.hear("result")
+        assert bridge.tabs.serving("chat") == []
+
+
+async def test_an_extension_of_another_version_is_closed_with_advice() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = connect()
+        socket.say(hello(version=99))
+        await socket.hear_the_end()
+        assert socket.closed is not None
+        code, reason = socket.closed
+        assert code == 4001
+        assert "protocol 99, wanted 2" in reason
+        assert "update the extension" in reason
+        assert not bridge.connected
+
+
+async def test_a_newer_connection_replaces_the_older_one_with_a_reason() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        older = await greeted(connect, a_document())
+        newer = await greeted(connect, a_document())
+        await older.hear_the_end()
+        assert older.closed == (4002, "replaced by a newer connection")
+        value = await call_and_answer(bridge, newer, CALL, RESULT)
+        assert value == {"sent": True}
+
+
+async def test_messages_of_a_replaced_connection_are_ignored() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        older = await greeted(connect, a_document())
+        newer = connect()
+        newer.say(hello(a_document()))
+        older.say(tabs_changed())
+        older.say(tabs_changed())
+        await newer.hear("result")
+        await older.hear_the_end()
+        assert [document.tab_id for document in bridge.tabs.serving("chat")] == [TAB]
+
+
+async def test_the_end_of_a_replaced_connection_leaves_the_newer_one_up() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        older = await greeted(connect, a_document())
+        newer = await greeted(connect, a_document())
+        await older.hear_the_end()
+        older.hang_up()
+        assert await call_and_answer(bridge, newer, CALL, RESULT) == {"sent": True}
+
+
+async def test_a_second_hello_is_refused_and_the_connection_goes_on() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        socket.say(hello())
+        assert "already sent" in (await socket.hear("error"))["error"]["message"]
+        assert await call_and_answer(bridge, socket, CALL, RESULT) == {"sent": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("nonsense", ""),
+        ("", ""),
+        ('{"jsonrpc":"2.0","method":"tool.dance","params":{}}', ""),
+        ('{"jsonrpc":"2.0","method":"tool.lost","params":{"callId":"x","reason":"crashed"}}',
+         "params.callId"),
+        ("~too short", ""),
+    ],
+)  # fmt: skip
+async def test_a_malformed_message_is_answered_with_its_path_and_the_connection_goes_on(
+    text: str, path: str
+) -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        socket.say(text)
+        answer = await socket.hear("error")
+        assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+        assert answer["error"]["data"] == {"path": path}
+        assert await call_and_answer(bridge, socket, CALL, RESULT) == {"sent": True}
+
+
+async def test_a_malformed_answer_to_a_request_does_not_end_the_connection() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        sync = await socket.hear("plugins.sync")
+        socket.say({"id": sync["id"], "result": {"injected": "many"}})
+        assert await call_and_answer(bridge, socket, CALL, RESULT) == {"sent": True}
+
+
+async def test_a_ping_is_answered_with_its_time() -> None:
+    async with running(a_bridge()) as connect:
+        socket = await greeted(connect)
+        socket.say({"method": "ping", "params": {"time": 12.5}})
+        assert (await socket.hear("pong"))["params"]["pingTime"] == 12.5
+
+
+async def test_waiting_for_the_extension_ends_when_it_has_all_plugins() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect)
+        sync = await socket.hear("plugins.sync")
+        fault = {"plugin": "chat", "tabId": TAB, "message": "no"}
+        socket.say({"id": sync["id"], "result": {"injected": 0, "faults": [fault]}})
+        with anyio.fail_after(5):
+            await bridge.wait_connected()
+        assert [fault.plugin for fault in bridge.plugin_faults] == ["chat"]
+
+
+@pytest.mark.parametrize(
+    ("offered", "accepted"),
+    [
+        (["opentabs", "opentabs.secret." + "s" * 64], True),
+        (["opentabs", "opentabs.secret." + "s" * 63], False),
+        (["opentabs", "opentabs.secret."], False),
+        (["opentabs"], False),
+        (["s" * 64], False),
+        (["opentabs.secret.ünsafe"], False),
+        ([], False),
+    ],
+)
+def test_only_a_connection_with_the_secret_is_accepted(offered: list[str], accepted: bool) -> None:
+    assert a_bridge().accepts(offered) is accepted
+
+
+# --- calls ----------------------------------------------------------------------------
+
+
+async def test_a_call_is_dispatched_and_its_value_returned_and_acknowledged() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        assert await call_and_answer(bridge, socket, CALL, RESULT) == {"sent": True}
+        receipt = await socket.hear("tool.settled")
+        (dispatch,) = [m for m in socket.heard if m.get("method") == "tool.dispatch"]
+        assert receipt["params"]["callIds"] == [dispatch["params"]["callId"]]
+        assert dispatch["params"]["input"] == {"text": "hi"}
+        assert (dispatch["params"]["plugin"], dispatch["params"]["tool"]) == ("chat", "send")
+
+
+async def test_the_error_of_a_tool_is_raised_with_its_fields() -> None:
+    bridge = a_bridge()
+    error = about_call("tool.error", "", seq=0, error={"code": "NOPE", "message": "No."})
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        with pytest.raises(ExceptionGroup) as caught:
+            await call_and_answer(bridge, socket, CALL, error)
+        (raised,) = caught.value.exceptions
+        assert isinstance(raised, ToolFailedError)
+        assert raised.detail.code == "NOPE"
+
+
+async def test_every_report_arrives_in_order_before_the_value() -> None:
+    bridge, reports = a_bridge(), list[ProgressReport]()
+    call = TabCall("chat", "send", {}, on_progress=reports.extend)
+    said = [
+        about_call("tool.progress", "", reports=[{"seq": 0, "progress": 1}, {"seq": 1}]),
+        about_call("tool.progress", "", reports=[{"seq": 2, "message": "three"}]),
+        about_call("tool.result", "", seq=3, value=None),
+    ]
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        assert await call_and_answer(bridge, socket, call, *said) is None
+    assert reports == [
+        ProgressReport(0, 1.0), ProgressReport(1), ProgressReport(2, message="three"),
+    ]  # fmt: skip
+
+
+async def test_a_silent_call_times_out_and_its_page_is_notified() -> None:
+    bridge = a_bridge()
+    call = TabCall("chat", "send", {}, limits=Limits(idle=0.01))
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        with pytest.raises(CallTimeoutError), anyio.fail_after(5):
+            await bridge.call(call)
+        assert "idle" in (await socket.hear("tool.cancel"))["params"]["reason"]
+
+
+async def test_a_call_without_a_tab_asks_the_extension_once_and_fails_at_once() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect)
+        caller = Caller()
+        tasks.start_soon(caller, bridge, CALL)
+        query = await socket.hear("tabs.query")
+        socket.say({"id": query["id"], "result": {"tabIds": [TAB], "documents": []}})
+        with pytest.raises(ChainError, match=r"Open https://chat\.example") as caught:
+            await caller.outcome()
+        assert caught.value.detail.code == "TAB_NOT_FOUND"
+
+
+async def test_a_tab_that_the_extension_names_when_asked_is_used() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect)
+        caller = Caller()
+        tasks.start_soon(caller, bridge, CALL)
+        query = await socket.hear("tabs.query")
+        socket.say({"id": query["id"], "result": {"tabIds": [TAB], "documents": [a_document()]}})
+        call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
+        socket.say(about_call("tool.result", call_id, seq=0, value=1))
+        assert await caller.outcome() == 1
+
+
+async def test_a_call_waits_for_a_document_that_is_getting_ready_and_then_runs() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document(readiness="pending"))
+        caller = Caller()
+        tasks.start_soon(caller, bridge, CALL)
+        socket.say({"method": "ping", "params": {"time": 0}})
+        await socket.hear("pong")
+        assert not [m for m in socket.heard if m.get("method") == "tool.dispatch"]
+        socket.say(tabs_changed(a_document()))
+        call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
+        socket.say(about_call("tool.result", call_id, seq=0, value="ran"))
+        assert await caller.outcome() == "ran"
+
+
+async def test_without_an_extension_a_call_fails_at_once() -> None:
+    with pytest.raises(ChainError) as caught, anyio.fail_after(5):
+        await a_bridge().call(CALL)
+    assert caught.value.detail.code == "EXTENSION_NOT_CONNECTED"
+
+
+async def test_cancelling_the_coroutine_stops_the_tool() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bridge.call, CALL)
+            dispatched = await socket.hear("tool.dispatch")
+            tasks.cancel_scope.cancel()
+        cancel = await socket.hear("tool.cancel")
+        assert cancel["params"]["callId"] == dispatched["params"]["callId"]
+        assert bridge.dispatch.pending == 0
+
+
+async def test_a_call_whose_page_left_before_it_came_is_made_in_the_next_document() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document())
+        caller = Caller()
+        tasks.start_soon(caller, bridge, CALL)
+        call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
+        lost = {"callId": call_id, "reason": "not_delivered"}
+        socket.say({"method": "tool.lost", "params": lost})
+        query = await socket.hear("tabs.query")
+        there = [a_document(documentId=OTHER_PAGE)]
+        socket.say({"id": query["id"], "result": {"tabIds": [TAB], "documents": there}})
+        again = (await socket.hear("tool.dispatch"))["params"]
+        assert again["documentId"] == OTHER_PAGE
+        socket.say(about_call("tool.result", again["callId"], seq=0, value=1))
+        assert await caller.outcome() == 1
+
+
+# --- the link goes and comes ----------------------------------------------------------
+
+
+async def test_a_result_that_was_not_acknowledged_is_accepted_after_a_reconnect() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        first = await greeted(connect, a_document())
+        caller = Caller()
+        tasks.start_soon(caller, bridge, CALL)
+        call_id = (await first.hear("tool.dispatch"))["params"]["callId"]
+        first.hang_up()
+        second = await greeted(connect, a_document(call_id))
+        second.say(about_call("tool.result", call_id, seq=0, value="kept"))
+        assert await caller.outcome() == "kept"
+        assert (await second.hear("tool.settled"))["params"]["callIds"] == [call_id]
+        assert not [m for m in second.heard if m.get("method") == "tool.dispatch"]
+
+
+async def test_a_call_that_the_page_has_not_heard_of_is_sent_again_after_a_reconnect() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        first = await greeted(connect, a_document())
+        caller = Caller()
+        tasks.start_soon(caller, bridge, CALL)
+        call_id = (await first.hear("tool.dispatch"))["params"]["callId"]
+        first.hang_up()
+        second = await greeted(connect, a_document())
+        assert (await second.hear("tool.dispatch"))["params"]["callId"] == call_id
+        second.say(about_call("tool.result", call_id, seq=0, value="again"))
+        assert await caller.outcome() == "again"
+
+
+async def test_a_call_whose_document_vanishes_ends_at_once() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document())
+        caller = Caller()
+        tasks.start_soon(caller, bridge, CALL)
+        await socket.hear("tool.dispatch")
+        socket.say(tabs_changed(a_document(documentId=OTHER_PAGE)))  # the tab has moved on
+        with pytest.raises(ChainError, match="may have run"):
+            await caller.outcome()
+
+
+async def test_a_call_whose_tab_vanishes_ends_as_closed() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document())
+        caller = Caller()
+        tasks.start_soon(caller, bridge, CALL)
+        await socket.hear("tool.dispatch")
+        socket.say(tabs_changed(tabs=[]))
+        with pytest.raises(ChainError) as caught:
+            await caller.outcome()
+        assert caught.value.detail.code == "TAB_CLOSED"
+
+
+# --- traces and logs ------------------------------------------------------------------
+
+
+def a_recording(bridge: Bridge) -> CallRecording:
+    now = bridge.instant()
+    return CallRecording(call_id="0" * 32, name="chat_send", limits=Limits(), now=now)
+
+
+async def test_a_recorded_call_gives_its_stamps_on_the_servers_clock() -> None:
+    bridge = a_bridge()
+    recording = a_recording(bridge)
+    call = replace(CALL, recording=recording)
+    begun = about_call("tool.stamps", "", stamps={"worker.down": 3.0, "made.up": 4.0})
+    del begun["params"]["documentId"]
+    result = about_call("tool.result", "", seq=0, value=1, stamps={"runtime.up": 5.0})
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+
+        async def answer() -> None:
+            message = await socket.hear("tool.dispatch")
+            assert message["params"]["trace"] is True
+            call_id = message["params"]["callId"]
+            for said in (begun, result):
+                socket.say({**said, "params": {**said["params"], "callId": call_id}})
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(answer)
+            with anyio.fail_after(5):
+                await bridge.call(call)
+    stamps = recording.succeed(1, bridge.instant()).stamps
+    assert list(stamps) == [
+        "server.accepted",
+        "server.sent",
+        "worker.down",
+        "runtime.up",
+        "server.received",
+    ]
+    assert stamps["runtime.up"] > 1e12  # the browser's clock stood at 0 when it said hello
+
+
+async def test_an_answer_that_says_nothing_of_time_is_stamped_when_it_came() -> None:
+    bridge = a_bridge()
+    recording = a_recording(bridge)
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        await call_and_answer(bridge, socket, replace(CALL, recording=recording), RESULT)
+    assert "server.received" in recording.succeed(1, bridge.instant()).stamps
+
+
+async def test_a_recorded_call_knows_its_tab_and_how_many_reports_the_page_dropped() -> None:
+    bridge = a_bridge()
+    recording = a_recording(bridge)
+    progress = about_call("tool.progress", "", reports=[{"seq": 9}], dropped=9)
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        call = replace(CALL, recording=recording)
+        await call_and_answer(bridge, socket, call, progress, RESULT)
+    record = recording.succeed(1, bridge.instant())
+    assert (record.tab_id, record.url) == (TAB, "https://chat.example/")
+    assert record.dropped == 9
+
+
+async def test_dropped_reports_of_a_call_that_nobody_records_are_harmless() -> None:
+    progress = about_call("tool.progress", "", reports=[{"seq": 9}], dropped=9)
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        await call_and_answer(bridge, socket, CALL, progress, RESULT)
+    assert bridge.dispatch.counters.dropped_reports == 9
+
+
+async def test_a_recorded_call_knows_that_the_service_worker_was_restarted_meanwhile() -> None:
+    bridge, caller = a_bridge(), Caller()
+    recording = a_recording(bridge)
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document())
+        tasks.start_soon(caller, bridge, replace(CALL, recording=recording))
+        tasks.start_soon(Caller(), bridge, CALL)  # which nobody records
+        call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
+        socket.hang_up()
+        while bridge.connected:
+            await bridge.changed().wait()
+        again = connect()
+        said = hello(a_document(call_id))
+        said["params"]["bootId"] = "another life"
+        again.say(said)
+        await again.hear("tool.dispatch")  # of the other call
+        again.say(about_call("tool.result", call_id, seq=0, value=1))
+        assert await caller.outcome() == 1
+        tasks.cancel_scope.cancel()
+    record = recording.succeed(1, bridge.instant())
+    assert [link.boot_id for link in record.links] == ["b", None, "another life"]
+    assert record.worker_restarts == 1
+
+
+async def test_a_plugins_log_goes_to_a_logger_of_its_name(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(a_bridge()) as connect:
+        socket = await greeted(connect, a_document())
+        entry = {"level": "warning", "message": "slow %s", "time": 0}
+        params = {"documentId": "d" * 32, "plugin": "chat", "entries": [entry]}
+        socket.say({"method": "plugin.log", "params": params})
+        socket.say({"method": "ping", "params": {"time": 0}})
+        await socket.hear("pong")
+    assert ("opentabs_py.plugin.chat", logging.WARNING, "chat: slow %s") in caplog.record_tuples

@@ -1,0 +1,147 @@
+"""A running call: what is known of it while it runs, and how it ends."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from opentabs_py.calling.running import RunningCall, current_call
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import LogEntry
+from opentabs_py.errors import ErrorDetail, ToolFailedError
+
+pytestmark = pytest.mark.anyio
+
+ERROR = ToolFailedError(ErrorDetail("NOT_FOUND", "There is none."))
+LOG = LogEntry(level="info", message="read a page", time=0)
+
+
+class FakeCaller:
+    """A caller whose call is sent, reports, logs, and ends when it is told how."""
+
+    def __init__(self, *, sent: bool = True) -> None:
+        self.calls: list[tuple[str, Mapping[str, Any], Limits | None]] = []
+        self.seen: list[RunningCall | None] = []
+        self.result: Any = None
+        self.error: Exception | None = None
+        self._sent = sent
+        self._end = anyio.Event()
+
+    def end(self, result: Any = None, error: Exception | None = None) -> None:
+        self.result, self.error = result, error
+        self._end.set()
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        limits: Limits | None = None,
+        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        on_log: Callable[[Sequence[LogEntry]], None] | None = None,
+        on_sent: Callable[[], None] | None = None,
+    ) -> Any:
+        assert on_progress is not None
+        assert on_log is not None
+        assert on_sent is not None
+        self.calls.append((name, arguments, limits))
+        self.seen.append(current_call.get(None))
+        if self._sent:
+            on_sent()
+            on_progress([ProgressReport(0, 1)])
+            on_log([LOG])
+        await self._end.wait()
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+async def test_a_running_call_shows_what_came_of_it_so_far() -> None:
+    caller, call = FakeCaller(), RunningCall("chat_read", {"n": 1})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.run, caller, Limits(idle=2))
+        with anyio.fail_after(5):
+            await call.wait_sent()
+
+            assert not call.ended
+            assert [report.progress for report in call.reports] == [1]
+            assert call.logs == [LOG]
+            with pytest.raises(RuntimeError, match="has not ended yet"):
+                _ = call.value
+
+            caller.end({"ok": True})
+            assert await call.wait() == {"ok": True}
+    assert call.ended
+    assert (call.error, call.cancelled) == (None, False)
+    assert caller.calls == [("chat_read", {"n": 1}, Limits(idle=2))]
+
+
+async def test_an_observer_inside_the_call_s_task_knows_which_it_is() -> None:
+    caller, call = FakeCaller(), RunningCall("chat_read", {})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.run, caller, None)
+        caller.end()
+
+    assert caller.seen == [call]
+    assert current_call.get(None) is None
+
+
+@pytest.mark.parametrize("error", [ERROR, ValueError("a bug")])
+async def test_an_error_is_raised_where_the_call_is_waited_for(error: Exception) -> None:
+    caller, call = FakeCaller(), RunningCall("chat_read", {})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.run, caller, None)
+        caller.end(error=error)
+        with anyio.fail_after(5), pytest.raises(type(error)):
+            await call.wait()
+
+    assert call.error is error
+    assert not call.cancelled
+
+
+async def test_a_call_that_is_never_sent_is_not_waited_for_longer_than_it_lasts() -> None:
+    caller, call = FakeCaller(sent=False), RunningCall("chat_read", {})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.run, caller, None)
+        caller.end(error=ERROR)
+        with anyio.fail_after(5):
+            await call.wait_sent()
+
+    assert call.ended
+
+
+async def test_a_cancelled_call_has_ended_and_has_no_value() -> None:
+    caller, call = FakeCaller(), RunningCall("chat_read", {})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.run, caller, None)
+        await call.wait_sent()
+        call.cancel()
+        with anyio.fail_after(5):
+            await call.wait_end()
+
+    assert call.cancelled
+    with pytest.raises(RuntimeError, match="was cancelled"):
+        _ = call.value
+
+
+async def test_a_call_ends_with_the_session_that_made_it() -> None:
+    caller, call = FakeCaller(), RunningCall("chat_read", {})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.run, caller, None)
+        await call.wait_sent()
+        tasks.cancel_scope.cancel()
+
+    assert call.ended
+    assert call.cancelled
+
+
+async def test_cancelling_a_call_that_has_ended_changes_nothing() -> None:
+    caller, call = FakeCaller(), RunningCall("chat_read", {})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.run, caller, None)
+        caller.end(7)
+    call.cancel()
+
+    assert (call.value, call.cancelled) == (7, False)

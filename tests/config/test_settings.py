@@ -1,0 +1,198 @@
+"""Where settings come from, and how invalid ones are reported."""
+
+import os
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from opentabs_py.config.paths import user_file
+from opentabs_py.config.settings import demo_settings, load_settings
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.plugin_settings import Typed
+from opentabs_py.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home and working directory, and no setting in the environment."""
+    for variable in ("XDG_CONFIG_HOME", "HOME", "APPDATA", "LOCALAPPDATA"):
+        monkeypatch.setenv(variable, str(tmp_path / "home"))
+    for name in (
+        "IDLE_TIMEOUT",
+        "CEILING",
+        "PORT",
+        "HEADED",
+        "PLUGINS",
+        "CHROMIUM",
+        "PROFILE",
+        "SETTINGS",
+    ):
+        monkeypatch.delenv(f"OPENTABS_{name}", raising=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return tmp_path
+
+
+def write_user_file(text: str) -> None:
+    user_file().parent.mkdir(parents=True, exist_ok=True)
+    user_file().write_text(text)
+
+
+def write_pyproject(text: str) -> None:
+    Path("pyproject.toml").write_text(f"[tool.opentabs]\n{text}\n")
+
+
+def test_without_any_source_the_timers_are_the_documented_ones() -> None:
+    assert load_settings().limits == Limits(idle=30.0, ceiling=300.0)
+
+
+def test_the_users_file_is_read() -> None:
+    write_user_file("idle_timeout = 5.5")
+    assert load_settings().idle_timeout == 5.5
+
+
+def test_the_project_wins_over_the_users_file() -> None:
+    write_user_file("idle_timeout = 1.0\nceiling = 11.0")
+    write_pyproject("idle_timeout = 2.0")
+    settings = load_settings()
+    assert (settings.idle_timeout, settings.ceiling) == (2.0, 11.0)
+
+
+def test_the_environment_wins_over_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_pyproject("idle_timeout = 2.0")
+    monkeypatch.setenv("OPENTABS_IDLE_TIMEOUT", "3")
+    assert load_settings().idle_timeout == 3.0
+
+
+def test_what_is_given_wins_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_pyproject("idle_timeout = 2.0")
+    monkeypatch.setenv("OPENTABS_IDLE_TIMEOUT", "3")
+    assert load_settings(idle_timeout=4.0).idle_timeout == 4.0
+
+
+def test_none_counts_as_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENTABS_PORT", "1234")
+    assert load_settings(port=None, profile=None).port == 1234
+
+
+def test_a_list_of_plugins_can_come_from_the_project() -> None:
+    write_pyproject('plugins = ["one", "two"]')
+    assert load_settings().plugins == (Path("one"), Path("two"))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "example.com", ""])
+def test_a_host_that_other_machines_could_reach_is_refused(host: str) -> None:
+    with pytest.raises(ConfigError, match="other machines could connect"):
+        load_settings(host=host)
+
+
+def test_a_value_of_the_environment_that_cannot_be_used_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENTABS_CEILING", "soon")
+    with pytest.raises(ConfigError, match=r"ceiling: .* not 'soon'"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("idle_timeout", "2s", "write a number without a unit, such as 2.5, not '2s'"),
+        ("idle_timeout", [2], "write a number without a unit, such as 2.5, not [2]"),
+        ("keepalive", 0.0, "write more than 0, not 0.0"),
+        ("ceiling", float("inf"), "write a finite number, not inf"),
+        ("port", "http", "write a whole number, such as 2, not 'http'"),
+        ("port", 1.5, "write a whole number, such as 2, not 1.5"),
+        ("port", 70_000, "write 65535 or less, not 70000"),
+        ("port", -1, "write 0 or more, not -1"),
+        ("headed", "maybe", "write true or false, not 'maybe'"),
+        ("message_limit", 10, "write 1024 or more, not 10"),
+        ("idel_timeout", 2, "there is no such setting"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_refused_in_plain_words(
+    name: str, value: object, told: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(**{name: value})
+    assert str(caught.value) == f"A setting is not valid. {name}: {told}"
+
+
+def test_a_list_of_the_environment_is_written_as_path_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENTABS_PLUGINS", os.pathsep.join(["one", "two/three"]))
+    assert load_settings().plugins == (Path("one"), Path("two/three"))
+
+
+def test_a_file_that_is_not_toml_is_reported() -> None:
+    write_user_file("idle_timeout = = 5")
+    with pytest.raises(ConfigError, match="Cannot read a settings file"):
+        load_settings()
+
+
+def test_the_users_file_is_where_the_platform_keeps_such_files() -> None:
+    assert user_file() == platformdirs.user_config_path("opentabs") / "config.toml"
+
+
+# --- the settings of plugins ----------------------------------------------------------
+
+SECRET = "hunter2"
+
+
+def test_plugins_settings_of_all_sources_are_merged_key_by_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_user_file('[settings.chat]\na = 1\nb = 1\nc = 1\nd = 1\n[settings.my-mail]\na = "x"')
+    Path("pyproject.toml").write_text("[tool.opentabs.settings.chat]\nb = 2\nc = 2\nd = 2\n")
+    monkeypatch.setenv("OPENTABS_SETTINGS", '{"chat": {"c": 3, "d": 3}}')
+    typed = Typed("4")
+    settings = load_settings(settings={"chat": {"d": typed}}).settings
+    assert settings == {"chat": {"a": 1, "b": 2, "c": 3, "d": "4"}, "my-mail": {"a": "x"}}
+    assert settings["chat"]["d"] is typed  # typed values stay distinct from written ones
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (f'{{"chat": {{"token": "{SECRET}"', "OPENTABS_SETTINGS is not valid JSON"),
+        (f'{{"chat": "{SECRET}"}}', "settings.chat: Input should be a valid dictionary"),
+        (f'"{SECRET}"', "settings: Input should be a valid dictionary"),
+    ],
+)
+def test_invalid_settings_of_plugins_are_reported_but_not_shown(
+    monkeypatch: pytest.MonkeyPatch, value: str, told: str
+) -> None:
+    monkeypatch.setenv("OPENTABS_SETTINGS", value)
+    with pytest.raises(ConfigError) as caught:
+        load_settings()
+    assert told in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+def test_the_settings_of_plugins_are_not_shown_with_the_others() -> None:
+    assert SECRET not in repr(load_settings(settings={"chat": {"token": SECRET}}))
+
+
+def test_the_demo_ignores_settings_of_plugins() -> None:
+    write_user_file("[settings.chat]\na = 1")
+    assert demo_settings(headed=None).settings == {}
+
+
+@pytest.mark.parametrize("token", ["short", "a token with spaces in it", "é" * 16])
+def test_a_token_that_is_easily_guessed_or_cannot_be_sent_is_refused_and_not_shown(
+    token: str,
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(token=token)
+
+    assert "token: write 16 characters or more" in str(caught.value)
+    assert token not in str(caught.value)
+
+
+def test_a_token_is_shown_nowhere() -> None:
+    settings = load_settings(token="t" * 16)
+
+    assert settings.token is not None
+    assert settings.token.get_secret_value() == "t" * 16
+    assert "tttt" not in repr(settings)

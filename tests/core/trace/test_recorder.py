@@ -1,0 +1,294 @@
+"""A running call, collected into its record."""
+
+import json
+from typing import Any
+
+import pytest
+
+from opentabs_py.core import failures
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import DocumentState, LogEntry
+from opentabs_py.core.trace.record import (
+    CallRecord,
+    LinkMark,
+    LogMark,
+    ProgressMark,
+    TimersLeft,
+    TraceHeader,
+    header_line,
+    parse_trace,
+    record_line,
+)
+from opentabs_py.core.trace.recorder import (
+    KEPT,
+    MESSAGE_MAX,
+    NAME_MAX,
+    VALUE_MAX,
+    CallRecording,
+    Instant,
+)
+from opentabs_py.errors import (
+    CallError,
+    CallRefusedError,
+    ChainError,
+    ErrorDetail,
+    ToolFailedError,
+)
+
+CALL, OTHER_CALL = "c" * 32, "d" * 32
+LIMITS = Limits(idle=2.0, ceiling=10.0)
+
+
+def at(seconds: float) -> Instant:
+    """Return an instant this long after the call began; the two clocks are unrelated."""
+    return Instant(wall=1_700_000_000_000.0 + 1000 * seconds, steady=50.0 + seconds)
+
+
+def a_document(url: str = "https://chat.example/room", tab_id: int = 7) -> DocumentState:
+    return DocumentState(
+        document_id="e" * 32,
+        tab_id=tab_id,
+        url=url,
+        title="",
+        active=True,
+        focused=True,
+        protected=True,
+        calls=[],
+        plugins={},
+    )
+
+
+def taken(**more: Any) -> CallRecording:
+    return CallRecording(call_id=CALL, name="chat_send", limits=LIMITS, now=at(0), **more)
+
+
+def sent(**more: Any) -> CallRecording:
+    recording = taken(**more)
+    recording.resolve("chat", "send")
+    recording.dispatch(OTHER_CALL, a_document(), "boot 1", at(0.5))
+    return recording
+
+
+def a_report(seq: int = 0, **more: Any) -> ProgressReport:
+    return ProgressReport(seq, **more)
+
+
+def test_a_record_contains_what_was_reported_of_the_call() -> None:
+    recording = sent()
+    recording.stamp("server.sent", at(0.6).wall)
+    recording.record_progress([a_report(progress=1.0, total=2.0, message="half")], at(1))
+    recording.record_logs([LogEntry(level="warning", message="slow", time=0)], at(1.5))
+    recording.record_dropped(3)
+    recording.record_dropped(1)
+    assert recording.succeed({"secret": 1}, at(2)) == CallRecord(
+        call_id=OTHER_CALL,
+        name="chat_send",
+        plugin="chat",
+        tool="send",
+        started=1_700_000_000.0,
+        seconds=2.0,
+        outcome="succeeded",
+        limits=LIMITS,
+        tab_id=7,
+        url="https://chat.example/room",
+        attempts=1,
+        stamps={"server.accepted": at(0).wall, "server.sent": at(0.6).wall},
+        left=TimersLeft(idle=1.0, ceiling=8.5),
+        reports=1,
+        progress=(ProgressMark(1.0, 0, 1.0, 2.0, "half"),),
+        dropped=4,
+        log_count=1,
+        logs=(LogMark(1.5, "warning", "slow"),),
+        links=(LinkMark(0.5, "boot 1"),),
+    )
+
+
+def test_a_call_that_was_never_sent_has_its_first_id_and_no_timers() -> None:
+    record = taken().fail(failures.unknown_tool("chat_send", []), at(0.1))
+    assert (record.call_id, record.plugin, record.tool, record.attempts) == (CALL, None, None, 0)
+    assert (record.left, record.tab_id, record.links) == (None, None, ())
+
+
+LOST = failures.lost("tab_closed")
+TIMED_OUT = failures.timed_out(
+    "ceiling", limits=(2.0, 10.0), reports=0, last_report=0.0, connected=True
+)
+
+
+def tools_own(code: str, category: str) -> ToolFailedError:
+    return ToolFailedError(ErrorDetail(code, "The tool says so.", category))
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (TIMED_OUT, "timed_out"),
+        (LOST, "lost"),
+        (failures.cancelled("nobody waits"), "cancelled"),
+        (failures.internal("chat_send"), "failed"),
+        (failures.no_tab("chat", []), "failed"),
+        (tools_own("CANCELLED", "lost"), "failed"),
+        (failures.unknown_tool("chat_sent", []), "refused"),
+    ],
+)
+def test_an_error_says_how_the_call_ended(error: CallError, outcome: str) -> None:
+    record = sent().fail(error, at(1))
+    assert (record.outcome, record.error) == (outcome, error.detail)
+
+
+def test_a_call_that_timed_out_names_the_timer() -> None:
+    assert sent().fail(TIMED_OUT, at(1)).timer == "ceiling"
+    assert sent().fail(LOST, at(1)).timer is None
+
+
+def test_a_base_exception_means_that_the_call_was_cancelled() -> None:
+    record = sent().fail(KeyboardInterrupt(), at(1))
+    assert (record.outcome, record.error) == ("cancelled", None)
+
+
+def test_a_fault_of_the_server_is_named_and_not_quoted() -> None:
+    record = sent().fail(ValueError("a secret"), at(1))
+    assert record.outcome == "failed"
+    assert record.error == ErrorDetail("INTERNAL_ERROR", "The server failed: ValueError")
+
+
+def test_progress_restarts_the_idle_timer_but_not_the_ceiling() -> None:
+    recording = sent()
+    recording.record_progress([a_report()], at(2))
+    recording.record_logs([LogEntry(level="info", message="no sign of life", time=0)], at(2.5))
+    assert recording.succeed(None, at(3)).left == TimersLeft(idle=1.0, ceiling=7.5)
+
+
+def test_less_than_nothing_is_never_left_of_a_timer() -> None:
+    assert sent().fail(TIMED_OUT, at(99)).left == TimersLeft(0.0, 0.0)
+
+
+def test_a_clock_that_is_set_back_makes_nothing_happen_before_the_call() -> None:
+    recording = sent()
+    recording.record_progress([a_report()], at(-5))
+    record = recording.succeed(None, at(-4))
+    assert (record.seconds, record.progress[0].at) == (0.0, 0.0)
+
+
+def test_a_call_sent_again_after_the_workers_death_keeps_when_it_left_first() -> None:
+    recording = sent()
+    for second in (1, 2):
+        for name in ("server.sent", "worker.down", "runtime.down", "worker.up"):
+            recording.stamp(name, at(second).wall)
+    stamps = recording.succeed(None, at(3)).stamps
+    assert (stamps["server.sent"], stamps["worker.down"]) == (at(1).wall, at(1).wall)
+    assert (stamps["runtime.down"], stamps["worker.up"]) == (at(2).wall, at(2).wall)
+
+
+def test_a_stamp_with_an_unknown_name_is_ignored() -> None:
+    recording = sent()
+    recording.stamp("page.made.this.up", 1.0)
+    assert list(recording.succeed(None, at(1)).stamps) == ["server.accepted"]
+
+
+def test_a_call_that_goes_to_another_document_has_the_last_ones_marks() -> None:
+    recording = sent()
+    recording.stamp("worker.down", at(0.6).wall)
+    recording.dispatch(CALL, a_document("https://chat.example/next", 8), None, at(1))
+    recording.record_link("boot 2", at(2))
+    record = recording.succeed(None, at(3))
+    assert (record.call_id, record.tab_id, record.attempts) == (CALL, 8, 2)
+    assert list(record.stamps) == ["server.accepted"]
+    assert record.links == (LinkMark(1.0), LinkMark(2.0, "boot 2"))
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://chat.example/room?token=1#secret", "https://chat.example/room"),
+        ("https://chat.example/room#secret?x", "https://chat.example/room"),
+        ("https://me:word@chat.example/a@b", "https://chat.example/a@b"),
+        ("https://[bad", "https://[bad"),
+    ],
+)
+def test_of_a_url_what_may_be_secret_is_left_out(url: str, kept: str) -> None:
+    recording = taken()
+    recording.dispatch(CALL, a_document(url), "boot", at(0))
+    assert recording.succeed(None, at(1)).url == kept
+
+
+def test_of_very_many_reports_and_logs_the_first_and_the_last_are_kept() -> None:
+    recording, many = sent(), 3 * KEPT
+    recording.record_progress([a_report(seq) for seq in range(many)], at(1))
+    entries = [LogEntry(level="info", message=str(n), time=0) for n in range(many)]
+    recording.record_logs(entries, at(1))
+    for _ in range(many):
+        recording.record_link(None, at(1))
+    record = recording.succeed(None, at(2))
+    numbers = [*range(KEPT), *range(many - KEPT, many)]
+    assert (record.reports, record.log_count) == (many, many)
+    assert [mark.seq for mark in record.progress] == numbers
+    assert [mark.message for mark in record.logs] == [str(number) for number in numbers]
+    assert len(record.links) == KEPT
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_a_number_that_json_has_not_is_left_out(number: float) -> None:
+    recording = sent()
+    recording.record_progress([a_report(progress=number, total=number)], at(1))
+    (mark,) = recording.succeed(None, at(1)).progress
+    assert (mark.progress, mark.total) == (None, None)
+
+
+def test_texts_are_cut_to_a_bound_and_can_be_written() -> None:
+    long = "x" * 99_999 + "\ud800"
+    recording = CallRecording(call_id=CALL, name=long, limits=LIMITS, now=at(0))
+    recording.record_progress([a_report(message=long)], at(1))
+    record = recording.fail(ToolFailedError(ErrorDetail(long, "\ud800" + long)), at(1))
+    assert record.error is not None
+    assert len(record.name) == len(record.error.code) == NAME_MAX
+    assert len(record.error.message) == len(record.progress[0].message or "") == MESSAGE_MAX
+    lines = [header_line(TraceHeader(1, "1", 0.0)), record_line(record)]
+    assert parse_trace(lines).records == (record,)
+
+
+def test_arguments_and_results_are_not_kept_unless_asked() -> None:
+    record = sent().succeed({"secret": 1}, at(1))
+    assert (record.arguments, record.result) == (None, None)
+
+
+def test_arguments_and_results_that_are_asked_for_are_kept_as_json() -> None:
+    record = sent(arguments={"to": ["a", 1]}).succeed({"ok": None}, at(1))
+    assert json.loads(record.arguments or "") == {"to": ["a", 1]}
+    assert json.loads(record.result or "") == {"ok": None}
+
+
+def test_arguments_and_results_are_cut_to_a_bound() -> None:
+    long = "x" * VALUE_MAX
+    record = sent(arguments={"text": long}).succeed(long, at(1))
+    assert len(record.arguments or "") == len(record.result or "") == VALUE_MAX
+    assert (record.result or "").endswith("…")
+
+
+def test_an_error_that_quotes_arguments_is_kept_only_with_them() -> None:
+    error: CallRefusedError = failures.invalid_arguments("chat_send", [("to", "'secret' is short")])
+    without, with_ = taken().fail(error, at(1)), taken(arguments={}).fail(error, at(1))
+    assert without.error is not None
+    assert with_.error is not None
+    assert (without.error.code, without.error.category) == ("INVALID_ARGUMENTS", "validation")
+    assert "secret" not in without.error.message
+    assert "secret" in with_.error.message
+
+
+def test_a_chain_error_that_is_not_a_loss_is_a_failure() -> None:
+    record = sent().fail(ChainError(ErrorDetail("PAGE_UNREACHABLE", "It cannot run.")), at(1))
+    assert record.outcome == "failed"
+
+
+def test_a_call_that_runs_has_a_record_that_does_not_change_with_it() -> None:
+    recording = sent()
+    recording.stamp("server.sent", at(0.6).wall)
+    so_far = recording.so_far(at(1.5))
+
+    recording.stamp("worker.down", at(1.6).wall)
+    recording.record_progress([a_report()], at(1.7))
+
+    assert (so_far.reached, so_far.seconds, so_far.reports) == ("websocket", 1.5, 0)
+    assert so_far.left == TimersLeft(1.0, 9.0)
+    assert recording.so_far(at(2)).reached == "page"

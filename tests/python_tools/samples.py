@@ -1,0 +1,263 @@
+"""The tools that the tests call, in every way: also as `opentabs serve --tools` on this file."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from mcp.types import ImageContent, TextContent
+
+from opentabs_py import Module, Progress, Timeouts, ToolError, ToolStream, skill, tool
+
+Callback = Callable[[Any], Awaitable[None]] | None
+
+
+@dataclass
+class Found:
+    """What a search found."""
+
+    count: int
+    names: list[str]
+
+
+# --- values, and how a tool is called -------------------------------------------------
+
+
+@tool
+def export(query: str, progress: Progress, pages: int = 3) -> dict[str, Any]:
+    """Export everything that matches.
+
+    Args:
+        query: What to look for.
+        pages: How many pages to read.
+    """
+    for page in range(1, pages + 1):
+        progress.report(f"page {page}", progress=page, total=pages)
+    return {"query": query, "thread": threading.current_thread().name}
+
+
+@tool
+async def search(names: list[str], progress: Progress) -> Found:
+    """Search for names."""
+    progress.report(f"{len(names)} names")
+    await asyncio.sleep(0)
+    return Found(len(names), names)
+
+
+@tool
+def picture() -> ImageContent:
+    """Draw a picture."""
+    return ImageContent(data="AAAA", mime_type="image/png")
+
+
+@tool
+def both() -> list[Any]:
+    """Return content of two kinds."""
+    return [TextContent(text="A picture:"), ImageContent(data="AAAA", mime_type="image/png")]
+
+
+def _greet(greeting: str, name: str) -> str:
+    """Greet somebody."""
+    return f"{greeting}, {name}!"
+
+
+hello = tool(partial(_greet, greeting="Hello"), name="hello")
+
+
+@tool
+def refuse() -> None:
+    """Fail so that the caller knows why."""
+    raise ToolError("Sign in first.", code="AUTH", category="auth", retryable=True)
+
+
+@tool
+def crash() -> None:
+    """Fail by a fault."""
+    raise ValueError("the secret")
+
+
+@tool
+def leave() -> None:
+    """End the program, were it not for the server."""
+    raise SystemExit(3)
+
+
+@tool
+async def nest(progress: Progress) -> Any:
+    """Call another tool."""
+    progress.report("before")
+    return await progress.call("export", {"query": "inner", "pages": 2})
+
+
+@tool
+def nest_in_thread(progress: Progress) -> Any:
+    """Call another tool from a thread."""
+    return progress.call_from_thread("export", {"query": "inner", "pages": 1})
+
+
+# --- the injected callback ------------------------------------------------------------
+
+
+@tool
+async def callback_async(query: str, progress_callback: Callback = None) -> str:
+    """Tell the application."""
+    if progress_callback:
+        await progress_callback({"status": "running", "message": "Step 1"})
+        await progress_callback(["any", "value"])
+        await progress_callback({"status": "done"})
+    return query
+
+
+@tool
+def callback_sync(query: str, notify: Callable[[Any], Awaitable[None]] | None = None) -> str:
+    """Tell the application from a thread, with nothing to await it."""
+    if notify:
+        notify({"message": "Step 1"})
+    return query
+
+
+@tool
+async def both_channels(progress_callback: Callback = None) -> AsyncGenerator[dict[str, Any]]:
+    """Tell the application and the model by turns."""
+    for step in (1, 2):
+        if progress_callback:
+            await progress_callback({"message": f"step {step}"})
+        yield {"found": step}
+
+
+# --- generators -----------------------------------------------------------------------
+
+
+@tool
+async def yields_async(count: int) -> AsyncGenerator[Any]:
+    """Yield texts and objects."""
+    for number in range(count):
+        yield f"text {number}"
+        yield {"n": number}
+        await asyncio.sleep(0)
+    yield None
+    yield "end"
+
+
+@tool
+def yields_sync(count: int) -> Generator[Any]:
+    """Yield from a thread."""
+    for number in range(count):
+        yield {"n": number, "thread": threading.get_ident()}
+
+
+@tool
+async def yields_then_fails() -> AsyncGenerator[str]:
+    """Yield, and fail."""
+    yield "first"
+    yield "second"
+    raise ToolError("The third is missing.", code="GONE")
+
+
+@tool(timeouts=Timeouts(idle=0.3))
+async def yields_then_hangs(note: str) -> AsyncGenerator[str]:
+    """Yield, and say nothing more."""
+    try:
+        yield "first"
+        await asyncio.sleep(3600)
+    finally:
+        closed.append(note)
+
+
+closed: list[str] = []
+
+
+@tool
+def was_closed(note: str) -> bool:
+    """Tell whether that generator was closed."""
+    return note in closed
+
+
+# --- timers ---------------------------------------------------------------------------
+
+
+@tool(timeouts=Timeouts(idle=0.3))
+async def hangs(progress: Progress) -> None:
+    """Say one thing, then nothing."""
+    progress.report("one")
+    await asyncio.sleep(3600)
+
+
+@tool(timeouts=Timeouts(idle=60, ceiling=0.3))
+def hangs_in_thread(note: str, progress: Progress) -> None:
+    """Report for ever, as long as somebody waits."""
+    while not progress.cancelled:
+        progress.heartbeat()
+        time.sleep(0.01)
+    closed.append(note)
+
+
+# --- streams --------------------------------------------------------------------------
+
+
+class Counter(Module):
+    """Counts, while it is called and afterwards."""
+
+    def __init__(self) -> None:  # without super().__init__(), as people write it
+        self.go_on = threading.Event()
+
+    @skill
+    def count_to(self, n: int) -> str:
+        """Count while the call runs."""
+        self.start_tool("count_to")
+        for number in range(n):
+            self.tool_update("count_to", f"At {number + 1} of {n}")
+        self.stop_tool("count_to")
+        self.stop_tool("count_to")
+        return f"Counted to {n}."
+
+    @skill
+    def count_later(self, n: int) -> str:
+        """Count once the call has returned, and somebody says so."""
+        stream = self.start_tool("count_later")
+        self.tool_update("count_later", "Begun")
+        threading.Thread(target=self._count, args=(stream, n), daemon=True).start()
+        return "Begun."
+
+    @skill
+    def release(self) -> str:
+        """Let the counting begin."""
+        self.go_on.set()
+        return "Released."
+
+    @skill
+    def twice(self) -> str:
+        """Open a stream twice."""
+        self.start_tool("twice")
+        try:
+            self.start_tool("twice")
+        finally:
+            self.stop_tool("twice")
+        return "Never."
+
+    @skill
+    def from_a_thread(self) -> str:
+        """Open a stream in a thread that no call is made in."""
+        errors: list[str] = []
+
+        def start() -> None:
+            try:
+                self.start_tool("from_a_thread")
+            except RuntimeError as error:
+                errors.append(str(error))
+
+        thread = threading.Thread(target=start)
+        thread.start()
+        thread.join()
+        self.tool_update("from_a_thread", "Nobody hears this.")
+        return errors[0]
+
+    def _count(self, stream: ToolStream, n: int) -> None:
+        self.go_on.wait(30)
+        self.go_on.clear()
+        for number in range(n):
+            stream.update(f"Update {number + 1} of {n}")
+        stream.stop()

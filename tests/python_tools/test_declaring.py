@@ -1,0 +1,299 @@
+"""How a function's signature and docstring describe its tool."""
+
+import inspect
+from collections.abc import AsyncGenerator
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import pytest
+from mcp.types import TextContent
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
+
+import opentabs_py
+from opentabs_py import Module, Progress, Timeouts, skill, tool
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.tool import Listing
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.errors import ConfigError
+from opentabs_py.python_tools.docstrings import Docstring, parse_docstring
+from opentabs_py.python_tools.python_tool import PythonTool
+from opentabs_py.python_tools.run import ToolHost
+from opentabs_py.session.session import Server
+
+
+def served(function: Any) -> PythonTool:
+    return PythonTool(function, ToolHost(AlarmClock()))
+
+
+def listing(function: Any) -> Listing:
+    return served(function).listing
+
+
+class Place(BaseModel):
+    """Where something is."""
+
+    title: str
+    near: "Place | None" = None
+
+
+class Found(TypedDict):
+    count: int
+
+
+def test_the_schema_has_types_defaults_and_descriptions_and_no_titles() -> None:
+    def search(
+        query: str,
+        place: Place,
+        how: Literal["fast", "well"] = "fast",
+        most: Annotated[int, Field(ge=1, description="From Field.")] = 5,
+    ) -> None:
+        """Search.
+
+        Args:
+            query: What to look for,
+                in words.
+            most (int): From the docstring.
+        """
+
+    schema = listing(search).input_schema
+    assert schema["required"] == ["query", "place"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["query"] == {
+        "type": "string", "description": "What to look for, in words.",
+    }  # fmt: skip
+    assert schema["properties"]["how"] == {
+        "type": "string", "enum": ["fast", "well"], "default": "fast",
+    }  # fmt: skip
+    assert schema["properties"]["most"]["description"] == "From Field."
+    assert schema["properties"]["most"]["minimum"] == 1
+    assert list(schema["$defs"]["Place"]["properties"]) == ["title", "near"]
+    assert "title" not in schema
+    assert "title" not in schema["$defs"]["Place"]
+
+
+GOOGLE = """Say what.
+
+    More of it:
+
+        indented
+
+    Args:
+        a: First,
+            in two lines.
+        b (int, optional): Second: a number.
+        *rest: Others.
+
+    Returns:
+        Nothing.
+
+    Note:
+        Mind this.
+
+    Warning: Take care
+        It is hot.
+
+    Example:
+        >>> say("a")
+
+    Examples:
+        As a program does.
+
+        >>> say("b")
+
+    Raises:
+        ValueError: Never.
+    """
+NUMPY = """Say what.
+
+    Parameters
+    ----------
+    a : str
+        First,
+        in two lines.
+    b : int, optional
+        Second: a number.
+    *rest
+        Others.
+
+    Returns
+    -------
+    str
+        Nothing.
+
+    Notes
+    -----
+    Mind this.
+    """
+SPHINX = """Say what.
+
+    :param str a: First,
+        in two lines.
+    :param b: Second: a number.
+    :param rest: Others.
+    :returns: Nothing.
+    :raises ValueError: Never.
+    """
+SAID = """Say what.
+
+More of it:
+
+    indented
+
+Note:
+    Mind this.
+
+Warning: Take care
+    It is hot.
+
+Example:
+    >>> say("a")
+
+Examples:
+    As a program does.
+
+    >>> say("b")"""
+
+
+@pytest.mark.parametrize(
+    ("docstring", "text"),
+    [(GOOGLE, SAID), (NUMPY, "Say what.\n\nNotes:\n    Mind this."), (SPHINX, "Say what.")],
+    ids=["google", "numpy", "sphinx"],
+)
+def test_the_description_is_the_docstring_without_what_is_for_programmers(
+    docstring: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    parsed = parse_docstring(inspect.cleandoc(docstring))
+    assert parsed.text == text
+    assert parsed.arguments == {
+        "a": "First, in two lines.", "b": "Second: a number.", "rest": "Others.",
+    }  # fmt: skip
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("docstring", ["", "Say: what\n\nArgs: none", "\n:param\n---\nReturns"])
+def test_a_docstring_in_no_style_is_all_text(docstring: str) -> None:
+    assert parse_docstring(docstring) == Docstring(docstring.strip())
+
+
+def test_a_partial_hides_what_it_has_bound_and_keeps_its_timers() -> None:
+    @tool(timeouts=Timeouts(idle=60))
+    def send(to: str, text: str) -> None:
+        """Send a text."""
+
+    bound = served(partial(send, to="me"))
+    assert list(bound.listing.input_schema["properties"]) == ["text"]
+    assert (bound.listing.name, bound.listing.description) == ("send", "Send a text.")
+    assert bound.limits == Limits(idle=60.0, ceiling=300.0)
+
+
+def test_names_reserved_by_pydantic_can_be_parameters() -> None:
+    def odd(model_config: int, copy: str, schema: str, p0: int = 0) -> None: ...
+
+    schema = listing(odd).input_schema
+    assert list(schema["properties"]) == ["model_config", "copy", "schema", "p0"]
+
+
+def test_keyword_arguments_of_any_name_leave_the_schema_open() -> None:
+    def anything(a: int, **rest: Any) -> None: ...
+
+    assert listing(anything).input_schema["additionalProperties"] is True
+
+
+@pytest.mark.parametrize(
+    ("annotation", "kind"),
+    [
+        (Found, "object"), (Place, "object"), (dict[str, int], "object"), (list[int], None),
+        (str, None), (None, None), (TextContent, None), (list[TextContent], None), (Any, None),
+        (Found | None, None),
+    ],
+)  # fmt: skip
+def test_an_output_schema_is_promised_for_objects_alone(annotation: Any, kind: Any) -> None:
+    def gives() -> Any: ...
+
+    gives.__annotations__["return"] = annotation
+    schema = listing(gives).output_schema
+    assert (schema and schema["type"]) == kind
+
+
+def test_a_generator_promises_nothing() -> None:
+    async def gives() -> AsyncGenerator[dict[str, Any]]:
+        yield {}
+
+    assert listing(gives).output_schema is None
+
+
+def test_progress_is_found_by_its_type_whatever_its_name() -> None:
+    def works(how: Progress | None, n: int) -> None: ...
+
+    assert list(listing(works).input_schema["properties"]) == ["n"]
+
+
+def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
+    class Thing:
+        def method(self, a: int) -> None: ...
+
+    def takes(a: Thing) -> None: ...
+
+    with pytest.raises(ConfigError, match="has a parameter that cannot come from JSON"):
+        listing(takes)
+    with pytest.raises(ConfigError, match="is a method without its object"):
+        listing(Thing.method)
+    with pytest.raises(ConfigError, match="is not a valid tool name"):
+        listing(lambda: None)
+    with pytest.raises(ConfigError, match="cannot be served as a tool"):
+        Server(tools=[Thing])
+    with pytest.raises(ConfigError, match="has no tools: mark its methods"):
+        Server(tools=[Module])
+    with pytest.raises(ValueError, match="idle is 0"):
+        Timeouts(idle=0)
+
+
+def test_two_tools_of_one_name_are_refused_and_both_are_named() -> None:
+    def send() -> None: ...
+
+    with pytest.raises(ConfigError, match=r"Two tools are named send: .*send and .*send\."):
+        Server(tools=[send, send])
+
+
+def test_a_module_is_served_as_an_instance_or_a_class_and_other_methods_are_not() -> None:
+    class Lamp(Module):
+        @skill
+        def switch(self, on: bool) -> None:
+            """Switch it."""
+
+        def hidden(self) -> None: ...
+
+        @property
+        def broken(self) -> None:
+            raise AssertionError("looked at")
+
+    for given in (Lamp, Lamp()):
+        server = Server(tools=[given])
+        assert server._python is not None
+        names = [each.listing.name for each in server._python.tools]
+        assert names == ["switch", "stream_read", "stream_stop"]
+
+
+def test_the_public_names_are_there_and_others_are_not() -> None:
+    assert {getattr(opentabs_py, name).__name__ for name in opentabs_py.__all__} == {
+        "Module", "OpenTabs", "Progress", "Timeouts", "ToolError", "ToolStream", "tool",
+    }  # fmt: skip
+    with pytest.raises(AttributeError):
+        _ = opentabs_py.nothing
+
+
+def test_a_function_whose_types_make_an_exponential_schema_is_refused() -> None:
+    def many(x: Any) -> None:
+        """Do nothing."""
+
+    many.__annotations__["x"] = Annotated[int, Field(json_schema_extra=_exponential)]
+    with pytest.raises(ConfigError, match="result in an unusable JSON Schema: it would be"):
+        listing(many)
+
+
+def _exponential(schema: dict[str, Any]) -> None:
+    inner: dict[str, Any] = {}
+    for _ in range(16):
+        inner = {"allOf": [inner, inner]}
+    schema.update(inner)

@@ -1,0 +1,146 @@
+"""Generators: what they yield is for the model, as it comes and in the end."""
+
+import json
+import threading
+from collections.abc import AsyncGenerator, Generator
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from opentabs_py.session.session import Server
+from tests.python_tools import samples, ways
+from tests.python_tools.ways import Way
+from tests.waiting import PATIENT
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_yields_are_content_in_order_and_the_last_object_is_structured_too(way: Way) -> None:
+    outcome = await way.call("yields_async", {"count": 2})
+    assert outcome.texts == ["text 0", '{"n":0}', "text 1", '{"n":1}', "end"]
+    assert outcome.result.structured_content == {"n": 1}
+    assert outcome.progress == []
+
+
+async def test_a_sync_generator_runs_in_one_thread(way: Way) -> None:
+    outcome = await way.call("yields_sync", {"count": 3})
+    yielded = [json.loads(text) for text in outcome.texts]
+    assert [each["n"] for each in yielded] == [0, 1, 2]
+    assert len({each["thread"] for each in yielded}) == 1
+
+
+async def test_an_exception_keeps_what_was_yielded_and_says_what_failed(way: Way) -> None:
+    outcome = await way.call("yields_then_fails")
+    error, *rest = outcome.texts
+    assert outcome.result.is_error
+    assert error.startswith("[ERROR code=GONE retryable=false] The third is missing.")
+    assert rest == ["first", "second"]
+
+
+async def test_a_timeout_keeps_what_was_yielded_and_closes_the_generator(way: Way) -> None:
+    outcome = await way.call("yields_then_hangs", {"note": f"generator {way.name}"})
+    error, *rest = outcome.texts
+    assert "code=TIMEOUT_IDLE" in error
+    assert rest == ["first"]
+    assert (await way.call("was_closed", {"note": f"generator {way.name}"})).text == "true"
+
+
+async def test_each_yield_reaches_the_handlers_before_the_next() -> None:
+    order: list[str] = []
+
+    async def narrated() -> AsyncGenerator[str]:
+        for number in (1, 2):
+            order.append(f"yield {number}")
+            yield f"text {number}"
+            await anyio.lowlevel.checkpoint()
+            await anyio.lowlevel.checkpoint()
+
+    server = Server(tools=[narrated])
+    server.on_tool_progress(lambda _tool, _call, data, kind: order.append(f"{kind}: {data}"))
+    await server.call_tool("narrated")
+    assert order == ["yield 1", "yield: text 1", "yield 2", "yield: text 2"]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_call_that_is_cancelled_closes_its_generator(is_async: bool) -> None:
+    closed, began = threading.Event(), anyio.Event()
+
+    async def forever_async() -> AsyncGenerator[int]:
+        try:
+            yield 1
+            await anyio.sleep_forever()
+        finally:
+            closed.set()
+
+    def forever_sync() -> Generator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.set()
+
+    server = Server(tools=[forever_async if is_async else forever_sync])
+    server.on_tool_progress(lambda *_: began.set())
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.call_tool, "forever_async" if is_async else "forever_sync")
+            await began.wait()
+            tasks.cancel_scope.cancel()
+    assert closed.wait(PATIENT)
+
+
+@pytest.mark.parametrize(
+    "which", ["stdio 2026", "stdio initialize", "HTTP 2026", "HTTP initialize"]
+)
+async def test_a_client_that_gives_up_closes_the_generator(which: str, http: str) -> None:
+
+    note = f"given up {which}"
+    target: Any = ways.STDIO if which.startswith("stdio") else http
+    async with ways.connected(which, target) as way:
+        assert way.client is not None
+        with anyio.move_on_after(0.1):
+            await way.client.call_tool("yields_then_hangs", {"note": note})
+        with anyio.fail_after(PATIENT):
+            while (await way.call("was_closed", {"note": note})).text != "true":
+                await anyio.lowlevel.checkpoint()
+
+
+async def test_a_value_that_is_not_serializable_fails_the_call_with_the_reason() -> None:
+    async def gives_an_object() -> object:
+        return object()
+
+    def gives_nan() -> dict[str, float]:
+        return {"a": float("nan")}
+
+    server = Server(tools=[gives_an_object, gives_nan])
+    failed = await server.call_tool("gives_an_object")
+    assert failed.is_error
+    assert "RESULT_NOT_SERIALISABLE" in str(failed.content)
+    assert (await server.call_tool("gives_nan")).structured_content == {"a": None}
+
+
+async def test_a_generator_that_yields_what_json_cannot_say_is_closed_before_the_call_ends() -> (
+    None
+):
+    closed: list[str] = []
+
+    async def gives() -> AsyncGenerator[object]:
+        try:
+            yield "first"
+            yield object()
+        finally:
+            await anyio.lowlevel.checkpoint()
+            closed.append("closed")
+
+    result = await Server(tools=[gives]).call_tool("gives")
+    assert closed == ["closed"]
+    assert "RESULT_NOT_SERIALISABLE" in str(result.content[0])
+    assert "Its earlier output follows." in str(result.content[0])
+    assert "first" in str(result.content[1])
+
+
+def test_a_tool_stays_the_function_that_it_was() -> None:
+    assert [each["n"] for each in samples.yields_sync(2)] == [0, 1]
+    assert samples.hello(name="Ada") == "Hello, Ada!"

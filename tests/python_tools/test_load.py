@@ -1,0 +1,133 @@
+"""Which tools `--tools` finds."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opentabs_py.errors import ConfigError
+from opentabs_py.python_tools.load import load_tools
+from opentabs_py.session.session import Server
+
+SOURCE = """
+from opentabs_py import Module, skill, tool
+from functools import partial
+
+print("loaded")
+
+@tool
+def one() -> str:
+    '''Give one.'''
+    return "one"
+
+def two() -> str:
+    return "two"
+
+class Base(Module):
+    @skill
+    def three(self) -> str:
+        return "three"
+
+class Derived(Base):
+    @skill
+    def four(self) -> str:
+        return "four"
+
+class Made(Module):
+    def __init__(self, name):
+        self.name = name
+
+    @skill
+    def five(self) -> str:
+        return self.name
+
+made = Made("five")
+again = one
+six = tool(partial(two), name="six")
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    file = tmp_path / f"{request.node.name.replace('[', '_').replace(']', '_')}.py"
+    file.write_text(SOURCE)
+    return str(file)
+
+
+def names(*sources: str) -> set[str]:
+    server = Server(tools=load_tools(sources))
+    assert server._python is not None
+    found = {tool.listing.name for tool in server._python.tools}
+    return found - {"stream_read", "stream_stop"}
+
+
+def test_a_file_provides_each_of_its_tools_and_modules_once(source: str) -> None:
+    assert names(source) == {"one", "three", "four", "five", "six"}
+
+
+def test_a_name_behind_the_file_gives_that_alone_marked_or_not(source: str) -> None:
+    assert names(f"{source}:two") == {"two"}
+    assert names(f"{source}:Derived") == {"three", "four"}
+    assert names(f"{source}:made.five") == {"five"}
+
+
+def test_a_module_is_found_by_its_name() -> None:
+    assert "export" in names("tests.python_tools.samples")
+    assert names("tests.python_tools.samples:export") == {"export"}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("x = 1", "has no tools. Mark functions with @tool"),
+        ("import nothing_there", "ModuleNotFoundError: No module named 'nothing_there'"),
+        ("def f(:", "SyntaxError"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+    ],
+)
+def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, text: str, what: str) -> None:
+    file = tmp_path / f"broken{abs(hash(text))}.py"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=what):
+        load_tools([str(file)])
+
+
+def test_what_is_not_there_says_so(source: str) -> None:
+    with pytest.raises(ConfigError, match="There is no file"):
+        load_tools(["/nowhere/tools.py"])
+    with pytest.raises(ConfigError, match="has no three"):
+        load_tools([f"{source}:three"])
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "opentabs_py", *arguments]
+    # A browser that was launched all the same would not be found.
+    environment = {**os.environ, "OPENTABS_CHROMIUM": "/nowhere/chromium"}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=50, check=False, env=environment
+    )
+
+
+def test_the_command_lists_and_calls_them_without_a_browser(source: str) -> None:
+    listed = run("tools", "--tools", f"{source}:one", "--json")
+    [tool] = json.loads(listed.stdout.removeprefix("loaded\n"))
+    assert (tool["name"], tool["description"]) == ("one", "Give one.")
+    called = run("call", "one", "--tools", source, "--json")
+    assert called.returncode == 0
+    outcome = json.loads(called.stdout.removeprefix("loaded\n"))
+    assert outcome["content"] == [{"type": "text", "text": "one"}]
+
+
+@pytest.mark.parametrize(("name", "loaded"), [("__version__", set[str]()), ("tool", {"pydantic"})])
+def test_importing_the_package_loads_no_more_than_is_asked_for(name: str, loaded: set[str]) -> None:
+    code = (
+        f"import sys, opentabs_py; opentabs_py.{name}; "
+        "print(*({'mcp', 'playwright', 'pydantic'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True
+    )
+    assert set(done.stdout.split()) == loaded

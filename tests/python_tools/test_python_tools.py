@@ -1,0 +1,105 @@
+"""What a Python tool returns, through every way to call it."""
+
+import json
+
+import pytest
+from mcp import types
+
+from tests.python_tools.ways import Way
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_sync_tool_runs_in_a_thread_of_its_own_and_its_reports_come_in_order(
+    way: Way,
+) -> None:
+    outcome = await way.call("export", {"query": "x"})
+    assert outcome.progress == [(n, 3, f"page {n}") for n in (1, 2, 3)]
+    assert outcome.result.structured_content == {"query": "x", "thread": "opentabs tool"}
+    assert json.loads(outcome.text) == outcome.result.structured_content
+
+
+async def test_an_async_tool_returns_a_dataclass_as_an_object(way: Way) -> None:
+    outcome = await way.call("search", {"names": ["a", "b"]})
+    assert outcome.result.structured_content == {"count": 2, "names": ["a", "b"]}
+    assert outcome.messages == ["2 names"]
+
+
+async def test_content_of_mcp_arrives_as_it_is(way: Way) -> None:
+    image = types.ImageContent(data="AAAA", mime_type="image/png")
+    assert (await way.call("picture")).result.content == [image]
+    assert (await way.call("both")).result.content == [types.TextContent(text="A picture:"), image]
+
+
+async def test_a_partial_is_called_with_what_it_has_bound(way: Way) -> None:
+    assert (await way.call("hello", {"name": "Ada"})).text == "Hello, Ada!"
+    refused = await way.call("hello", {"name": "Ada", "greeting": "Bye"})
+    assert refused.result.is_error
+    assert "greeting" in refused.text
+
+
+async def test_what_a_client_sends_for_an_injected_parameter_is_ignored(way: Way) -> None:
+    outcome = await way.call("export", {"query": "x", "progress": "mine", "pages": 1})
+    assert not outcome.result.is_error
+    assert outcome.messages == ["page 1"]
+    told = await way.call("callback_async", {"query": "x", "progress_callback": 7})
+    assert told.text == "x"
+
+
+async def test_arguments_that_break_the_schema_are_refused_with_where_and_why(way: Way) -> None:
+    outcome = await way.call("search", {"names": ["a", 1]})
+    assert outcome.result.is_error
+    assert "code=INVALID_ARGUMENTS" in outcome.text
+    assert 'at names[1]: 1 is not of type "string"' in outcome.text
+
+
+async def test_a_tool_error_reaches_the_caller_with_all_its_fields(way: Way) -> None:
+    outcome = await way.call("refuse")
+    assert outcome.result.is_error
+    line = "[ERROR code=AUTH category=auth retryable=true] Sign in first."
+    assert outcome.text.splitlines()[0] == line
+
+
+@pytest.mark.parametrize(("tool", "kind"), [("crash", "ValueError"), ("leave", "SystemExit")])
+async def test_any_other_exception_reveals_only_its_type_to_the_caller(
+    way: Way, tool: str, kind: str
+) -> None:
+    outcome = await way.call(tool)
+    assert outcome.result.is_error
+    assert f"{tool} failed: {kind}. See the server's log for details." in outcome.text
+    assert "secret" not in str(outcome.result)
+
+
+@pytest.mark.parametrize(
+    ("tool", "messages"),
+    [("nest", ["before", "page 1", "page 2"]), ("nest_in_thread", ["page 1"])],
+)
+async def test_the_reports_of_a_tool_that_a_tool_calls_are_its_own_too(
+    way: Way, tool: str, messages: list[str]
+) -> None:
+    outcome = await way.call(tool)
+    assert outcome.messages == messages
+    assert json.loads(outcome.text)["query"] == "inner"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "which"),
+    [("hangs", {}, "idle"), ("hangs_in_thread", {"note": "h"}, "ceiling")],
+)
+async def test_its_own_timers_end_a_tool_and_the_error_says_which_did(
+    way: Way, tool: str, arguments: dict[str, str], which: str
+) -> None:
+    outcome = await way.call(tool, arguments)
+    assert outcome.result.is_error
+    assert f"code=TIMEOUT_{which.upper()}" in outcome.text
+    assert "0.3 s" in outcome.text
+    assert "page" not in outcome.text
+
+
+async def test_a_thread_that_outlives_its_call_sees_that_nobody_waits(way: Way) -> None:
+    note = f"thread {way.name}"
+    await way.call("hangs_in_thread", {"note": note})
+    for _ in range(500):
+        if (await way.call("was_closed", {"note": note})).text == "true":
+            return
+    pytest.fail("the thread goes on")

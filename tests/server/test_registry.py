@@ -1,0 +1,259 @@
+"""Which tool is called, and what is refused before anything goes to the browser."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+from opentabs_py import tool
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.manifest import PluginManifest, configure
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.trace.record import CallRecord
+from opentabs_py.errors import BrokenResultError, CallRefusedError
+from opentabs_py.python_tools.collection import PythonTools
+from opentabs_py.python_tools.run import ToolHost
+from opentabs_py.server.registry import ToolRegistry
+from tests.fakes import FakeBridge, Json, a_manifest, a_tool
+
+pytestmark = pytest.mark.anyio
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "maxLength": 5},
+        "to": {"type": "array", "items": {"type": "integer"}},
+    },
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+
+def a_toolbox(
+    *manifests: PluginManifest, input_limit: int = 1_000_000
+) -> tuple[ToolRegistry, FakeBridge]:
+    bridge = FakeBridge(value="sent")
+    registry = ToolRegistry(bridge, limits=Limits(1.0, 2.0), input_limit=input_limit)
+    registry.set_plugins(manifests or [a_manifest(a_tool("send", input_schema=SCHEMA))])
+    return registry, bridge
+
+
+async def refused(
+    registry: ToolRegistry, name: str, arguments: Mapping[str, Any]
+) -> CallRefusedError:
+    with pytest.raises(CallRefusedError) as caught, anyio.fail_after(5):
+        await registry.call(name, arguments)
+    return caught.value
+
+
+async def test_a_call_reaches_the_bridge_with_plugin_tool_arguments_and_limits() -> None:
+    registry, bridge = a_toolbox()
+    assert await registry.call("chat_send", {"text": "hi", "to": [1]}) == "sent"
+    (call,) = bridge.calls
+    assert (call.plugin, call.tool, call.tab_id) == ("chat", "send", None)
+    assert call.arguments == {"text": "hi", "to": [1]}
+    assert call.limits == Limits(1.0, 2.0)
+    assert call.patterns == ("https://chat.example/*",)
+
+
+async def test_limits_given_with_a_call_are_its_own() -> None:
+    registry, bridge = a_toolbox()
+    await registry.call("chat_send", {"text": "hi"}, limits=Limits(7.0, 8.0))
+    assert bridge.calls[0].limits == Limits(7.0, 8.0)
+
+
+async def test_the_tab_id_is_removed_from_the_arguments() -> None:
+    registry, bridge = a_toolbox()
+    await registry.call("chat_send", {"text": "hi", "tabId": 7})
+    (call,) = bridge.calls
+    assert (call.tab_id, call.arguments) == (7, {"text": "hi"})
+
+
+async def test_an_invalid_tab_id_is_refused_and_named() -> None:
+    registry, bridge = a_toolbox()
+    error = await refused(registry, "chat_send", {"text": "hi", "tabId": "7"})
+    assert error.detail.code == "INVALID_ARGUMENTS"
+    assert "tabId" in str(error)
+    assert bridge.calls == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ({}, 'at the top: "text" is a required property'),
+        ({"text": "too long"}, 'at text: "too long" is longer than 5 characters'),
+        ({"text": "hi", "to": [1, "2"]}, 'at to[1]: "2" is not of type "integer"'),
+        ({"text": "hi", "cc": 1}, "at cc: there is no such argument; the tool takes text, to"),
+    ],
+)
+async def test_arguments_that_break_the_schema_are_refused_with_path_and_rule(
+    arguments: dict[str, Any], what: str
+) -> None:
+    registry, bridge = a_toolbox()
+    error = await refused(registry, "chat_send", arguments)
+    assert error.detail.code == "INVALID_ARGUMENTS"
+    assert what in str(error)
+    assert bridge.calls == []
+
+
+async def test_of_many_faults_five_are_reported() -> None:
+    registry, _ = a_toolbox()
+    error = await refused(registry, "chat_send", {"text": "hi", "to": ["x"] * 50})
+    assert str(error).count("is not of type") == 5
+
+
+async def test_a_name_that_is_nearly_right_is_refused_with_those_it_may_mean() -> None:
+    registry, _ = a_toolbox()
+    error = await refused(registry, "chat_sent", {})
+    assert error.detail.code == "UNKNOWN_TOOL"
+    assert "Did you mean chat_send?" in str(error)
+
+
+@pytest.mark.parametrize("name", ["my-chat__send_all", "my_chat__send_all"])
+async def test_a_tool_is_called_by_its_plugin_and_two_underscores_too(name: str) -> None:
+    registry, bridge = a_toolbox(a_manifest(a_tool("send_all"), name="my-chat"))
+    assert await registry.call(name, {}) == "sent"
+    assert (bridge.calls[0].plugin, bridge.calls[0].tool) == ("my-chat", "send_all")
+    assert [tool.listing.name for tool in registry.tools] == ["my_chat_send_all"]
+
+
+async def test_two_underscores_end_the_plugins_name_where_one_could_end_another() -> None:
+    registry, bridge = a_toolbox(
+        a_manifest(a_tool("b_c"), name="a"), a_manifest(a_tool("d"), name="a-b")
+    )
+    assert await registry.call("a__b_c", {}) == "sent"
+    assert (bridge.calls[0].plugin, bridge.calls[0].tool) == ("a", "b_c")
+    error = await refused(registry, "a__b_d", {})
+    assert "Did you mean" in str(error)
+
+
+async def test_a_tool_of_exactly_that_name_is_called_before_a_plugins_and_said_to_be(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @tool(name="chat__send")
+    def send() -> str:
+        """Send."""
+        return "by Python"
+
+    registry, bridge = a_toolbox()
+    registry.add_tools(PythonTools([send], ToolHost(AlarmClock())).tools)
+    assert await registry.call("chat__send", {}) == "by Python"
+    assert bridge.calls == []
+    assert "call the plugin chat's tool as chat_send" in caplog.text
+    assert await registry.call("chat_send", {"text": "hi"}) == "sent"
+
+
+async def test_a_call_by_the_other_name_is_recorded_and_checked_by_the_listed_one() -> None:
+    registry, bridge = a_toolbox()
+    records: list[CallRecord] = []
+    registry.observe(records.append)
+    registry.strict_output = True
+    bridge.value = {}
+    await registry.call("chat__send", {"text": "hi"})
+    bridge.value = "no object"
+    with pytest.raises(BrokenResultError):
+        await registry.call("chat__send", {"text": "hi"})
+    assert [record.name for record in records] == ["chat_send", "chat_send"]
+    assert registry.input_schema("chat__send") == registry.input_schema("chat_send")
+
+
+def with_instances(**urls: str) -> PluginManifest:
+    manifest = a_manifest(a_tool("send", input_schema=SCHEMA))
+    return configure(replace(manifest, config_schema={"site": {"type": "url"}}), {"site": {**urls}})
+
+
+async def test_the_instance_is_removed_from_the_arguments_and_selects_the_pages() -> None:
+    registry, bridge = a_toolbox(with_instances(work="https://w.example", home="https://h.example"))
+    await registry.call("chat_send", {"text": "hi", "instance": "home"})
+    (call,) = bridge.calls
+    assert call.arguments == {"text": "hi"}
+    assert call.patterns == ("https://h.example/*",)
+    assert call.instance is not None
+    assert call.instance.has("https://h.example/x")
+    assert registry.tools[0].listing.input_schema["required"] == ["text", "instance"]
+
+
+@pytest.mark.parametrize("given", [{}, {"instance": "hom"}])
+async def test_a_call_must_name_an_instance_where_there_are_several(given: Json) -> None:
+    registry, bridge = a_toolbox(with_instances(work="https://w.example", home="https://h.example"))
+    error = await refused(registry, "chat_send", {"text": "hi", **given})
+    assert error.detail.code == "INVALID_ARGUMENTS"
+    assert 'pass one of "work", "home"' in str(error)
+    assert bridge.calls == []
+
+
+async def test_a_single_instance_is_not_asked_for() -> None:
+    registry, bridge = a_toolbox(with_instances(work="https://w.example"))
+    await registry.call("chat_send", {"text": "hi"})
+    assert bridge.calls[0].instance is None
+    assert "instance" not in registry.tools[0].listing.input_schema["properties"]
+
+
+async def test_arguments_over_the_limit_are_refused_and_those_at_it_accepted() -> None:
+    size = len('{"text":"hi"}')
+    registry, bridge = a_toolbox(input_limit=size)
+    assert await registry.call("chat_send", {"text": "hi"}) == "sent"
+    error = await refused(registry, "chat_send", {"text": "hi!"})
+    assert error.detail.code == "INPUT_TOO_LARGE"
+    assert f"take {size + 1} bytes as JSON; {size} is the limit" in str(error)
+    assert len(bridge.calls) == 1
+
+
+async def test_what_the_bridge_reports_reaches_the_caller() -> None:
+    registry, bridge = a_toolbox()
+    heard: list[Sequence[ProgressReport]] = []
+    await registry.call("chat_send", {"text": "hi"}, on_progress=heard.append)
+    assert bridge.calls[0].on_progress == heard.append
+
+
+def test_tools_are_listed_by_name_with_the_tab_id_in_their_schema() -> None:
+    registry, _ = a_toolbox(a_manifest(a_tool("send"), a_tool("read")))
+    assert [tool.listing.name for tool in registry.tools] == ["chat_read", "chat_send"]
+    tool = registry.tools[0].listing
+    assert "tabId" in tool.input_schema["properties"]
+    assert a_tool("read")["input_schema"] == {"type": "object"}
+
+
+def test_setting_plugins_again_drops_the_tools_of_the_old_ones() -> None:
+    registry, _ = a_toolbox()
+    registry.set_plugins([a_manifest(a_tool("read"), name="mail")])
+    assert [tool.listing.name for tool in registry.tools] == ["mail_read"]
+
+
+async def test_arguments_that_would_take_too_long_to_check_are_refused_and_the_next_call_runs() -> (
+    None
+):
+    # Each level of the value doubles the looks: 2^60 at the last.
+    inner = {"properties": {"in": {"$ref": "#/$defs/node"}}}
+    schema = {
+        "type": "object",
+        "properties": {"in": {"$ref": "#/$defs/node"}},
+        "$defs": {"node": {"anyOf": [inner, inner]}},
+    }
+    registry, bridge = a_toolbox(a_manifest(a_tool("send", input_schema=schema)))
+    value: Any = None
+    for _ in range(60):
+        value = {"in": value}
+    error = await refused(registry, "chat_send", value)
+    assert "too large or too deeply nested to validate" in str(error)
+    assert bridge.calls == []
+    assert await registry.call("chat_send", {"in": None}) == "sent"
+
+
+async def test_a_result_that_would_take_too_long_to_check_is_delivered_unchecked() -> None:
+    defs = {f"a{i}": {"allOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 2} for i in range(14)}
+    rows = {"type": "array", "items": {"$ref": "#/$defs/a0"}}
+    schema = {
+        "type": "object",
+        "properties": {"rows": rows},
+        "$defs": {**defs, "a14": {"type": "integer"}},
+    }
+    registry, bridge = a_toolbox(a_manifest(a_tool("send", output_schema=schema)))
+    bridge.value = {"rows": [1] * 100_000}
+    assert await registry.call("chat_send", {}) == bridge.value
+    registry.strict_output = True
+    with pytest.raises(BrokenResultError, match="too large or too deeply nested to validate"):
+        await registry.call("chat_send", {})

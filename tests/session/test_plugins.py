@@ -1,0 +1,132 @@
+"""The plugins of a session, read from disk, and read again."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opentabs_py.browser.stage import stage_extension
+from opentabs_py.config.paths import user_file
+from opentabs_py.config.settings import load_settings
+from opentabs_py.core.dispatch import Limits
+from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.session.plugins import PluginSet
+from tests.fakes import FakeBridge, a_tool, package_json, tools_json
+
+pytestmark = pytest.mark.anyio
+
+
+def build(directory: Path, *, name: str = "chat", tools: str | None = None) -> Path:
+    """Write a built plugin."""
+    (directory / "dist").mkdir(parents=True, exist_ok=True)
+    (directory / "package.json").write_text(package_json(name))
+    (directory / "dist" / "tools.json").write_text(tools or tools_json(a_tool("send")))
+    (directory / "dist" / "adapter.iife.js").write_bytes(b"/* adapter */")
+    return directory
+
+
+async def serve(plugins: PluginSet, tmp_path: Path) -> ToolRegistry:
+    bridge = FakeBridge()
+    registry = ToolRegistry(bridge, limits=Limits(), input_limit=1_000_000)
+    await plugins.serve(bridge, registry, stage_extension(tmp_path / "extension", port=1))
+    return registry
+
+
+def texts(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+async def test_a_plugin_that_does_not_say_its_sdk_is_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = build(tmp_path / "old", name="old", tools=json.dumps([a_tool("send")]))
+    plugins = PluginSet([old, build(tmp_path / "chat")], load_settings())
+    await serve(plugins, tmp_path)
+    await plugins.reload()
+    build(old, name="old", tools=json.dumps([a_tool("read")]))
+    changes = await plugins.reload()
+    assert changes.changed == ("old",)
+    [warning] = texts(caplog)
+    assert warning.startswith("The plugin old is served, but its dist/tools.json has no sdkVersion")
+
+
+async def test_a_plugin_rebuilt_with_a_newer_sdk_stays_in_service_unchanged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugins = PluginSet([build(tmp_path / "chat")], load_settings())
+    registry = await serve(plugins, tmp_path)
+    newer = json.dumps({"sdkVersion": "99.0.0", "tools": [a_tool("read")]})
+    build(tmp_path / "chat", tools=newer)
+    await plugins.reload()
+    assert [tool.listing.name for tool in registry.tools] == ["chat_send"]
+    assert "sdkVersion: is 99.0.0" in caplog.text
+
+
+@pytest.fixture
+def write_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], object]:
+    """Writes the user's settings file; no other has any."""
+    for variable in ("XDG_CONFIG_HOME", "HOME", "APPDATA", "LOCALAPPDATA"):
+        monkeypatch.setenv(variable, str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    user_file().parent.mkdir(parents=True)
+    return user_file().write_text
+
+
+async def test_a_plugin_comes_and_goes_with_its_place_in_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    build(folder / "chat")
+    plugins = PluginSet([], load_settings(plugins=(), plugin_folders=(folder,)))
+    registry = await serve(plugins, tmp_path)
+    assert [tool.listing.name for tool in registry.tools] == ["chat_send"]
+
+    build(folder / "mail", name="mail")
+    assert (await plugins.reload()).added == ("mail",)
+    shutil.rmtree(folder / "chat")
+    assert (await plugins.reload()).removed == ("chat",)
+    assert [tool.listing.name for tool in registry.tools] == ["mail_send"]
+
+
+async def test_a_plugin_comes_and_goes_with_its_line_in_a_settings_file(
+    tmp_path: Path, write_settings: Callable[[str], object]
+) -> None:
+    chat = build(tmp_path / "chat")
+    package = json.loads((chat / "package.json").read_text())
+    package["opentabs"]["configSchema"] = {"site": {"type": "url", "required": True}}
+    (chat / "package.json").write_text(json.dumps(package))
+    plugins = PluginSet([], load_settings(), read_settings=load_settings)
+    registry = await serve(plugins, tmp_path)
+    assert registry.tools == ()
+
+    write_settings(
+        f"plugins = [{json.dumps(str(chat))}]\n[settings.chat]\nsite = 'https://x.example'\n"
+    )
+    assert (await plugins.reload()).added == ("chat",)
+    assert "https://x.example/*" in plugins.sites
+    write_settings("")
+    assert (await plugins.reload()).removed == ("chat",)
+    assert registry.tools == ()
+
+
+async def test_an_unreadable_settings_file_leaves_the_plugins_unchanged_and_is_reported_once(
+    tmp_path: Path, write_settings: Callable[[str], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    write_settings(f"plugins = [{json.dumps(str(build(tmp_path / 'chat')))}]\n")
+    plugins = PluginSet([], load_settings(), read_settings=load_settings)
+    registry = await serve(plugins, tmp_path)
+    write_settings("plugins = [")
+    await plugins.reload()
+    await plugins.reload()
+    assert [tool.listing.name for tool in registry.tools] == ["chat_send"]
+    [warning] = texts(caplog)
+    assert warning.startswith("Keeping the previous settings: Cannot read a settings file")
+
+
+def test_a_folder_that_is_not_there_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    PluginSet([], load_settings(plugins=(), plugin_folders=(tmp_path / "plugs",)))
+    assert texts(caplog) == [
+        f"{tmp_path / 'plugs'} is not a directory (yet); its plugins are served later"
+    ]

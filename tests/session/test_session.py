@@ -1,0 +1,97 @@
+"""How a session starts, as far as no browser is needed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from opentabs_py import OpenTabs
+from opentabs_py.config.settings import load_settings
+from opentabs_py.errors import BrowserError
+
+WATCHED_LAUNCH = """
+import sys, anyio
+from contextlib import asynccontextmanager
+from opentabs_py import OpenTabs
+
+@asynccontextmanager
+async def launch(planned):
+    print("pydantic" in sys.modules)
+    await planned()
+    print("pydantic" in sys.modules)
+    raise SystemExit
+    yield
+
+async def main():
+    async with OpenTabs(browser=launch):
+        pass
+
+anyio.run(main)
+"""
+
+# In its own process: a test running in a loop that spins could not end it.
+CANCELLED = """
+import sys, anyio
+from opentabs_py import OpenTabs, tool
+from opentabs_py.client import Client
+from opentabs_py.config.settings import load_settings
+
+@tool
+def greet(name: str) -> str:
+    "Greet somebody."
+    return name
+
+async def hold(context, up):
+    async with context:
+        up.set()
+        await anyio.sleep_forever()
+
+async def cancel(context):
+    up = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(hold, context, up)
+        await up.wait()
+        tasks.cancel_scope.cancel()
+
+def session():
+    return OpenTabs(tools=[greet], settings=load_settings(port=0))
+
+async def main():
+    if sys.argv[1] == "session":
+        await cancel(session())
+    else:
+        async with session() as tabs:
+            await cancel(Client(tabs.mcp_url))
+    print("left")
+
+anyio.run(main)
+"""
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children()}
+
+
+def test_a_launch_begins_before_what_a_session_needs_besides_is_loaded() -> None:
+    command = [sys.executable, "-c", WATCHED_LAUNCH]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.stdout.split() == ["False", "True"], run.stderr
+
+
+@pytest.mark.parametrize("held", ["session", "client"])
+def test_a_task_that_is_cancelled_while_it_holds_a_session_or_a_client_ends(held: str) -> None:
+    command = [sys.executable, "-c", CANCELLED, held]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert run.stdout.split() == ["left"], run.stderr
+
+
+@pytest.mark.anyio
+async def test_a_start_that_fails_leaves_no_driver_behind(tmp_path: Path) -> None:
+    before = children()
+    nowhere = load_settings(chromium=tmp_path / "chromium")
+    with pytest.raises(BrowserError, match="which does not exist"):
+        async with OpenTabs(settings=nowhere):
+            raise AssertionError("it started")
+    assert children() == before

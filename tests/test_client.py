@@ -1,0 +1,137 @@
+"""The client: progress in order and on time, extensible deadlines, and its messages."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from mcp import types
+from mcp.shared.exceptions import MCPError
+
+from opentabs_py import Progress
+from opentabs_py.client import Client
+from opentabs_py.errors import CallTimeoutError
+from opentabs_py.session.session import Server
+from tests.waiting import PATIENT, until_all_wait
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@asynccontextmanager
+async def a_client(*tools: Any, mode: str, **options: Any) -> AsyncGenerator[Client]:
+    async with Server(tools=tools) as server, Client(server.mcp_server, mode=mode, **options) as it:
+        yield it
+
+
+async def reports(progress: Progress, times: int, every: float = 0.0) -> str:
+    """Report, at intervals."""
+    for number in range(times):
+        progress.report(str(number), progress=number + 1)
+        await asyncio.sleep(every)
+    return "done"
+
+
+async def test_callbacks_run_one_after_the_other_and_all_before_the_call_returns(mode: str) -> None:
+    seen: list[str] = []
+    running = 0
+
+    async def slowly(_progress: float, _total: float | None, message: str | None) -> None:
+        nonlocal running
+        running += 1
+        assert running == 1
+        # The later the report, the sooner it would be done.
+        for _ in range(20 - int(str(message))):
+            await anyio.lowlevel.checkpoint()
+        seen.append(str(message))
+        running -= 1
+
+    async with a_client(reports, mode=mode) as client:
+        await client.call_tool("reports", {"times": 20}, on_progress=slowly)
+    assert seen == [str(number) for number in range(20)]
+
+
+async def test_progress_moves_the_idle_deadline(mode: str) -> None:
+    async with a_client(reports, mode=mode, idle_timeout=0.4) as client:
+        result = await client.call_tool("reports", {"times": 6, "every": 0.15})
+    assert not result.is_error
+
+
+@pytest.mark.parametrize(
+    ("deadlines", "which"),
+    [
+        ({"idle_timeout": 0.2}, "idle"),
+        ({"idle_timeout": 5.0, "total_timeout": 0.3}, "ceiling"),
+    ],
+)
+async def test_a_deadline_ends_the_call_and_the_tool_with_it(
+    mode: str, deadlines: Any, which: str
+) -> None:
+    stopped = anyio.Event()
+
+    async def hangs(progress: Progress) -> None:
+        progress.report("one")
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stopped.set()
+
+    async with a_client(hangs, mode=mode) as client:
+        with pytest.raises(CallTimeoutError, match="The client gave up on hangs") as caught:
+            await client.call_tool("hangs", **deadlines)
+        with anyio.fail_after(PATIENT):
+            await stopped.wait()
+    assert caught.value.which == which
+
+
+async def test_a_callback_that_fails_does_not_end_the_call(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: Any) -> None:
+        raise ValueError("broken")
+
+    async with a_client(reports, mode=mode) as client:
+        result = await client.call_tool("reports", {"times": 1}, on_progress=fails)
+    assert not result.is_error
+    assert "A listener of an MCP call failed" in caplog.text
+
+
+async def test_an_error_of_the_protocol_is_raised_as_it_is(mode: str) -> None:
+    async with a_client(reports, mode=mode) as client:
+        with pytest.raises(MCPError, match="cursor"):
+            await client.sdk.list_tools(cursor="unknown")
+        result = await client.call_tool("nothing")
+    assert result.is_error
+
+
+def opens() -> types.CallToolResult:
+    """Name a stream, as a server of any make may."""
+    named = [{"id": "x", "name": "odd"}]
+    text = types.TextContent(text="open")
+    return types.CallToolResult(content=[text], _meta={"opentabs/streams": named})
+
+
+async def test_a_stream_that_cannot_be_read_does_not_end_the_connection(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = anyio.Event()
+
+    async def stream_read(id: str, after: int, wait_seconds: float) -> dict[str, Any]:  # noqa: A002, ARG001
+        """Return invalid updates."""
+        asked.set()
+        return {"updates": [{"what": "?"}], "open": True, "more": False}
+
+    async with a_client(opens, stream_read, reports, mode=mode, on_message=print) as client:
+        await client.call_tool("opens")
+        with anyio.fail_after(PATIENT):
+            await asked.wait()
+            await until_all_wait()
+        result = await client.call_tool("reports", {"times": 1})
+    assert not result.is_error
+    assert "Stopped following the stream odd" in caplog.text
