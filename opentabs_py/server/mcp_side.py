@@ -110,12 +110,13 @@ def load_soon(*modules: str) -> None:
     Args:
         modules: Further modules to load, for a client in this process.
     """
-    threading.Thread(target=_load, args=modules, daemon=True).start()
+    # Not a daemon: if the interpreter exits while a thread imports a C++ module, it aborts.
+    threading.Thread(target=_load, args=modules).start()
 
 
 async def load() -> None:
     """Load what a client will need, or wait until it is loaded."""
-    await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
+    await anyio.to_thread.run_sync(_load)
 
 
 def _load(*modules: str) -> None:

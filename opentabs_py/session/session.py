@@ -431,8 +431,9 @@ class OpenTabs:
 
     async def _start(self, stack: AsyncExitStack) -> None:
         launch = self._launch = await self._begin_launch(stack)
-        startup = "opentabs_py.session.startup"
-        await anyio.to_thread.run_sync(import_module, startup, abandon_on_cancel=True)
+        # Not abandoned when cancelled: if the interpreter exits while a thread imports a C++
+        # module, it aborts.
+        await anyio.to_thread.run_sync(import_module, "opentabs_py.session.startup")
         from opentabs_py.session.startup import Serving  # noqa: PLC0415
 
         serving = self._serving = Serving(

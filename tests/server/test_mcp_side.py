@@ -28,6 +28,30 @@ async def main():
 anyio.run(main)
 """
 
+# A thread that is in the middle of a C++ module's import when the interpreter exits aborts it.
+LOADED_SOON = """
+from opentabs_py.server.mcp_side import load_soon
+load_soon("slow")
+"""
+SLOW = """
+import time
+time.sleep(0.2)
+print("loaded")
+"""
+
+
+def test_a_process_exits_only_when_what_it_loads_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    ran = subprocess.run(
+        [sys.executable, "-c", LOADED_SOON],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=4 * PATIENT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert ran.stdout == "loaded\n", ran.stderr
+
 
 def test_the_sdk_is_loaded_by_the_first_client_and_not_before(tmp_path: Path) -> None:
     ran = subprocess.run(

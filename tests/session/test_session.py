@@ -31,6 +31,29 @@ async def main():
 anyio.run(main)
 """
 
+# As for `load_soon`: nobody may leave an import half done.
+CANCELLED_IMPORT = """
+import sys, anyio
+from opentabs_py import OpenTabs
+
+STARTUP = "opentabs_py.session.startup"
+
+async def start():
+    async with OpenTabs(browser="none"):
+        pass
+
+async def main():
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(start)
+        while STARTUP not in sys.modules:
+            await anyio.sleep(0)
+        print(sys.modules[STARTUP].__spec__._initializing)
+        tasks.cancel_scope.cancel()
+    print(sys.modules[STARTUP].__spec__._initializing)
+
+anyio.run(main)
+"""
+
 # In its own process: a test running in a loop that spins could not end it.
 CANCELLED = """
 import sys, anyio
@@ -78,6 +101,12 @@ def test_a_launch_begins_before_what_a_session_needs_besides_is_loaded() -> None
     command = [sys.executable, "-c", WATCHED_LAUNCH]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.stdout.split() == ["False", "True"], run.stderr
+
+
+def test_a_start_that_is_cancelled_finishes_what_it_imports() -> None:
+    command = [sys.executable, "-c", CANCELLED_IMPORT]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert run.stdout.split() == ["True", "False"], run.stderr
 
 
 @pytest.mark.parametrize("held", ["session", "client"])
