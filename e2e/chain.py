@@ -13,7 +13,7 @@ from anyio.abc import Process, TaskGroup
 from playwright.async_api import Page
 
 from e2e.processes import extension_process
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.errors import CallError
@@ -151,7 +151,7 @@ async def wait_for_document(
 async def wait_for_receipts(tabs: OpenTabs) -> None:
     """Wait until the receipts of all results have gone, a little after the results came."""
     with anyio.fail_after(PATIENT):
-        while tabs.bridge.dispatch.has_receipts:  # noqa: ASYNC110 (they go by a timer)
+        while tabs.bridge.calls.dispatch.has_receipts:  # noqa: ASYNC110 (they go by a timer)
             await anyio.sleep(0.01)
 
 

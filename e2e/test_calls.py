@@ -1,7 +1,7 @@
 """A call reaches the tool in the page, and its value or error comes back whole."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -11,8 +11,9 @@ from mcp import types
 from mcp.client import Client
 
 from e2e.chain import PROBE, Tab
+from opentabs_py.calling.running import RunningCall
 from opentabs_py.config.settings import load_settings
-from opentabs_py.core.protocol import LogEntry, LogParams
+from opentabs_py.core.protocol import LogParams
 from opentabs_py.errors import CallRefusedError, ChainError, ToolFailedError
 from opentabs_py.session.session import OpenTabs
 
@@ -244,12 +245,7 @@ async def test_what_a_plugin_logs_reaches_the_server(
 
 
 async def test_logs_posted_right_before_a_tool_returns_reach_its_caller(tab: Tab) -> None:
-    logged: list[str] = []
-
-    def note(entries: Sequence[LogEntry]) -> None:
-        logged.extend(entry.message for entry in entries)
-
     for _ in range(20):
-        logged.clear()
-        await tab.tabs.registry.call("probe_log", {"count": 3, "tabId": tab.id}, on_log=note)
-        assert logged == ["log 0", "log 1", "log 2"]
+        call = RunningCall("probe_log", {"count": 3, "tabId": tab.id})
+        await call.run(tab.tabs.registry, None)
+        assert [entry.message for entry in call.logs] == ["log 0", "log 1", "log 2"]

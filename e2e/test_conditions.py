@@ -13,7 +13,7 @@ import pytest
 
 from e2e.chain import PATIENT, PROBE, Tab, wait_for_document
 from opentabs_py.config.settings import load_settings
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
 from opentabs_py.session.session import OpenTabs
@@ -46,7 +46,7 @@ async def test_many_tabs_come_leave_and_go_while_a_call_goes_on(tab: Tab, site: 
                 await tab.tabs.bridge.changed().wait()
         group.cancel_scope.cancel()
     assert [each.tab_id for each in tab.tabs.bridge.tabs.documents] == [tab.id]
-    assert tab.tabs.bridge.dispatch.pending == 0
+    assert tab.tabs.bridge.calls.dispatch.pending == 0
 
 
 @pytest.fixture

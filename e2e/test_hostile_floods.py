@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 
 from e2e.chain import PATIENT, Tab
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 
 CALLS = 100
 SHORT = Limits(idle=8.0)  # s; a starved call would take longer

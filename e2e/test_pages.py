@@ -11,7 +11,7 @@ import pytest
 
 from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
 from opentabs_py.config.settings import load_settings
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ChainError
 from opentabs_py.session.session import OpenTabs
@@ -214,7 +214,7 @@ async def test_a_tab_that_was_open_before_the_plugin_works_and_says_it_is_unprot
 ) -> None:
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(settings=settings, plugins=[PROBE]) as tabs:
-        specs, tabs.bridge._plugins = tabs.bridge._plugins, []
+        specs = tabs.bridge._sync.plugins
         await tabs.bridge.sync_plugins([])
         await tabs.bridge.wait_connected()
         await tabs.open(f"{site}/early")

@@ -11,7 +11,7 @@ import pytest
 from mcp.client import Client
 
 from e2e.chain import PATIENT, Tab
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 
 

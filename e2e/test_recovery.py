@@ -37,7 +37,7 @@ from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
 from opentabs_py.browser.switches import is_root
 from opentabs_py.config.settings import load_settings
-from opentabs_py.core.dispatch import LATE
+from opentabs_py.core.limits import LATE
 from opentabs_py.core.protocol import Message, ToolAck
 from opentabs_py.session.session import OpenTabs
 
@@ -122,7 +122,7 @@ async def test_eight_calls_lose_nothing_and_run_once_whatever_breaks(
     assert {key: runs[key] for key in (f"{seed}-{n}" for n in range(8))} == dict.fromkeys(
         (f"{seed}-{n}" for n in range(8)), 1
     )
-    assert tab.tabs.bridge.dispatch.pending == 0
+    assert tab.tabs.bridge.calls.dispatch.pending == 0
     tally.update(calls=8, reports=sum(len(call.reports) for call in calls), breaks=3)
     tally["slowest"] = max(tally["slowest"], *(round(call.seconds * 1000) for call in calls))
 
@@ -213,7 +213,7 @@ async def test_a_late_answer_of_a_page_goes_to_no_other_connection_than_the_one_
             await tabs.bridge.changed().wait()
         await page.evaluate("probe.late.resolve(true)")
         monkeypatch.undo()
-        await tabs.bridge._query_tabs("probe")
+        await tabs.bridge._ask("probe")
 
     answers = [message for message in links[1].said if "documents" in message.get("result", {})]
     assert [answer["id"] for answer in answers] == [2]  # 1 was the question about the plugins
@@ -228,7 +228,7 @@ async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs
         await tabs.bridge.changed().wait()
     await tabs.bridge.wait_connected()
 
-    assert tabs.bridge.dispatch.pending == 0
+    assert tabs.bridge.calls.dispatch.pending == 0
     assert [call for document in tabs.bridge.tabs.documents for call in document.calls] == []
 
 

@@ -206,7 +206,7 @@ async def test_calls_end_and_run_once_while_every_hop_is_killed(say: Say) -> Non
             calls.start_soon(soak.kill_all)
             for _ in range(AT_ONCE):
                 calls.start_soon(soak.call_all)
-        pending = soak.tabs.bridge.dispatch.pending
+        pending = soak.tabs.bridge.calls.dispatch.pending
         tasks.cancel_scope.cancel()
 
     outcomes = Counter(soak.ended.values())

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from e2e.chain import Tab
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.errors import CallTimeoutError
 
 SHORT = Limits(idle=0.8, ceiling=2.5)
@@ -74,11 +74,11 @@ async def test_after_a_timeout_the_signal_has_fired_in_the_page_and_says_why(tab
 
 
 async def test_a_tool_deaf_to_its_signal_cannot_answer_after_its_end(tab: Tab) -> None:
-    stray = tab.tabs.bridge.dispatch.counters.stray
+    stray = tab.tabs.bridge.calls.dispatch.counters.stray
     steps = [{"wait": 1200, "deaf": True}]
 
     await tab.fail("run", {"key": "deaf", "steps": steps}, limits=SHORT)
     await tab.page.wait_for_function("probe.finished.deaf")
 
     assert await tab.call("echo", {"value": 1}) == {"value": 1}
-    assert tab.tabs.bridge.dispatch.counters.stray == stray
+    assert tab.tabs.bridge.calls.dispatch.counters.stray == stray

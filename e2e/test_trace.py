@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +13,9 @@ import pytest
 from playwright.async_api import ConsoleMessage, Page, Request, expect
 
 from e2e.chain import PATIENT, Tab
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.calling.observer import CallObserver
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.hops import HOPS
 from opentabs_py.core.trace.record import CallRecord, ProgressMark
 from opentabs_py.errors import ErrorDetail
@@ -70,9 +72,13 @@ async def test_what_a_plugin_logs_during_a_call_is_recorded(
 ) -> None:
     logged = anyio.Event()
 
+    class Logged(CallObserver):
+        def on_log(self, _entries: Sequence[LogEntry], /) -> None:
+            logged.set()
+
     async def call() -> None:
         arguments = {"tabId": tab.id, "key": "logs", "steps": HANG}
-        await tab.tabs.registry.call("probe_run", arguments, on_log=lambda _: logged.set())
+        await tab.tabs.registry.call("probe_run", arguments, observers=[Logged()])
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(call)

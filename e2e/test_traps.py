@@ -30,11 +30,11 @@ async def test_a_worker_killed_in_any_way_loses_nothing(tab: Tab, how: Kill) -> 
     steps = [*REPORTS[:2], {"wait": 300}, *REPORTS[2:]]
     async with anyio.create_task_group() as group:
         running = await tab.start(group, steps, "killed")
-        boot = tab.tabs.bridge._boot_id
+        boot = tab.tabs.bridge.calls.boot_id
         await tab.kill_worker(how)
         await running.wait()
         with anyio.fail_after(PATIENT):
-            while tab.tabs.bridge._boot_id in (boot, None):
+            while tab.tabs.bridge.calls.boot_id in (boot, None):
                 await tab.tabs.bridge.changed().wait()
 
     assert running.value == {"key": "killed", "result": "killed"}

@@ -3,16 +3,19 @@
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 import anyio
 
-from opentabs_py.bridge.bridge import Bridge, TabCall
+from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.link import SocketClosedError
+from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.manifest import PluginManifest, parse_plugin
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PROTOCOL_VERSION
+from opentabs_py.core.tabs import Target
 
 Json = dict[str, Any]
 PAGE, OTHER_PAGE = "d" * 32, "e" * 32
@@ -94,7 +97,7 @@ async def running(bridge: Bridge) -> AsyncGenerator[Connect]:
                 tasks.start_soon(bridge.serve, sockets[-1])
                 return sockets[-1]
 
-            await tasks.start(bridge.run)
+            await tasks.start(bridge.calls.run)
             yield connect
             tasks.cancel_scope.cancel()
     finally:
@@ -184,6 +187,15 @@ def a_manifest(*tools: Json, name: str = "chat") -> PluginManifest:
     return parse_plugin(package_json(name), tools_json(*tools))
 
 
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A call that a bridge was asked to make."""
+
+    target: Target
+    tool: str
+    call: ToolCall
+
+
 class FakeBridge(Bridge):
     """A bridge whose calls all end alike: after `reports`, with `error`, or with `value`."""
 
@@ -195,20 +207,18 @@ class FakeBridge(Bridge):
         reports: Sequence[ProgressReport] = (),
     ) -> None:
         super().__init__(secret="s" * 64, origin="chrome-extension://x", version="1.2.3")
-        self.calls: list[TabCall] = []
+        self.received: list[Received] = []
         self.called = anyio.Event()
         self.cancelled = anyio.Event()
         self.hangs = False
         self.value, self._error, self._reports = value, error, reports
 
-    async def call(self, call: TabCall) -> object:
-        self.calls.append(call)
+    async def call(self, target: Target, tool: str, call: ToolCall) -> object:
+        self.received.append(Received(target, tool, call))
         self.called.set()
-        if call.on_sent is not None:
-            call.on_sent()
-        if call.on_progress is not None:
-            for report in self._reports:
-                call.on_progress([report])
+        call.notify_sent()
+        for report in self._reports:
+            call.notify_progress([report])
         try:
             await (anyio.sleep_forever() if self.hangs else anyio.lowlevel.checkpoint())
         except anyio.get_cancelled_exc_class():

@@ -11,7 +11,7 @@ from mcp.server import Server
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import create_app, serve_http

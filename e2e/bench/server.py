@@ -16,10 +16,13 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.stdio import stdio_server
 from starlette.types import ASGIApp
 
-from opentabs_py.bridge.bridge import Bridge, TabCall
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.calling.clock import SystemClock
+from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest, PluginTool
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.tabs import Target
 from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
@@ -35,10 +38,11 @@ MIB = 1024 * 1024
 class AtOnce:
     """Replaces the bridge: reports what it is asked to, and returns the arguments."""
 
-    async def call(self, call: TabCall) -> Any:
+    clock = SystemClock()
+
+    async def call(self, _target: Target, _tool: str, call: ToolCall) -> Any:
         total = call.arguments["reports"]
-        if call.on_progress is not None:
-            call.on_progress([ProgressReport(n, n + 1, total) for n in range(total)])
+        call.notify_progress([ProgressReport(n, n + 1, total) for n in range(total)])
         return call.arguments
 
 

@@ -8,8 +8,9 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from math import inf
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import anyio
 from pydantic import ValidationError
@@ -27,8 +28,7 @@ CLOSE_WITHIN = 2.0  # s; how long closing waits for queued messages
 _NO_DOCUMENT = "0" * 32
 
 AnyResult = TypeVar("AnyResult", bound=protocol.Model)
-Answer = protocol.Response | protocol.Failure
-Event = (
+Incoming = (
     protocol.Hello
     | protocol.ToolProgress
     | protocol.ToolResult
@@ -37,6 +37,7 @@ Event = (
     | protocol.ToolStamps
     | protocol.TabsChanged
     | protocol.PluginLog
+    | protocol.Model  # the result of a request
 )
 
 
@@ -60,6 +61,12 @@ class SocketClosedError(Exception):
     """The other side of a `Socket` has disconnected."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    result: type[protocol.Model]
+    answer: asyncio.Future[Any]
+
+
 class Connection:
     """One connection; run `write` and `keep_alive` alongside the task that calls `receive`.
 
@@ -76,7 +83,7 @@ class Connection:
         self._is_sending = False
         self._closing: tuple[int, str] | None = None
         self._closed = anyio.Event()
-        self._requests: dict[int, Callable[[Answer], None]] = {}
+        self._requests: dict[int, _Request] = {}
         self._last_id = 0
         self._stream = 0
         self._best_round_trip = inf
@@ -91,35 +98,28 @@ class Connection:
         self._filled.set()
 
     def request(
-        self,
-        make: Callable[[int], protocol.Message],
-        result: type[AnyResult],
-        take: Callable[[AnyResult | None], None],
-    ) -> None:
-        """Send a request; `take` receives its result, or None for an error, which is logged.
+        self, make: Callable[[int], protocol.Message], result: type[AnyResult]
+    ) -> asyncio.Future[AnyResult | None]:
+        """Send a request; return its result to come, or None for an error, which is logged.
+
+        `receive` returns the result too, in its order among the messages. If the connection ends
+        first, the future is cancelled.
 
         Args:
             make: Creates the request, given its id.
             result: The type of the result.
-            take: Called with the result, unless the connection ends first.
         """
-
-        def handle_answer(answer: Answer) -> None:
-            if isinstance(answer, protocol.Failure):
-                logger.warning("The extension refused a request: %s", answer.error.message)
-                take(None)
-                return
-            try:
-                value = result.model_validate(answer.result)
-            except ValidationError as error:
-                logger.warning("The extension's answer is malformed: %s", error)
-                take(None)
-            else:
-                take(value)
-
         self._last_id += 1
-        self._requests[self._last_id] = handle_answer
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._requests[self._last_id] = _Request(result, answer)
         self.send(make(self._last_id))
+        return answer
+
+    def abandon_requests(self) -> None:
+        """Cancel the requests that have not been answered; the connection has ended."""
+        for request in self._requests.values():
+            request.answer.cancel()
+        self._requests.clear()
 
     def ping(self) -> None:
         """Measure the extension's clock, and keep its service worker alive."""
@@ -183,10 +183,11 @@ class Connection:
 
     # --- receiving ---
 
-    async def receive(self) -> Event:
-        """Wait for the next message for the bridge; pings and answers are handled here.
+    async def receive(self) -> Incoming:
+        """Wait for the next message, or result of a request, for the bridge.
 
-        A malformed message is answered with an error, logged, and skipped.
+        Pings are answered here. A malformed message is answered with an error, logged,
+        and skipped.
 
         Raises:
             SocketClosedError: The connection has ended.
@@ -211,7 +212,9 @@ class Connection:
                 case protocol.Pong(params=params):
                     self._handle_pong(params)
                 case protocol.Response() | protocol.Failure():
-                    self._handle_answer(message)
+                    result = self._handle_answer(message)
+                    if result is not None:
+                        return result
                 case _:
                     return message
 
@@ -225,9 +228,17 @@ class Connection:
                 sent=pong.ping_time, received=received, remote=pong.time
             )
 
-    def _handle_answer(self, answer: Answer) -> None:
-        take = None if answer.id is None else self._requests.pop(answer.id, None)
-        if take is not None:
-            take(answer)
-        elif isinstance(answer, protocol.Failure):
-            logger.warning("The extension refused a message: %s", answer.error.message)
+    def _handle_answer(self, answer: protocol.Response | protocol.Failure) -> protocol.Model | None:
+        request = None if answer.id is None else self._requests.pop(answer.id, None)
+        result: protocol.Model | None = None
+        if isinstance(answer, protocol.Failure):
+            what = "message" if request is None else "request"
+            logger.warning("The extension refused a %s: %s", what, answer.error.message)
+        elif request is not None:
+            try:
+                result = request.result.model_validate(answer.result)
+            except ValidationError as error:
+                logger.warning("The extension's answer is malformed: %s", error)
+        if request is not None and not request.answer.done():
+            request.answer.set_result(result)
+        return result

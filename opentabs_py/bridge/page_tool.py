@@ -1,15 +1,15 @@
 """Tools that run in a page: check a call, and send it over the bridge."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from opentabs_py.bridge.bridge import Bridge, TabCall
+from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.tool import Listing, ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
-from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.instances import Instance
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import (
     PluginManifest,
     PluginTool,
@@ -24,9 +24,8 @@ from opentabs_py.core.page_arguments import (
     split_tab_id,
 )
 from opentabs_py.core.plugin_settings import url_pattern
-from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.trace.recorder import CallRecording, Instant
+from opentabs_py.core.schemas import JsonObject
+from opentabs_py.core.tabs import Target
 
 
 class PageTool:
@@ -66,16 +65,14 @@ class PageTool:
         """Run the tool in a tab and return its JSON value; see `ServedTool.run`."""
         if call.recording is not None:
             call.recording.resolve(self._plugin.name, self._name)
-        tab_call = self._check(call)
-        if call.recording is not None:
-            tab_call = _recorded(tab_call, call.recording, self._bridge.instant)
-        return await self._bridge.call(tab_call)
+        target, arguments = self._check(call.arguments)
+        return await self._bridge.call(target, self._name, replace(call, arguments=arguments))
 
-    def _check(self, call: ToolCall) -> TabCall:
+    def _check(self, given: Mapping[str, Any]) -> tuple[Target, JsonObject]:
         instances = self._plugin.instances
         place = TAB_ID
         try:
-            tab_id, arguments = split_tab_id(call.arguments)
+            tab_id, arguments = split_tab_id(given)
             place = INSTANCE
             name, arguments = split_instance(arguments, instances.names)
         except ValueError as error:
@@ -84,29 +81,6 @@ class PageTool:
         patterns = self._plugin.url_patterns
         if name is not None:
             patterns = tuple(map(url_pattern, instances.urls[name]))
-        return TabCall(
-            plugin=self._plugin.name,
-            tool=self._name,
-            arguments=self._arguments.read(arguments),
-            tab_id=tab_id,
-            patterns=patterns,
-            instance=None if name is None else Instance(name, instances),
-            limits=call.limits,
-            on_progress=call.on_progress,
-            on_log=call.on_log,
-            on_sent=call.on_sent,
-        )
-
-
-def _recorded(call: TabCall, recording: CallRecording, instant: Callable[[], Instant]) -> TabCall:
-    def record_progress(reports: Sequence[ProgressReport]) -> None:
-        recording.record_progress(reports, instant())
-        if call.on_progress is not None:
-            call.on_progress(reports)
-
-    def record_logs(entries: Sequence[LogEntry]) -> None:
-        recording.record_logs(entries, instant())
-        if call.on_log is not None:
-            call.on_log(entries)
-
-    return replace(call, on_progress=record_progress, on_log=record_logs, recording=recording)
+        instance = None if name is None else Instance(name, instances)
+        target = Target(self._plugin.name, patterns, tab_id, instance)
+        return target, self._arguments.read(arguments)

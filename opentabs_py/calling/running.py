@@ -1,12 +1,13 @@
 """A running call, for code that observes it meanwhile."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
 import anyio
 
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.calling.observer import CallObserver
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
@@ -22,17 +23,16 @@ class Caller(Protocol):
         self,
         name: str,
         arguments: Mapping[str, Any],
+        /,
         *,
         limits: Limits | None = None,
-        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
-        on_log: Callable[[Sequence[LogEntry]], None] | None = None,
-        on_sent: Callable[[], None] | None = None,
+        observers: Sequence[CallObserver] = (),
     ) -> Any:
         """Call a tool and return its value."""
         ...
 
 
-class RunningCall:
+class RunningCall(CallObserver):
     """A running call, and later its outcome.
 
     Attributes:
@@ -53,6 +53,7 @@ class RunningCall:
         self,
         name: str,
         arguments: Mapping[str, Any],
+        /,
         *,
         output_schema: Mapping[str, Any] | None = None,
     ) -> None:
@@ -114,18 +115,25 @@ class RunningCall:
         """Cancel the call: the tool's signal fires. Does nothing once it has ended."""
         self._scope.cancel()
 
+    def on_sent(self) -> None:
+        """Wake those that wait until the call is sent."""
+        self._sent.set()
+
+    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+        """Collect reports."""
+        self.reports.extend(reports)
+
+    def on_log(self, entries: Sequence[LogEntry], /) -> None:
+        """Collect log entries."""
+        self.logs.extend(entries)
+
     async def run(self, caller: Caller, limits: Limits | None) -> None:
         """Make the call; run this once, in its own task."""
         current_call.set(self)
         try:
             with self._scope:
                 self._value = await caller.call(
-                    self.name,
-                    self.arguments,
-                    limits=limits,
-                    on_progress=self.reports.extend,
-                    on_log=self.logs.extend,
-                    on_sent=self._sent.set,
+                    self.name, self.arguments, limits=limits, observers=[self]
                 )
             self.cancelled = self._scope.cancelled_caught
         except Exception as error:  # noqa: BLE001

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.calling.observer import CallObserver
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.recorder import CallRecording
@@ -139,6 +140,11 @@ class CallClient(Reader, Protocol):
         ...
 
 
+def new_call_id() -> str:
+    """Return an unguessable id for a call."""
+    return secrets.token_hex(16)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call of a tool, as its caller requests it.
@@ -146,22 +152,33 @@ class ToolCall:
     Attributes:
         arguments: The caller's arguments, unchecked.
         limits: Its timers.
-        on_progress: Called with each batch of reports, in order. Must not block or raise.
-        on_log: Called with what the tool's plugin logs meanwhile. Must not block or raise.
-        on_sent: Called once the call is on its way. Must not block or raise.
-        recording: Records when the call passes each hop; None if there are no observers.
+        observers: Are notified of what it does.
+        recording: Records when it passes each hop; None if nobody wants to know.
         client: The MCP client that made it; None for a call from within this process.
-        call_id: Its id; a page tool's call gets another when it is sent.
+        call_id: Its id; each time it is sent to a page, it has another on the wire.
     """
 
     arguments: Mapping[str, Any]
     limits: Limits
-    on_progress: Callable[[Sequence[ProgressReport]], None] | None = None
-    on_log: Callable[[Sequence[LogEntry]], None] | None = None
-    on_sent: Callable[[], None] | None = None
+    observers: tuple[CallObserver, ...] = ()
     recording: CallRecording | None = None
     client: CallClient | None = None
-    call_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    call_id: str = field(default_factory=new_call_id)
+
+    def notify_sent(self) -> None:
+        """Tell the observers that the call is on its way."""
+        for observer in self.observers:
+            observer.on_sent()
+
+    def notify_progress(self, reports: Sequence[ProgressReport]) -> None:
+        """Pass a batch of reports to the observers."""
+        for observer in self.observers:
+            observer.on_progress(reports)
+
+    def notify_log(self, entries: Sequence[LogEntry]) -> None:
+        """Pass log entries to the observers."""
+        for observer in self.observers:
+            observer.on_log(entries)
 
 
 class ServedTool(Protocol):

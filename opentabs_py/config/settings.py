@@ -19,7 +19,7 @@ from pydantic_settings import (
 )
 
 from opentabs_py.config.paths import user_file
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import ConfigError
 

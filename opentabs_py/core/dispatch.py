@@ -23,7 +23,7 @@ A call is in one of three states until it ends:
     tool.lost                 ends LOST
     cancel                    ends CANCELLED; the page is notified when the link is up
     idle or ceiling timer     ends TIMED_OUT; the page is notified when the link is up
-    any timer, fired late     the call is spared for a moment, see LATE
+    any timer, fired late     the call is spared for a moment, see `core/limits.py`
 
 Documents come and go in complete snapshots: the one in `hello`, and one at every change.
 A page that cannot be notified now is notified when a document next appears and names the call.
@@ -38,13 +38,14 @@ any other entry for the call is ignored.
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import inf
-from typing import Any, Literal
+from typing import Any
 
 from opentabs_py.core import failures
+from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import (
     AckParams,
@@ -68,48 +69,7 @@ from opentabs_py.errors import CallError
 # already have run.
 MOVED_ON_GRACE = 3.0  # its tab shows another document
 SILENT_GRACE = 15.0  # its tab shows none: a page that blocks its thread cannot announce itself
-# If the process was suspended or busy past a deadline, the message that would postpone it may be
-# waiting on the socket. A timer that fires more than LATE seconds late spares the call for CATCH_UP
-# seconds: enough to read that message, and for an extension to reconnect and resend what was not
-# acknowledged.
-LATE = 0.25
-CATCH_UP = 1.0
 NOBODY_WAITS = "the caller is no longer waiting"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How long a call may take, in seconds.
-
-    Attributes:
-        idle: Silence that ends a call; every progress report restarts it.
-        ceiling: The longest a call may take, whatever it reports.
-    """
-
-    idle: float = 30.0
-    ceiling: float = 300.0
-
-    @property
-    def client_timeout(self) -> float:
-        """How long a client must wait for these limits to end a call before the client does."""
-        return self.ceiling + 10.0  # for the rest of the call besides the tool
-
-
-DEFAULT_LIMITS = Limits()
-
-
-@dataclass(frozen=True, slots=True)
-class CallRequest:
-    """One call of a tool in one document."""
-
-    call_id: str
-    document_id: str
-    tab_id: int
-    plugin: str
-    tool: str
-    arguments: Mapping[str, Any]
-    limits: Limits = DEFAULT_LIMITS
-    trace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,28 +117,16 @@ class _State(Enum):
 
 @dataclass(slots=True)
 class _Call:
-    request: CallRequest
-    started: float
-    heard: float  # when the idle timer last restarted
+    request: DispatchParams
+    tab_id: int
+    timers: Timers
     state: _State
     seq: int = -1
-    reports: int = 0
-    lost_at: float | None = None  # set while AWAITED
-    spared_until: float = -inf
+    lost_at: float = inf  # earlier while AWAITED
     alarm: float = 0.0  # this call's bound in the timer heap
 
-    @property
-    def ceiling_at(self) -> float:
-        return self.started + self.request.limits.ceiling
-
-    @property
-    def idle_at(self) -> float:
-        return self.heard + self.request.limits.idle
-
     def deadline(self) -> float:
-        ends = min(self.idle_at, self.ceiling_at)
-        ends = ends if self.lost_at is None else min(ends, self.lost_at)
-        return max(ends, self.spared_until)
+        return self.timers.deadline(other=self.lost_at)
 
 
 @dataclass(slots=True)
@@ -233,10 +181,10 @@ class Dispatch:
 
     # --- inputs ---
 
-    def call(self, request: CallRequest, now: float) -> None:
+    def call(self, request: DispatchParams, tab_id: int, limits: Limits, now: float) -> None:
         """Start a call and its timers, whether or not the link is up."""
         state = _State.SENT if self._connected else _State.ADRIFT
-        call = _Call(request, started=now, heard=now, state=state)
+        call = _Call(request, tab_id, Timers.start(limits, now), state)
         self._pending[request.call_id] = call
         self._set_timer(call)
         if self._connected:
@@ -246,7 +194,7 @@ class Dispatch:
         """End a call whose caller no longer waits; unknown ids are ignored."""
         call = self._pending.get(call_id)
         if call is not None:
-            self._fail(call, failures.cancelled(reason), tell=reason)
+            self._fail(call, failures.cancelled(reason), reason=reason)
 
     def receive(
         self, message: ToolProgress | ToolResult | ToolErrored | ToolLost, now: float
@@ -279,7 +227,7 @@ class Dispatch:
         self._present = set()
         self._receipts = {}  # a relay without a receipt sends its result again
         for call in self._pending.values():
-            call.state, call.lost_at = _State.ADRIFT, None
+            call.state, call.lost_at = _State.ADRIFT, inf
 
     def connection_resumed(
         self,
@@ -330,12 +278,12 @@ class Dispatch:
                 self._adopt(call, fresh[document_id])
             elif document_id in self._present:
                 continue
-            elif call.request.tab_id not in tabs:
+            elif call.tab_id not in tabs:
                 self._fail(call, failures.lost("tab_closed"))
-            elif call.request.tab_id in crashed:
+            elif call.tab_id in crashed:
                 self._fail(call, failures.lost("crashed"))
             else:
-                grace = MOVED_ON_GRACE if call.request.tab_id in occupied else SILENT_GRACE
+                grace = MOVED_ON_GRACE if call.tab_id in occupied else SILENT_GRACE
                 self._await(call, now + grace)
 
     def handle_timer(self, now: float) -> None:
@@ -345,11 +293,10 @@ class Dispatch:
             call = self._pending.get(call_id)
             if call is None or call.alarm != alarm:
                 continue
-            if now - call.deadline() > LATE:
-                call.spared_until = now + CATCH_UP
+            call.timers.spare(now, call.deadline())
             if call.deadline() > now:
                 self._set_timer(call)
-            elif call.lost_at is not None and call.lost_at <= min(call.idle_at, call.ceiling_at):
+            elif call.lost_at <= call.timers.next()[0]:
                 self._fail(call, failures.lost("navigated"))
             else:
                 self._time_out(call)
@@ -358,12 +305,12 @@ class Dispatch:
 
     def _await(self, call: _Call, until: float) -> None:
         """Wait for a call's document to come back, until `until`; never extend its grace."""
-        if call.lost_at is None or until < call.lost_at:
+        if until < call.lost_at:
             call.state, call.lost_at = _State.AWAITED, until
             self._set_timer(call)
 
     def _adopt(self, call: _Call, document: DocumentState) -> None:
-        call.state, call.lost_at = _State.SENT, None
+        call.state, call.lost_at = _State.SENT, inf
         if call.request.call_id not in document.calls:
             self.counters.redispatched += 1
             self._send(call)
@@ -379,27 +326,19 @@ class Dispatch:
         self.counters.duplicate_reports += len(reports) - len(fresh)
         self.counters.dropped_reports += dropped
         if fresh:
-            call.reports += len(fresh)
-            call.heard = now
+            call.timers.restart_idle(now, len(fresh))
             self._events.append(Progressed(call.request.call_id, fresh))
         if call.seq >= 0:
             self._ack(call.request.document_id, call.request.call_id, call.seq)
 
     def _time_out(self, call: _Call) -> None:
-        which: Literal["idle", "ceiling"]
-        which = "idle" if call.idle_at < call.ceiling_at else "ceiling"
-        error = failures.timed_out(
-            which,
-            limits=(call.request.limits.idle, call.request.limits.ceiling),
-            reports=call.reports,
-            last_report=call.heard - call.started,
-            connected=call.state is _State.SENT,
-        )
-        self._fail(call, error, tell=str(error))
+        error = failures.timed_out(call.timers, connected=call.state is _State.SENT)
+        self._fail(call, error, reason=str(error))
 
-    def _fail(self, call: _Call, error: CallError, *, tell: str | None = None) -> None:
-        if tell is not None and self._connected:
-            self._send_cancel(call.request.document_id, call.request.call_id, tell)
+    def _fail(self, call: _Call, error: CallError, *, reason: str | None = None) -> None:
+        """End a call; with a reason, cancel it in its page."""
+        if reason is not None and self._connected:
+            self._send_cancel(call.request.document_id, call.request.call_id, reason)
         self._end(call, Failed(call.request.call_id, error))
 
     def _end(self, call: _Call, event: Succeeded | Failed) -> None:
@@ -412,16 +351,7 @@ class Dispatch:
         heapq.heappush(self._timers, (deadline, call.request.call_id))
 
     def _send(self, call: _Call) -> None:
-        request = call.request
-        params = DispatchParams(
-            document_id=request.document_id,
-            call_id=request.call_id,
-            plugin=request.plugin,
-            tool=request.tool,
-            input=dict(request.arguments),
-            trace=request.trace,
-        )
-        self._messages.append(ToolDispatch(params=params))
+        self._messages.append(ToolDispatch(params=call.request))
 
     def _ack(self, document_id: str, call_id: str, seq: int) -> None:
         params = AckParams(document_id=document_id, call_id=call_id, seq=seq)

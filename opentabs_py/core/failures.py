@@ -6,6 +6,7 @@ The codes are part of the public interface; `docs/architecture.md` lists them.
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from opentabs_py.core.limits import Timers
 from opentabs_py.core.protocol import WireError
 from opentabs_py.errors import (
     BrokenResultError,
@@ -18,9 +19,6 @@ from opentabs_py.errors import (
 )
 
 MAY_HAVE_RUN = "The tool may have run; check before you call again."
-
-# The tool was not started; another page, or the same page later, may run it.
-CALL_AGAIN = frozenset({"NOT_DELIVERED", "TAB_NOT_READY"})
 
 _LOST = {
     "tab_closed": ("TAB_CLOSED", f"The tab was closed during the call. {MAY_HAVE_RUN}"),
@@ -76,57 +74,35 @@ def server_stopped(name: str, *, has_begun: bool) -> ChainError:
     )
 
 
-def timed_out(
-    which: Literal["idle", "ceiling"],
-    *,
-    limits: tuple[float, float],
-    reports: int,
-    last_report: float,
-    connected: bool,
-) -> CallTimeoutError:
-    """Return the error for a call that a timer ended.
+def timed_out(timers: Timers, *, connected: bool) -> CallTimeoutError:
+    """Return the error for a call that one of its timers ended.
 
     Args:
-        which: The timer.
-        limits: The idle timeout and the ceiling, in seconds.
-        reports: How many progress reports came.
-        last_report: When the last one came, in seconds since the start.
+        timers: The call's timers.
         connected: Whether the extension is connected and the call's page is there.
     """
-    heard = _heard(reports, last_report)
     reached = "the call was sent to the page" if connected else "the extension is not connected"
     stopped = "The tool was asked to stop, but may" if connected else "The tool may"
-    happened = f"{heard}; {reached}. {stopped} already have finished; check before retrying."
-    return _timeout(which, limits, happened, "call reportProgress() more often")
+    happened = f"; {reached}. {stopped} already have finished; check before retrying."
+    return _timeout(timers, happened, "call reportProgress() more often")
 
 
-def python_tool_timed_out(
-    which: Literal["idle", "ceiling"],
-    *,
-    limits: tuple[float, float],
-    reports: int,
-    last_report: float,
-) -> CallTimeoutError:
+def python_tool_timed_out(timers: Timers) -> CallTimeoutError:
     """Return the same error as `timed_out`, for a tool written in Python."""
-    heard = _heard(reports, last_report)
-    happened = (
-        f"{heard}. The tool was asked to stop, but may already have finished; "
-        "check before retrying."
-    )
-    return _timeout(which, limits, happened, "report progress more often")
+    happened = ". The tool was asked to stop, but may already have finished; check before retrying."
+    return _timeout(timers, happened, "report progress more often")
 
 
-def _heard(reports: int, last_report: float) -> str:
-    if not reports:
+def _heard(timers: Timers) -> str:
+    if not timers.reports:
         return "no progress report arrived"
-    came = "1 progress report" if reports == 1 else f"{reports} progress reports"
-    return f"{came} arrived, the last {last_report:.1f} s after the start"
+    came = "1 progress report" if timers.reports == 1 else f"{timers.reports} progress reports"
+    return f"{came} arrived, the last {timers.heard - timers.started:.1f} s after the start"
 
 
-def _timeout(
-    which: Literal["idle", "ceiling"], limits: tuple[float, float], happened: str, remedy: str
-) -> CallTimeoutError:
-    idle, ceiling = limits
+def _timeout(timers: Timers, happened: str, remedy: str) -> CallTimeoutError:
+    idle, ceiling = timers.limits.idle, timers.limits.ceiling
+    which = timers.next()[1]
     if which == "idle":
         code = "TIMEOUT_IDLE"
         what = f"Timed out (idle): no progress for {idle:g} s"
@@ -135,7 +111,7 @@ def _timeout(
         code = "TIMEOUT_CEILING"
         what = f"Timed out (ceiling): no result after {ceiling:g} s, the longest a call may take"
         advice = "Have the tool do less per call, or raise the ceiling"
-    detail = ErrorDetail(code, f"{what}; {happened} {advice}.", category="timeout")
+    detail = ErrorDetail(code, f"{what}; {_heard(timers)}{happened} {advice}.", category="timeout")
     return CallTimeoutError(detail, which=which)
 
 

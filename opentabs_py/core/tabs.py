@@ -13,6 +13,24 @@ Readiness = Literal["closed", "unavailable", "ready"]
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """Which of a plugin's tabs a call may use.
+
+    Attributes:
+        plugin: The plugin's name.
+        patterns: Match patterns of the plugin, or of the instance, for the error when no tab is
+            open.
+        tab_id: The only tab that may be used.
+        instance: The instance of the plugin's site to use, if there are several.
+    """
+
+    plugin: str
+    patterns: Sequence[str] = ()
+    tab_id: int | None = None
+    instance: Instance | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """No answer yet: ask again on a change, or raise `error` at `until`."""
 
@@ -91,15 +109,7 @@ class Tabs:
             return "ready"
         return "unavailable" if mine else "closed"
 
-    def choose(
-        self,
-        plugin: str,
-        patterns: Sequence[str],
-        tab_id: int | None,
-        now: float,
-        *,
-        instance: Instance | None = None,
-    ) -> DocumentState | Wait | ChainError:
+    def choose(self, target: Target, now: float) -> DocumentState | Wait | ChainError:
         """Choose the document for a call.
 
         The active tab of the focused window wins. A document in which the plugin is not ready
@@ -107,6 +117,7 @@ class Tabs:
         `tab_id` is used or refused, never replaced. If the plugin has several instances, only
         the tabs of the named one count.
         """
+        plugin, tab_id, instance = target.plugin, target.tab_id, target.instance
         if not self.connected:
             until = self._connection_since + self.grace
             error = failures.not_connected()
@@ -131,7 +142,8 @@ class Tabs:
             until = self._loading_since + self.grace
             return Wait(until, error) if now < until else error
         if not mine:
-            return failures.no_tab(plugin, patterns, None if instance is None else instance.name)
+            name = None if instance is None else instance.name
+            return failures.no_tab(plugin, target.patterns, name)
         for document in mine:
             state = document.plugins[plugin]
             if state.readiness == "ready":

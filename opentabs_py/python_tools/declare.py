@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar, cast, overload
 
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 
 _MARK: Final = "__opentabs_tool__"
 F = TypeVar("F", bound=Callable[..., Any])

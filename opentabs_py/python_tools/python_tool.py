@@ -16,7 +16,7 @@ from mcp import types
 from opentabs_py.calling.tool import Listing, Output, ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import LONGEST_TOOL_NAME
 from opentabs_py.core.schemas import check_schema
 from opentabs_py.errors import (
@@ -109,8 +109,7 @@ class PythonTool:
         run = ToolRun(self._host, name, call)
         for parameter, what in self._signature.injected.items():
             named[parameter] = Progress(run) if what == "progress" else progress_callback(run)
-        if call.on_sent is not None:
-            call.on_sent()
+        call.notify_sent()
         has_value = False
         token = current_run.set(run)
         try:

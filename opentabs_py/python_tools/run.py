@@ -4,25 +4,25 @@ import asyncio
 import contextvars
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import anyio
 
-from opentabs_py.calling.clock import AlarmClock, wall_clock
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.observer import CallObserver, ProgressObserver
 from opentabs_py.calling.tool import CallClient, Frame, ToolCall
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits, Timer
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.trace.recorder import Instant
 from opentabs_py.errors import CallError
 from opentabs_py.python_tools.declare import Timeouts
 from opentabs_py.python_tools.loop import Mailbox
 from opentabs_py.python_tools.observers import Event, Observers
 from opentabs_py.python_tools.progress import MESSAGE_LIMIT, Told
 from opentabs_py.python_tools.stream import Stream, Streams
-from opentabs_py.python_tools.timers import Timers, Which
+from opentabs_py.python_tools.timers import RunningTimers
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +36,9 @@ class Caller(Protocol):
         self,
         name: str,
         arguments: Mapping[str, Any],
+        /,
         *,
-        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        observers: Sequence[CallObserver] = (),
         client: CallClient | None = None,
     ) -> Any:
         """Call a tool and return its value."""
@@ -85,16 +86,15 @@ class ToolRun:
         self.client = call.client
         self.scope = anyio.CancelScope()
         self.host = host
-        self._on_progress = call.on_progress
-        self._recording = call.recording
+        self._call = call
         self._mailbox: Mailbox[Told] = Mailbox(self._receive, size=WAITING)
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._calling: set[Future[Any]] = set()  # from threads
         self._streams: list[Stream] = []
         self._seq = 0
-        self._timers = Timers(host.clock, call.limits, self._time_out)
-        self._timed_out: Which | None = None
+        self._timers = RunningTimers(host.clock, call.limits, self._time_out)
+        self._timeout: CallError | None = None
         self._is_over = False
         self._is_cancelled = False
 
@@ -129,7 +129,8 @@ class ToolRun:
             for report in reports:
                 self.record(Told.of_report(report))
 
-        return await self.host.caller.call(name, arguments, on_progress=relay, client=self.client)
+        observers = [ProgressObserver(relay)]
+        return await self.host.caller.call(name, arguments, observers=observers, client=self.client)
 
     def call_from_thread(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Call another tool within this call, and wait for it in a thread."""
@@ -167,7 +168,7 @@ class ToolRun:
 
     def timeout(self) -> CallError | None:
         """Return the error of the timer that ended it, if one did."""
-        return None if self._timed_out is None else self._timers.error(self._timed_out)
+        return self._timeout
 
     def flush(self) -> None:
         """Process what threads have reported so far."""
@@ -189,8 +190,8 @@ class ToolRun:
             dropped = self._mailbox.dropped
             logger.warning("%s reported too fast: dropped %d reports", self.tool, dropped)
 
-    def _time_out(self, which: Which) -> None:
-        self._timed_out = which
+    def _time_out(self, _timer: Timer) -> None:
+        self._timeout = self._timers.error()
         self._is_cancelled = True  # before the tool can look
         self.scope.cancel()
 
@@ -215,12 +216,7 @@ class ToolRun:
         is_for_clients = told.kind != "yield" and (told.kind != "stream" or self.client is None)
         if self._is_over or not is_for_clients or not told.says_something:
             return
-        reports = [ProgressReport(seq, told.progress, told.total, told.message)]
-        if self._recording is not None:
-            now = Instant(wall=wall_clock(), steady=self.host.clock.now())
-            self._recording.record_progress(reports, now)
-        if self._on_progress is not None:
-            self._on_progress(reports)
+        self._call.notify_progress([ProgressReport(seq, told.progress, told.total, told.message)])
 
 
 current_run: contextvars.ContextVar[ToolRun | None] = contextvars.ContextVar(

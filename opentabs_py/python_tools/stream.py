@@ -12,10 +12,11 @@ from typing import Any, Final, Protocol
 import anyio
 
 from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import CallClient, Frame, Reader
 from opentabs_py.core import failures
-from opentabs_py.core.dispatch import Limits
-from opentabs_py.python_tools.timers import Timers
+from opentabs_py.core.limits import Limits
+from opentabs_py.python_tools.timers import RunningTimers
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ KEPT: Final = 10_000  # updates per stream; beyond that, the oldest are dropped
 TEXT_LIMIT: Final = 65_536  # characters of an update
 READABLE_FOR: Final = 300.0  # s; how long a stream can be read after it has ended
 MOST_ENDED: Final = 100  # ended streams that can still be read
-TELL_EVERY: Final = 0.1  # s; the shortest interval between change notifications of a stream
+NOTIFY_EVERY: Final = 0.1  # s; the shortest interval between change notifications of a stream
 
 
 class Opener(Protocol):
@@ -73,7 +74,7 @@ class Stream:
         self._passed_on = 0
         self._is_awaited = False
         self._changed = anyio.Event()
-        self._timers: Timers | None = None
+        self._timers: RunningTimers | None = None
 
     @property
     def uri(self) -> str:
@@ -124,7 +125,7 @@ class Stream:
     def begin(self, clock: AlarmClock, limits: Limits) -> None:
         """Start its timers."""
         if self.is_open:
-            self._timers = Timers(clock, limits, lambda which: self.end(_TIMED_OUT[which]))
+            self._timers = RunningTimers(clock, limits, lambda which: self.end(_TIMED_OUT[which]))
 
     def pass_on(self) -> None:
         """Deliver the updates since the last time."""
@@ -174,8 +175,8 @@ class Streams:
         self._clock = clock
         self._by_id: dict[str, Stream] = {}
         self._ended: deque[Stream] = deque()
-        self._listeners: dict[object, Callable[[str], None]] = {}
-        self._told: dict[str, asyncio.TimerHandle | None] = {}
+        self._listeners: Listeners[[str]] = Listeners("changes of streams")
+        self._notified: dict[str, asyncio.TimerHandle | None] = {}
 
     def open(
         self, name: str, opener: Opener, limits: Limits, loop: asyncio.AbstractEventLoop
@@ -226,22 +227,16 @@ class Streams:
         Returns:
             The unsubscriber.
         """
-        token = object()
-        self._listeners[token] = listener
-
-        def end() -> None:
-            self._listeners.pop(token, None)
-
-        return end
+        return self._listeners.subscribe(listener)
 
     def close(self) -> None:
         """End all streams."""
         for stream in list(self._by_id.values()):
             stream.end("the server is stopping")
-        for handle in self._told.values():
+        for handle in self._notified.values():
             if handle is not None:
                 handle.cancel()
-        self._told.clear()
+        self._notified.clear()
 
     def _handle_change(self, stream: Stream) -> None:
         if not stream.is_open and stream not in self._ended:
@@ -249,24 +244,23 @@ class Streams:
             self._clock.set_alarm(self._clock.now() + READABLE_FOR, lambda: self._forget(stream))
             while len(self._ended) > MOST_ENDED:
                 self._forget(self._ended[0])
-        if stream.uri in self._told:
-            self._told[stream.uri] = self._told[stream.uri] or self._later(stream.uri)
+        if stream.uri in self._notified:
+            self._notified[stream.uri] = self._notified[stream.uri] or self._later(stream.uri)
         else:
             self._notify(stream.uri)
 
     def _later(self, uri: str) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(TELL_EVERY, self._notify, uri)
+        return asyncio.get_running_loop().call_later(NOTIFY_EVERY, self._notify, uri)
 
     def _notify(self, uri: str) -> None:
-        for listener in list(self._listeners.values()):
-            listener(uri)
+        self._listeners.notify(uri)
         if self._listeners:
-            asyncio.get_running_loop().call_later(TELL_EVERY, self._rest, uri)
-            self._told[uri] = None
+            asyncio.get_running_loop().call_later(NOTIFY_EVERY, self._rest, uri)
+            self._notified[uri] = None
 
     def _rest(self, uri: str) -> None:
-        if self._told.get(uri) is None:
-            self._told.pop(uri, None)
+        if self._notified.get(uri) is None:
+            self._notified.pop(uri, None)
 
     def _forget(self, stream: Stream) -> None:
         if stream in self._ended:

@@ -1,18 +1,14 @@
-"""The two timers of a Python tool's call, like those of `core/dispatch.py` for pages."""
+"""The two timers of a Python tool's call, on a clock."""
 
 from collections.abc import Callable
-from math import inf
-from typing import Literal
 
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.core import failures
-from opentabs_py.core.dispatch import CATCH_UP, LATE, Limits
+from opentabs_py.core.limits import Limits, Timer, Timers
 from opentabs_py.errors import CallTimeoutError
 
-Which = Literal["idle", "ceiling"]
 
-
-class Timers:
+class RunningTimers:
     """An idle timer, restarted by activity, and a ceiling, which nothing postpones.
 
     Use it on the event loop. Recording activity costs no more than reading the clock.
@@ -23,44 +19,29 @@ class Timers:
         end: Called once, when one of them expires.
     """
 
-    def __init__(self, clock: AlarmClock, limits: Limits, end: Callable[[Which], None]) -> None:
+    def __init__(self, clock: AlarmClock, limits: Limits, end: Callable[[Timer], None]) -> None:
         self._clock = clock
-        self._limits = limits
         self._end = end
-        self._started = self._heard = clock.now()
-        self._signs = 0
-        self._spared_until = -inf
-        self._alarm = clock.set_alarm(self._deadline(), self._ring)
+        self._timers = Timers.start(limits, clock.now())
+        self._alarm = clock.set_alarm(self._timers.deadline(), self._ring)
 
     def record_activity(self) -> None:
         """Record activity, which restarts the idle timer."""
-        self._heard = self._clock.now()
-        self._signs += 1
+        self._timers.restart_idle(self._clock.now())
 
     def stop(self) -> None:
         """Stop both timers."""
         self._alarm.cancel()
 
-    def error(self, which: Which) -> CallTimeoutError:
-        """Return the error of a call that this timer ended."""
-        return failures.python_tool_timed_out(
-            which,
-            limits=(self._limits.idle, self._limits.ceiling),
-            reports=self._signs,
-            last_report=self._heard - self._started,
-        )
-
-    def _deadline(self) -> float:
-        ends = min(self._heard + self._limits.idle, self._started + self._limits.ceiling)
-        return max(ends, self._spared_until)
+    def error(self) -> CallTimeoutError:
+        """Return the error of a call that one of them has just ended."""
+        return failures.python_tool_timed_out(self._timers)
 
     def _ring(self) -> None:
         now = self._clock.now()
-        if now - self._deadline() > LATE:  # what the tool waits for may be ready to read
-            self._spared_until = now + CATCH_UP
-        deadline = self._deadline()
+        self._timers.spare(now, self._timers.deadline())
+        deadline, timer = self._timers.deadline(), self._timers.next()[1]
         if deadline > now:
             self._alarm = self._clock.set_alarm(deadline, self._ring)
         else:
-            is_idle = self._heard + self._limits.idle < self._started + self._limits.ceiling
-            self._end("idle" if is_idle else "ceiling")
+            self._end(timer)

@@ -12,18 +12,18 @@ from mcp.server.context import ServerRequestContext
 from pydantic_core import to_json
 
 from opentabs_py.bridge.page_tool import PageTool
-from opentabs_py.calling.tool import CallClient, Listing, Output, StreamSource
+from opentabs_py.calling.observer import CallObserver
+from opentabs_py.calling.tool import CallClient, Output, ServedTool, StreamSource
 from opentabs_py.core import failures
-from opentabs_py.core.dispatch import Limits
-from opentabs_py.core.progress import Pace, ProgressReport
-from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.progress import Pace
 from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
 from opentabs_py.server import gateway
 from opentabs_py.server.changes import Changes
 from opentabs_py.server.clients import noticing_timeouts
 from opentabs_py.server.connections import Connections, connections
 from opentabs_py.server.ending import Ending
-from opentabs_py.server.progress_sender import CallReporter
+from opentabs_py.server.progress_sender import ProgressSender
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.resources import StreamResources
 from opentabs_py.server.tool_list import Pages
@@ -93,17 +93,18 @@ def create_mcp_server(
         connection = ctx.lifespan_context.of(ctx)
         patience = noticing_timeouts(ctx, name, enough=registry.limits.client_timeout, now=now)
         with connection.hold_token(progress_token(ctx)), patience:
-            try:
-                listing = registry.find(name).listing
-            except CallError as error:
-                return to_error_result(error)
+            tool = registry.get(name)
             if ending.has_begun:
                 return to_error_result(failures.server_stopped(name, has_begun=False))
-            reporter = CallReporter(
-                ctx, connection=connection, logger=listing.owner, pace=pace, late=late_progress
+            reporter = ProgressSender(
+                ctx,
+                connection=connection,
+                logger=None if tool is None else tool.listing.owner,
+                pace=pace,
+                late=late_progress,
             )
             with anyio.CancelScope() as scope, ending.calls(scope.cancel):
-                return await _call_tool(registry, name, arguments, reporter)
+                return await _call_tool(registry, tool or name, arguments, reporter)
             return to_error_result(failures.server_stopped(name, has_begun=True))
 
     async def keep_client(
@@ -170,19 +171,15 @@ def _instructions(registry: ToolRegistry) -> str:
 
 
 async def _call_tool(
-    registry: ToolRegistry, name: str, arguments: dict[str, Any], reporter: CallReporter
+    registry: ToolRegistry,
+    tool: ServedTool | str,
+    arguments: dict[str, Any],
+    reporter: ProgressSender,
 ) -> types.CallToolResult:
     result: types.CallToolResult | None = None
     async with anyio.create_task_group() as tasks:
         reporter.start(tasks)
-        result = await run_tool(
-            registry,
-            name,
-            arguments,
-            on_progress=reporter.feed,
-            on_log=reporter.feed_logs,
-            client=reporter,
-        )
+        result = await run_tool(registry, tool, arguments, observers=[reporter], client=reporter)
         await reporter.finish()
         tasks.cancel_scope.cancel()
     reporter.leave()
@@ -192,44 +189,27 @@ async def _call_tool(
 
 async def run_tool(
     registry: ToolRegistry,
-    name: str,
+    tool: ServedTool | str,
     arguments: Mapping[str, Any],
     *,
     limits: Limits | None = None,
-    on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
-    on_log: Callable[[Sequence[LogEntry]], None] | None = None,
+    observers: Sequence[CallObserver] = (),
     client: CallClient | None = None,
     call_id: str | None = None,
 ) -> types.CallToolResult:
     """Call a tool and return its result, whether it succeeds or fails; see `ToolRegistry.call`."""
     try:
-        listing = registry.find(name).listing
         value = await registry.call(
-            name,
-            arguments,
-            limits=limits,
-            on_progress=on_progress,
-            on_log=on_log,
-            client=client,
-            call_id=call_id,
+            tool, arguments, limits=limits, observers=observers, client=client, call_id=call_id
         )
-        _refuse_no_object(listing, value)
         return to_result(value)
     except CallError as error:
         return to_failed_result(error, with_stack=registry.debug)
     except Exception:
         # The boundary to the client: internal details stay in our log.
+        name = tool if isinstance(tool, str) else tool.listing.name
         logger.exception("The call of %s failed inside the server", name)
         return to_error_result(failures.internal(name))
-
-
-def _refuse_no_object(listing: Listing, value: Any) -> None:
-    """Raise an error for a value without the structure its schema promises; clients refuse it."""
-    structured = value.structured if isinstance(value, Output) else value
-    if listing.promises_object and not isinstance(structured, dict):
-        kind = "content" if isinstance(value, Output) else type(value).__name__
-        what = f"it is {kind}, not an object"
-        raise failures.result_breaks_schema(listing.name, [("", what)], value)
 
 
 def to_result(value: Any) -> types.CallToolResult:

@@ -13,6 +13,7 @@ from mcp.server.connection import allowed_log_levels
 from mcp.server.context import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import Followed
 from opentabs_py.core.progress import (
     Pace,
@@ -33,7 +34,7 @@ WAITING_LOGS = 1000  # records waiting for a client to read; beyond that the old
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)  # by increasing severity
 
 
-class CallReporter:
+class ProgressSender(CallObserver):
     """Sends one call's progress, logs and streams while it runs; its failures never fail the call.
 
     Args:
@@ -84,14 +85,14 @@ class CallReporter:
         self._settle = SETTLE if reports and ctx.request is not None else 0.0
         self._sent_at = float("-inf")
 
-    def feed(self, reports: Sequence[ProgressReport]) -> None:
+    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
         """Receive progress reports; `core.progress` decides which of them are sent."""
         now = anyio.current_time()
         for report in reports:
             self._filter.report(report, now)
         self._wake()
 
-    def feed_logs(self, entries: Sequence[LogEntry]) -> None:
+    def on_log(self, entries: Sequence[LogEntry], /) -> None:
         """Receive log records; those of the levels the client wants are sent."""
         wanted = [entry for entry in entries if entry.level in self._levels]
         if wanted:

@@ -4,26 +4,25 @@ import difflib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.page_tool import PageTool
-from opentabs_py.calling.tool import CallClient, Listing, Output, ServedTool, ToolCall
+from opentabs_py.calling.check import OutputCheck
+from opentabs_py.calling.listeners import Listeners
+from opentabs_py.calling.observer import CallObserver, ProgressObserver, Recorder, instant
+from opentabs_py.calling.tool import CallClient, Listing, ServedTool, ToolCall, new_call_id
 from opentabs_py.core import failures
-from opentabs_py.core.arguments import MAX_FAULTS
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.schemas import Checker
-from opentabs_py.core.text import shorten, visible
+from opentabs_py.core.text import visible
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.core.trace.recorder import CallRecording
-from opentabs_py.errors import ConfigError, ToolFailedError
+from opentabs_py.errors import CallRefusedError, ConfigError, ToolFailedError
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 class ToolRegistry:
@@ -32,8 +31,7 @@ class ToolRegistry:
     Attributes:
         limits: The default timers of calls.
         record_values: Keep arguments and results, truncated, in the records of calls.
-        strict_output: Fail a call whose value does not match the tool's output schema; otherwise
-            that is only logged, once per tool.
+        output: Checks the values that tools return.
         debug: Send the stack traces of errors to MCP clients.
         read_stack: Maps a plugin's stack trace to its source, given the plugin's name and the
             stack trace as the page sent it.
@@ -52,22 +50,21 @@ class ToolRegistry:
     ) -> None:
         self.limits = limits
         self.record_values = False
-        self.strict_output = strict_output
+        self.output = OutputCheck(strict=strict_output)
         self.debug = debug
         self.read_stack: Callable[[str, str], Awaitable[str]] | None = None
         self.on_page_report: Callable[[str, str, Sequence[ProgressReport]], None] | None = None
         self._bridge = bridge
+        self._clock = bridge.clock
         self._input_limit = input_limit
         self._others: dict[str, ServedTool] = {}
         self._of_pages: list[PageTool] = []
         self._tools: dict[str, ServedTool] = {}
         self._by_other_names: dict[str, PageTool] = {}
         self._listed: tuple[ServedTool, ...] = ()
-        self._outputs: dict[str, Checker] = {}
-        self._warned: set[str] = set()
-        self._listeners: dict[object, Callable[[], None]] = {}
-        self._observers: dict[object, Callable[[CallRecord], None]] = {}
-        self._start_observers: dict[object, Callable[[RecordSoFar], None]] = {}
+        self._listeners: Listeners[[]] = Listeners("changes of the tool list")
+        self._started: Listeners[[RecordSoFar]] = Listeners("calls")
+        self._ended: Listeners[[CallRecord]] = Listeners("calls")
 
     def set_plugins(self, manifests: Iterable[PluginManifest]) -> None:
         """Serve the tools of these plugins, instead of any other page tools."""
@@ -116,29 +113,13 @@ class ToolRegistry:
                 self._by_other_names[name].listing.owner,
                 self._by_other_names[name].listing.name,
             )
-        self._outputs = {
-            name: Checker(schema)
-            for name, tool in self._tools.items()
-            if (schema := tool.listing.output_schema)
-        }
-        self._warned.clear()
+        self.output.set_tools(tool.listing for tool in self._listed)
         if [_seen(tool.listing) for tool in self.tools] != before:
-            for listener in list(self._listeners.values()):
-                listener()
+            self._listeners.notify()
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call a function, which must not raise, whenever the tools that clients see change.
-
-        Returns:
-            The unsubscriber.
-        """
-        token = object()
-        self._listeners[token] = listener
-
-        def unsubscribe() -> None:
-            self._listeners.pop(token, None)
-
-        return unsubscribe
+        """Call a function whenever the tools that clients see change; return the unsubscriber."""
+        return self._listeners.subscribe(listener)
 
     def observe(
         self,
@@ -159,14 +140,13 @@ class ToolRegistry:
         Returns:
             A function that ends the observation.
         """
-        token = object()
-        self._observers[token] = observer
+        ends = [self._ended.subscribe(observer)]
         if on_start is not None:
-            self._start_observers[token] = on_start
+            ends.append(self._started.subscribe(on_start))
 
         def end() -> None:
-            self._observers.pop(token, None)
-            self._start_observers.pop(token, None)
+            for each in ends:
+                each()
 
         return end
 
@@ -190,7 +170,7 @@ class ToolRegistry:
         """
         tool = self.get(name)
         if tool is None:
-            raise failures.unknown_tool(name, difflib.get_close_matches(name, self._tools, n=2))
+            raise self._unknown(name)
         return tool
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
@@ -200,25 +180,21 @@ class ToolRegistry:
 
     async def call(
         self,
-        name: str,
+        tool: ServedTool | str,
         arguments: Mapping[str, Any],
         *,
         limits: Limits | None = None,
-        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
-        on_log: Callable[[Sequence[LogEntry]], None] | None = None,
-        on_sent: Callable[[], None] | None = None,
+        observers: Sequence[CallObserver] = (),
         client: CallClient | None = None,
         call_id: str | None = None,
     ) -> Any:
-        """Call a tool by its name and return its value: a JSON value, or an `Output`.
+        """Call a tool and return its value: a JSON value, or an `Output`.
 
         Args:
-            name: As in `tools/list`, or `plugin__tool`.
+            tool: The tool, or its name as in `tools/list`, or `plugin__tool`.
             arguments: With or without `tabId`.
             limits: Timers to use instead of the server's.
-            on_progress: Called with each batch of reports, in order; must not block or raise.
-            on_log: Called with what the plugin logs in the page meanwhile; must not block or raise.
-            on_sent: Called once the call is on its way to its page; must not block or raise.
+            observers: Are notified of what the call does.
             client: The MCP client that makes the call.
             call_id: The call's id; a new one by default.
 
@@ -227,47 +203,55 @@ class ToolRegistry:
             CallTimeoutError: A timer ended it.
             ChainError: No extension, no tab, or the page went away.
             ToolFailedError: The tool threw.
-            BrokenResultError: With `strict_output`, its value does not match its output schema.
+            BrokenResultError: Its value does not match its output schema; see `OutputCheck`.
         """
-        tool = self.get(name)
-        name = name if tool is None else tool.listing.name
-        own = None if tool is None else tool.limits
+        found = self.get(tool) if isinstance(tool, str) else tool
+        name = str(tool) if found is None else found.listing.name
+        own = None if found is None else found.limits
         call = ToolCall(
-            arguments, limits or own or self.limits, on_progress, on_log, on_sent, client=client
+            arguments,
+            limits or own or self.limits,
+            tuple(observers),
+            client=client,
+            call_id=call_id or new_call_id(),
         )
-        if call_id is not None:
-            call = replace(call, call_id=call_id)
-        if not self._observers:
-            return await self._run(name, call)
+        if not self._ended:
+            return await self._run(found, name, call)
         recording = CallRecording(
             call_id=call.call_id,
             name=name,
             limits=call.limits,
-            now=self._bridge.instant(),
+            now=instant(self._clock),
             arguments=arguments if self.record_values else None,
         )
-        so_far: RecordSoFar = lambda: recording.so_far(self._bridge.instant())  # noqa: E731
-        self._notify(self._start_observers, so_far)
+        recorder = Recorder(recording, self._clock)
+        call = replace(call, recording=recording, observers=(recorder, *call.observers))
+        self._started.notify(lambda: recording.so_far(instant(self._clock)))
         try:
-            value = await self._run(name, replace(call, recording=recording))
+            value = await self._run(found, name, call)
         except BaseException as error:
-            self._notify(self._observers, recording.fail(error, self._bridge.instant()))
+            self._ended.notify(recording.fail(error, instant(self._clock)))
             raise
-        self._notify(self._observers, recording.succeed(value, self._bridge.instant()))
+        self._ended.notify(recording.succeed(value, instant(self._clock)))
         return value
 
-    async def _run(self, name: str, call: ToolCall) -> Any:
-        tool = self.find(name)
+    async def _run(self, tool: ServedTool | None, name: str, call: ToolCall) -> Any:
+        if tool is None:
+            raise self._unknown(name)
         if self.on_page_report is not None and isinstance(tool, PageTool):
-            call = _reporting(name, call, self.on_page_report)
+            report = partial(self.on_page_report, name, call.call_id)
+            call = replace(call, observers=(*call.observers, ProgressObserver(report)))
         try:
             value = await tool.run(call)
         except ToolFailedError as error:
             if isinstance(tool, PageTool):
                 await self._note_stack(tool.listing, error)
             raise
-        self._check_output(name, value)
+        self.output.check(tool.listing, value)
         return value
+
+    def _unknown(self, name: str) -> CallRefusedError:
+        return failures.unknown_tool(name, difflib.get_close_matches(name, self._tools, n=2))
 
     async def _note_stack(self, tool: Listing, error: ToolFailedError) -> None:
         """Map an error's stack trace to the plugin's source, and log it."""
@@ -281,42 +265,6 @@ class ToolRegistry:
         level = logging.WARNING if error.detail.code == "INTERNAL_ERROR" else logging.DEBUG
         log = logging.getLogger(f"opentabs_py.plugin.{tool.owner}")
         log.log(level, "%s threw %s", tool.name, visible(stack))
-
-    def _notify(self, observers: Mapping[object, Callable[[T], None]], news: T) -> None:
-        for observer in list(observers.values()):
-            try:
-                observer(news)
-            except Exception:
-                # Observing a call must not change how it ends.
-                logger.exception("A call observer failed")
-
-    def _check_output(self, name: str, value: Any) -> None:
-        checker = self._outputs.get(name)
-        if checker is None or not (self.strict_output or name not in self._warned):
-            return
-        if isinstance(value, Output):
-            value = value.structured
-        faults = checker.faults(value, most=MAX_FAULTS)
-        if not faults:
-            return
-        error = failures.result_breaks_schema(name, faults, value)
-        if self.strict_output:
-            raise error
-        self._warned.add(name)
-        logger.warning("%s", shorten(str(error), 500))
-
-
-def _reporting(
-    name: str, call: ToolCall, tell: Callable[[str, str, Sequence[ProgressReport]], None]
-) -> ToolCall:
-    on_progress = call.on_progress
-
-    def take(reports: Sequence[ProgressReport]) -> None:
-        tell(name, call.call_id, reports)
-        if on_progress is not None:
-            on_progress(reports)
-
-    return replace(call, on_progress=take)
 
 
 def _seen(listing: Listing) -> Listing:

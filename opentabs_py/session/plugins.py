@@ -185,7 +185,7 @@ class PluginSet:
         """Grant the extension access to new sites by reloading it, once no call is running."""
         if self._staged.lacks(sites):
             with anyio.move_on_after(self._registry.limits.ceiling):
-                await self._bridge.wait_idle()
+                await self._bridge.calls.wait_idle()
             self._staged.allow(sites)
 
     async def _read_stack(self, name: str, stack: str) -> str:

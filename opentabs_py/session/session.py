@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from opentabs_py.calling.running import RunningCall
     from opentabs_py.calling.tool import ServedTool
     from opentabs_py.config.settings import Settings
-    from opentabs_py.core.dispatch import Limits
+    from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
     from opentabs_py.plugins.load import Plugin, PluginChanges, Quarantined
     from opentabs_py.python_tools.collection import PythonTools
@@ -340,9 +340,10 @@ class OpenTabs:
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
     ) -> Any:
         """Call a tool by its MCP name, without an MCP client; see `ToolRegistry.call`."""
-        return await self.registry.call(
-            name, arguments or {}, limits=limits, on_progress=on_progress
-        )
+        from opentabs_py.calling.observer import progress_observers  # noqa: PLC0415
+
+        observers = progress_observers(on_progress)
+        return await self.registry.call(name, arguments or {}, limits=limits, observers=observers)
 
     async def call_tool(
         self,
@@ -368,15 +369,16 @@ class OpenTabs:
             RuntimeError: There are plugins, but the server is not running.
         """
         from opentabs_py.bridge.bridge import Bridge  # noqa: PLC0415
+        from opentabs_py.calling.observer import progress_observers  # noqa: PLC0415
         from opentabs_py.server.mcp import run_tool  # noqa: PLC0415
-        from opentabs_py.session.startup import add_python_tools, create_toolbox  # noqa: PLC0415
+        from opentabs_py.session.startup import add_python_tools, create_registry  # noqa: PLC0415
 
         async with AsyncExitStack() as stack:
             if not self._is_open:
                 if self.has_pages:
                     raise RuntimeError("Enter the server first: async with Server(...) as server.")
                 no_bridge = Bridge(secret="", origin="", version=__version__, clock=self._clock)
-                self.registry = create_toolbox(self.settings, no_bridge)
+                self.registry = create_registry(self.settings, no_bridge)
                 self._observe_pages()
                 if self._python is not None:
                     add_python_tools(self.registry, self._python)
@@ -388,7 +390,7 @@ class OpenTabs:
                 name,
                 arguments or {},
                 limits=limits,
-                on_progress=on_progress,
+                observers=progress_observers(on_progress),
                 call_id=call_id,
             )
         await self._observers.settle()

@@ -130,7 +130,7 @@ class Serving:
             clock=self._clock,
             wrap_socket=self._wrap_socket,
         )
-        self.registry = create_toolbox(settings, self.bridge)
+        self.registry = create_registry(settings, self.bridge)
         if self._trace is not None:
             writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
             self.registry.observe(writer.write)
@@ -141,7 +141,7 @@ class Serving:
 
         self.tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(self.tasks.cancel_scope.cancel)
-        await self.tasks.start(self.bridge.run)
+        await self.tasks.start(self.bridge.calls.run)
         stop = await self._serve(stack, listener)
         if launch is None or chromium is None:
             return
@@ -219,7 +219,7 @@ class Serving:
         )
 
 
-def create_toolbox(settings: Settings, bridge: Bridge) -> ToolRegistry:
+def create_registry(settings: Settings, bridge: Bridge) -> ToolRegistry:
     """Return a registry configured by the settings."""
     return ToolRegistry(
         bridge,

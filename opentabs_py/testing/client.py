@@ -1,6 +1,6 @@
 """The `mcp` fixture's value: a connected MCP client for synchronous tests."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -8,10 +8,10 @@ from mcp import types
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.running import RunningCall
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.protocol import LogEntry
 from opentabs_py.errors import (
     CallError,
     CallRefusedError,
@@ -118,20 +118,18 @@ class _McpCaller:
         arguments: Mapping[str, Any],
         *,
         limits: Limits | None = None,  # noqa: ARG002 (the server's limits apply)
-        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
-        on_log: Callable[[Sequence[LogEntry]], None] | None = None,  # noqa: ARG002
-        on_sent: Callable[[], None] | None = None,
+        observers: Sequence[CallObserver] = (),
     ) -> Any:
         count = 0
 
         async def note(progress: float, total: float | None, message: str | None) -> None:
             nonlocal count
-            if on_progress is not None:
-                on_progress([ProgressReport(count, progress, total, message)])
+            for observer in observers:
+                observer.on_progress([ProgressReport(count, progress, total, message)])
             count += 1
 
-        if on_sent is not None:
-            on_sent()
+        for observer in observers:
+            observer.on_sent()
         result = await self._client.call_tool(
             name, dict(arguments), progress_callback=note if self._wants_progress else None
         )

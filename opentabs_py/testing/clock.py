@@ -152,6 +152,6 @@ class Clock:
             )
         if self.is_manual:
             advance = self._clock.advance
-            self._thread.run(advance, seconds, self._bridge.settle, within=SETTLE_WITHIN)
+            self._thread.run(advance, seconds, self._bridge.calls.settle, within=SETTLE_WITHIN)
         else:
             self._thread.sleep(seconds)

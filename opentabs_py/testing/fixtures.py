@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
 
     from opentabs_py.config.settings import Settings
-    from opentabs_py.core.dispatch import Limits
+    from opentabs_py.core.limits import Limits
     from opentabs_py.testing.client import SyncMcpClient
     from opentabs_py.testing.tabs import SyncOpenTabs
     from opentabs_py.testing.turn import Turn
@@ -76,7 +76,7 @@ def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
 @pytest.fixture
 def opentabs_limits(request: pytest.FixtureRequest, opentabs_settings: "Settings") -> "Limits":
     """The timers of a call: those of the settings, unless the test's mark overrides them."""
-    from opentabs_py.core.dispatch import Limits  # noqa: PLC0415
+    from opentabs_py.core.limits import Limits  # noqa: PLC0415
 
     marks = marks_of(request.node)
     limits = opentabs_settings.limits

@@ -12,7 +12,7 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Error, WebError
 
 from opentabs_py import __version__
 from opentabs_py.calling.running import keep_record, keep_start
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_text

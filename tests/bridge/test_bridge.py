@@ -6,10 +6,13 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from opentabs_py.bridge.bridge import Bridge, TabCall
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.calling.observer import ProgressObserver, instant
+from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PluginSpec
+from opentabs_py.core.tabs import Target
 from opentabs_py.core.trace.recorder import CallRecording
 from opentabs_py.errors import CallTimeoutError, ChainError, ToolFailedError
 from tests.fakes import (
@@ -29,7 +32,8 @@ from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
 
-CALL = TabCall("chat", "send", {"text": "hi"}, patterns=("https://chat.example/*",))
+TARGET = Target("chat", ("https://chat.example/*",))
+CALL = ToolCall({"text": "hi"}, Limits())
 
 
 class Caller:
@@ -40,9 +44,9 @@ class Caller:
         self.error: Exception | None = None
         self.done = anyio.Event()
 
-    async def __call__(self, bridge: Bridge, call: TabCall) -> None:
+    async def __call__(self, bridge: Bridge, call: ToolCall) -> None:
         try:
-            self.value = await bridge.call(call)
+            self.value = await bridge.call(TARGET, "send", call)
         except ChainError as error:
             self.error = error
         self.done.set()
@@ -55,7 +59,9 @@ class Caller:
         return self.value
 
 
-async def call_and_answer(bridge: Bridge, socket: FakeSocket, call: TabCall, *said: Json) -> object:
+async def call_and_answer(
+    bridge: Bridge, socket: FakeSocket, call: ToolCall, *said: Json
+) -> object:
     """Make a call, send these messages about it, and return its value."""
 
     async def answer() -> None:
@@ -68,7 +74,7 @@ async def call_and_answer(bridge: Bridge, socket: FakeSocket, call: TabCall, *sa
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(answer)
         with anyio.fail_after(5):
-            return await bridge.call(call)
+            return await bridge.call(TARGET, "send", call)
     raise AssertionError
 
 
@@ -336,7 +342,7 @@ async def test_the_error_of_a_tool_is_raised_with_its_fields() -> None:
 
 async def test_every_report_arrives_in_order_before_the_value() -> None:
     bridge, reports = a_bridge(), list[ProgressReport]()
-    call = TabCall("chat", "send", {}, on_progress=reports.extend)
+    call = ToolCall({}, Limits(), (ProgressObserver(reports.extend),))
     said = [
         about_call("tool.progress", "", reports=[{"seq": 0, "progress": 1}, {"seq": 1}]),
         about_call("tool.progress", "", reports=[{"seq": 2, "message": "three"}]),
@@ -352,11 +358,11 @@ async def test_every_report_arrives_in_order_before_the_value() -> None:
 
 async def test_a_silent_call_times_out_and_its_page_is_notified() -> None:
     bridge = a_bridge()
-    call = TabCall("chat", "send", {}, limits=Limits(idle=0.01))
+    call = ToolCall({}, Limits(idle=0.01))
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
         with pytest.raises(CallTimeoutError), anyio.fail_after(5):
-            await bridge.call(call)
+            await bridge.call(TARGET, "send", call)
         assert "idle" in (await socket.hear("tool.cancel"))["params"]["reason"]
 
 
@@ -403,7 +409,7 @@ async def test_a_call_waits_for_a_document_that_is_getting_ready_and_then_runs()
 
 async def test_without_an_extension_a_call_fails_at_once() -> None:
     with pytest.raises(ChainError) as caught, anyio.fail_after(5):
-        await a_bridge().call(CALL)
+        await a_bridge().call(TARGET, "send", CALL)
     assert caught.value.detail.code == "EXTENSION_NOT_CONNECTED"
 
 
@@ -412,12 +418,12 @@ async def test_cancelling_the_coroutine_stops_the_tool() -> None:
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bridge.call, CALL)
+            tasks.start_soon(bridge.call, TARGET, "send", CALL)
             dispatched = await socket.hear("tool.dispatch")
             tasks.cancel_scope.cancel()
         cancel = await socket.hear("tool.cancel")
         assert cancel["params"]["callId"] == dispatched["params"]["callId"]
-        assert bridge.dispatch.pending == 0
+        assert bridge.calls.dispatch.pending == 0
 
 
 async def test_a_call_whose_page_left_before_it_came_is_made_in_the_next_document() -> None:
@@ -499,7 +505,7 @@ async def test_a_call_whose_tab_vanishes_ends_as_closed() -> None:
 
 
 def a_recording(bridge: Bridge) -> CallRecording:
-    now = bridge.instant()
+    now = instant(bridge.clock)
     return CallRecording(call_id="0" * 32, name="chat_send", limits=Limits(), now=now)
 
 
@@ -523,8 +529,8 @@ async def test_a_recorded_call_gives_its_stamps_on_the_servers_clock() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(answer)
             with anyio.fail_after(5):
-                await bridge.call(call)
-    stamps = recording.succeed(1, bridge.instant()).stamps
+                await bridge.call(TARGET, "send", call)
+    stamps = recording.succeed(1, instant(bridge.clock)).stamps
     assert list(stamps) == [
         "server.accepted",
         "server.sent",
@@ -541,7 +547,7 @@ async def test_an_answer_that_says_nothing_of_time_is_stamped_when_it_came() -> 
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
         await call_and_answer(bridge, socket, replace(CALL, recording=recording), RESULT)
-    assert "server.received" in recording.succeed(1, bridge.instant()).stamps
+    assert "server.received" in recording.succeed(1, instant(bridge.clock)).stamps
 
 
 async def test_a_recorded_call_knows_its_tab_and_how_many_reports_the_page_dropped() -> None:
@@ -552,7 +558,7 @@ async def test_a_recorded_call_knows_its_tab_and_how_many_reports_the_page_dropp
         socket = await greeted(connect, a_document())
         call = replace(CALL, recording=recording)
         await call_and_answer(bridge, socket, call, progress, RESULT)
-    record = recording.succeed(1, bridge.instant())
+    record = recording.succeed(1, instant(bridge.clock))
     assert (record.tab_id, record.url) == (TAB, "https://chat.example/")
     assert record.dropped == 9
 
@@ -563,7 +569,7 @@ async def test_dropped_reports_of_a_call_that_nobody_records_are_harmless() -> N
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
         await call_and_answer(bridge, socket, CALL, progress, RESULT)
-    assert bridge.dispatch.counters.dropped_reports == 9
+    assert bridge.calls.dispatch.counters.dropped_reports == 9
 
 
 async def test_a_recorded_call_knows_that_the_service_worker_was_restarted_meanwhile() -> None:
@@ -585,7 +591,7 @@ async def test_a_recorded_call_knows_that_the_service_worker_was_restarted_meanw
         again.say(about_call("tool.result", call_id, seq=0, value=1))
         assert await caller.outcome() == 1
         tasks.cancel_scope.cancel()
-    record = recording.succeed(1, bridge.instant())
+    record = recording.succeed(1, instant(bridge.clock))
     assert [link.boot_id for link in record.links] == ["b", None, "another life"]
     assert record.worker_restarts == 1
 

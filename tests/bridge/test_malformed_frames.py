@@ -11,10 +11,12 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from opentabs_py.bridge.bridge import Bridge, TabCall
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.chunks import Assembler
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import parse_from_extension
+from opentabs_py.core.tabs import Target
 from opentabs_py.errors import ProtocolError
 from tests.fakes import (
     FakeSocket,
@@ -87,8 +89,8 @@ def is_malformed(frame: str) -> bool:
 
 
 def state_of(bridge: Bridge) -> object:
-    counters = bridge.dispatch.counters
-    return repr((bridge.connected, bridge.tabs.documents, bridge.dispatch.pending, counters))
+    counters = bridge.calls.dispatch.counters
+    return repr((bridge.connected, bridge.tabs.documents, bridge.calls.dispatch.pending, counters))
 
 
 class Fuzzed:
@@ -99,15 +101,7 @@ class Fuzzed:
     value: object = None
 
     async def run(self) -> None:
-        call = TabCall(
-            plugin="chat",
-            tool="send",
-            arguments={},
-            tab_id=None,
-            patterns=("https://chat.example/*",),
-            limits=Limits(),
-        )
-        self.value = await self.bridge.call(call)
+        self.value = await self.bridge.call(Target("chat"), "send", ToolCall({}, Limits()))
 
 
 async def feed(batch: list[str]) -> None:

@@ -1,13 +1,14 @@
 """A running call: what is known of it while it runs, and how it ends."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
 import pytest
 
+from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.running import RunningCall, current_call
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.errors import ErrorDetail, ToolFailedError
@@ -39,19 +40,15 @@ class FakeCaller:
         arguments: Mapping[str, Any],
         *,
         limits: Limits | None = None,
-        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
-        on_log: Callable[[Sequence[LogEntry]], None] | None = None,
-        on_sent: Callable[[], None] | None = None,
+        observers: Sequence[CallObserver] = (),
     ) -> Any:
-        assert on_progress is not None
-        assert on_log is not None
-        assert on_sent is not None
+        [observer] = observers
         self.calls.append((name, arguments, limits))
         self.seen.append(current_call.get(None))
         if self._sent:
-            on_sent()
-            on_progress([ProgressReport(0, 1)])
-            on_log([LOG])
+            observer.on_sent()
+            observer.on_progress([ProgressReport(0, 1)])
+            observer.on_log([LOG])
         await self._end.wait()
         if self.error is not None:
             raise self.error

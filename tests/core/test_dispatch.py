@@ -5,17 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from opentabs_py.core.dispatch import (
-    CATCH_UP,
-    LATE,
     MOVED_ON_GRACE,
     SILENT_GRACE,
-    CallRequest,
     Dispatch,
     Failed,
-    Limits,
     Progressed,
     Succeeded,
 )
+from opentabs_py.core.limits import CATCH_UP, LATE, Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import (
     DispatchParams,
@@ -40,8 +37,14 @@ PAGE, OTHER_PAGE = "d" * 32, "e" * 32
 TAB, OTHER_TAB = 7, 8
 
 
-def request(call_id: str = A, *, idle: float = 30.0, ceiling: float = 300.0) -> CallRequest:
-    return CallRequest(call_id, PAGE, TAB, "demo", "export", {"n": 1}, Limits(idle, ceiling))
+Made = tuple[DispatchParams, int, Limits]
+
+
+def request(call_id: str = A, *, idle: float = 30.0, ceiling: float = 300.0) -> Made:
+    params = DispatchParams(
+        document_id=PAGE, call_id=call_id, plugin="demo", tool="export", input={"n": 1}
+    )
+    return params, TAB, Limits(idle, ceiling)
 
 
 def document(*calls: str, document_id: str = PAGE, tab_id: int = TAB) -> DocumentState:
@@ -73,12 +76,12 @@ def lost(reason: str, call_id: str = A) -> ToolLost:
     return ToolLost(params=LostParams.model_validate({"callId": call_id, "reason": reason}))
 
 
-def connected(*calls: CallRequest, documents: Sequence[DocumentState] = ()) -> Dispatch:
+def connected(*calls: Made, documents: Sequence[DocumentState] = ()) -> Dispatch:
     """Return a dispatch whose page is there, with calls started at 0 and nothing left to take."""
     dispatch = Dispatch()
     dispatch.connection_resumed(documents or [document()], [TAB, OTHER_TAB], 0.0)
     for call in calls:
-        dispatch.call(call, 0.0)
+        dispatch.call(*call, 0.0)
     dispatch.drain_messages()
     return dispatch
 
@@ -95,7 +98,7 @@ def the_error(dispatch: Dispatch) -> ChainError | CallTimeoutError | ToolFailedE
 
 def test_a_call_is_sent_to_its_document_with_all_it_needs() -> None:
     dispatch = connected()
-    dispatch.call(request(), 0.0)
+    dispatch.call(*request(), 0.0)
     assert dispatch.drain_messages() == [
         ToolDispatch(
             params=DispatchParams(
@@ -149,7 +152,7 @@ def test_an_error_ends_the_call_with_its_fields_whole_and_has_a_receipt() -> Non
 
 def test_outputs_are_returned_once() -> None:
     dispatch = connected()
-    dispatch.call(request(), 0.0)
+    dispatch.call(*request(), 0.0)
     dispatch.receive(result(), 0.0)
     assert (len(dispatch.drain_messages()), len(dispatch.drain_events())) == (1, 1)
     assert len(dispatch.drain_receipts()) == 1
@@ -306,7 +309,7 @@ def test_the_timers_run_while_the_link_is_down() -> None:
 
 def test_the_timers_of_a_call_made_without_a_link_run_too() -> None:
     dispatch = Dispatch()
-    dispatch.call(request(idle=30.0), 0.0)
+    dispatch.call(*request(idle=30.0), 0.0)
     assert dispatch.drain_messages() == []
     dispatch.handle_timer(30.0)
     assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
@@ -483,7 +486,7 @@ def test_a_lost_call_ends_immediately_and_says_why(reason: str, code: str) -> No
 
 def test_a_call_made_without_a_link_is_sent_when_its_document_comes() -> None:
     dispatch = Dispatch()
-    dispatch.call(request(), 0.0)
+    dispatch.call(*request(), 0.0)
     dispatch.connection_resumed([document()], [TAB], 1.0)
     (message,) = dispatch.drain_messages()
     assert isinstance(message, ToolDispatch)

@@ -8,19 +8,17 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from opentabs_py.core.dispatch import (
-    CATCH_UP,
-    LATE,
     MOVED_ON_GRACE,
     SILENT_GRACE,
-    CallRequest,
     Dispatch,
     Failed,
-    Limits,
     Progressed,
     Succeeded,
 )
+from opentabs_py.core.limits import CATCH_UP, LATE, Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import (
+    DispatchParams,
     DocumentState,
     ErrorParams,
     LostParams,
@@ -92,10 +90,10 @@ class DispatchMachine(RuleBasedStateMachine):
         call_id = f"{len(self.made):032x}"
         self.made.append(call_id)
         self.pending[call_id] = Pending(page, self.now, self.now, idle, ceiling, self.connected)
-        self.dispatch.call(
-            CallRequest(call_id, page, PAGES[page], "demo", "tool", {}, Limits(idle, ceiling)),
-            self.now,
+        params = DispatchParams(
+            document_id=page, call_id=call_id, plugin="demo", tool="tool", input={}
         )
+        self.dispatch.call(params, PAGES[page], Limits(idle, ceiling), self.now)
         self.check(sent=[call_id] if self.connected else [])
 
     @rule(number=numbers, seqs=st.lists(st.integers(0, 9), max_size=5))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from opentabs_py.core import failures
+from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.protocol import WireError
 from opentabs_py.errors import (
     CallError,
@@ -17,13 +18,9 @@ from opentabs_py.errors import (
 
 
 def timed_out(which: str = "idle", *, reports: int = 0, connected: bool = True) -> CallTimeoutError:
-    return failures.timed_out(
-        "idle" if which == "idle" else "ceiling",
-        limits=(30.0, 300.0),
-        reports=reports,
-        last_report=12.5,
-        connected=connected,
-    )
+    ceiling = 300.0 if which == "idle" else 40.0
+    timers = Timers(Limits(30.0, ceiling), started=100.0, heard=112.5, reports=reports)
+    return failures.timed_out(timers, connected=connected)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +44,13 @@ def timed_out(which: str = "idle", *, reports: int = 0, connected: bool = True) 
          "RESULT_TOO_LARGE", "takes 2,000 bytes", "Ask for less"),
         (lambda: failures.no_stream("abc"), CallRefusedError, "UNKNOWN_STREAM",
          "You have no stream 'abc'", "its id is in the result"),
-        (lambda: failures.python_tool_timed_out("idle", limits=(30.0, 300.0), reports=2,
-         last_report=3.0), CallTimeoutError, "TIMEOUT_IDLE",
+        (lambda: failures.python_tool_timed_out(Timers(Limits(), 0.0, 3.0, 2)),
+         CallTimeoutError, "TIMEOUT_IDLE",
          "2 progress reports arrived, the last 3.0 s", "report progress more often"),
         (lambda: timed_out("idle"), CallTimeoutError, "TIMEOUT_IDLE",
          "no progress for 30 s", "call reportProgress() more often"),
         (lambda: timed_out("ceiling"), CallTimeoutError, "TIMEOUT_CEILING",
-         "no result after 300 s", "raise the ceiling"),
+         "no result after 40 s", "raise the ceiling"),
         (failures.not_connected, ChainError, "EXTENSION_NOT_CONNECTED",
          "not connected", "`opentabs doctor`"),
         (lambda: failures.no_tab("chat", ["https://a/*", "https://b/*"]), ChainError,

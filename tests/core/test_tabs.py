@@ -4,7 +4,7 @@ import pytest
 
 from opentabs_py.core.instances import Instance, Instances
 from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
-from opentabs_py.core.tabs import Tabs, Wait
+from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import ChainError
 
 PATTERNS = ("https://chat.example/*", "https://www.chat.example/*")
@@ -42,13 +42,13 @@ def tabs(*documents: DocumentState) -> Tabs:
 
 
 def chosen(made: Tabs, *, tab_id: int | None = None, now: float = 100.0) -> int:
-    choice = made.choose("chat", PATTERNS, tab_id, now)
+    choice = made.choose(Target("chat", PATTERNS, tab_id), now)
     assert isinstance(choice, DocumentState)
     return choice.tab_id
 
 
 def refused(made: Tabs, *, tab_id: int | None = None, now: float = 100.0) -> ChainError:
-    choice = made.choose("chat", PATTERNS, tab_id, now)
+    choice = made.choose(Target("chat", PATTERNS, tab_id), now)
     assert isinstance(choice, ChainError)
     return choice
 
@@ -60,7 +60,7 @@ def for_instance(
     name: str, made: Tabs, *, tab_id: int | None = None, now: float = 100.0
 ) -> DocumentState | Wait | ChainError:
     instance = Instance(name, INSTANCES)
-    return made.choose("chat", PATTERNS, tab_id, now, instance=instance)
+    return made.choose(Target("chat", PATTERNS, tab_id, instance), now)
 
 
 # --- which ----------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_a_tab_of_another_plugin_is_refused() -> None:
 
 
 def test_a_new_document_that_is_not_ready_is_waited_for() -> None:
-    choice = tabs(document(1, "pending")).choose("chat", PATTERNS, None, 4.999)
+    choice = tabs(document(1, "pending")).choose(Target("chat", PATTERNS), 4.999)
     assert isinstance(choice, Wait)
     assert choice.until == 5.0
     assert choice.error.detail.code == "TAB_NOT_READY"
@@ -127,7 +127,7 @@ def test_an_old_document_that_is_not_ready_yields_to_the_next() -> None:
 
 def test_a_new_document_that_is_not_ready_does_not_give_way() -> None:
     made = tabs(document(1, "pending", active=True, focused=True), document(2))
-    assert isinstance(made.choose("chat", PATTERNS, None, 4.0), Wait)
+    assert isinstance(made.choose(Target("chat", PATTERNS), 4.0), Wait)
 
 
 def test_the_refusal_names_the_tab_that_a_call_would_use_first() -> None:
@@ -139,7 +139,7 @@ def test_a_document_keeps_its_age_when_its_state_is_reported_again() -> None:
     made = tabs(document(1, "pending"))
     made.update([document(1, "pending"), document(2, "pending")], 3.0)
     assert refused(made, tab_id=1, now=5.0).detail.code == "TAB_NOT_READY"
-    assert isinstance(made.choose("chat", PATTERNS, 2, 5.0), Wait)
+    assert isinstance(made.choose(Target("chat", PATTERNS, 2), 5.0), Wait)
 
 
 def test_a_document_that_is_no_longer_listed_is_gone() -> None:
@@ -153,7 +153,7 @@ def test_a_newer_adapter_in_an_old_document_is_waited_for() -> None:
     made.update([document(1, "pending")], 50.0)
     made.update([document(1, "pending")], 52.0)
     made.update([document(1, "unavailable")], 53.0)
-    choice = made.choose("chat", PATTERNS, None, 54.999)
+    choice = made.choose(Target("chat", PATTERNS), 54.999)
     assert isinstance(choice, Wait)
     assert choice.until == 55.0
     assert refused(made, now=55.0).detail.code == "TAB_NOT_READY"
@@ -162,7 +162,7 @@ def test_a_newer_adapter_in_an_old_document_is_waited_for() -> None:
 def test_a_plugin_that_comes_to_an_old_document_is_waited_for() -> None:
     made = tabs(document(1, plugin="mail"))
     made.update([document(1, "pending")], 50.0)
-    assert isinstance(made.choose("chat", PATTERNS, None, 54.999), Wait)
+    assert isinstance(made.choose(Target("chat", PATTERNS), 54.999), Wait)
 
 
 def test_a_plugin_that_stops_being_ready_by_itself_is_not_waited_for() -> None:
@@ -181,7 +181,7 @@ def test_without_an_extension_ever_a_call_fails_at_once() -> None:
 def test_an_extension_that_just_went_is_waited_for() -> None:
     made = tabs(document(1))
     made.connection_changed(connected=False, now=10.0)
-    choice = made.choose("chat", PATTERNS, None, 14.999)
+    choice = made.choose(Target("chat", PATTERNS), 14.999)
     assert isinstance(choice, Wait)
     assert (choice.until, choice.error.detail.code) == (15.0, "EXTENSION_NOT_CONNECTED")
     assert refused(made, now=15.0).detail.code == "EXTENSION_NOT_CONNECTED"
@@ -230,7 +230,7 @@ def loading(made: Tabs, *tab_ids: int, now: float = 0.0) -> Tabs:
 
 
 def test_a_tab_that_is_loading_is_waited_for_where_no_document_is() -> None:
-    choice = loading(tabs(), 1).choose("chat", PATTERNS, None, 4.999)
+    choice = loading(tabs(), 1).choose(Target("chat", PATTERNS), 4.999)
     assert isinstance(choice, Wait)
     assert choice.until == 5.0
     assert "the page is loading" in str(choice.error)
@@ -247,7 +247,7 @@ def test_a_ready_document_is_used_although_another_tab_is_loading() -> None:
 
 def test_a_tab_id_that_is_loading_is_waited_for_and_another_that_is_not_here_refused() -> None:
     made = loading(tabs(document(1)), 2)
-    assert isinstance(made.choose("chat", PATTERNS, 2, 4.0), Wait)
+    assert isinstance(made.choose(Target("chat", PATTERNS, 2), 4.0), Wait)
     assert refused(made, tab_id=3).detail.code == "TAB_NOT_FOUND"
 
 

@@ -121,8 +121,8 @@ def test_the_command_lists_and_calls_them_without_a_browser(source: str) -> None
     assert outcome["content"] == [{"type": "text", "text": "one"}]
 
 
-@pytest.mark.parametrize(("name", "loaded"), [("__version__", set[str]()), ("tool", {"pydantic"})])
-def test_importing_the_package_loads_no_more_than_is_asked_for(name: str, loaded: set[str]) -> None:
+@pytest.mark.parametrize("name", ["__version__", "tool"])
+def test_importing_the_package_loads_no_more_than_is_asked_for(name: str) -> None:
     code = (
         f"import sys, opentabs_py; opentabs_py.{name}; "
         "print(*({'mcp', 'playwright', 'pydantic'} & set(sys.modules)))"
@@ -130,4 +130,4 @@ def test_importing_the_package_loads_no_more_than_is_asked_for(name: str, loaded
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True
     )
-    assert set(done.stdout.split()) == loaded
+    assert done.stdout.split() == []

@@ -125,7 +125,7 @@ async def wait_until_told(ear: Ear) -> None:
     """Wait until every change so far has been notified."""
     assert ear.server._python is not None
     with anyio.fail_after(PATIENT):
-        while ear.server._python.host.streams._told:  # noqa: ASYNC110 (it can only be asked)
+        while ear.server._python.host.streams._notified:  # noqa: ASYNC110 (it can only be asked)
             await anyio.sleep(0.01)
 
 

@@ -8,7 +8,7 @@ import pytest
 from mcp.types import CallToolResult
 
 from opentabs_py import Module, Progress, skill
-from opentabs_py.core.dispatch import CATCH_UP, Limits
+from opentabs_py.core.limits import CATCH_UP, Limits
 from opentabs_py.session.session import Server
 from tests.python_tools.held_clock import HeldClock
 from tests.waiting import PATIENT, until_all_wait

@@ -92,8 +92,8 @@ async def test_a_call_is_made_and_its_result_passes_as_it_is(mode: str) -> None:
     call = {"name": "chat_send", "arguments": {"tabId": 3}}
     result = await ask(served, mode, "opentabs_call", call)
     assert result.structured_content == {"id": 7}
-    [made] = served.bridge.calls
-    assert (made.tool, made.tab_id) == ("send", 3)
+    [made] = served.bridge.received
+    assert (made.tool, made.target.tab_id) == ("send", 3)
 
 
 async def test_a_tool_is_found_and_called_by_its_plugin_and_two_underscores_too(mode: str) -> None:
@@ -134,7 +134,7 @@ async def test_cancellation_passes_through(mode: str) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "opentabs_call", {"name": "chat_send"})
             with anyio.fail_after(5):
-                while not served.bridge.calls:
+                while not served.bridge.received:
                     await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
         with anyio.fail_after(5):
@@ -172,4 +172,4 @@ async def test_both_are_served_over_http_side_by_side(mode: str) -> None:
         assert [tool.name for tool in (await all_tools.list_tools()).tools] == ["chat_send"]
         assert len((await two.list_tools()).tools) == 2
         await two.call_tool("opentabs_call", {"name": "chat_send"})
-    assert len(served.bridge.calls) == 1
+    assert len(served.bridge.received) == 1

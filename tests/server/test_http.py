@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.errors import ConfigError
 from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import create_app, serve_http

@@ -10,7 +10,7 @@ from mcp.client import Client
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import ERROR_META_KEY, create_mcp_server, to_error_result, to_result
@@ -191,7 +191,7 @@ async def test_a_client_that_cancels_its_call_cancels_the_tool(mode: str) -> Non
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "chat_send", {})
             with anyio.fail_after(5):
-                while not bridge.calls:
+                while not bridge.received:
                     await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
         with anyio.fail_after(5):

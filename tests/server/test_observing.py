@@ -10,8 +10,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from opentabs_py.calling.running import RunningCall
 from opentabs_py.core import failures
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
@@ -46,7 +47,7 @@ class Observed:
         error: Exception | None = None,
         reports: Sequence[ProgressReport] = (),
     ) -> None:
-        self.bridge = FakeBridge(value=value, error=error, reports=reports)
+        self.bridge = FakeBridge(value={} if value is None else value, error=error, reports=reports)
         self.registry = ToolRegistry(self.bridge, limits=Limits(1.0, 2.0), input_limit=1000)
         self.registry.set_plugins([a_manifest(a_tool("send", input_schema=SCHEMA))])
         self.records: list[CallRecord] = []
@@ -67,7 +68,7 @@ async def test_while_nobody_observes_no_call_is_traced() -> None:
     observed = Observed()
     observed.end()
     await observed.registry.call("chat_send", {})
-    assert observed.bridge.calls[0].recording is None
+    assert observed.bridge.received[0].call.recording is None
     assert observed.records == []
 
 
@@ -105,6 +106,12 @@ async def test_a_call_that_fails_is_recorded_and_still_fails(
     assert [record.outcome for record in observed.records] == [outcome]
 
 
+async def test_a_call_has_one_id_for_its_caller_and_its_record() -> None:
+    observed = Observed()
+    await observed.registry.call("chat_send", {}, call_id="mine")
+    assert [record.call_id for record in observed.records] == ["mine"]
+
+
 async def test_a_call_of_an_unknown_tool_is_recorded_as_refused() -> None:
     record = await Observed().fail("chat_sent")
     assert (record.outcome, record.name, record.plugin) == ("refused", "chat_sent", None)
@@ -137,15 +144,12 @@ async def test_arguments_and_result_are_in_the_record_only_when_asked_for() -> N
 
 async def test_a_caller_gets_progress_and_logs_even_while_somebody_observes() -> None:
     observed = Observed(reports=[ProgressReport(0)])
-    reports: list[ProgressReport] = []
-    logs: list[LogEntry] = []
-    await observed.registry.call("chat_send", {}, on_progress=reports.extend, on_log=logs.extend)
-    assert reports == [ProgressReport(0)]
+    running = RunningCall("chat_send", {})
+    await running.run(observed.registry, None)
+    assert running.reports == [ProgressReport(0)]
     entry = LogEntry(level="info", message="hello", time=0)
-    on_log = observed.bridge.calls[0].on_log
-    assert on_log is not None
-    on_log([entry])
-    assert logs == [entry]
+    observed.bridge.received[0].call.notify_log([entry])
+    assert running.logs == [entry]
 
 
 async def test_every_observer_is_called_and_a_failing_one_affects_no_call(
@@ -161,7 +165,7 @@ async def test_every_observer_is_called_and_a_failing_one_affects_no_call(
     with caplog.at_level(logging.ERROR):
         await observed.call()
     assert others == observed.records
-    assert "A call observer failed" in caplog.messages
+    assert "A listener to calls failed" in caplog.messages
 
 
 async def test_an_observer_of_starts_can_look_at_a_call_while_it_runs() -> None:
@@ -202,9 +206,8 @@ async def test_a_call_through_a_bridge_is_recorded_with_stamps_logs_and_time_lef
         about = {"documentId": params["documentId"], "plugin": "chat"}
         socket.say({"method": "plugin.log", "params": {**about, "entries": [entry]}})
         socket.say(about_call("tool.progress", params["callId"], reports=[{"seq": 0}]))
-        socket.say(about_call("tool.result", params["callId"], seq=1, value=None))
+        socket.say(about_call("tool.result", params["callId"], seq=1, value={}))
     (record,) = records
-    assert record.call_id == params["callId"]
     assert [mark.message for mark in record.logs] == ["slow"]
     assert record.reports == 1
     assert {"server.accepted", "server.sent", "server.received"} == record.stamps.keys()
@@ -220,7 +223,7 @@ async def test_a_calls_span_is_the_child_of_the_mcp_sdks_span_of_its_request(
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(kept))
     monkeypatch.setattr("mcp.shared._otel._tracer", provider.get_tracer("mcp-python-sdk"))
-    observed = Observed(value="sent")
+    observed = Observed(value={"sent": True})
     observed.registry.observe(span_exporter(tracer_provider=provider))
     server = create_mcp_server(observed.registry, version="1")
     async with Client(server, mode=mode) as client:

@@ -1,6 +1,6 @@
 """Which tool is called, and what is refused before anything goes to the browser."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +9,10 @@ import pytest
 
 from opentabs_py import tool
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.calling.observer import CallObserver
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest, configure
-from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.tabs import Target
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrokenResultError, CallRefusedError
 from opentabs_py.python_tools.collection import PythonTools
@@ -32,10 +33,10 @@ SCHEMA = {
 }
 
 
-def a_toolbox(
+def a_registry(
     *manifests: PluginManifest, input_limit: int = 1_000_000
 ) -> tuple[ToolRegistry, FakeBridge]:
-    bridge = FakeBridge(value="sent")
+    bridge = FakeBridge(value={"sent": True})
     registry = ToolRegistry(bridge, limits=Limits(1.0, 2.0), input_limit=input_limit)
     registry.set_plugins(manifests or [a_manifest(a_tool("send", input_schema=SCHEMA))])
     return registry, bridge
@@ -50,34 +51,34 @@ async def refused(
 
 
 async def test_a_call_reaches_the_bridge_with_plugin_tool_arguments_and_limits() -> None:
-    registry, bridge = a_toolbox()
-    assert await registry.call("chat_send", {"text": "hi", "to": [1]}) == "sent"
-    (call,) = bridge.calls
-    assert (call.plugin, call.tool, call.tab_id) == ("chat", "send", None)
-    assert call.arguments == {"text": "hi", "to": [1]}
-    assert call.limits == Limits(1.0, 2.0)
-    assert call.patterns == ("https://chat.example/*",)
+    registry, bridge = a_registry()
+    assert await registry.call("chat_send", {"text": "hi", "to": [1]}) == {"sent": True}
+    (received,) = bridge.received
+    assert received.target == Target("chat", ("https://chat.example/*",))
+    assert received.tool == "send"
+    assert received.call.arguments == {"text": "hi", "to": [1]}
+    assert received.call.limits == Limits(1.0, 2.0)
 
 
 async def test_limits_given_with_a_call_are_its_own() -> None:
-    registry, bridge = a_toolbox()
+    registry, bridge = a_registry()
     await registry.call("chat_send", {"text": "hi"}, limits=Limits(7.0, 8.0))
-    assert bridge.calls[0].limits == Limits(7.0, 8.0)
+    assert bridge.received[0].call.limits == Limits(7.0, 8.0)
 
 
 async def test_the_tab_id_is_removed_from_the_arguments() -> None:
-    registry, bridge = a_toolbox()
+    registry, bridge = a_registry()
     await registry.call("chat_send", {"text": "hi", "tabId": 7})
-    (call,) = bridge.calls
-    assert (call.tab_id, call.arguments) == (7, {"text": "hi"})
+    (received,) = bridge.received
+    assert (received.target.tab_id, received.call.arguments) == (7, {"text": "hi"})
 
 
 async def test_an_invalid_tab_id_is_refused_and_named() -> None:
-    registry, bridge = a_toolbox()
+    registry, bridge = a_registry()
     error = await refused(registry, "chat_send", {"text": "hi", "tabId": "7"})
     assert error.detail.code == "INVALID_ARGUMENTS"
     assert "tabId" in str(error)
-    assert bridge.calls == []
+    assert bridge.received == []
 
 
 @pytest.mark.parametrize(
@@ -92,21 +93,21 @@ async def test_an_invalid_tab_id_is_refused_and_named() -> None:
 async def test_arguments_that_break_the_schema_are_refused_with_path_and_rule(
     arguments: dict[str, Any], what: str
 ) -> None:
-    registry, bridge = a_toolbox()
+    registry, bridge = a_registry()
     error = await refused(registry, "chat_send", arguments)
     assert error.detail.code == "INVALID_ARGUMENTS"
     assert what in str(error)
-    assert bridge.calls == []
+    assert bridge.received == []
 
 
 async def test_of_many_faults_five_are_reported() -> None:
-    registry, _ = a_toolbox()
+    registry, _ = a_registry()
     error = await refused(registry, "chat_send", {"text": "hi", "to": ["x"] * 50})
     assert str(error).count("is not of type") == 5
 
 
 async def test_a_name_that_is_nearly_right_is_refused_with_those_it_may_mean() -> None:
-    registry, _ = a_toolbox()
+    registry, _ = a_registry()
     error = await refused(registry, "chat_sent", {})
     assert error.detail.code == "UNKNOWN_TOOL"
     assert "Did you mean chat_send?" in str(error)
@@ -114,18 +115,18 @@ async def test_a_name_that_is_nearly_right_is_refused_with_those_it_may_mean() -
 
 @pytest.mark.parametrize("name", ["my-chat__send_all", "my_chat__send_all"])
 async def test_a_tool_is_called_by_its_plugin_and_two_underscores_too(name: str) -> None:
-    registry, bridge = a_toolbox(a_manifest(a_tool("send_all"), name="my-chat"))
-    assert await registry.call(name, {}) == "sent"
-    assert (bridge.calls[0].plugin, bridge.calls[0].tool) == ("my-chat", "send_all")
+    registry, bridge = a_registry(a_manifest(a_tool("send_all"), name="my-chat"))
+    assert await registry.call(name, {}) == {"sent": True}
+    assert (bridge.received[0].target.plugin, bridge.received[0].tool) == ("my-chat", "send_all")
     assert [tool.listing.name for tool in registry.tools] == ["my_chat_send_all"]
 
 
 async def test_two_underscores_end_the_plugins_name_where_one_could_end_another() -> None:
-    registry, bridge = a_toolbox(
+    registry, bridge = a_registry(
         a_manifest(a_tool("b_c"), name="a"), a_manifest(a_tool("d"), name="a-b")
     )
-    assert await registry.call("a__b_c", {}) == "sent"
-    assert (bridge.calls[0].plugin, bridge.calls[0].tool) == ("a", "b_c")
+    assert await registry.call("a__b_c", {}) == {"sent": True}
+    assert (bridge.received[0].target.plugin, bridge.received[0].tool) == ("a", "b_c")
     error = await refused(registry, "a__b_d", {})
     assert "Did you mean" in str(error)
 
@@ -138,19 +139,19 @@ async def test_a_tool_of_exactly_that_name_is_called_before_a_plugins_and_said_t
         """Send."""
         return "by Python"
 
-    registry, bridge = a_toolbox()
+    registry, bridge = a_registry()
     registry.add_tools(PythonTools([send], ToolHost(AlarmClock())).tools)
     assert await registry.call("chat__send", {}) == "by Python"
-    assert bridge.calls == []
+    assert bridge.received == []
     assert "call the plugin chat's tool as chat_send" in caplog.text
-    assert await registry.call("chat_send", {"text": "hi"}) == "sent"
+    assert await registry.call("chat_send", {"text": "hi"}) == {"sent": True}
 
 
 async def test_a_call_by_the_other_name_is_recorded_and_checked_by_the_listed_one() -> None:
-    registry, bridge = a_toolbox()
+    registry, bridge = a_registry()
     records: list[CallRecord] = []
     registry.observe(records.append)
-    registry.strict_output = True
+    registry.output.strict = True
     bridge.value = {}
     await registry.call("chat__send", {"text": "hi"})
     bridge.value = "no object"
@@ -166,51 +167,55 @@ def with_instances(**urls: str) -> PluginManifest:
 
 
 async def test_the_instance_is_removed_from_the_arguments_and_selects_the_pages() -> None:
-    registry, bridge = a_toolbox(with_instances(work="https://w.example", home="https://h.example"))
+    registry, bridge = a_registry(
+        with_instances(work="https://w.example", home="https://h.example")
+    )
     await registry.call("chat_send", {"text": "hi", "instance": "home"})
-    (call,) = bridge.calls
-    assert call.arguments == {"text": "hi"}
-    assert call.patterns == ("https://h.example/*",)
-    assert call.instance is not None
-    assert call.instance.has("https://h.example/x")
+    (received,) = bridge.received
+    assert received.call.arguments == {"text": "hi"}
+    assert received.target.patterns == ("https://h.example/*",)
+    assert received.target.instance is not None
+    assert received.target.instance.has("https://h.example/x")
     assert registry.tools[0].listing.input_schema["required"] == ["text", "instance"]
 
 
 @pytest.mark.parametrize("given", [{}, {"instance": "hom"}])
 async def test_a_call_must_name_an_instance_where_there_are_several(given: Json) -> None:
-    registry, bridge = a_toolbox(with_instances(work="https://w.example", home="https://h.example"))
+    registry, bridge = a_registry(
+        with_instances(work="https://w.example", home="https://h.example")
+    )
     error = await refused(registry, "chat_send", {"text": "hi", **given})
     assert error.detail.code == "INVALID_ARGUMENTS"
     assert 'pass one of "work", "home"' in str(error)
-    assert bridge.calls == []
+    assert bridge.received == []
 
 
 async def test_a_single_instance_is_not_asked_for() -> None:
-    registry, bridge = a_toolbox(with_instances(work="https://w.example"))
+    registry, bridge = a_registry(with_instances(work="https://w.example"))
     await registry.call("chat_send", {"text": "hi"})
-    assert bridge.calls[0].instance is None
+    assert bridge.received[0].target.instance is None
     assert "instance" not in registry.tools[0].listing.input_schema["properties"]
 
 
 async def test_arguments_over_the_limit_are_refused_and_those_at_it_accepted() -> None:
     size = len('{"text":"hi"}')
-    registry, bridge = a_toolbox(input_limit=size)
-    assert await registry.call("chat_send", {"text": "hi"}) == "sent"
+    registry, bridge = a_registry(input_limit=size)
+    assert await registry.call("chat_send", {"text": "hi"}) == {"sent": True}
     error = await refused(registry, "chat_send", {"text": "hi!"})
     assert error.detail.code == "INPUT_TOO_LARGE"
     assert f"take {size + 1} bytes as JSON; {size} is the limit" in str(error)
-    assert len(bridge.calls) == 1
+    assert len(bridge.received) == 1
 
 
 async def test_what_the_bridge_reports_reaches_the_caller() -> None:
-    registry, bridge = a_toolbox()
-    heard: list[Sequence[ProgressReport]] = []
-    await registry.call("chat_send", {"text": "hi"}, on_progress=heard.append)
-    assert bridge.calls[0].on_progress == heard.append
+    registry, bridge = a_registry()
+    observer = CallObserver()
+    await registry.call("chat_send", {"text": "hi"}, observers=[observer])
+    assert bridge.received[0].call.observers == (observer,)
 
 
 def test_tools_are_listed_by_name_with_the_tab_id_in_their_schema() -> None:
-    registry, _ = a_toolbox(a_manifest(a_tool("send"), a_tool("read")))
+    registry, _ = a_registry(a_manifest(a_tool("send"), a_tool("read")))
     assert [tool.listing.name for tool in registry.tools] == ["chat_read", "chat_send"]
     tool = registry.tools[0].listing
     assert "tabId" in tool.input_schema["properties"]
@@ -218,7 +223,7 @@ def test_tools_are_listed_by_name_with_the_tab_id_in_their_schema() -> None:
 
 
 def test_setting_plugins_again_drops_the_tools_of_the_old_ones() -> None:
-    registry, _ = a_toolbox()
+    registry, _ = a_registry()
     registry.set_plugins([a_manifest(a_tool("read"), name="mail")])
     assert [tool.listing.name for tool in registry.tools] == ["mail_read"]
 
@@ -233,14 +238,14 @@ async def test_arguments_that_would_take_too_long_to_check_are_refused_and_the_n
         "properties": {"in": {"$ref": "#/$defs/node"}},
         "$defs": {"node": {"anyOf": [inner, inner]}},
     }
-    registry, bridge = a_toolbox(a_manifest(a_tool("send", input_schema=schema)))
+    registry, bridge = a_registry(a_manifest(a_tool("send", input_schema=schema)))
     value: Any = None
     for _ in range(60):
         value = {"in": value}
     error = await refused(registry, "chat_send", value)
     assert "too large or too deeply nested to validate" in str(error)
-    assert bridge.calls == []
-    assert await registry.call("chat_send", {"in": None}) == "sent"
+    assert bridge.received == []
+    assert await registry.call("chat_send", {"in": None}) == {"sent": True}
 
 
 async def test_a_result_that_would_take_too_long_to_check_is_delivered_unchecked() -> None:
@@ -251,9 +256,9 @@ async def test_a_result_that_would_take_too_long_to_check_is_delivered_unchecked
         "properties": {"rows": rows},
         "$defs": {**defs, "a14": {"type": "integer"}},
     }
-    registry, bridge = a_toolbox(a_manifest(a_tool("send", output_schema=schema)))
+    registry, bridge = a_registry(a_manifest(a_tool("send", output_schema=schema)))
     bridge.value = {"rows": [1] * 100_000}
     assert await registry.call("chat_send", {}) == bridge.value
-    registry.strict_output = True
+    registry.output.strict = True
     with pytest.raises(BrokenResultError, match="too large or too deeply nested to validate"):
         await registry.call("chat_send", {})

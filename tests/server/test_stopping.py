@@ -91,4 +91,4 @@ async def test_a_call_that_comes_while_the_server_stops_does_not_run() -> None:
     async with Client(create_mcp_server(served.registry, version="1", ending=ending)) as client:
         result = await client.call_tool("chat_send", {})
     assert "so chat_send did not run" in str(result.content[0])
-    assert served.bridge.calls == []
+    assert served.bridge.received == []

@@ -25,7 +25,7 @@ def hanging() -> Served:
 
 async def wait_for_calls(served: Served, count: int) -> None:
     with anyio.fail_after(5):
-        while len(served.bridge.calls) < count:
+        while len(served.bridge.received) < count:
             await anyio.lowlevel.checkpoint()
 
 
@@ -44,7 +44,7 @@ async def test_of_two_calls_with_one_token_at_once_the_second_is_refused_by_the_
     assert refused["error"]["code"] == -32602
     assert f"{token!r} belongs to a call that is still running" in refused["error"]["message"]
     assert "unique across active requests" in refused["error"]["message"]
-    assert len(served.bridge.calls) == 1
+    assert len(served.bridge.received) == 1
 
 
 @pytest.mark.parametrize("others", [(1, "1"), ("a", "b"), (None, None)])
@@ -69,7 +69,7 @@ async def test_a_token_that_is_a_boolean_is_refused_as_the_other_wrong_types_are
         await client.say(a_call(3, 1.5))
         assert (await client.read())["error"]["code"] == -32602
     assert "must be a string or an integer" in refused["error"]["message"]
-    assert served.bridge.calls == []
+    assert served.bridge.received == []
 
 
 async def test_a_token_can_be_used_again_once_its_call_has_ended() -> None:
@@ -134,7 +134,7 @@ async def test_of_two_requests_with_one_id_the_second_is_refused_and_the_first_a
     assert (refused.status_code, refused.json()["id"]) == (400, 2)
     assert "the id 2 is still running" in refused.json()["error"]["message"]
     assert "Request cancelled" in first.text
-    assert len(served.bridge.calls) == 1
+    assert len(served.bridge.received) == 1
 
 
 MALFORMED: list[Json] = [

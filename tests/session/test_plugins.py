@@ -10,7 +10,7 @@ import pytest
 from opentabs_py.browser.stage import stage_extension
 from opentabs_py.config.paths import user_file
 from opentabs_py.config.settings import load_settings
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.plugins import PluginSet
 from tests.fakes import FakeBridge, a_tool, package_json, tools_json

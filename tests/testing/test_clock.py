@@ -6,13 +6,15 @@ from typing import Any
 import anyio
 import pytest
 
-from opentabs_py.bridge.bridge import Bridge, TabCall
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.tabs import Target
 from opentabs_py.errors import CallTimeoutError
 from opentabs_py.testing.clock import StoppableClock, in_seconds
 from tests.fakes import a_document, about_call, greeted, running
 
-CALL = TabCall("chat", "send", {}, limits=Limits(idle=30, ceiling=300))
+CALL = ToolCall({}, Limits(idle=30, ceiling=300))
 REPORTS: list[dict[str, Any]] = [{"seq": 0, "progress": 1}]
 
 
@@ -52,7 +54,7 @@ class Caller:
 
     async def __call__(self, bridge: Bridge) -> None:
         try:
-            await bridge.call(CALL)
+            await bridge.call(Target("chat"), "send", CALL)
         except CallTimeoutError as error:
             self.ended = error.which
             self.ended_at = bridge.clock.now()
@@ -69,9 +71,9 @@ async def test_a_call_has_ended_when_the_clock_has_been_advanced_past_its_timer(
         await socket.hear("tool.dispatch")
 
         with anyio.fail_after(5):
-            await clock.advance(29.9, bridge.settle)
+            await clock.advance(29.9, bridge.calls.settle)
             assert caller.ended is None
-            await clock.advance(0.1, bridge.settle)
+            await clock.advance(0.1, bridge.calls.settle)
 
         assert caller.ended == "idle"
 
@@ -88,7 +90,7 @@ async def test_a_jump_over_a_timer_ends_its_call_when_its_time_was_up_and_not_la
         await socket.hear("tool.dispatch")
 
         with anyio.fail_after(5):
-            await clock.advance(3600, bridge.settle)
+            await clock.advance(3600, bridge.calls.settle)
 
     assert caller.ended == "idle"
     assert caller.ended_at == pytest.approx(began + 30)
@@ -107,14 +109,14 @@ async def test_a_report_that_the_server_has_moves_the_timer_on_a_clock_that_stan
         call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
         with anyio.fail_after(5):
             for n in range(10):
-                await clock.advance(29, bridge.settle)
+                await clock.advance(29, bridge.calls.settle)
                 reports = [{"seq": n, "progress": n}]
                 socket.say(about_call("tool.progress", call_id, reports=reports, dropped=0))
                 await socket.hear("tool.ack")
             assert caller.ended is None
 
             # One jump over several timers ends the call by the first of them.
-            await clock.advance(3600, bridge.settle)
+            await clock.advance(3600, bridge.calls.settle)
         heard.set()
 
         assert caller.ended == "ceiling"

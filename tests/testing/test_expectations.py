@@ -1,6 +1,6 @@
 """`expect`, of calls of async tests; what they are judged by is tested with the verdicts."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -8,6 +8,7 @@ import anyio
 import pytest
 from playwright._impl import _assertions
 
+from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.testing import expect
@@ -28,11 +29,11 @@ class Tool:
         name: str,
         arguments: Mapping[str, Any],
         *,
-        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        observers: Sequence[CallObserver] = (),
         **_: Any,
     ) -> Any:
-        assert on_progress is not None
-        on_progress([ProgressReport(0, 1)])
+        for observer in observers:
+            observer.on_progress([ProgressReport(0, 1)])
         self.reported.set()
         await self.end.wait()
         return {"name": name, **arguments}

@@ -1,7 +1,7 @@
 """What is shown of a test that failed, and what tools did against their contracts."""
 
-from opentabs_py.core.dispatch import Limits
 from opentabs_py.core.fault_injection import FaultLog, Planted, Rule
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.testing.breaches import LATE_REPORT, breach_text, find_breaches

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.hops import STAMPS
-from opentabs_py.core.trace.record import CallRecord, LinkMark, LogMark, ProgressMark, TimersLeft
+from opentabs_py.core.trace.record import CallRecord, LinkMark, LogMark, ProgressMark
 from opentabs_py.errors import ErrorDetail
 
 STARTED = 1_700_000_000.0
@@ -28,7 +28,7 @@ SUCCEEDED = CallRecord(
     url="http://127.0.0.1:8000/",
     attempts=1,
     stamps=stamps(0, 0.25, 0.75, 1, 1.5, 1199, 1199.25, 1199.5, 1200),
-    left=TimersLeft(29.5, 298.8),
+    left=Limits(29.5, 298.8),
     reports=3,
     progress=tuple(ProgressMark(0.4 * (n + 1), n, n + 1, 3, f"page {n + 1}") for n in range(3)),
     log_count=1,
@@ -48,7 +48,7 @@ TIMED_OUT = replace(
     ),
     limits=Limits(2.0, 5.0),
     stamps={name: at + 1000 for name, at in stamps(0, 0.25, 0.75, 1, 1.5).items()},
-    left=TimersLeft(0.0, 2.5),
+    left=Limits(0.0, 2.5),
     reports=1,
     progress=(ProgressMark(0.5, 0, 1, 3, "page 1"),),
     dropped=12,

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import from_json
 
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits, Timer
 from opentabs_py.core.text import path_text
 from opentabs_py.core.trace.hops import Reached, Waterfall, reached, waterfall
 from opentabs_py.errors import ErrorDetail, TraceError
@@ -70,14 +70,6 @@ class LinkMark:
     boot_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TimersLeft:
-    """The time left on both timers when the call ended, in seconds."""
-
-    idle: float
-    ceiling: float
-
-
 RecordSoFar = Callable[[], "CallRecord"]
 """Returns the record of a call that runs, as it would be if the call were cancelled now."""
 
@@ -87,7 +79,7 @@ class CallRecord:
     """One call that has ended.
 
     Attributes:
-        call_id: Its id on the wire; a call that was never sent has an id too.
+        call_id: Its id.
         name: The tool's MCP name, as the caller wrote it.
         started: When the server received it, in seconds since the epoch.
         seconds: How long it took, from there to its end.
@@ -122,13 +114,13 @@ class CallRecord:
     limits: Limits
     plugin: str | None = None
     tool: str | None = None
-    timer: Literal["idle", "ceiling"] | None = None
+    timer: Timer | None = None
     error: ErrorDetail | None = None
     tab_id: int | None = None
     url: str | None = None
     attempts: int = 0
     stamps: Mapping[str, float] = field(default_factory=dict[str, float])
-    left: TimersLeft | None = None
+    left: Limits | None = None
     reports: int = 0
     progress: tuple[ProgressMark, ...] = ()
     dropped: int = 0

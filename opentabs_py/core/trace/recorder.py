@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic_core import to_json
 
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState, LogEntry
 from opentabs_py.core.text import shorten
@@ -24,7 +24,6 @@ from opentabs_py.core.trace.record import (
     LogMark,
     Outcome,
     ProgressMark,
-    TimersLeft,
 )
 from opentabs_py.errors import (
     CallError,
@@ -84,7 +83,7 @@ class CallRecording:
     """Records what happens to one call, and returns its `CallRecord` at the end.
 
     Args:
-        call_id: A provisional id, until the call is dispatched under its own.
+        call_id: The call's id.
         name: The tool's MCP name.
         limits: The call's timers.
         now: When the server received the call.
@@ -115,8 +114,7 @@ class CallRecording:
         self._dropped = 0
         self._logs: _Ends[LogMark] = _Ends()
         self._links: list[LinkMark] = []
-        self._dispatched: float | None = None  # on the steady clock, as the next
-        self._heard = 0.0
+        self._timers: Timers | None = None  # from when the call is dispatched
 
     # --- while it runs ---
 
@@ -124,20 +122,17 @@ class CallRecording:
         """Record the plugin and the tool that the name stands for."""
         self._plugin, self._tool = plugin, tool
 
-    def dispatch(
-        self, call_id: str, document: DocumentState, boot_id: str | None, now: Instant
-    ) -> None:
+    def dispatch(self, document: DocumentState, boot_id: str | None, now: Instant) -> None:
         """Record that the call goes to a document, which starts its timers.
 
         Called again if that document has just gone away.
         """
-        self._call_id = call_id
         self._tab_id = document.tab_id
         self._url = _without_query(document.url)
         self._attempts += 1
         self._stamps = {"server.accepted": self._began}
         self._links = []
-        self._dispatched = self._heard = now.steady
+        self._timers = Timers.start(self._limits, now.steady)
         self.record_link(boot_id, now)
 
     def stamp(self, name: str, wall: float) -> None:
@@ -147,7 +142,8 @@ class CallRecording:
 
     def record_progress(self, reports: Sequence[ProgressReport], now: Instant) -> None:
         """Record new progress reports, without duplicates; the idle timer restarts."""
-        self._heard = now.steady
+        if self._timers is not None:
+            self._timers.restart_idle(now.steady)
         at = self._at(now)
         for report in reports:
             self._progress.add(
@@ -211,11 +207,6 @@ class CallRecording:
         return replace(record, timer=timer, error=self._clean(detail))
 
     def _record(self, outcome: Outcome, now: Instant) -> CallRecord:
-        left = None
-        if self._dispatched is not None:
-            idle = self._limits.idle - (now.steady - self._heard)
-            ceiling = self._limits.ceiling - (now.steady - self._dispatched)
-            left = TimersLeft(max(0.0, idle), max(0.0, ceiling))
         return CallRecord(
             call_id=self._call_id,
             name=self._name,
@@ -229,7 +220,7 @@ class CallRecording:
             attempts=self._attempts,
             stamps=dict(self._stamps),
             limits=self._limits,
-            left=left,
+            left=None if self._timers is None else self._timers.left(now.steady),
             reports=self._progress.count,
             progress=self._progress.all(),
             dropped=self._dropped,

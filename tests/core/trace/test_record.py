@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import (
     CallRecord,
     LinkMark,
     LogMark,
     ProgressMark,
-    TimersLeft,
     TraceHeader,
     header_line,
     parse_trace,
@@ -45,7 +44,7 @@ FULL = replace(
     attempts=2,
     stamps={"server.accepted": 1_700_000_001_000.0, "server.sent": 1_700_000_001_001.5},
     limits=Limits(2.0, 4.0),
-    left=TimersLeft(0.0, 2.0),
+    left=Limits(0.0, 2.0),
     reports=1,
     progress=(ProgressMark(0.5, 0, 1.0, 3.0, "page 1"),),
     dropped=4,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from opentabs_py.core import failures
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState, LogEntry
 from opentabs_py.core.trace.record import (
@@ -14,7 +14,6 @@ from opentabs_py.core.trace.record import (
     LinkMark,
     LogMark,
     ProgressMark,
-    TimersLeft,
     TraceHeader,
     header_line,
     parse_trace,
@@ -36,7 +35,7 @@ from opentabs_py.errors import (
     ToolFailedError,
 )
 
-CALL, OTHER_CALL = "c" * 32, "d" * 32
+CALL = "c" * 32
 LIMITS = Limits(idle=2.0, ceiling=10.0)
 
 
@@ -66,7 +65,7 @@ def taken(**more: Any) -> CallRecording:
 def sent(**more: Any) -> CallRecording:
     recording = taken(**more)
     recording.resolve("chat", "send")
-    recording.dispatch(OTHER_CALL, a_document(), "boot 1", at(0.5))
+    recording.dispatch(a_document(), "boot 1", at(0.5))
     return recording
 
 
@@ -82,7 +81,7 @@ def test_a_record_contains_what_was_reported_of_the_call() -> None:
     recording.record_dropped(3)
     recording.record_dropped(1)
     assert recording.succeed({"secret": 1}, at(2)) == CallRecord(
-        call_id=OTHER_CALL,
+        call_id=CALL,
         name="chat_send",
         plugin="chat",
         tool="send",
@@ -94,7 +93,7 @@ def test_a_record_contains_what_was_reported_of_the_call() -> None:
         url="https://chat.example/room",
         attempts=1,
         stamps={"server.accepted": at(0).wall, "server.sent": at(0.6).wall},
-        left=TimersLeft(idle=1.0, ceiling=8.5),
+        left=Limits(idle=1.0, ceiling=8.5),
         reports=1,
         progress=(ProgressMark(1.0, 0, 1.0, 2.0, "half"),),
         dropped=4,
@@ -104,16 +103,14 @@ def test_a_record_contains_what_was_reported_of_the_call() -> None:
     )
 
 
-def test_a_call_that_was_never_sent_has_its_first_id_and_no_timers() -> None:
+def test_a_call_that_was_never_sent_has_no_timers() -> None:
     record = taken().fail(failures.unknown_tool("chat_send", []), at(0.1))
     assert (record.call_id, record.plugin, record.tool, record.attempts) == (CALL, None, None, 0)
     assert (record.left, record.tab_id, record.links) == (None, None, ())
 
 
 LOST = failures.lost("tab_closed")
-TIMED_OUT = failures.timed_out(
-    "ceiling", limits=(2.0, 10.0), reports=0, last_report=0.0, connected=True
-)
+TIMED_OUT = failures.timed_out(Timers(Limits(20.0, 10.0), 0.0, 0.0), connected=True)
 
 
 def tools_own(code: str, category: str) -> ToolFailedError:
@@ -157,11 +154,11 @@ def test_progress_restarts_the_idle_timer_but_not_the_ceiling() -> None:
     recording = sent()
     recording.record_progress([a_report()], at(2))
     recording.record_logs([LogEntry(level="info", message="no sign of life", time=0)], at(2.5))
-    assert recording.succeed(None, at(3)).left == TimersLeft(idle=1.0, ceiling=7.5)
+    assert recording.succeed(None, at(3)).left == Limits(idle=1.0, ceiling=7.5)
 
 
 def test_less_than_nothing_is_never_left_of_a_timer() -> None:
-    assert sent().fail(TIMED_OUT, at(99)).left == TimersLeft(0.0, 0.0)
+    assert sent().fail(TIMED_OUT, at(99)).left == Limits(0.0, 0.0)
 
 
 def test_a_clock_that_is_set_back_makes_nothing_happen_before_the_call() -> None:
@@ -190,7 +187,7 @@ def test_a_stamp_with_an_unknown_name_is_ignored() -> None:
 def test_a_call_that_goes_to_another_document_has_the_last_ones_marks() -> None:
     recording = sent()
     recording.stamp("worker.down", at(0.6).wall)
-    recording.dispatch(CALL, a_document("https://chat.example/next", 8), None, at(1))
+    recording.dispatch(a_document("https://chat.example/next", 8), None, at(1))
     recording.record_link("boot 2", at(2))
     record = recording.succeed(None, at(3))
     assert (record.call_id, record.tab_id, record.attempts) == (CALL, 8, 2)
@@ -209,7 +206,7 @@ def test_a_call_that_goes_to_another_document_has_the_last_ones_marks() -> None:
 )
 def test_of_a_url_what_may_be_secret_is_left_out(url: str, kept: str) -> None:
     recording = taken()
-    recording.dispatch(CALL, a_document(url), "boot", at(0))
+    recording.dispatch(a_document(url), "boot", at(0))
     assert recording.succeed(None, at(1)).url == kept
 
 
@@ -290,5 +287,5 @@ def test_a_call_that_runs_has_a_record_that_does_not_change_with_it() -> None:
     recording.record_progress([a_report()], at(1.7))
 
     assert (so_far.reached, so_far.seconds, so_far.reports) == ("websocket", 1.5, 0)
-    assert so_far.left == TimersLeft(1.0, 9.0)
+    assert so_far.left == Limits(1.0, 9.0)
     assert recording.so_far(at(2)).reached == "page"

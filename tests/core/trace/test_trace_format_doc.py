@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic.alias_generators import to_camel
 
-from opentabs_py.core.dispatch import Limits
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.hops import STAMPS
 from opentabs_py.core.trace.record import (
     FORMAT,
@@ -17,7 +17,6 @@ from opentabs_py.core.trace.record import (
     LinkMark,
     LogMark,
     ProgressMark,
-    TimersLeft,
     TraceHeader,
     header_line,
     parse_trace,
@@ -38,7 +37,7 @@ WHOLE = CallRecord(
     outcome="failed",
     limits=Limits(),
     error=ErrorDetail("", "", "", False, 1.0, ""),
-    left=TimersLeft(0.0, 0.0),
+    left=Limits(0.0, 0.0),
     progress=(ProgressMark(0.0, 0, 0.0, 0.0, ""),),
     logs=(LogMark(0.0, "info", ""),),
     links=(LinkMark(0.0, ""),),

@@ -1,0 +1,58 @@
+"""Which plugins the extension has: sent at every hello and at every change."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from opentabs_py.bridge.link import Connection
+from opentabs_py.core import protocol
+
+logger = logging.getLogger(__name__)
+
+
+class PluginSync:
+    """The plugins that an extension must have, and whether it has them.
+
+    Args:
+        on_change: Called when the extension has answered.
+
+    Attributes:
+        plugins: What it must have.
+        faults: The plugins that it could not inject, and where.
+    """
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self.plugins: Sequence[protocol.PluginSpec] = ()
+        self.faults: Sequence[protocol.PluginFault] = ()
+        self._on_change = on_change
+        self._answer: asyncio.Future[protocol.SyncResult | None] | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the extension has answered to the current list, if only with an error."""
+        return self._answer is not None and self._answer.done() and not self._answer.cancelled()
+
+    def send(self, connection: Connection) -> None:
+        """Send the list; any earlier answer no longer counts."""
+        params = protocol.SyncParams(plugins=list(self.plugins))
+        self._answer = connection.request(
+            lambda number: protocol.PluginsSync(id=number, params=params), protocol.SyncResult
+        )
+        self._answer.add_done_callback(self._handle)
+
+    async def wait(self, within: float) -> None:
+        """Wait until the extension has answered, or is gone, for some seconds."""
+        if self._answer is not None:
+            await asyncio.wait([self._answer], timeout=within)
+
+    def _handle(self, answer: "asyncio.Future[protocol.SyncResult | None]") -> None:
+        if answer is not self._answer or answer.cancelled():
+            return  # a newer list is on its way, or the connection ended
+        # An error was logged; even without its plugins, the extension counts as connected.
+        result = answer.result()
+        known = {(fault.plugin, fault.message) for fault in self.faults}
+        self.faults = [] if result is None else result.faults
+        for fault in self.faults:
+            if (fault.plugin, fault.message) not in known:
+                logger.warning("Plugin %s: %s", fault.plugin, fault.message)
+        self._on_change()

@@ -1,0 +1,65 @@
+"""What can be observed of a running call."""
+
+from collections.abc import Callable, Sequence
+
+from opentabs_py.calling.clock import Clock, wall_clock
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.trace.recorder import CallRecording, Instant
+
+
+class CallObserver:
+    """Is notified of what a call does; override what you need. No method may block or raise."""
+
+    def on_sent(self) -> None:
+        """Handle that the call is on its way to its tool."""
+
+    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+        """Handle a batch of reports; batches arrive in order, each report once."""
+
+    def on_log(self, entries: Sequence[LogEntry], /) -> None:
+        """Handle what the call's plugin logs in the call's page."""
+
+
+class ProgressObserver(CallObserver):
+    """Passes each batch of reports to a function."""
+
+    def __init__(self, handle: Callable[[Sequence[ProgressReport]], object]) -> None:
+        self._handle = handle
+
+    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+        """Pass the batch on."""
+        self._handle(reports)
+
+
+def progress_observers(
+    handle: Callable[[Sequence[ProgressReport]], object] | None,
+) -> tuple[CallObserver, ...]:
+    """Return the observers for an optional function that receives reports."""
+    return () if handle is None else (ProgressObserver(handle),)
+
+
+class Recorder(CallObserver):
+    """Records what a call does, and when.
+
+    Args:
+        recording: The call's recording.
+        clock: The clock of the call's timers.
+    """
+
+    def __init__(self, recording: CallRecording, clock: Clock) -> None:
+        self._recording = recording
+        self._clock = clock
+
+    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+        """Record the batch."""
+        self._recording.record_progress(reports, instant(self._clock))
+
+    def on_log(self, entries: Sequence[LogEntry], /) -> None:
+        """Record the log entries."""
+        self._recording.record_logs(entries, instant(self._clock))
+
+
+def instant(clock: Clock) -> Instant:
+    """Return the current time, for a recording."""
+    return Instant(wall=wall_clock(), steady=clock.now())

@@ -1,0 +1,79 @@
+"""How long a call may take: two timers, and which of them ends it."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Final, Literal
+
+Timer = Literal["idle", "ceiling"]
+
+# If the process was suspended or busy past a deadline, what would postpone it may be waiting to be
+# read. A timer that fires more than LATE seconds late spares the call for CATCH_UP seconds: enough
+# to read it, and for an extension to reconnect and resend what was not acknowledged.
+LATE: Final = 0.25
+CATCH_UP: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long a call may take, in seconds.
+
+    Attributes:
+        idle: Silence that ends a call; every progress report restarts it.
+        ceiling: The longest a call may take, whatever it reports.
+    """
+
+    idle: float = 30.0
+    ceiling: float = 300.0
+
+    @property
+    def client_timeout(self) -> float:
+        """How long a client must wait for these limits to end a call before the client does."""
+        return self.ceiling + 10.0  # for the rest of the call besides the tool
+
+
+@dataclass(slots=True)
+class Timers:
+    """The timers of one call, in seconds on any steady clock.
+
+    Attributes:
+        started: When the call was sent to its tool.
+        heard: When the idle timer last restarted.
+        reports: How often it has restarted.
+    """
+
+    limits: Limits
+    started: float
+    heard: float
+    reports: int = 0
+    _spared_until: float = -inf
+
+    @classmethod
+    def start(cls, limits: Limits, now: float) -> "Timers":
+        """Start both timers."""
+        return cls(limits, started=now, heard=now)
+
+    def restart_idle(self, now: float, reports: int = 1) -> None:
+        """Restart the idle timer, for this many reports."""
+        self.heard = now
+        self.reports += reports
+
+    def next(self) -> tuple[float, Timer]:
+        """Return when the first of them ends the call, and which one that is."""
+        idle, ceiling = self.heard + self.limits.idle, self.started + self.limits.ceiling
+        return (idle, "idle") if idle < ceiling else (ceiling, "ceiling")
+
+    def deadline(self, *, other: float = inf) -> float:
+        """Return when the call ends, by a timer or at another time."""
+        return max(min(self.next()[0], other), self._spared_until)
+
+    def spare(self, now: float, deadline: float) -> None:
+        """Postpone a deadline that was noticed too late."""
+        if now - deadline > LATE:
+            self._spared_until = now + CATCH_UP
+
+    def left(self, now: float) -> Limits:
+        """Return how much of each limit is left."""
+        return Limits(
+            idle=max(0.0, self.limits.idle - (now - self.heard)),
+            ceiling=max(0.0, self.limits.ceiling - (now - self.started)),
+        )

@@ -1,0 +1,68 @@
+"""In which document a call runs: when to wait for one, when to ask the browser, when to give up."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from opentabs_py.core.protocol import DocumentState
+from opentabs_py.core.tabs import Tabs, Target, Wait
+from opentabs_py.errors import CallError
+
+# Only these mean that the tool was not started, so that it may be started elsewhere.
+NOT_STARTED: Final = frozenset({"NOT_DELIVERED", "TAB_NOT_READY"})
+# A page that was just opened, or a user who just signed in, may not have been reported yet.
+_WORTH_ASKING: Final = frozenset({"TAB_NOT_FOUND", "TAB_NOT_READY"})
+
+REDIRECTS: Final = 3  # pages that may navigate away, one after another, before a call gives up
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the extension for its tabs before the next step.
+
+    Attributes:
+        plugin: First ask this plugin's pages whether it is ready.
+    """
+
+    plugin: str | None = None
+
+
+@dataclass(slots=True)
+class Placement:
+    """The search for one call's document.
+
+    Take `step` after step until there is a document. If the call fails there, `retry` says
+    whether to search again.
+    """
+
+    target: Target
+    _redirects: int = 0
+    _has_asked: bool = False
+    _has_moved: bool = False
+
+    def step(self, tabs: Tabs, now: float) -> DocumentState | Wait | Ask:
+        """Return the document for the call, or what to do before the next step.
+
+        Raises:
+            ChainError: There is no document for it.
+        """
+        if self._has_moved:
+            self._has_moved = False
+            return Ask()
+        choice = tabs.choose(self.target, now)
+        if not isinstance(choice, CallError):
+            return choice
+        if self._has_asked or choice.detail.code not in _WORTH_ASKING:
+            raise choice
+        self._has_asked = True
+        return Ask(self.target.plugin)
+
+    def retry(self, error: CallError) -> bool:
+        """Return whether to search again after a failure: the tool did not run in that document.
+
+        The page navigated away, or the user signed out.
+        """
+        if error.detail.code not in NOT_STARTED or self._redirects == REDIRECTS:
+            return False
+        self._redirects += 1
+        self._has_asked, self._has_moved = False, True
+        return True
