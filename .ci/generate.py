@@ -1,7 +1,8 @@
 """Generate what follows from other files.
 
 From `opentabs_py/core/protocol.py`: `extension/protocol.js` (types and checks) and the tables of
-`docs/protocol.md`. From the SDK's JSDoc: `adapter_js/sdk/types/`.
+`docs/protocol.md`. From the public docstrings: `docs/api.md`. From the SDK's JSDoc:
+`adapter_js/sdk/types/`.
 
 Usage: python .ci/generate.py [--check]
 
@@ -16,11 +17,19 @@ import tempfile
 from pathlib import Path
 from typing import Any, get_args
 
+from api_page import api_page
+from pydantic import TypeAdapter
+
 from opentabs_py.core import protocol
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
 NOISE = ("title", "description", "default", "discriminator")
+# What `check` in the JavaScript below interprets.
+INTERPRETED = {
+    *("$ref", "additionalProperties", "anyOf", "const", "items", "maxLength", "maximum"),
+    *("minLength", "minimum", "oneOf", "pattern", "properties", "required", "type"),
+}
 
 
 def clean(schema: dict[str, Any]) -> dict[str, Any]:
@@ -41,19 +50,27 @@ def clean(schema: dict[str, Any]) -> dict[str, Any]:
     return cleaned
 
 
-def schemas() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the schema of each direction, and the definitions they share."""
+def schemas(adapters: dict[str, TypeAdapter[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the schema of each adapter, and the definitions they share."""
     roots: dict[str, Any] = {}
     definitions: dict[str, Any] = {}
-    for name, adapter in protocol.ADAPTERS.items():
+    for name, adapter in adapters.items():
         schema = clean(adapter.json_schema(mode="validation"))
         definitions |= schema.pop("$defs", {})
         roots[name] = schema
-    for model in (protocol.HelloResult, protocol.SyncResult):
-        schema = clean(model.model_json_schema())
-        definitions |= schema.pop("$defs", {})
-        definitions[model.__name__] = schema
     return roots, dict(sorted(definitions.items()))
+
+
+def keywords(schema: dict[str, Any]) -> set[str]:
+    """Return the keywords that a schema uses, however deep."""
+    inner: list[Any] = list(schema.get("properties", {}).values())
+    inner += [*schema.get("anyOf", []), *schema.get("oneOf", [])]
+    inner += [
+        each
+        for key in ("items", "additionalProperties")
+        if isinstance(each := schema.get(key), dict)
+    ]
+    return set(schema).union(*map(keywords, inner))
 
 
 def js_type(schema: dict[str, Any]) -> str:
@@ -137,9 +154,6 @@ function fault(schema, value, path) {{
   if (schema.const !== undefined) {{
     return value === schema.const ? null : path;
   }}
-  if (schema.enum !== undefined) {{
-    return schema.enum.includes(value) ? null : path;
-  }}
   switch (schema.type) {{
     case "string":
       return isString(schema, value) ? null : path;
@@ -181,7 +195,7 @@ function faultOfMessage(models, value, path) {{
  * @param {{string}} path
  */
 function faultOfArray(schema, value, path) {{
-  if (!Array.isArray(value) || value.length > (schema.maxItems ?? Number.POSITIVE_INFINITY)) {{
+  if (!Array.isArray(value)) {{
     return path;
   }}
   for (const [index, item] of value.entries()) {{
@@ -209,13 +223,9 @@ function faultOfObject(schema, value, path) {{
   if (missing !== undefined) {{
     return join(path, missing);
   }}
-  const entries = Object.entries(value);
-  if (entries.length > (schema.maxProperties ?? Number.POSITIVE_INFINITY)) {{
-    return path;
-  }}
-  for (const [name, item] of entries) {{
+  for (const [name, item] of Object.entries(value)) {{
     const known = Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
-    if (known === false || (schema.propertyNames && !isString(schema.propertyNames, name))) {{
+    if (known === false) {{
       return join(path, name);
     }}
     const found = typeof known === "object" ? fault(known, item, join(path, name)) : null;
@@ -263,8 +273,13 @@ function join(path, name) {{
 
 def protocol_js() -> str:
     """Return the text of `extension/protocol.js`."""
-    roots, definitions = schemas()
-    types = {**definitions, **roots}
+    roots, definitions = schemas(protocol.CHECKED)
+    unknown = set().union(*map(keywords, [*roots.values(), *definitions.values()])) - INTERPRETED
+    if unknown:
+        raise ValueError(f"check() in JavaScript does not interpret {', '.join(sorted(unknown))}")
+    sync = {"SyncResult": TypeAdapter(protocol.SyncResult)}  # the result in an answer
+    sent, sent_definitions = schemas({**protocol.SENT, **sync})
+    types = {**sent_definitions, **definitions, **sent, **roots}
     typedefs = "\n".join(f"/** @typedef {{{js_type(s)}}} {name} */" for name, s in types.items())
     return JS.format(
         typedefs=typedefs,
@@ -292,7 +307,7 @@ def protocol_tables() -> str:
             lines.append(f"| `{method}` | {kind} | {inspect.getdoc(model)} | `{params.__name__}` |")
         lines.append("")
     lines += ["### Params, results and their parts", ""]
-    _, definitions = schemas()
+    _, definitions = schemas({**protocol.CHECKED, **protocol.SENT})
     models = {
         name: model
         for name, model in vars(protocol).items()
@@ -332,6 +347,7 @@ def outputs() -> dict[Path, str | None]:
     types = ROOT / "adapter_js" / "sdk" / "types"
     return {
         **dict.fromkeys(types.rglob("*.d.ts")),
+        ROOT / "docs" / "api.md": api_page(),
         **sdk_types(),
         ROOT / "extension" / "protocol.js": protocol_js(),
         docs: f"{before}{BEGIN}\n\n{protocol_tables()}\n{END}{after}",

@@ -11,6 +11,7 @@ from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
 from e2e.processes import command_line, descendants
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallError
+from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
 
 
@@ -89,7 +90,9 @@ async def test_a_call_whose_page_had_no_time_to_confirm_it_is_not_made_again(
     how: str, code: str, site: str
 ) -> None:
     settings = load_settings(port=0)
-    async with OpenTabs(plugins=[PROBE], settings=settings, relay_script=DEAF_TO_RECEIPT) as own:
+    async with OpenTabs(
+        plugins=[PROBE], settings=settings, seams=Seams(relay_script=DEAF_TO_RECEIPT)
+    ) as own:
         # Where it would be made again.
         await open_tab(own, f"{site}/other")
         tab = await open_tab(own, f"{site}/confirms-nothing")

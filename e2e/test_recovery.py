@@ -39,6 +39,7 @@ from opentabs_py.browser.switches import is_root
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import LATE
 from opentabs_py.core.protocol import Message, ToolAck
+from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
 
 logger = logging.getLogger(__name__)
@@ -198,7 +199,9 @@ async def test_a_late_answer_of_a_page_goes_to_no_other_connection_than_the_one_
         return links[-1]
 
     settings = load_settings(port=0)
-    async with OpenTabs(plugins=[PROBE], settings=settings, wrap_socket=listen) as tabs:
+    async with OpenTabs(
+        plugins=[PROBE], settings=settings, seams=Seams(wrap_socket=listen)
+    ) as tabs:
         page = await tabs.open(f"{site}/late")
         tab = Tab(page, (await wait_for_document(tabs, page.url)).tab_id, tabs)
         await page.evaluate("document.body.dataset.ready = 'no'")

@@ -4,15 +4,11 @@
  * Generated from opentabs_py/core/protocol.py by `make generate`. Do not edit.
  */
 
-/** @typedef {{documentId: string, callId: string, seq: number}} AckParams */
-/** @typedef {{documentId: string, callId: string, reason: string}} CancelParams */
-/** @typedef {{documentId: string, callId: string, plugin: string, tool: string, input: Record<string, any>, trace?: boolean}} DispatchParams */
 /** @typedef {{documentId: string, tabId: number, url: string, title: string, active: boolean, focused: boolean, protected: boolean, calls: string[], plugins: Record<string, PluginState>}} DocumentState */
 /** @typedef {{documentId: string, callId: string, seq: number, error: WireError, stamps?: Record<string, number> | null}} ErrorParams */
 /** @typedef {{jsonrpc: "2.0", id: number | null, error: RpcError}} Failure */
 /** @typedef {{jsonrpc: "2.0", method: "hello", id: number, params: HelloParams}} Hello */
 /** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[], loading?: LoadingTab[], crashed?: number[], fresh?: boolean}} HelloParams */
-/** @typedef {{serverVersion: string, time: number, messageLimit: number}} HelloResult */
 /** @typedef {{tabId: number, url: string, plugins: string[]}} LoadingTab */
 /** @typedef {{level: "debug" | "info" | "warning" | "error", message: string, time: number}} LogEntry */
 /** @typedef {{documentId: string, plugin: string, entries: LogEntry[], dropped?: number}} LogParams */
@@ -21,37 +17,43 @@
 /** @typedef {{time: number}} PingParams */
 /** @typedef {{plugin: string, tabId: number, message: string}} PluginFault */
 /** @typedef {{jsonrpc: "2.0", method: "plugin.log", params: LogParams}} PluginLog */
-/** @typedef {{name: string, version: string, matches: string[], excludeMatches: string[], file: string, config: Record<string, any>, preScript?: string | null}} PluginSpec */
 /** @typedef {{readiness: "pending" | "ready" | "unavailable", reason?: string | null}} PluginState */
-/** @typedef {{jsonrpc: "2.0", method: "plugins.sync", id: number, params: SyncParams}} PluginsSync */
 /** @typedef {{jsonrpc: "2.0", method: "pong", params: PongParams}} Pong */
 /** @typedef {{time: number, pingTime: number}} PongParams */
 /** @typedef {{documentId: string, callId: string, reports: ProgressReport[], dropped?: number}} ProgressParams */
 /** @typedef {{seq: number, progress?: number | null, total?: number | null, message?: string | null}} ProgressReport */
-/** @typedef {{plugin?: string | null}} QueryParams */
 /** @typedef {{jsonrpc: "2.0", id: number, result: any}} Response */
 /** @typedef {{documentId: string, callId: string, seq: number, value: any, stamps?: Record<string, number> | null}} ResultParams */
 /** @typedef {{code: number, message: string, data?: any}} RpcError */
-/** @typedef {{documentId: string, callIds: string[]}} SettledParams */
 /** @typedef {{callId: string, stamps: Record<string, number>}} StampParams */
-/** @typedef {{plugins: PluginSpec[]}} SyncParams */
-/** @typedef {{injected: number, faults: PluginFault[]}} SyncResult */
 /** @typedef {{jsonrpc: "2.0", method: "tabs.changed", params: TabsParams}} TabsChanged */
 /** @typedef {{tabIds: number[], documents: DocumentState[], loading?: LoadingTab[], crashed?: number[]}} TabsParams */
-/** @typedef {{jsonrpc: "2.0", method: "tabs.query", id: number, params: QueryParams}} TabsQuery */
-/** @typedef {{jsonrpc: "2.0", method: "tool.ack", params: AckParams}} ToolAck */
-/** @typedef {{jsonrpc: "2.0", method: "tool.cancel", params: CancelParams}} ToolCancel */
-/** @typedef {{jsonrpc: "2.0", method: "tool.dispatch", params: DispatchParams}} ToolDispatch */
 /** @typedef {{jsonrpc: "2.0", method: "tool.error", params: ErrorParams}} ToolErrored */
 /** @typedef {{jsonrpc: "2.0", method: "tool.lost", params: LostParams}} ToolLost */
 /** @typedef {{jsonrpc: "2.0", method: "tool.progress", params: ProgressParams}} ToolProgress */
 /** @typedef {{jsonrpc: "2.0", method: "tool.result", params: ResultParams}} ToolResult */
-/** @typedef {{jsonrpc: "2.0", method: "tool.settled", params: SettledParams}} ToolSettled */
 /** @typedef {{jsonrpc: "2.0", method: "tool.stamps", params: StampParams}} ToolStamps */
 /** @typedef {{code: string, message: string, category?: string | null, retryable?: boolean, retryAfterMs?: number | null, started?: boolean, stack?: string | null}} WireError */
-/** @typedef {PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolSettled | ToolCancel | Ping | Pong} ToExtension */
+/** @typedef {{documentId: string, callId: string, seq: number}} AckParams */
+/** @typedef {{documentId: string, callId: string, reason: string}} CancelParams */
+/** @typedef {{documentId: string, callId: string, plugin: string, tool: string, input: Record<string, any>, trace?: boolean}} DispatchParams */
+/** @typedef {{jsonrpc: "2.0", id: number, result: HelloResult}} HelloResponse */
+/** @typedef {{serverVersion: string, time: number, messageLimit: number}} HelloResult */
+/** @typedef {{name: string, version: string, matches: string[], excludeMatches: string[], file: string, config: Record<string, any>, preScript?: string | null}} PluginSpec */
+/** @typedef {{jsonrpc: "2.0", method: "plugins.sync", id: number, params: SyncParams}} PluginsSync */
+/** @typedef {{plugin?: string | null}} QueryParams */
+/** @typedef {{documentId: string, callIds: string[]}} SettledParams */
+/** @typedef {{plugins: PluginSpec[]}} SyncParams */
+/** @typedef {{jsonrpc: "2.0", method: "tabs.query", id: number, params: QueryParams}} TabsQuery */
+/** @typedef {{jsonrpc: "2.0", method: "tool.ack", params: AckParams}} ToolAck */
+/** @typedef {{jsonrpc: "2.0", method: "tool.cancel", params: CancelParams}} ToolCancel */
+/** @typedef {{jsonrpc: "2.0", method: "tool.dispatch", params: DispatchParams}} ToolDispatch */
+/** @typedef {{jsonrpc: "2.0", method: "tool.settled", params: SettledParams}} ToolSettled */
 /** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PluginLog | ToolStamps | Ping | Pong} FromExtension */
 /** @typedef {Response | Failure} Answer */
+/** @typedef {{injected: number, faults: PluginFault[]}} SyncResult */
+/** @typedef {PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolSettled | ToolCancel | Ping | Pong} ToExtension */
+/** @typedef {HelloResponse | Failure} HelloAnswer */
 
 export const PROTOCOL_VERSION = 2;
 
@@ -142,114 +144,6 @@ const definitions = {
     ],
     "type": "object"
   },
-  "DocumentState": {
-    "additionalProperties": false,
-    "properties": {
-      "documentId": {
-        "pattern": "^[0-9a-f]{32}$",
-        "type": "string"
-      },
-      "tabId": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
-      },
-      "url": {
-        "maxLength": 65536,
-        "type": "string"
-      },
-      "title": {
-        "maxLength": 8192,
-        "type": "string"
-      },
-      "active": {
-        "type": "boolean"
-      },
-      "focused": {
-        "type": "boolean"
-      },
-      "protected": {
-        "type": "boolean"
-      },
-      "calls": {
-        "items": {
-          "pattern": "^[0-9a-f]{32}$",
-          "type": "string"
-        },
-        "maxItems": 4096,
-        "type": "array"
-      },
-      "plugins": {
-        "additionalProperties": {
-          "$ref": "#/$defs/PluginState"
-        },
-        "propertyNames": {
-          "maxLength": 256,
-          "minLength": 1
-        },
-        "type": "object"
-      }
-    },
-    "required": [
-      "documentId",
-      "tabId",
-      "url",
-      "title",
-      "active",
-      "focused",
-      "protected",
-      "calls",
-      "plugins"
-    ],
-    "type": "object"
-  },
-  "ErrorParams": {
-    "additionalProperties": false,
-    "properties": {
-      "documentId": {
-        "pattern": "^[0-9a-f]{32}$",
-        "type": "string"
-      },
-      "callId": {
-        "pattern": "^[0-9a-f]{32}$",
-        "type": "string"
-      },
-      "seq": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
-      },
-      "error": {
-        "$ref": "#/$defs/WireError"
-      },
-      "stamps": {
-        "anyOf": [
-          {
-            "additionalProperties": {
-              "minimum": 0,
-              "type": "number"
-            },
-            "maxProperties": 16,
-            "propertyNames": {
-              "maxLength": 256,
-              "minLength": 1
-            },
-            "type": "object"
-          },
-          {
-            "type": "null"
-          }
-        ]
-      }
-    },
-    "required": [
-      "documentId",
-      "callId",
-      "seq",
-      "error"
-    ],
-    "type": "object"
-  },
   "Failure": {
     "additionalProperties": false,
     "properties": {
@@ -279,15 +173,11 @@ const definitions = {
     ],
     "type": "object"
   },
-  "Hello": {
+  "HelloResponse": {
     "additionalProperties": false,
     "properties": {
       "jsonrpc": {
         "const": "2.0",
-        "type": "string"
-      },
-      "method": {
-        "const": "hello",
         "type": "string"
       },
       "id": {
@@ -295,82 +185,13 @@ const definitions = {
         "minimum": 0,
         "type": "integer"
       },
-      "params": {
-        "$ref": "#/$defs/HelloParams"
+      "result": {
+        "$ref": "#/$defs/HelloResult"
       }
     },
     "required": [
       "id",
-      "params"
-    ],
-    "type": "object"
-  },
-  "HelloParams": {
-    "additionalProperties": false,
-    "properties": {
-      "protocolVersion": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
-      },
-      "extensionVersion": {
-        "maxLength": 256,
-        "minLength": 1,
-        "type": "string"
-      },
-      "bootId": {
-        "maxLength": 256,
-        "minLength": 1,
-        "type": "string"
-      },
-      "browser": {
-        "maxLength": 8192,
-        "type": "string"
-      },
-      "time": {
-        "minimum": 0,
-        "type": "number"
-      },
-      "tabIds": {
-        "items": {
-          "maximum": 9007199254740991,
-          "minimum": 0,
-          "type": "integer"
-        },
-        "type": "array"
-      },
-      "documents": {
-        "items": {
-          "$ref": "#/$defs/DocumentState"
-        },
-        "type": "array"
-      },
-      "loading": {
-        "items": {
-          "$ref": "#/$defs/LoadingTab"
-        },
-        "type": "array"
-      },
-      "crashed": {
-        "items": {
-          "maximum": 9007199254740991,
-          "minimum": 0,
-          "type": "integer"
-        },
-        "type": "array"
-      },
-      "fresh": {
-        "type": "boolean"
-      }
-    },
-    "required": [
-      "protocolVersion",
-      "extensionVersion",
-      "bootId",
-      "browser",
-      "time",
-      "tabIds",
-      "documents"
+      "result"
     ],
     "type": "object"
   },
@@ -396,117 +217,6 @@ const definitions = {
       "serverVersion",
       "time",
       "messageLimit"
-    ],
-    "type": "object"
-  },
-  "LoadingTab": {
-    "additionalProperties": false,
-    "properties": {
-      "tabId": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
-      },
-      "url": {
-        "maxLength": 65536,
-        "type": "string"
-      },
-      "plugins": {
-        "items": {
-          "maxLength": 256,
-          "minLength": 1,
-          "type": "string"
-        },
-        "type": "array"
-      }
-    },
-    "required": [
-      "tabId",
-      "url",
-      "plugins"
-    ],
-    "type": "object"
-  },
-  "LogEntry": {
-    "additionalProperties": false,
-    "properties": {
-      "level": {
-        "enum": [
-          "debug",
-          "info",
-          "warning",
-          "error"
-        ],
-        "type": "string"
-      },
-      "message": {
-        "maxLength": 8192,
-        "type": "string"
-      },
-      "time": {
-        "minimum": 0,
-        "type": "number"
-      }
-    },
-    "required": [
-      "level",
-      "message",
-      "time"
-    ],
-    "type": "object"
-  },
-  "LogParams": {
-    "additionalProperties": false,
-    "properties": {
-      "documentId": {
-        "pattern": "^[0-9a-f]{32}$",
-        "type": "string"
-      },
-      "plugin": {
-        "maxLength": 256,
-        "minLength": 1,
-        "type": "string"
-      },
-      "entries": {
-        "items": {
-          "$ref": "#/$defs/LogEntry"
-        },
-        "maxItems": 256,
-        "type": "array"
-      },
-      "dropped": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
-      }
-    },
-    "required": [
-      "documentId",
-      "plugin",
-      "entries"
-    ],
-    "type": "object"
-  },
-  "LostParams": {
-    "additionalProperties": false,
-    "properties": {
-      "callId": {
-        "pattern": "^[0-9a-f]{32}$",
-        "type": "string"
-      },
-      "reason": {
-        "enum": [
-          "tab_closed",
-          "navigated",
-          "crashed",
-          "not_delivered"
-        ],
-        "type": "string"
-      }
-    },
-    "required": [
-      "callId",
-      "reason"
     ],
     "type": "object"
   },
@@ -540,51 +250,6 @@ const definitions = {
     },
     "required": [
       "time"
-    ],
-    "type": "object"
-  },
-  "PluginFault": {
-    "additionalProperties": false,
-    "properties": {
-      "plugin": {
-        "maxLength": 256,
-        "minLength": 1,
-        "type": "string"
-      },
-      "tabId": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
-      },
-      "message": {
-        "maxLength": 8192,
-        "type": "string"
-      }
-    },
-    "required": [
-      "plugin",
-      "tabId",
-      "message"
-    ],
-    "type": "object"
-  },
-  "PluginLog": {
-    "additionalProperties": false,
-    "properties": {
-      "jsonrpc": {
-        "const": "2.0",
-        "type": "string"
-      },
-      "method": {
-        "const": "plugin.log",
-        "type": "string"
-      },
-      "params": {
-        "$ref": "#/$defs/LogParams"
-      }
-    },
-    "required": [
-      "params"
     ],
     "type": "object"
   },
@@ -646,34 +311,6 @@ const definitions = {
       "excludeMatches",
       "file",
       "config"
-    ],
-    "type": "object"
-  },
-  "PluginState": {
-    "additionalProperties": false,
-    "properties": {
-      "readiness": {
-        "enum": [
-          "pending",
-          "ready",
-          "unavailable"
-        ],
-        "type": "string"
-      },
-      "reason": {
-        "anyOf": [
-          {
-            "maxLength": 8192,
-            "type": "string"
-          },
-          {
-            "type": "null"
-          }
-        ]
-      }
-    },
-    "required": [
-      "readiness"
     ],
     "type": "object"
   },
@@ -741,80 +378,6 @@ const definitions = {
     ],
     "type": "object"
   },
-  "ProgressParams": {
-    "additionalProperties": false,
-    "properties": {
-      "documentId": {
-        "pattern": "^[0-9a-f]{32}$",
-        "type": "string"
-      },
-      "callId": {
-        "pattern": "^[0-9a-f]{32}$",
-        "type": "string"
-      },
-      "reports": {
-        "items": {
-          "$ref": "#/$defs/ProgressReport"
-        },
-        "type": "array"
-      },
-      "dropped": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
-      }
-    },
-    "required": [
-      "documentId",
-      "callId",
-      "reports"
-    ],
-    "type": "object"
-  },
-  "ProgressReport": {
-    "additionalProperties": false,
-    "properties": {
-      "seq": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
-      },
-      "progress": {
-        "anyOf": [
-          {
-            "type": "number"
-          },
-          {
-            "type": "null"
-          }
-        ]
-      },
-      "total": {
-        "anyOf": [
-          {
-            "type": "number"
-          },
-          {
-            "type": "null"
-          }
-        ]
-      },
-      "message": {
-        "anyOf": [
-          {
-            "type": "string"
-          },
-          {
-            "type": "null"
-          }
-        ]
-      }
-    },
-    "required": [
-      "seq"
-    ],
-    "type": "object"
-  },
   "QueryParams": {
     "additionalProperties": false,
     "properties": {
@@ -831,71 +394,6 @@ const definitions = {
         ]
       }
     },
-    "type": "object"
-  },
-  "Response": {
-    "additionalProperties": false,
-    "properties": {
-      "jsonrpc": {
-        "const": "2.0",
-        "type": "string"
-      },
-      "id": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
-      },
-      "result": {}
-    },
-    "required": [
-      "id",
-      "result"
-    ],
-    "type": "object"
-  },
-  "ResultParams": {
-    "additionalProperties": false,
-    "properties": {
-      "documentId": {
-        "pattern": "^[0-9a-f]{32}$",
-        "type": "string"
-      },
-      "callId": {
-        "pattern": "^[0-9a-f]{32}$",
-        "type": "string"
-      },
-      "seq": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
-      },
-      "value": {},
-      "stamps": {
-        "anyOf": [
-          {
-            "additionalProperties": {
-              "minimum": 0,
-              "type": "number"
-            },
-            "maxProperties": 16,
-            "propertyNames": {
-              "maxLength": 256,
-              "minLength": 1
-            },
-            "type": "object"
-          },
-          {
-            "type": "null"
-          }
-        ]
-      }
-    },
-    "required": [
-      "documentId",
-      "callId",
-      "seq",
-      "value"
-    ],
     "type": "object"
   },
   "RpcError": {
@@ -938,32 +436,6 @@ const definitions = {
     ],
     "type": "object"
   },
-  "StampParams": {
-    "additionalProperties": false,
-    "properties": {
-      "callId": {
-        "pattern": "^[0-9a-f]{32}$",
-        "type": "string"
-      },
-      "stamps": {
-        "additionalProperties": {
-          "minimum": 0,
-          "type": "number"
-        },
-        "maxProperties": 16,
-        "propertyNames": {
-          "maxLength": 256,
-          "minLength": 1
-        },
-        "type": "object"
-      }
-    },
-    "required": [
-      "callId",
-      "stamps"
-    ],
-    "type": "object"
-  },
   "SyncParams": {
     "additionalProperties": false,
     "properties": {
@@ -976,85 +448,6 @@ const definitions = {
     },
     "required": [
       "plugins"
-    ],
-    "type": "object"
-  },
-  "SyncResult": {
-    "additionalProperties": false,
-    "properties": {
-      "injected": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
-      },
-      "faults": {
-        "items": {
-          "$ref": "#/$defs/PluginFault"
-        },
-        "type": "array"
-      }
-    },
-    "required": [
-      "injected",
-      "faults"
-    ],
-    "type": "object"
-  },
-  "TabsChanged": {
-    "additionalProperties": false,
-    "properties": {
-      "jsonrpc": {
-        "const": "2.0",
-        "type": "string"
-      },
-      "method": {
-        "const": "tabs.changed",
-        "type": "string"
-      },
-      "params": {
-        "$ref": "#/$defs/TabsParams"
-      }
-    },
-    "required": [
-      "params"
-    ],
-    "type": "object"
-  },
-  "TabsParams": {
-    "additionalProperties": false,
-    "properties": {
-      "tabIds": {
-        "items": {
-          "maximum": 9007199254740991,
-          "minimum": 0,
-          "type": "integer"
-        },
-        "type": "array"
-      },
-      "documents": {
-        "items": {
-          "$ref": "#/$defs/DocumentState"
-        },
-        "type": "array"
-      },
-      "loading": {
-        "items": {
-          "$ref": "#/$defs/LoadingTab"
-        },
-        "type": "array"
-      },
-      "crashed": {
-        "items": {
-          "maximum": 9007199254740991,
-          "minimum": 0,
-          "type": "integer"
-        },
-        "type": "array"
-      }
-    },
-    "required": [
-      "tabIds",
-      "documents"
     ],
     "type": "object"
   },
@@ -1144,86 +537,6 @@ const definitions = {
     ],
     "type": "object"
   },
-  "ToolErrored": {
-    "additionalProperties": false,
-    "properties": {
-      "jsonrpc": {
-        "const": "2.0",
-        "type": "string"
-      },
-      "method": {
-        "const": "tool.error",
-        "type": "string"
-      },
-      "params": {
-        "$ref": "#/$defs/ErrorParams"
-      }
-    },
-    "required": [
-      "params"
-    ],
-    "type": "object"
-  },
-  "ToolLost": {
-    "additionalProperties": false,
-    "properties": {
-      "jsonrpc": {
-        "const": "2.0",
-        "type": "string"
-      },
-      "method": {
-        "const": "tool.lost",
-        "type": "string"
-      },
-      "params": {
-        "$ref": "#/$defs/LostParams"
-      }
-    },
-    "required": [
-      "params"
-    ],
-    "type": "object"
-  },
-  "ToolProgress": {
-    "additionalProperties": false,
-    "properties": {
-      "jsonrpc": {
-        "const": "2.0",
-        "type": "string"
-      },
-      "method": {
-        "const": "tool.progress",
-        "type": "string"
-      },
-      "params": {
-        "$ref": "#/$defs/ProgressParams"
-      }
-    },
-    "required": [
-      "params"
-    ],
-    "type": "object"
-  },
-  "ToolResult": {
-    "additionalProperties": false,
-    "properties": {
-      "jsonrpc": {
-        "const": "2.0",
-        "type": "string"
-      },
-      "method": {
-        "const": "tool.result",
-        "type": "string"
-      },
-      "params": {
-        "$ref": "#/$defs/ResultParams"
-      }
-    },
-    "required": [
-      "params"
-    ],
-    "type": "object"
-  },
   "ToolSettled": {
     "additionalProperties": false,
     "properties": {
@@ -1241,82 +554,6 @@ const definitions = {
     },
     "required": [
       "params"
-    ],
-    "type": "object"
-  },
-  "ToolStamps": {
-    "additionalProperties": false,
-    "properties": {
-      "jsonrpc": {
-        "const": "2.0",
-        "type": "string"
-      },
-      "method": {
-        "const": "tool.stamps",
-        "type": "string"
-      },
-      "params": {
-        "$ref": "#/$defs/StampParams"
-      }
-    },
-    "required": [
-      "params"
-    ],
-    "type": "object"
-  },
-  "WireError": {
-    "additionalProperties": false,
-    "properties": {
-      "code": {
-        "maxLength": 256,
-        "type": "string"
-      },
-      "message": {
-        "type": "string"
-      },
-      "category": {
-        "anyOf": [
-          {
-            "maxLength": 256,
-            "type": "string"
-          },
-          {
-            "type": "null"
-          }
-        ]
-      },
-      "retryable": {
-        "type": "boolean"
-      },
-      "retryAfterMs": {
-        "anyOf": [
-          {
-            "minimum": 0,
-            "type": "number"
-          },
-          {
-            "type": "null"
-          }
-        ]
-      },
-      "started": {
-        "type": "boolean"
-      },
-      "stack": {
-        "anyOf": [
-          {
-            "maxLength": 8192,
-            "type": "string"
-          },
-          {
-            "type": "null"
-          }
-        ]
-      }
-    },
-    "required": [
-      "code",
-      "message"
     ],
     "type": "object"
   }
@@ -1352,44 +589,10 @@ const roots = {
       }
     ]
   },
-  "FromExtension": {
-    "oneOf": [
-      {
-        "$ref": "#/$defs/Hello"
-      },
-      {
-        "$ref": "#/$defs/ToolProgress"
-      },
-      {
-        "$ref": "#/$defs/ToolResult"
-      },
-      {
-        "$ref": "#/$defs/ToolErrored"
-      },
-      {
-        "$ref": "#/$defs/ToolLost"
-      },
-      {
-        "$ref": "#/$defs/TabsChanged"
-      },
-      {
-        "$ref": "#/$defs/PluginLog"
-      },
-      {
-        "$ref": "#/$defs/ToolStamps"
-      },
-      {
-        "$ref": "#/$defs/Ping"
-      },
-      {
-        "$ref": "#/$defs/Pong"
-      }
-    ]
-  },
-  "Answer": {
+  "HelloAnswer": {
     "anyOf": [
       {
-        "$ref": "#/$defs/Response"
+        "$ref": "#/$defs/HelloResponse"
       },
       {
         "$ref": "#/$defs/Failure"
@@ -1399,7 +602,7 @@ const roots = {
 };
 
 /**
- * @param {"ToExtension" | "FromExtension" | "Answer"} kind
+ * @param {"ToExtension" | "HelloAnswer"} kind
  * @param {unknown} message
  * @returns {string | null} the path of the first fault, "" for the whole; null if it is valid
  */
@@ -1426,9 +629,6 @@ function fault(schema, value, path) {
   }
   if (schema.const !== undefined) {
     return value === schema.const ? null : path;
-  }
-  if (schema.enum !== undefined) {
-    return schema.enum.includes(value) ? null : path;
   }
   switch (schema.type) {
     case "string":
@@ -1471,7 +671,7 @@ function faultOfMessage(models, value, path) {
  * @param {string} path
  */
 function faultOfArray(schema, value, path) {
-  if (!Array.isArray(value) || value.length > (schema.maxItems ?? Number.POSITIVE_INFINITY)) {
+  if (!Array.isArray(value)) {
     return path;
   }
   for (const [index, item] of value.entries()) {
@@ -1499,13 +699,9 @@ function faultOfObject(schema, value, path) {
   if (missing !== undefined) {
     return join(path, missing);
   }
-  const entries = Object.entries(value);
-  if (entries.length > (schema.maxProperties ?? Number.POSITIVE_INFINITY)) {
-    return path;
-  }
-  for (const [name, item] of entries) {
+  for (const [name, item] of Object.entries(value)) {
     const known = Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
-    if (known === false || (schema.propertyNames && !isString(schema.propertyNames, name))) {
+    if (known === false) {
       return join(path, name);
     }
     const found = typeof known === "object" ? fault(known, item, join(path, name)) : null;

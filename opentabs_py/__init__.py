@@ -4,34 +4,84 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opentabs_py.errors import ToolError
-    from opentabs_py.python_tools.declare import Timeouts, skill, tool
+    from opentabs_py.client import Client
+    from opentabs_py.config.settings import Settings, load_settings
+    from opentabs_py.core.limits import Limits
+    from opentabs_py.core.progress import ProgressReport
+    from opentabs_py.core.trace.record import CallRecord
+    from opentabs_py.errors import (
+        BrowserError,
+        BuildError,
+        CallError,
+        CallRefusedError,
+        CallTimeoutError,
+        ChainError,
+        ConfigError,
+        OpenTabsError,
+        PluginError,
+        ToolError,
+        ToolFailedError,
+        TraceError,
+    )
+    from opentabs_py.python_tools.declare import skill, tool
     from opentabs_py.python_tools.progress import Progress
     from opentabs_py.python_tools.streams import Module, ToolStream
     from opentabs_py.session.session import OpenTabs, Server
 
 __version__ = "0.1.0"
 __all__ = [
+    "BrowserError",
+    "BuildError",
+    "CallError",
+    "CallRecord",
+    "CallRefusedError",
+    "CallTimeoutError",
+    "ChainError",
+    "Client",
+    "ConfigError",
+    "Limits",
     "Module",
     "OpenTabs",
+    "OpenTabsError",
+    "PluginError",
     "Progress",
+    "ProgressReport",
     "Server",
-    "Timeouts",
+    "Settings",
     "ToolError",
+    "ToolFailedError",
     "ToolStream",
+    "TraceError",
+    "load_settings",
     "skill",
     "tool",
 ]
 
 # Loaded on first use, so that a command that needs none of them starts immediately.
 _PLACES = {
+    "BrowserError": "opentabs_py.errors",
+    "BuildError": "opentabs_py.errors",
+    "CallError": "opentabs_py.errors",
+    "CallRecord": "opentabs_py.core.trace.record",
+    "CallRefusedError": "opentabs_py.errors",
+    "CallTimeoutError": "opentabs_py.errors",
+    "ChainError": "opentabs_py.errors",
+    "Client": "opentabs_py.client",
+    "ConfigError": "opentabs_py.errors",
+    "Limits": "opentabs_py.core.limits",
     "Module": "opentabs_py.python_tools.streams",
     "OpenTabs": "opentabs_py.session.session",
+    "OpenTabsError": "opentabs_py.errors",
+    "PluginError": "opentabs_py.errors",
     "Progress": "opentabs_py.python_tools.progress",
+    "ProgressReport": "opentabs_py.core.progress",
     "Server": "opentabs_py.session.session",
-    "Timeouts": "opentabs_py.python_tools.declare",
+    "Settings": "opentabs_py.config.settings",
     "ToolError": "opentabs_py.errors",
+    "ToolFailedError": "opentabs_py.errors",
     "ToolStream": "opentabs_py.python_tools.streams",
+    "TraceError": "opentabs_py.errors",
+    "load_settings": "opentabs_py.config.settings",
     "skill": "opentabs_py.python_tools.declare",
     "tool": "opentabs_py.python_tools.declare",
 }

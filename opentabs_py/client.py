@@ -35,8 +35,8 @@ OnMessage = Callable[[str], Awaitable[None] | None]
 
 @dataclass(slots=True)
 class _Call:
-    idle: anyio.CancelScope
-    idle_timeout: float
+    idle_scope: anyio.CancelScope
+    idle: float
     on_progress: OnProgress | None
     waiting: deque[types.ProgressNotification] = field(
         default_factory=deque[types.ProgressNotification]
@@ -60,8 +60,8 @@ class Client:
             `legacy` one of the initialize era.
         on_message: Called with `[tool:NAME] text` for each update of a tool's stream, in order,
             during the call and after it; for an agent's transcript.
-        idle_timeout: Seconds without progress that end a call; progress restarts the timer.
-        total_timeout: Seconds that a call may take, regardless of progress.
+        idle: Seconds without progress that end a call; progress restarts the timer.
+        ceiling: Seconds that a call may take, regardless of progress.
         options: Further options of the SDK's client.
     """
 
@@ -71,8 +71,8 @@ class Client:
         *,
         mode: str = "auto",
         on_message: OnMessage | None = None,
-        idle_timeout: float = inf,
-        total_timeout: float = inf,
+        idle: float = inf,
+        ceiling: float = inf,
         **options: Any,
     ) -> None:
         if isinstance(server, Server):
@@ -81,7 +81,7 @@ class Client:
         options.setdefault("cache", None)
         self._sdk = SdkClient(server, mode=mode, message_handler=self._handle, **options)
         self._on_message = on_message
-        self._idle_timeout, self._total_timeout = idle_timeout, total_timeout
+        self._idle, self._ceiling = idle, ceiling
         self._calls: dict[types.ProgressToken, _Call] = {}
         self._numbers = count(1)
         self._late: deque[tuple[_Call, types.ProgressNotification]] = deque()
@@ -117,8 +117,8 @@ class Client:
         arguments: Mapping[str, Any] | None = None,
         *,
         on_progress: OnProgress | None = None,
-        idle_timeout: float | None = None,
-        total_timeout: float | None = None,
+        idle: float | None = None,
+        ceiling: float | None = None,
     ) -> types.CallToolResult:
         """Call a tool.
 
@@ -127,14 +127,14 @@ class Client:
             arguments: They must match the tool's schema.
             on_progress: Called with progress, total and message of each report, one at a time,
                 the last before this returns.
-            idle_timeout: Overrides the client's.
-            total_timeout: Overrides the client's.
+            idle: Overrides the client's.
+            ceiling: Overrides the client's.
 
         Raises:
             CallTimeoutError: A deadline ended the call; the server was notified.
         """
-        idle = self._idle_timeout if idle_timeout is None else idle_timeout
-        total = self._total_timeout if total_timeout is None else total_timeout
+        idle = self._idle if idle is None else idle
+        total = self._ceiling if ceiling is None else ceiling
         # With our own token, all progress arrives at the SDK's message handler, in order.
         token = f"opentabs-{next(self._numbers)}"
         result: types.CallToolResult | None = None
@@ -223,7 +223,7 @@ class Client:
             self._late.append((call, message))
             self._has_late.set()
         else:
-            call.idle.deadline = anyio.current_time() + call.idle_timeout
+            call.idle_scope.deadline = anyio.current_time() + call.idle
             call.waiting.append(message)
             call.changed.set()
 

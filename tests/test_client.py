@@ -58,7 +58,7 @@ async def test_callbacks_run_one_after_the_other_and_all_before_the_call_returns
 
 
 async def test_progress_moves_the_idle_deadline(mode: str) -> None:
-    async with a_client(reports, mode=mode, idle_timeout=0.4) as client:
+    async with a_client(reports, mode=mode, idle=0.4) as client:
         result = await client.call_tool("reports", {"times": 6, "every": 0.15})
     assert not result.is_error
 
@@ -66,8 +66,8 @@ async def test_progress_moves_the_idle_deadline(mode: str) -> None:
 @pytest.mark.parametrize(
     ("deadlines", "which"),
     [
-        ({"idle_timeout": 0.2}, "idle"),
-        ({"idle_timeout": 5.0, "total_timeout": 0.3}, "ceiling"),
+        ({"idle": 0.2}, "idle"),
+        ({"idle": 5.0, "ceiling": 0.3}, "ceiling"),
     ],
 )
 async def test_a_deadline_ends_the_call_and_the_tool_with_it(

@@ -8,7 +8,7 @@ import * as plugins from "./plugins.js";
 import * as registry from "./registry.js";
 import * as tabs from "./tabs.js";
 
-/** @import { Answer, PluginSpec, ToExtension } from "../protocol.js" */
+/** @import { Answer, HelloAnswer, PluginSpec, ToExtension } from "../protocol.js" */
 
 const HELLO_ID = 1;
 
@@ -90,7 +90,7 @@ export function receive(frame) {
 
 /**
  * @param {string} frame
- * @returns {ToExtension | Answer | undefined} undefined if it is malformed, which is reported
+ * @returns {ToExtension | HelloAnswer | undefined} undefined if it is malformed, which is reported
  */
 function parse(frame) {
   /** @type {unknown} */
@@ -98,10 +98,10 @@ function parse(frame) {
   let fault = "not JSON";
   try {
     message = JSON.parse(frame);
-    const kind = frame.slice(0, 200).includes('"method"') ? "ToExtension" : "Answer";
+    const kind = frame.slice(0, 200).includes('"method"') ? "ToExtension" : "HelloAnswer";
     const path = check(kind, message);
     if (path === null) {
-      return /** @type {ToExtension | Answer} */ (message);
+      return /** @type {ToExtension | HelloAnswer} */ (message);
     }
     fault = `wrong at ${path === "" ? "the top" : path}`;
   } catch (error) {
@@ -112,7 +112,7 @@ function parse(frame) {
   return undefined;
 }
 
-/** @param {Answer} message */
+/** @param {HelloAnswer} message */
 function handleAnswer(message) {
   if ("error" in message) {
     console.warn("OpenTabs: the server refused a message:", message.error.message);

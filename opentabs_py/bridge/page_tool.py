@@ -35,7 +35,7 @@ class PageTool:
         bridge: Carries its calls to a page.
         plugin: The plugin it belongs to.
         tool: The plugin's description of it.
-        input_limit: The largest input, in bytes of JSON.
+        input_limit: The largest input, in characters of JSON.
 
     Attributes:
         other_names: Names it can be called by, besides the listed one.

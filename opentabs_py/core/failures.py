@@ -222,7 +222,7 @@ def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
     return CallRefusedError(
         ErrorDetail(
             "INPUT_TOO_LARGE",
-            f"The arguments of {tool} take {size:,} bytes as JSON; {limit:,} is the limit. "
+            f"The arguments of {tool} take {size:,} characters as JSON; {limit:,} is the limit. "
             "Send less at a time, or raise the message limit.",
             category="validation",
         )
@@ -267,7 +267,7 @@ def result_too_large(tool: str, size: int, limit: int) -> ToolFailedError:
     return ToolFailedError(
         ErrorDetail(
             "RESULT_TOO_LARGE",
-            f"{tool} ran, but its result takes {size:,} bytes as JSON; {limit:,} is the limit. "
+            f"{tool} ran, but its result takes {size:,} characters as JSON; {limit:,} is the limit. "
             "Ask for less at a time, or raise the message limit.",
         )
     )

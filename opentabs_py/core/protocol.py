@@ -427,6 +427,13 @@ class Response(Message):
     result: Any
 
 
+class HelloResponse(Message):
+    """The server's answer to `hello`, the only request that the extension makes."""
+
+    id: Integer
+    result: HelloResult
+
+
 class Failure(Message):
     """A request's error; without an id, a message that could not be understood."""
 
@@ -461,16 +468,15 @@ _FINAL = re.compile(
     r'"documentId":"([0-9a-f]{32})","callId":"([0-9a-f]{32})","seq":(\d{1,15}),'
 )
 _ANSWER: TypeAdapter[Response | Failure] = TypeAdapter(Response | Failure)
+_HELLO_ANSWER: TypeAdapter[HelloResponse | Failure] = TypeAdapter(HelloResponse | Failure)
 
-ADAPTERS: dict[str, TypeAdapter[Any]] = {
-    "ToExtension": _TO_EXTENSION,
-    "FromExtension": _FROM_EXTENSION,
-    "Answer": _ANSWER,
-}
+# What the extension checks, and what it sends.
+CHECKED: dict[str, TypeAdapter[Any]] = {"ToExtension": _TO_EXTENSION, "HelloAnswer": _HELLO_ANSWER}
+SENT: dict[str, TypeAdapter[Any]] = {"FromExtension": _FROM_EXTENSION, "Answer": _ANSWER}
 
 
 def validate(adapter: TypeAdapter[T], text: str) -> T:
-    """Parse JSON with one of `ADAPTERS`; only our own code may use the fields' Python names.
+    """Parse JSON with an adapter; only our own code may use the fields' Python names.
 
     Raises:
         ValidationError: The text is not valid.

@@ -13,45 +13,37 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Timeouts:
-    """A tool's own timers, in seconds; None means the server's.
-
-    Attributes:
-        idle: Silence that ends a call.
-        ceiling: The longest a call may take, whatever it reports.
-    """
-
-    idle: float | None = None
-    ceiling: float | None = None
-
-    def __post_init__(self) -> None:
-        """Reject invalid timers."""
-        for name, seconds in (("idle", self.idle), ("ceiling", self.ceiling)):
-            if seconds is not None and not (seconds > 0 and math.isfinite(seconds)):
-                raise ValueError(f"{name} is {seconds}; use a number of seconds above 0")
-
-    def in_place_of(self, limits: Limits) -> Limits:
-        """Return these timers, taking those that are None from `limits`."""
-        return Limits(
-            idle=limits.idle if self.idle is None else self.idle,
-            ceiling=limits.ceiling if self.ceiling is None else self.ceiling,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Declaration:
     """What `@tool` declares about a function; values that are None come from the function.
 
     Attributes:
+        idle: Seconds of silence that end a call; None means the server's limit.
+        ceiling: The longest that a call may take, in seconds; None means the server's limit.
         is_tool: Whether it is declared as a tool; `Server(tools=[...])` accepts any function.
     """
 
     name: str | None = None
     title: str | None = None
     description: str | None = None
-    timeouts: Timeouts = Timeouts()
+    idle: float | None = None
+    ceiling: float | None = None
     annotations: Mapping[str, Any] | None = None
     is_tool: bool = True
+
+    def __post_init__(self) -> None:
+        """Reject invalid limits."""
+        for name, seconds in (("idle", self.idle), ("ceiling", self.ceiling)):
+            if seconds is not None and not (seconds > 0 and math.isfinite(seconds)):
+                raise ValueError(f"{name} is {seconds}; use a number of seconds above 0")
+
+    def limits(self, servers: Limits) -> Limits | None:
+        """Return the tool's own limits, completed by the server's; None if it has none."""
+        if self.idle is None and self.ceiling is None:
+            return None
+        return Limits(
+            idle=servers.idle if self.idle is None else self.idle,
+            ceiling=servers.ceiling if self.ceiling is None else self.ceiling,
+        )
 
 
 @overload
@@ -62,7 +54,8 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     description: str | None = None,
-    timeouts: Timeouts | None = None,
+    idle: float | None = None,
+    ceiling: float | None = None,
     annotations: Mapping[str, Any] | None = None,
 ) -> F: ...
 
@@ -73,7 +66,8 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     description: str | None = None,
-    timeouts: Timeouts | None = None,
+    idle: float | None = None,
+    ceiling: float | None = None,
     annotations: Mapping[str, Any] | None = None,
 ) -> Callable[[F], F]: ...
 
@@ -85,7 +79,8 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     description: str | None = None,
-    timeouts: Timeouts | None = None,
+    idle: float | None = None,
+    ceiling: float | None = None,
     annotations: Mapping[str, Any] | None = None,
 ) -> F | Callable[[F], F]:
     """Declare a function as a tool. The function itself is returned unchanged.
@@ -99,10 +94,11 @@ def tool(
         name: What clients call it; by default the function's name.
         title: Its name for people.
         description: What it does, for agents; by default from the docstring.
-        timeouts: Timers to use instead of the server's.
+        idle: Seconds of silence that end a call, instead of the server's limit.
+        ceiling: The longest that a call may take, in seconds, instead of the server's limit.
         annotations: MCP's hints, for example `{"readOnlyHint": True}`.
     """
-    declaration = Declaration(name, title, description, timeouts or Timeouts(), annotations)
+    declaration = Declaration(name, title, description, idle, ceiling, annotations)
 
     def mark(function: F) -> F:
         try:

@@ -44,9 +44,14 @@ class Event:
 
 
 class Observers:
-    """The handlers of one server. Call it with a handler to add it, also as a decorator."""
+    """The handlers of one server. Call it with a handler to add it, also as a decorator.
 
-    def __init__(self) -> None:
+    Args:
+        on_add: Called whenever a handler has been added.
+    """
+
+    def __init__(self, on_add: Callable[[], None] = lambda: None) -> None:
+        self._on_add = on_add
         self._many: list[_Observer] = []
         self._one: _Observer | None = None
 
@@ -59,6 +64,7 @@ class Observers:
                 Unless it is a coroutine function, it must not block.
         """
         self._many.append(_Observer(handler))
+        self._on_add()
         return handler
 
     def assign(self, handler: Handler | None) -> None:
@@ -66,6 +72,7 @@ class Observers:
         if self._one is not None:
             self._one.close()
         self._one = None if handler is None else _Observer(handler)
+        self._on_add()
 
     def __bool__(self) -> bool:
         return self._one is not None or bool(self._many)

@@ -85,7 +85,7 @@ class PythonTool:
                 raise ConfigError(
                     f"The types of {name} result in an unusable JSON Schema: it {error}."
                 ) from None
-        self._timeouts = declaration.timeouts
+        self._declaration = declaration
         self._function = function
         self._host = host
         self._runs_here = inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner)
@@ -96,9 +96,7 @@ class PythonTool:
     @property
     def limits(self) -> Limits | None:
         """The tool's own timers; None for the server's."""
-        timeouts = self._timeouts
-        has_own = timeouts.idle is not None or timeouts.ceiling is not None
-        return timeouts.in_place_of(self._host.limits) if has_own else None
+        return self._declaration.limits(self._host.limits)
 
     async def run(self, call: ToolCall) -> Any:
         """Run the function and return its value; see `ServedTool.run`."""

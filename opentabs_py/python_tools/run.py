@@ -17,7 +17,6 @@ from opentabs_py.calling.tool import CallClient, Frame, ToolCall
 from opentabs_py.core.limits import Limits, Timer
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import CallError
-from opentabs_py.python_tools.declare import Timeouts
 from opentabs_py.python_tools.loop import Mailbox
 from opentabs_py.python_tools.observers import Event, Observers
 from opentabs_py.python_tools.progress import MESSAGE_LIMIT, Told
@@ -52,7 +51,7 @@ class ToolHost:
     Attributes:
         clock: The clock of their timers.
         limits: The default timers.
-        message_limit: The largest input or value, in bytes of JSON.
+        message_limit: The largest input or value, in characters of JSON.
         observers: The application's handlers.
         caller: Calls other tools for them; None before there is a server.
         streams: The streams they have opened.
@@ -145,9 +144,8 @@ class ToolRun:
         finally:
             self._calling.discard(calling)
 
-    def open_stream(self, name: str, timeouts: Timeouts) -> Stream:
+    def open_stream(self, name: str, limits: Limits) -> Stream:
         """Open a stream that belongs to this call, from any thread."""
-        limits = timeouts.in_place_of(self.host.limits)
         stream = self.host.streams.open(name, self, limits, self._loop)
         self._streams.append(stream)
         return stream

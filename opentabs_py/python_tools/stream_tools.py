@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import anyio
 from pydantic import Field
 
-from opentabs_py.python_tools.declare import Timeouts, tool
+from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.run import current_run
 from opentabs_py.python_tools.stream import Stream, Streams, describe
 
@@ -22,7 +22,8 @@ def stream_tools(streams: Streams) -> list[Callable[..., Any]]:
 
     @tool(
         title="Read a stream",
-        timeouts=Timeouts(idle=60.0, ceiling=60.0),
+        idle=60.0,
+        ceiling=60.0,
         annotations={"readOnlyHint": True, "openWorldHint": False},
     )
     async def stream_read(

@@ -5,9 +5,9 @@ import threading
 from typing import Any, ClassVar, Self
 from weakref import WeakValueDictionary
 
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
-from opentabs_py.python_tools.declare import Timeouts
 from opentabs_py.python_tools.run import ToolRun, current_run
 from opentabs_py.python_tools.stream import Stream
 
@@ -63,10 +63,10 @@ class Module:
     one.
 
     Attributes:
-        stream_timeouts: Timers that end a stream its tool leaves open: idle and total.
+        stream_limits: End a stream that its tool leaves open.
     """
 
-    stream_timeouts: ClassVar[Timeouts] = Timeouts(idle=300.0, ceiling=3600.0)
+    stream_limits: ClassVar[Limits] = Limits(idle=300.0, ceiling=3600.0)
     _streams: WeakValueDictionary[tuple[str, str], Stream]  # by name and session
     _by_name: set[str]  # names that threads have used to update or end a stream
     _streams_lock: threading.Lock
@@ -108,7 +108,7 @@ class Module:
                     "update() and stop() of start_tool()'s return value, not tool_update() and "
                     "stop_tool().)"
                 )
-            stream = run.open_stream(name, self.stream_timeouts)
+            stream = run.open_stream(name, self.stream_limits)
             self._streams[name, session] = stream
         return ToolStream(stream)
 

@@ -23,15 +23,15 @@ from opentabs_py import __version__, stacks
 from opentabs_py.browser.addresses import with_scheme
 from opentabs_py.browser.crashes import start_worker_at_crashes
 from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
-from opentabs_py.calling.clock import AlarmClock, Clock
+from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.errors import BrowserError
+from opentabs_py.session.seams import Seams
 
 if TYPE_CHECKING:
     from mcp.server import Server as McpServer
     from mcp.types import CallToolResult
 
     from opentabs_py.bridge.bridge import Bridge
-    from opentabs_py.bridge.link import Socket
     from opentabs_py.calling.running import RunningCall
     from opentabs_py.calling.tool import ServedTool
     from opentabs_py.config.settings import Settings
@@ -69,10 +69,8 @@ class OpenTabs:
         ignore_default_args: Playwright switches to leave out.
         reopen: If a call needs the browser after it was closed or has died, relaunch it and open
             these pages in it. Without it, such calls fail.
-        clock: The clock of the calls' timers; real time by default.
         trace: A file to write every call to; `opentabs trace show` reads it.
-        relay_script: Runs in the relay's world, where tests plant faults.
-        wrap_socket: Wraps the extension's sockets, where tests plant faults.
+        seams: Where tests take the place of the chain's parts.
     """
 
     bridge: Bridge
@@ -91,10 +89,8 @@ class OpenTabs:
         args: Sequence[str] = (),
         ignore_default_args: Sequence[str] = (),
         reopen: Sequence[str] | None = None,
-        clock: Clock | None = None,
         trace: Path | None = None,
-        relay_script: bytes = b"",
-        wrap_socket: Callable[[Socket], Socket] = lambda socket: socket,
+        seams: Seams | None = None,
     ) -> None:
         self._settings = settings
         self._read_settings = read_settings
@@ -103,10 +99,9 @@ class OpenTabs:
         self._browser = browser
         self._args = args
         self._ignore_default_args = ignore_default_args
-        self._clock = AlarmClock(clock)
+        self._seams = seams or Seams()
+        self._clock = AlarmClock(self._seams.clock)
         self._trace = trace
-        self._relay_script = relay_script
-        self._wrap_socket = wrap_socket
         self._python = self._make_tools(tools) if tools else None
         self._stack = AsyncExitStack()
         self._launch: BackgroundLaunch | None = None
@@ -115,7 +110,7 @@ class OpenTabs:
         self._reopen = reopen
         self._reopening = anyio.Lock()
         self._keeps_records = False
-        self._observes_pages = self._is_open = False
+        self._is_open = False
         self._serving: Serving
 
     async def __aenter__(self) -> Self:
@@ -162,9 +157,6 @@ class OpenTabs:
         A handler is called with the tool's name, the call's id and the reported data, and by
         name with those of `seq`, `message`, `progress`, `total` and `kind` that it accepts.
         """
-        self._observes_pages = True
-        if self._is_open:
-            self._observe_pages()
         return self._observers
 
     @on_tool_progress.setter
@@ -446,8 +438,7 @@ class OpenTabs:
             python=self._python,
             clock=self._clock,
             trace=self._trace,
-            relay_script=self._relay_script,
-            wrap_socket=self._wrap_socket,
+            seams=self._seams,
         )
         await serving.start(
             stack,
@@ -490,12 +481,13 @@ class OpenTabs:
     def _observers(self) -> Observers:
         from opentabs_py.python_tools.observers import Observers  # noqa: PLC0415
 
-        return Observers()
+        return Observers(self._observe_pages)
 
     def _observe_pages(self) -> None:
-        """Pass the reports of page tools to the progress handlers, if there may be any."""
-        if self._observes_pages:
-            self.registry.on_page_report = self._observers.notify_page_reports
+        """Pass the reports of page tools to the progress handlers, if there are any."""
+        observers: Observers | None = vars(self).get("_observers")  # created on first use
+        if observers and hasattr(self, "registry"):
+            self.registry.on_page_report = observers.notify_page_reports
 
 
 Server = OpenTabs

@@ -10,7 +10,6 @@ import anyio
 from anyio.abc import TaskGroup
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.link import Socket
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.launch import BackgroundLaunch, LaunchPlan
 from opentabs_py.browser.scratch import temporary_dir
@@ -27,6 +26,7 @@ from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp_side import McpSide
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.plugins import PluginSet
+from opentabs_py.session.seams import Seams
 from opentabs_py.tracing.file import TraceWriter
 
 if TYPE_CHECKING:
@@ -44,10 +44,9 @@ class Serving:
         directories: Directories of built plugins, in addition to those in the settings.
         read_settings: Reads the settings again, because those of plugins may change.
         python: The tools written in Python.
-        clock: The clock of the calls' timers.
+        clock: The clock of the calls' timers, which other timers share.
         trace: A file to write every call to.
-        relay_script: Runs in the relay's world.
-        wrap_socket: Wraps the extension's sockets.
+        seams: Where tests take the place of the chain's parts.
 
     Attributes:
         plugins: The plugins found in the directories.
@@ -76,16 +75,14 @@ class Serving:
         python: "PythonTools | None",
         clock: AlarmClock,
         trace: Path | None,
-        relay_script: bytes,
-        wrap_socket: Callable[[Socket], Socket],
+        seams: Seams,
     ) -> None:
         self._settings = settings
         self._version = version
         self._python = python
         self._clock = clock
         self._trace = trace
-        self._relay_script = relay_script
-        self._wrap_socket = wrap_socket
+        self._seams = seams
         self._playgrounds: dict[Path, str] = {}
         self.plugins = PluginSet(directories, settings, read_settings=read_settings)
 
@@ -128,7 +125,7 @@ class Serving:
             version=self._version,
             message_limit=settings.message_limit,
             clock=self._clock,
-            wrap_socket=self._wrap_socket,
+            wrap_socket=self._seams.wrap_socket,
         )
         self.registry = create_registry(settings, self.bridge)
         if self._trace is not None:
@@ -209,7 +206,7 @@ class Serving:
     def _stage(self, into: Path | None, port: int) -> StagedExtension:
         host = self._settings.url_host
         if into is not None:
-            sites, script = self.plugins.sites, self._relay_script
+            sites, script = self.plugins.sites, self._seams.relay_script
             return stage_extension(into, port=port, host=host, sites=sites, relay_script=script)
         # Loaded by hand, so it keeps its place and its secret from run to run.
         kept = data_dir() / "extension"

@@ -12,6 +12,7 @@ from playwright.sync_api import BrowserContext, BrowserType, Error
 from opentabs_py.browser.launch import LaunchPlan, Planned
 from opentabs_py.config.settings import Settings
 from opentabs_py.errors import BrowserError
+from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.session.startup import CONNECT_WITHIN
 from opentabs_py.testing.clock import StoppableClock
@@ -137,9 +138,7 @@ class Chain:
                 tools=self._tools,
                 settings=self._settings,
                 browser=self._launch,
-                clock=self.clock,
-                relay_script=relay_faults(),
-                wrap_socket=self.faults.wrap_socket,
+                seams=Seams(self.clock, relay_faults(), self.faults.wrap_socket),
             ) as session:
                 self._started.set_result(session)
                 await self._stop.wait()

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp.types import ImageContent, TextContent
 
-from opentabs_py import Module, Progress, Timeouts, ToolError, ToolStream, skill, tool
+from opentabs_py import Module, Progress, ToolError, ToolStream, skill, tool
 
 Callback = Callable[[Any], Awaitable[None]] | None
 
@@ -157,7 +157,7 @@ async def yields_then_fails() -> AsyncGenerator[str]:
     raise ToolError("The third is missing.", code="GONE")
 
 
-@tool(timeouts=Timeouts(idle=0.3))
+@tool(idle=0.3)
 async def yields_then_hangs(note: str) -> AsyncGenerator[str]:
     """Yield, and say nothing more."""
     try:
@@ -179,14 +179,14 @@ def was_closed(note: str) -> bool:
 # --- timers ---------------------------------------------------------------------------
 
 
-@tool(timeouts=Timeouts(idle=0.3))
+@tool(idle=0.3)
 async def hangs(progress: Progress) -> None:
     """Say one thing, then nothing."""
     progress.report("one")
     await asyncio.sleep(3600)
 
 
-@tool(timeouts=Timeouts(idle=60, ceiling=0.3))
+@tool(idle=60, ceiling=0.3)
 def hangs_in_thread(note: str, progress: Progress) -> None:
     """Report for ever, as long as somebody waits."""
     while not progress.cancelled:

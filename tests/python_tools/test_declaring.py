@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 import opentabs_py
-from opentabs_py import Module, Progress, Timeouts, skill, tool
+from opentabs_py import Module, Progress, skill, tool
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core.limits import Limits
@@ -177,7 +177,7 @@ def test_a_docstring_in_no_style_is_all_text(docstring: str) -> None:
 
 
 def test_a_partial_hides_what_it_has_bound_and_keeps_its_timers() -> None:
-    @tool(timeouts=Timeouts(idle=60))
+    @tool(idle=60)
     def send(to: str, text: str) -> None:
         """Send a text."""
 
@@ -246,7 +246,7 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
     with pytest.raises(ConfigError, match="has no tools: mark its methods"):
         Server(tools=[Module])
     with pytest.raises(ValueError, match="idle is 0"):
-        Timeouts(idle=0)
+        tool(idle=0)
 
 
 def test_two_tools_of_one_name_are_refused_and_both_are_named() -> None:
@@ -276,9 +276,12 @@ def test_a_module_is_served_as_an_instance_or_a_class_and_other_methods_are_not(
 
 
 def test_the_public_names_are_there_and_others_are_not() -> None:
-    assert {getattr(opentabs_py, name).__name__ for name in opentabs_py.__all__} == {
-        "Module", "OpenTabs", "Progress", "Timeouts", "ToolError", "ToolStream", "tool",
-    }  # fmt: skip
+    found = {name: getattr(opentabs_py, name) for name in opentabs_py.__all__}
+    other_names = {"Server": "OpenTabs", "skill": "tool"}
+    assert {name: each.__name__ for name, each in found.items()} == {
+        name: other_names.get(name, name) for name in found
+    }
+    assert opentabs_py.Limits() == Limits(idle=30.0, ceiling=300.0)
     with pytest.raises(AttributeError):
         _ = opentabs_py.nothing
 

@@ -10,8 +10,9 @@ import pytest
 
 from opentabs_py import Module, ToolStream, skill
 from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.python_tools.declare import Timeouts
+from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import Server
 from tests.python_tools import ways
 from tests.python_tools.held_clock import HeldClock
@@ -264,7 +265,7 @@ async def test_an_update_of_what_is_not_open_is_logged_and_passes(
 class Streamers(Module):
     """Opens streams of any name and leaves them open."""
 
-    stream_timeouts = Timeouts(idle=10.0, ceiling=60.0)
+    stream_limits = Limits(idle=10.0, ceiling=60.0)
 
     def __init__(self) -> None:
         self.all_here = anyio.Event()
@@ -311,7 +312,7 @@ async def test_a_silence_and_a_total_end_a_stream_that_is_left_open(
     steps: list[float], why: str
 ) -> None:
     clock, module = HeldClock(), Streamers()
-    async with Server(tools=[module], clock=clock) as server:
+    async with Server(tools=[module], seams=Seams(clock)) as server:
         module.all_here.set()
         await server.call_tool("open", {"name": "a"})
         [stream] = server._python.host.streams._by_id.values()  # type: ignore[union-attr]

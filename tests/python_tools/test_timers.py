@@ -9,6 +9,7 @@ from mcp.types import CallToolResult
 
 from opentabs_py import Module, Progress, skill
 from opentabs_py.core.limits import CATCH_UP, Limits
+from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import Server
 from tests.python_tools.held_clock import HeldClock
 from tests.waiting import PATIENT, until_all_wait
@@ -82,7 +83,7 @@ async def live(name: str, steps: list[float], limits: Limits) -> CallToolResult:
     """Call a tool, and have it give a sign after each step but the last."""
     clock, module = HeldClock(), Lives()
     results: list[CallToolResult] = []
-    async with Server(tools=[module], clock=clock) as server:
+    async with Server(tools=[module], seams=Seams(clock)) as server:
 
         async def call() -> None:
             # The tool that it calls is to be ended by the timers of the one that is called here.

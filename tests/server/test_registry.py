@@ -203,8 +203,15 @@ async def test_arguments_over_the_limit_are_refused_and_those_at_it_accepted() -
     assert await registry.call("chat_send", {"text": "hi"}) == {"sent": True}
     error = await refused(registry, "chat_send", {"text": "hi!"})
     assert error.detail.code == "INPUT_TOO_LARGE"
-    assert f"take {size + 1} bytes as JSON; {size} is the limit" in str(error)
+    assert f"take {size + 1} characters as JSON; {size} is the limit" in str(error)
     assert len(bridge.received) == 1
+
+
+async def test_the_limit_counts_characters_whatever_bytes_they_take() -> None:
+    registry, _bridge = a_registry(input_limit=len('{"text":"日本"}'))
+    assert await registry.call("chat_send", {"text": "日本"}) == {"sent": True}
+    error = await refused(registry, "chat_send", {"text": "日本語"})
+    assert error.detail.code == "INPUT_TOO_LARGE"
 
 
 async def test_what_the_bridge_reports_reaches_the_caller() -> None:

@@ -1,0 +1,169 @@
+"""Write `docs/api.md`: the public API, from its docstrings.
+
+What the packages name in `__all__` is public, and so are those classes' members that do not begin
+with an underscore.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from griffe import (
+    Alias,
+    Attribute,
+    Class,
+    DocstringSectionKind,
+    Function,
+    GoogleOptions,
+    Module,
+    Object,
+    Parameter,
+    ParameterKind,
+    load,
+)
+
+PACKAGES = {
+    "opentabs_py": "Sessions, tools in Python, clients, errors",
+    "opentabs_py.testing": "The test kit",
+}
+HEAD = """\
+# Python API
+
+Generated from the docstrings by `make generate`. Everything here is public; everything else may
+change. Times are in seconds. Names are imported from the package that heads their section:
+
+```python
+from opentabs_py import OpenTabs, tool
+from opentabs_py.testing import expect
+```
+"""
+WIDTH = 90
+_STARS = {
+    ParameterKind.var_positional: "*",
+    ParameterKind.var_keyword: "**",
+}
+_TABLES = {
+    DocstringSectionKind.parameters: "argument",
+    DocstringSectionKind.attributes: "attribute",
+    DocstringSectionKind.raises: "raises",
+}
+
+
+def api_page() -> str:
+    """Return the text of `docs/api.md`."""
+    lines = [HEAD]
+    places: dict[str, str] = {}
+    for path, title in PACKAGES.items():
+        package = load(path, docstring_parser="google", resolve_aliases=True)
+        assert isinstance(package, Module)
+        lines += [f"## `{path}`: {title[0].lower()}{title[1:]}", ""]
+        exports = sorted(str(name) for name in package.exports or ())
+        for name in exports:
+            place = places.setdefault(name, path)
+            if place == path:
+                lines += _entry(name, package[name])
+            else:
+                lines += [f"### {name}", "", f"The same as `{place}.{name}`.", ""]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+def _entry(name: str, found: Object | Alias) -> Iterator[str]:
+    found = found.final_target if isinstance(found, Alias) else found
+    if isinstance(found, Attribute):  # another name for something public
+        yield from (f"### `{name}`", "", f"The same as `{found.value}`.", "")
+        if found.docstring is not None:
+            yield from (found.docstring.value, "")
+        return
+    yield from (f"### {name}", "", *_signature(name, found), *_text(found))
+    if isinstance(found, Class):
+        for member in _members(found):
+            signature = _signature(member.name, member)
+            yield from (f"#### {name}.{member.name}", "", *signature, *_text(member))
+
+
+def _members(owner: Class) -> list[Function | Attribute]:
+    """Return the public methods and properties, in the order of the source."""
+    return [
+        member
+        for member in owner.members.values()
+        if not member.name.startswith("_")
+        and (
+            isinstance(member, Function)
+            or (isinstance(member, Attribute) and "property" in member.labels)
+        )
+    ]
+
+
+def _signature(name: str, found: Object) -> Iterator[str]:
+    if isinstance(found, Class) and _is_raised(found):
+        return
+    yield from ("```python", _declaration(name, found), "```", "")
+
+
+def _declaration(name: str, found: Object) -> str:
+    if isinstance(found, Attribute):
+        return f"{name}: {found.annotation}"
+    parameters: list[Parameter] = []
+    if isinstance(found, Class | Function):
+        parameters = [each for each in found.parameters if each.name not in ("self", "cls")]
+    before = "await " if isinstance(found, Function) and "async" in found.labels else ""
+    answer = f" -> {found.returns}" if isinstance(found, Function) else ""
+    given = list(_parameters(parameters))
+    whole = f"{before}{name}({', '.join(given)}){answer}"
+    if len(whole) <= WIDTH:
+        return whole
+    return "\n".join([f"{before}{name}(", *(f"    {each}," for each in given), f"){answer}"])
+
+
+def _is_raised(found: Class) -> bool:
+    return any("Error" in str(base) or str(base) == "Exception" for base in found.bases)
+
+
+def _parameters(parameters: list[Parameter]) -> Iterator[str]:
+    has_star = False
+    for index, each in enumerate(parameters):
+        kind = each.kind
+        if kind is ParameterKind.var_positional:
+            has_star = True
+        elif kind is ParameterKind.keyword_only and not has_star:
+            has_star = True
+            yield "*"
+        stars = "" if kind is None else _STARS.get(kind, "")
+        kind_of = "" if each.annotation is None else f": {each.annotation}"
+        default = "" if each.default is None or stars else f" = {each.default}"
+        yield f"{stars}{each.name}{kind_of}{default}"
+        after = parameters[index + 1].kind if index + 1 < len(parameters) else None
+        if kind is ParameterKind.positional_only and after is not ParameterKind.positional_only:
+            yield "/"
+
+
+def _text(found: Object) -> Iterator[str]:
+    if found.docstring is None:
+        return
+    options: Any = GoogleOptions(warnings=False)
+    for section in found.docstring.parse("google", **options):
+        if section.kind in _TABLES:
+            yield from (f"| {_TABLES[section.kind]} | |", "|---|---|")
+            for item in section.value:
+                name = getattr(item, "name", None) or str(item.annotation)
+                yield f"| `{name}` | {' '.join(item.description.split())} |"
+        elif section.kind is DocstringSectionKind.returns:
+            yield " ".join(f"Returns: {item.description}" for item in section.value)
+        elif section.kind is DocstringSectionKind.text:
+            yield _fenced(section.value)
+        else:
+            yield _fenced(str(section.value))
+        yield ""
+
+
+def _fenced(text: str) -> str:
+    """Fence indented code, which is Python."""
+    parts = re.split(r"((?:^    .*\n?|^\n(?=    ))+)", text, flags=re.MULTILINE)
+    return "".join(map(_fence, parts)).strip()
+
+
+def _fence(part: str) -> str:
+    if not part.lstrip("\n").startswith("    "):
+        return part
+    code = re.sub(r"(?m)^    ", "", part).strip()
+    return f"\n```python\n{code}\n```\n"
