@@ -267,7 +267,8 @@ def result_too_large(tool: str, size: int, limit: int) -> ToolFailedError:
     return ToolFailedError(
         ErrorDetail(
             "RESULT_TOO_LARGE",
-            f"{tool} ran, but its result takes {size:,} characters as JSON; {limit:,} is the limit. "
+            f"{tool} ran, but its result takes {size:,} characters as JSON; "
+            f"{limit:,} is the limit. "
             "Ask for less at a time, or raise the message limit.",
         )
     )
