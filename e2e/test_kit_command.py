@@ -34,7 +34,7 @@ from opentabs_py.testing import expect
 
 def test_fails(opentabs):
     opentabs.open_start_page()
-    expect(opentabs.call("chat_hello", name="Ada")).to_fail()
+    expect(opentabs.start("chat_hello", name="Ada")).to_fail()
 
 def test_fails_again(opentabs):
     assert opentabs.plugin().readiness == "ready"

@@ -20,7 +20,7 @@ def anyio_backend() -> str:
 def test_one_does_not_await(opentabs: SyncOpenTabs, page: Page, demo_site: str) -> None:
     page.goto(demo_site)
 
-    expect(opentabs.call("demo_list_channels")).to_succeed()
+    expect(opentabs.start("demo_list_channels")).to_succeed()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from opentabs_py.testing import SyncOpenTabs
 def test_first_result(opentabs: SyncOpenTabs, page: Page) -> None:
     page.route("**/*", lambda route: route.fulfill(body="<body>", content_type="text/html"))
     page.goto("http://127.0.0.1:9/")
-    assert opentabs.call("probe_echo", value=1).value == {"value": 1}
+    assert opentabs.call("probe_echo", value=1) == {"value": 1}
     Path("first").write_text(str(time.time()))
 
 

@@ -19,7 +19,7 @@ def chat(page: Page, demo_site: str) -> None:
 
 
 def test_what_holds_passes(opentabs: SyncOpenTabs, page: Page) -> None:
-    call = opentabs.call("demo_export_messages", channelId="random")
+    call = opentabs.start("demo_export_messages", channelId="random")
 
     expect(call).to_succeed(within=5)
     expect(call).to_progress(THREE)
@@ -39,7 +39,7 @@ def test_what_holds_passes(opentabs: SyncOpenTabs, page: Page) -> None:
 
 
 def test_errors_are_told_by_their_fields(opentabs: SyncOpenTabs) -> None:
-    call = opentabs.call("demo_export_messages", channelId="nope")
+    call = opentabs.start("demo_export_messages", channelId="nope")
 
     expect(call).to_fail()
     expect(call).to_fail(code="NOT_FOUND", category="not_found", retryable=False, message="no .*el")
@@ -90,7 +90,7 @@ def test_the_mark_sets_the_timers(opentabs: SyncOpenTabs, page: Page) -> None:
 
 
 def test_logs_of_a_call_and_of_the_test_are_there(opentabs: SyncOpenTabs) -> None:
-    call = opentabs.call("probe_run", key="k", steps=[{"log": "read page 7"}, {"wait": 300}])
+    call = opentabs.start("probe_run", key="k", steps=[{"log": "read page 7"}, {"wait": 300}])
 
     expect(call).to_log("warning", "page 7")
     expect(call).to_log(text=re.compile(r"page \d"))
@@ -110,8 +110,8 @@ def test_a_started_call_is_seen_while_it_runs(opentabs: SyncOpenTabs, page: Page
 
 
 def test_an_mcp_client_is_sent_the_same(mcp: SyncMcpClient) -> None:
-    call = mcp.call_tool("demo_export_messages", {"channelId": "random"})
-    refused = mcp.call_tool("demo_export_messages", {})
+    call = mcp.start_tool("demo_export_messages", {"channelId": "random"})
+    refused = mcp.start_tool("demo_export_messages", {})
 
     assert "demo_export_messages" in [tool.name for tool in mcp.list_tools()]
     expect(call).to_return({"total": 60})
@@ -123,20 +123,20 @@ def test_an_mcp_client_is_sent_the_same(mcp: SyncMcpClient) -> None:
 
 
 def test_fails_of_success(opentabs: SyncOpenTabs) -> None:
-    expect(opentabs.call("demo_export_messages", channelId="nope")).to_succeed()
+    expect(opentabs.start("demo_export_messages", channelId="nope")).to_succeed()
 
 
 def test_fails_of_an_error(opentabs: SyncOpenTabs) -> None:
-    expect(opentabs.call("demo_list_channels")).to_fail(code="NOT_FOUND", retryable=True)
+    expect(opentabs.start("demo_list_channels")).to_fail(code="NOT_FOUND", retryable=True)
 
 
 def test_fails_of_progress(opentabs: SyncOpenTabs) -> None:
-    call = opentabs.call("demo_export_messages", channelId="random")
+    call = opentabs.start("demo_export_messages", channelId="random")
     expect(call).to_progress([{"progress": 1, "total": 3}, {"progress": 3, "total": 3}])
 
 
 def test_fails_of_a_value(opentabs: SyncOpenTabs) -> None:
-    call = opentabs.call("probe_echo", value={"a": 1, "b": [1, 2]})
+    call = opentabs.start("probe_echo", value={"a": 1, "b": [1, 2]})
     expect(call).to_return({"value": {"a": 2}})
 
 
@@ -146,7 +146,7 @@ def test_fails_of_a_call_that_still_runs(opentabs: SyncOpenTabs) -> None:
 
 
 def test_fails_of_logs(opentabs: SyncOpenTabs) -> None:
-    expect(opentabs.call("demo_list_channels")).to_log("error", "boom")
+    expect(opentabs.start("demo_list_channels")).to_log("error", "boom")
 
 
 def test_fails_of_a_plugin(opentabs: SyncOpenTabs) -> None:
@@ -155,11 +155,11 @@ def test_fails_of_a_plugin(opentabs: SyncOpenTabs) -> None:
 
 
 def test_fails_of_what_must_not_be(opentabs: SyncOpenTabs) -> None:
-    expect(opentabs.call("demo_list_channels")).not_to_succeed()
+    expect(opentabs.start("demo_list_channels")).not_to_succeed()
 
 
 def test_fails_softly(opentabs: SyncOpenTabs, page: Page) -> None:
-    call = opentabs.call("demo_list_channels")
+    call = opentabs.start("demo_list_channels")
     expect.soft(call).to_fail()
     expect.soft(page.locator("h1")).to_have_text("another", timeout=100)
     expect.soft(call).to_return({"channels": []})
@@ -170,11 +170,11 @@ def test_fails_of_an_unknown_plugin(opentabs: SyncOpenTabs) -> None:
 
 
 def test_fails_of_the_value_of_a_call_that_failed(opentabs: SyncOpenTabs) -> None:
-    assert opentabs.call("demo_export_messages", channelId="nope").value["total"] == 60
+    assert opentabs.call("demo_export_messages", channelId="nope")["total"] == 60
 
 
 def test_fails_of_the_value_that_a_client_was_not_sent(mcp: SyncMcpClient) -> None:
-    assert mcp.call_tool("demo_export_messages", {"channelId": "nope"}).value["total"] == 60
+    assert mcp.call_tool("demo_export_messages", {"channelId": "nope"})["total"] == 60
 
 
 def test_fails_of_a_clock_that_goes_by_itself(opentabs: SyncOpenTabs) -> None:
@@ -186,23 +186,23 @@ def test_fails_of_a_clock_that_goes_by_itself(opentabs: SyncOpenTabs) -> None:
 
 def test_breaks_with_progress_that_goes_back(opentabs: SyncOpenTabs) -> None:
     steps = [{"report": {"progress": 2}}, {"report": {"progress": 1}}]
-    expect(opentabs.call("probe_run", key="k", steps=steps)).to_succeed()
+    expect(opentabs.start("probe_run", key="k", steps=steps)).to_succeed()
 
 
 def test_breaks_its_output_schema(opentabs: SyncOpenTabs, page: Page) -> None:
     page.route("**/api/channels", lambda route: route.fulfill(json={"channels": [{"id": 1}]}))
-    expect(opentabs.call("demo_list_channels")).to_succeed()
+    expect(opentabs.start("demo_list_channels")).to_succeed()
 
 
 def test_breaks_by_reporting_after_its_end(opentabs: SyncOpenTabs, page: Page) -> None:
-    expect(opentabs.call("probe_run", key="k", steps=[])).to_succeed()
+    expect(opentabs.start("probe_run", key="k", steps=[])).to_succeed()
     page.evaluate("probe.report()")
 
 
 @pytest.mark.opentabs(allow_breaches=True)
 def test_breaches_that_are_allowed_pass(opentabs: SyncOpenTabs) -> None:
     steps = [{"report": {"progress": 2}}, {"report": {"progress": 1}}]
-    expect(opentabs.call("probe_run", key="k", steps=steps)).to_progress(min=2)
+    expect(opentabs.start("probe_run", key="k", steps=steps)).to_progress(min=2)
 
 
 # --- faults that do nothing ----------------------------------------------------------------
@@ -211,26 +211,26 @@ def test_breaches_that_are_allowed_pass(opentabs: SyncOpenTabs) -> None:
 def test_fails_of_a_fault_that_never_fires(opentabs: SyncOpenTabs) -> None:
     opentabs.faults.drop("websocket", kind="tool.progress")
     opentabs.faults.delay("port", 0.01, kind="tool.result", nth=2)
-    expect(opentabs.call("demo_list_channels")).to_succeed()
+    expect(opentabs.start("demo_list_channels")).to_succeed()
 
 
 def test_fails_of_a_fault_that_was_cleared_before_it_fired(opentabs: SyncOpenTabs) -> None:
     opentabs.faults.drop("event", kind="tool.error")
     opentabs.faults.clear()
-    expect(opentabs.call("demo_list_channels")).to_succeed()
+    expect(opentabs.start("demo_list_channels")).to_succeed()
 
 
 def test_a_fault_need_not_fire_where_the_test_says_so(opentabs: SyncOpenTabs) -> None:
     opentabs.faults.drop("websocket", kind="tool.progress", optional=True)
-    expect(opentabs.call("demo_list_channels")).to_succeed()
+    expect(opentabs.start("demo_list_channels")).to_succeed()
 
 
 def test_a_fault_that_is_replayed_need_do_no_more_than_it_did(opentabs: SyncOpenTabs) -> None:
     opentabs.faults.replay(FaultLog(0, (Planted(Rule("port", "drop", kind="tool.error")),)))
     opentabs.faults.drop("port", kind="tool.error")
-    expect(opentabs.call("demo_list_channels")).to_succeed()
+    expect(opentabs.start("demo_list_channels")).to_succeed()
 
 
 def test_a_fault_that_fires_in_the_last_message_has_fired(opentabs: SyncOpenTabs) -> None:
     opentabs.faults.delay("event", 0.01, kind="tool.result")
-    expect(opentabs.call("demo_list_channels")).to_succeed()
+    expect(opentabs.start("demo_list_channels")).to_succeed()

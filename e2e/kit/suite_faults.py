@@ -64,7 +64,7 @@ def test_no_fault_of_a_notification_changes_what_a_client_gets(
     for action in LOSSLESS:
         plant(opentabs, "mcp", action, "notifications/progress")
 
-        call = mcp.call_tool("probe_run", {"key": "key", "steps": STEPS, "result": "the value"})
+        call = mcp.start_tool("probe_run", {"key": "key", "steps": STEPS, "result": "the value"})
 
         expect(call, action).to_succeed()
         # What is held back until another message has passed is passed by the response.
@@ -220,11 +220,11 @@ def test_a_result_survives_a_service_worker_killed_at_any_moment(
 def test_a_killed_service_worker_is_dead_and_another_one_comes(
     opentabs: SyncOpenTabs, how: Any
 ) -> None:
-    before = opentabs.call("probe_echo", value=1)
+    before = opentabs.start("probe_echo", value=1).wait()
 
     opentabs.faults.kill_service_worker(how)
 
-    after = opentabs.call("probe_echo", value=1)
+    after = opentabs.start("probe_echo", value=1).wait()
     assert before.record is not None
     assert after.record is not None
     assert before.record.links[-1].boot_id != after.record.links[-1].boot_id

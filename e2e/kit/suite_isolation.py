@@ -106,7 +106,7 @@ def test_who_asks_for_it_has_a_browser_of_his_own(opentabs: SyncOpenTabs, page: 
     open_site(page)
 
     assert opentabs.mcp_url != seen["url"]
-    expect(opentabs.call("probe_echo", value=1)).to_return({"value": 1})
+    expect(opentabs.start("probe_echo", value=1)).to_return({"value": 1})
 
 
 def test_then_the_shared_one_is_still_there(opentabs: SyncOpenTabs) -> None:
@@ -116,13 +116,13 @@ def test_then_the_shared_one_is_still_there(opentabs: SyncOpenTabs) -> None:
 def test_first_the_browser_is_closed(opentabs: SyncOpenTabs, context: BrowserContext) -> None:
     context.close()
 
-    expect(opentabs.call("probe_echo", value=1)).to_fail()
+    expect(opentabs.start("probe_echo", value=1)).to_fail()
 
 
 def test_then_there_is_one_again(opentabs: SyncOpenTabs, page: Page) -> None:
     open_site(page)
 
-    expect(opentabs.call("probe_echo", value=1)).to_succeed()
+    expect(opentabs.start("probe_echo", value=1)).to_succeed()
 
 
 # --- what a tool fetches -----------------------------------------------------------------
@@ -132,14 +132,14 @@ def test_a_route_answers_the_fetch_of_a_tool(opentabs: SyncOpenTabs, page: Page)
     open_site(page)
     page.route("**/api/channels", lambda route: route.fulfill(json={"channels": []}))
 
-    expect(opentabs.call("demo_list_channels")).to_return({"channels": []})
+    expect(opentabs.start("demo_list_channels")).to_return({"channels": []})
 
 
 def test_a_route_fails_the_fetch_of_a_tool(opentabs: SyncOpenTabs, page: Page) -> None:
     open_site(page)
     page.route("**/api/channels", lambda route: route.fulfill(status=429, json={}))
 
-    expect(opentabs.call("demo_list_channels")).to_fail(code="RATE_LIMITED", retryable=True)
+    expect(opentabs.start("demo_list_channels")).to_fail(code="RATE_LIMITED", retryable=True)
 
 
 def test_a_recorded_site_answers_the_fetch_of_a_tool(
@@ -150,7 +150,7 @@ def test_a_recorded_site_answers_the_fetch_of_a_tool(
     page.route_from_har(har)
     page.goto(f"{SITE}/")
 
-    expect(opentabs.call("demo_list_channels")).to_return({"channels": []})
+    expect(opentabs.start("demo_list_channels")).to_return({"channels": []})
 
 
 STATE = {
@@ -177,7 +177,7 @@ def test_a_saved_session_goes_along_with_the_fetch_of_a_tool(
     open_site(page)
     page.route("**/api/channels", answer)
 
-    expect(opentabs.call("demo_list_channels")).to_succeed()
+    expect(opentabs.start("demo_list_channels")).to_succeed()
     assert cookies == ["demo_session=s3"]
     assert page.evaluate("[localStorage.theme, navigator.language]") == ["dark", "de-DE"]
 

@@ -25,7 +25,7 @@ def test_a_tool_is_called(
 ) -> None:
     page.goto(demo_site)
 
-    expect(opentabs.call("demo_list_channels")).to_succeed()
+    expect(opentabs.start("demo_list_channels")).to_succeed()
 
     record_property("agent", page.evaluate("navigator.userAgent"))
     brands = "(navigator.userAgentData?.brands ?? []).map(({ brand }) => brand).join()"

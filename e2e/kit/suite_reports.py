@@ -13,7 +13,7 @@ def chat(page: Page, demo_site: str) -> None:
 
 
 def test_passes(opentabs: SyncOpenTabs) -> None:
-    expect(opentabs.call("demo_list_channels")).to_succeed()
+    expect(opentabs.start("demo_list_channels")).to_succeed()
 
 
 def test_fails(opentabs: SyncOpenTabs, mcp: SyncMcpClient, page: Page) -> None:

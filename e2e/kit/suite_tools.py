@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from opentabs_py import Progress, ToolError
+from opentabs_py import Progress, ToolError, ToolFailedError
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
 
 
@@ -32,7 +32,7 @@ def opentabs_tools() -> Sequence[Callable[..., Any]]:
 def test_a_tool_in_python_is_called_beside_those_of_pages(
     opentabs: SyncOpenTabs, opentabs_plugins: Sequence[object]
 ) -> None:
-    call = opentabs.call("count", to=2)
+    call = opentabs.start("count", to=2)
 
     expect(call).to_return({"counted": 2})
     expect(call).to_progress([{"progress": 1, "total": 2}, {"progress": 2, "total": 2}])
@@ -41,12 +41,23 @@ def test_a_tool_in_python_is_called_beside_those_of_pages(
     assert ("demo_list_channels" in names) == bool(opentabs_plugins)
 
 
+def test_a_call_returns_the_value_or_raises_the_error(
+    opentabs: SyncOpenTabs, mcp: SyncMcpClient
+) -> None:
+    assert opentabs.call("count", to=2) == {"counted": 2}
+    assert mcp.call_tool("count", {"to": 2}) == {"counted": 2}
+    with pytest.raises(ToolFailedError, match="nothing below zero"):
+        opentabs.call("count", to=-1)
+    with pytest.raises(ToolFailedError):
+        mcp.call_tool("count", {"to": -1})
+
+
 def test_its_error_is_told_by_its_fields(opentabs: SyncOpenTabs) -> None:
-    expect(opentabs.call("count", to=-1)).to_fail(code="TOO_LOW", category="validation")
+    expect(opentabs.start("count", to=-1)).to_fail(code="TOO_LOW", category="validation")
 
 
 def test_a_client_is_sent_its_progress(mcp: SyncMcpClient) -> None:
-    call = mcp.call_tool("count", {"to": 3})
+    call = mcp.start_tool("count", {"to": 3})
 
     expect(call).to_return({"counted": 3})
     expect(call).to_progress(min=3, monotonic=True)

@@ -4,7 +4,7 @@
 
     def test_export_reports_each_page(opentabs, page):
         page.goto("http://localhost:8000/")
-        call = opentabs.call("demo_export_messages", channelId="general")
+        call = opentabs.start("demo_export_messages", channelId="general")
         expect(call).to_succeed(within=5)
 
 See `docs/testing.md` for the guide.

@@ -51,8 +51,8 @@ class SyncMcpClient:
 
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, progress: bool = True
-    ) -> Call:
-        """Call a tool and wait until the call has ended, successfully or not.
+    ) -> Any:
+        """Call a tool, wait until it has ended, and return its value.
 
         Args:
             name: The tool's MCP name.
@@ -60,14 +60,16 @@ class SyncMcpClient:
             progress: Ask for progress notifications.
 
         Raises:
+            CallError: The call failed; `error.detail` says why.
             TimeoutError: The clock stands still, and the tool does not end by itself.
         """
-        return self._tabs.finish(self.start_tool(name, arguments, progress=progress))
+        __tracebackhide__ = True  # pytest then shows the test's line
+        return self._tabs.finish(self.start_tool(name, arguments, progress=progress)).value
 
     def start_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, progress: bool = True
     ) -> Call:
-        """Start a call and return it while it is running."""
+        """Start a call and return it while it is running; `expect(call)` checks how it ends."""
         promise = self._tabs.output_schema(name)
         running = RunningCall(name, arguments or {}, output_schema=promise)
         caller = _McpCaller(self._client, wants_progress=progress)

@@ -80,18 +80,23 @@ class SyncOpenTabs:
         self._transcript = transcript
         self._patience = patience
 
-    def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Call:
-        """Call a tool by its MCP name, and wait until the call has ended, successfully or not.
+    def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
+        """Call a tool by its MCP name, wait until it has ended, and return its value.
 
         Pass the tool's arguments as a mapping or as keywords: `call("chat_search", text="tea")`.
 
         Raises:
+            CallError: The call failed; `error.detail` says why.
             TimeoutError: The clock stands still, and the tool does not end by itself.
         """
-        return self.finish(self.start(name, arguments, **more))
+        __tracebackhide__ = True  # pytest then shows the test's line
+        return self.finish(self.start(name, arguments, **more)).value
 
     def start(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Call:
-        """Start a call, and return it once it has been sent to its page, or has ended."""
+        """Start a call, and return it once it has been sent to its page, or has ended.
+
+        Use `expect(call)` to check how it ends.
+        """
         given = {**(arguments or {}), **more}
         running = self._thread.run(self._session.start, name, given, within=QUICK)
         call = Call(running, self._thread)
