@@ -23,7 +23,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from e2e.bench import hop1
+from e2e.bench import hop1, many
 from e2e.bench.page import serve_site
 from e2e.bench.starts import builds, cold_start, kit_runs
 from e2e.bench.table import Work, show, to_document
@@ -68,6 +68,7 @@ WORKS = {
     "same_tab": Work("worst call in the same tab during a flood", "ms"),
     "report": Work("one report, page to server, p50", "ms", beside="report_floor", at_most=1.5),
     "big": Work(f"{BIG >> 20} MiB result", "MiB/s", beside="big_floor", at_least=20),
+    **many.WORKS,
     "build": Work("`opentabs build` of a new plugin", "s"),
     "rebuild": Work("build --watch, from saved to built", "ms", at_most=300),
     "kit_first": Work("test kit, from `pytest` to the first result", "s", at_most=3),
@@ -103,20 +104,27 @@ async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[fl
                 await do("floods", bench.floods)
                 await do("lone reports", bench.lone_reports)
                 await do("big results", bench.big)
+        async with many.plugin_folders() as folders:
+            for _ in range(rounds):
+                await do("many plugins", lambda: many.many_plugins(folders))
+                await do("Python tools", lambda: many.python_tools(folders))
+            async with many.many_sessions(url, folders) as sessions:
+                for _ in range(rounds):
+                    await do("echoes", sessions.measure)
         for _ in range(rounds):
             await do("builds", builds)
             await do("test kit", lambda: kit_runs(chromium))
     return numbers
 
 
-STEPS = 11  # of a round, in `measure`
+STEPS = 14  # of a round, in `measure`
 
 
 def main(
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     rounds: Annotated[int, typer.Option(min=1, help="How often to do each work.")] = 3,
 ) -> None:
-    """Measure the chain; takes about a minute."""
+    """Measure the chain; takes some minutes."""
     progress = Progress(
         TextColumn("{task.description:<14}"),
         BarColumn(),
