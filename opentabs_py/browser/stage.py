@@ -15,11 +15,24 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from opentabs_py.config.assets import extension_dir, runtime_file
 
 _MANIFEST: Final = "manifest.json"
+
+
+class Script(Protocol):
+    """A script to add to an extension."""
+
+    @property
+    def digest(self) -> str:
+        """The hash of its content, in hex."""
+        ...
+
+    def read(self) -> bytes:
+        """Return its content."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +49,15 @@ class StagedExtension:
     origin: str
     secret: str
 
-    def add_adapter(self, name: str, script: bytes) -> str:
-        """Add a plugin's adapter; return its path within the extension."""
+    def add_adapter(self, name: str, script: Script) -> str:
+        """Add a plugin's adapter; return its path within the extension.
+
+        A script is read only if the extension does not have it yet; reading may raise an error.
+        """
         return self._add("adapters", name, script)
 
-    def add_pre_script(self, name: str, script: bytes) -> str:
-        """Add a plugin's pre-script; return its path within the extension."""
+    def add_pre_script(self, name: str, script: Script) -> str:
+        """Add a plugin's pre-script, in the same way; return its path within the extension."""
         return self._add("pre-scripts", name, script)
 
     def lacks(self, sites: Sequence[str]) -> bool:
@@ -62,13 +78,12 @@ class StagedExtension:
         manifest: dict[str, Any] = json.loads((self.path / _MANIFEST).read_bytes())
         return manifest
 
-    def _add(self, folder: str, name: str, script: bytes) -> str:
-        digest = hashlib.sha256(script).hexdigest()[:16]
-        file = f"{folder}/{name}-{digest}.js"
+    def _add(self, folder: str, name: str, script: Script) -> str:
+        file = f"{folder}/{name}-{script.digest[:16]}.js"
         target = self.path / file
         if not target.exists():
             target.parent.mkdir(exist_ok=True)
-            _write_whole(target, script)
+            _write_whole(target, script.read())
         return file
 
 

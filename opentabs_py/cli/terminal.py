@@ -23,7 +23,7 @@ from rich.segment import Segment
 from opentabs_py.core.text import one_line, visible
 from opentabs_py.errors import OpenTabsError
 from opentabs_py.plugins.freshness import is_stale
-from opentabs_py.plugins.load import Plugin, Quarantined
+from opentabs_py.plugins.plugin import Plugin, Quarantined
 
 LINES_APART = 1.0  # s
 

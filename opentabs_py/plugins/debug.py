@@ -3,9 +3,10 @@
 from functools import lru_cache
 
 from opentabs_py.core.stack_traces import SourceMap, readable_stack
+from opentabs_py.plugins.plugin import SourceMapFile
 
 
-def read_stack(stack: str, source_map: bytes | None) -> str:
+def read_stack(stack: str, source_map: SourceMapFile | None) -> str:
     """Return a tool's stack trace mapped to the plugin's source, as far as possible.
 
     The first time that a position throws, this takes up to 0.2 s for a large plugin.
@@ -14,8 +15,9 @@ def read_stack(stack: str, source_map: bytes | None) -> str:
 
 
 @lru_cache(maxsize=4)
-def _parse(content: bytes) -> SourceMap | None:
+def _parse(file: SourceMapFile) -> SourceMap | None:
+    content = file.read()
     try:
-        return SourceMap(content)
+        return None if content is None else SourceMap(content)
     except (ValueError, RecursionError):
         return None

@@ -1,16 +1,14 @@
 """Load built plugins from directories; a broken one does not affect the others."""
 
-import base64
 import json
 import logging
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from opentabs_py.core.manifest import (
-    PluginManifest,
     configure,
     find_name_clashes,
     find_sites,
@@ -19,7 +17,8 @@ from opentabs_py.core.manifest import (
 )
 from opentabs_py.core.plugin_settings import find_unknown_plugins, settle
 from opentabs_py.errors import ConfigError, PluginError
-from opentabs_py.plugins.files import read_within
+from opentabs_py.plugins.files import Script, check_stamp, find_script, find_stamp, read_within
+from opentabs_py.plugins.plugin import Plugin, Quarantined, SourceMapFile
 
 logger = logging.getLogger(__name__)
 
@@ -27,67 +26,14 @@ Given = Mapping[str, Mapping[str, object]]
 """Values of plugins' settings, by plugin and key."""
 
 _PACKAGE = "package.json"
+_TOOLS = "dist/tools.json"
 _ADAPTER = "dist/adapter.iife.js"
+_SOURCE_MAP = f"{_ADAPTER}.map"
+_ALWAYS = (_PACKAGE, _TOOLS, _ADAPTER)
 LONGEST_JSON = 16 * 1024 * 1024  # bytes; tools.json of the largest known plugin has 0.3 MB
 LONGEST_SCRIPT = 64 * 1024 * 1024  # bytes; a page that evaluates more would be unusable
-_SOURCE_MAP = b"//# sourceMappingURL="
-
-
-@dataclass(frozen=True, slots=True)
-class Plugin:
-    """A plugin that can be served.
-
-    Attributes:
-        manifest: Its manifest, with the patterns that its settings add.
-        adapter: The script that registers it in a page.
-        pre_script: The script that runs before a page's own, if it has one.
-        config: The values of its settings. Some are secrets.
-        source_map: Maps the adapter to its source, if the build wrote one.
-    """
-
-    directory: Path
-    manifest: PluginManifest
-    adapter: bytes
-    pre_script: bytes | None = None
-    config: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue], repr=False)
-    source_map: bytes | None = field(default=None, repr=False)
-
-    @property
-    def adapter_to_debug(self) -> bytes:
-        """The adapter with an inline source map, so that DevTools show the source."""
-        code, comment, _ = self.adapter.rpartition(_SOURCE_MAP)
-        if self.source_map is None or not comment:
-            return self.adapter
-        data = base64.b64encode(self.source_map)
-        return b"%b%bdata:application/json;base64,%b\n" % (code, comment, data)
-
-
-@dataclass(frozen=True, slots=True)
-class Quarantined:
-    """A plugin, or one of its tools, that cannot be served, and why.
-
-    Attributes:
-        plugin: The plugin's name, if known.
-    """
-
-    directory: Path
-    reason: str
-    plugin: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PluginChanges:
-    """What changed when plugins were read again, by name.
-
-    Attributes:
-        broken: Plugins with a new fault. A plugin that was served before remains in service
-            unchanged, as long as its directory exists.
-    """
-
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    broken: tuple[Quarantined, ...] = ()
+# ns; a file written this shortly before it was read may have been written again with the same time
+_RECENT = 2_000_000_000
 
 
 def is_plugin(directory: Path) -> bool:
@@ -121,30 +67,57 @@ def load_plugin(directory: Path) -> Plugin:
     """
     if not directory.is_dir():
         raise PluginError(f"{directory} is not a directory. Name the plugin's own directory.")
+    began = time.time_ns()
+    # Taken before the files are read, so that a later write makes a difference.
+    stamps = {name: find_stamp(directory, name) for name in (*_ALWAYS, _SOURCE_MAP)}
     package_json = _read(directory, _PACKAGE, "Is it a plugin?")
-    tools_json = _read(directory, "dist/tools.json", "Build the plugin first.")
-    adapter = _read(directory, _ADAPTER, "Build the plugin first.", limit=LONGEST_SCRIPT)
+    tools_json = _read(directory, _TOOLS, "Build the plugin first.")
+    adapter = _find(directory, _ADAPTER, "Build the plugin first.")
     try:
         manifest = parse_plugin(package_json, tools_json)
     except PluginError as error:
         raise PluginError(f"{directory}: {error}") from error
     pre_script = None
     if manifest.pre_script_file is not None:
-        hint = "tools.json names it as preScriptFile. Build the plugin again."
         file = f"dist/{manifest.pre_script_file}"
-        pre_script = _read(directory, file, hint, limit=LONGEST_SCRIPT)
-    try:
-        source_map = read_within(directory, f"{_ADAPTER}.map", limit=LONGEST_SCRIPT)
-    except FileNotFoundError:
-        source_map = None
-    return Plugin(directory, manifest, adapter, pre_script, source_map=source_map)
+        stamps[file] = find_stamp(directory, file)
+        hint = "tools.json names it as preScriptFile. Build the plugin again."
+        pre_script = _find(directory, file, hint)
+    source_map = None
+    with suppress(FileNotFoundError):
+        stamp = check_stamp(directory, _SOURCE_MAP, limit=LONGEST_SCRIPT)
+        source_map = SourceMapFile(directory, _SOURCE_MAP, LONGEST_SCRIPT, stamp)
+    is_settled = all(each is None or each.modified < began - _RECENT for each in stamps.values())
+    return Plugin(
+        directory,
+        manifest,
+        manifest,
+        adapter,
+        pre_script,
+        source_map=source_map,
+        stamps=stamps if is_settled else None,
+    )
 
 
-def _read(directory: Path, name: str, hint: str, *, limit: int = LONGEST_JSON) -> bytes:
+def _read(directory: Path, name: str, hint: str) -> bytes:
     try:
-        return read_within(directory, name, limit=limit)
+        return read_within(directory, name, limit=LONGEST_JSON)
     except FileNotFoundError:
         raise PluginError(f"{directory} has no {name}. {hint}") from None
+
+
+def _find(directory: Path, name: str, hint: str) -> Script:
+    try:
+        return find_script(directory, name, limit=LONGEST_SCRIPT)
+    except FileNotFoundError:
+        raise PluginError(f"{directory} has no {name}. {hint}") from None
+
+
+def _is_unchanged(plugin: Plugin) -> bool:
+    """Return whether the plugin's files are certainly those that were loaded."""
+    return plugin.stamps is not None and all(
+        find_stamp(plugin.directory, name) == stamp for name, stamp in plugin.stamps.items()
+    )
 
 
 def load_plugins(
@@ -158,7 +131,8 @@ def load_plugins(
     Args:
         directories: One directory per plugin.
         settings: Values of the plugins' settings.
-        served: Plugins loaded before; one that is broken now stays in service unchanged.
+        served: Plugins loaded before; one that is broken now stays in service unchanged, and
+            one whose files have not changed is not read again.
     """
     before = {plugin.directory: plugin for plugin in served}
     plugins: list[Plugin] = []
@@ -167,7 +141,9 @@ def load_plugins(
     for directory in {each.resolve(): each for each in directories}.values():
         name = None
         try:
-            plugin = load_plugin(directory)
+            plugin = before.get(directory)
+            if plugin is None or not _is_unchanged(plugin):
+                plugin = load_plugin(directory)
             name = plugin.manifest.name
             plugins.append(_configured(plugin, settings or {}))
         except PluginError as error:
@@ -179,7 +155,7 @@ def load_plugins(
 
 
 def _configured(plugin: Plugin, settings: Given) -> Plugin:
-    manifest = plugin.manifest
+    manifest = plugin.parsed
     try:
         values = settle(manifest.name, manifest.config_schema, settings.get(manifest.name, {}))
         manifest = configure(manifest, values)
@@ -219,21 +195,6 @@ def future_sites(quarantined: Iterable[Quarantined], settings: Given) -> list[st
             continue
         sites += find_sites(package_json, settings)
     return sites
-
-
-def compare_plugins(
-    old: tuple[Sequence[Plugin], Sequence[Quarantined]],
-    new: tuple[Sequence[Plugin], Sequence[Quarantined]],
-) -> PluginChanges:
-    """Return the differences between two loads."""
-    before = {plugin.manifest.name: plugin for plugin in old[0]}
-    after = {plugin.manifest.name: plugin for plugin in new[0]}
-    return PluginChanges(
-        added=tuple(name for name in after if name not in before),
-        removed=tuple(name for name in before if name not in after),
-        changed=tuple(name for name in after if name in before and after[name] != before[name]),
-        broken=tuple(each for each in new[1] if each not in old[1]),
-    )
 
 
 def _without_namesakes(

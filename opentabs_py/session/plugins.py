@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -13,18 +14,11 @@ from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.sdk_version import UNKNOWN
 from opentabs_py.core.tabs import Readiness
-from opentabs_py.errors import ConfigError
+from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.debug import read_stack
 from opentabs_py.plugins.folders import Sources
-from opentabs_py.plugins.load import (
-    Plugin,
-    PluginChanges,
-    Quarantined,
-    compare_plugins,
-    future_sites,
-    load_plugins,
-    refuse_unknown_plugins,
-)
+from opentabs_py.plugins.load import future_sites, load_plugins, refuse_unknown_plugins
+from opentabs_py.plugins.plugin import Plugin, PluginChanges, Quarantined, compare_plugins
 from opentabs_py.server.registry import ToolRegistry
 
 logger = logging.getLogger(__name__)
@@ -111,9 +105,12 @@ class PluginSet:
     async def serve(self, bridge: Bridge, registry: ToolRegistry, staged: StagedExtension) -> None:
         """Serve the plugins: inject them into pages, and list their tools."""
         self._bridge, self._registry, self._staged = bridge, registry, staged
+        staging = await anyio.to_thread.run_sync(self._stage, self.plugins)
+        self.plugins = staging.plugins
+        self.quarantined += staging.faults
         registry.set_plugins(plugin.manifest for plugin in self.plugins)
         registry.read_stack = self._read_stack
-        await bridge.sync_plugins(self._specs(self.plugins))
+        await bridge.sync_plugins(staging.specs)
 
     def find(self, name: str) -> Plugin | None:
         """Return a plugin by name; None if it is not served."""
@@ -138,12 +135,15 @@ class PluginSet:
         """Load all plugins again and serve them; see `OpenTabs.reload_plugins`."""
         async with self._reloading:
             before = self.plugins, self.quarantined
-            plugins, quarantined = await anyio.to_thread.run_sync(self._load)
+            loaded, quarantined = await anyio.to_thread.run_sync(self._load)
+            staging = await anyio.to_thread.run_sync(self._stage, loaded, self.plugins)
+            plugins = staging.plugins
+            quarantined += staging.faults
             changes = compare_plugins(before, (plugins, quarantined))
             if changes.added or changes.removed or changes.changed:
                 await self._let_in(self._sites(plugins, quarantined))
                 # First the pages, then the list, so that everything listed can be called.
-                await self._bridge.sync_plugins(self._specs(plugins))
+                await self._bridge.sync_plugins(staging.specs)
                 self._registry.set_plugins(plugin.manifest for plugin in plugins)
             self.plugins, self.quarantined = plugins, quarantined
             _log_changes(changes)
@@ -200,8 +200,50 @@ class PluginSet:
             logger.warning("The plugin %s is served, but %s", name, UNKNOWN)
         self._warned |= names
 
-    def _specs(self, plugins: Sequence[Plugin]) -> list[PluginSpec]:
-        return [_spec(each, self._staged, to_debug=self._to_debug) for each in plugins]
+    def _stage(self, plugins: Sequence[Plugin], served: Sequence[Plugin] = ()) -> "_Staging":
+        """Write the plugins' scripts to where the browser reads them.
+
+        A plugin whose files have changed since they were loaded is faulty: its parts would not fit
+        together. If it was served before, that version stays in service.
+        """
+        before = {plugin.directory: plugin for plugin in served}
+        staging = _Staging([], [], [])
+        for plugin in plugins:
+            try:
+                staging.add(plugin, self._spec(plugin))
+            except PluginError as error:
+                name = plugin.manifest.name
+                staging.faults.append(Quarantined(plugin.directory, str(error), name))
+                if (older := before.get(plugin.directory)) is not None:
+                    staging.add(older, self._spec(older))  # reads nothing: it is there already
+        return staging
+
+    def _spec(self, plugin: Plugin) -> PluginSpec:
+        manifest, staged = plugin.manifest, self._staged
+        adapter = plugin.adapter_to_debug if self._to_debug else plugin.adapter
+        early = plugin.pre_script
+        return PluginSpec(
+            name=manifest.name,
+            version=manifest.version,
+            matches=list(manifest.url_patterns),
+            exclude_matches=list(manifest.exclude_patterns),
+            file=staged.add_adapter(manifest.name, adapter),
+            config=dict(plugin.config),
+            pre_script=None if early is None else staged.add_pre_script(manifest.name, early),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Staging:
+    """Plugins whose scripts are staged, and how the extension is told of them."""
+
+    plugins: list[Plugin]
+    specs: list[PluginSpec]
+    faults: list[Quarantined]
+
+    def add(self, plugin: Plugin, spec: PluginSpec) -> None:
+        self.plugins.append(plugin)
+        self.specs.append(spec)
 
 
 def _log_changes(changes: PluginChanges) -> None:
@@ -214,18 +256,3 @@ def _log_changes(changes: PluginChanges) -> None:
             logger.info("%s %s", what, ", ".join(names))
     for each in changes.broken:
         logger.warning("The new version is not served: %s", each.reason)
-
-
-def _spec(plugin: Plugin, staged: StagedExtension, *, to_debug: bool) -> PluginSpec:
-    manifest = plugin.manifest
-    adapter = plugin.adapter_to_debug if to_debug else plugin.adapter
-    pre_script = plugin.pre_script
-    return PluginSpec(
-        name=manifest.name,
-        version=manifest.version,
-        matches=list(manifest.url_patterns),
-        exclude_matches=list(manifest.exclude_patterns),
-        file=staged.add_adapter(manifest.name, adapter),
-        config=dict(plugin.config),
-        pre_script=None if pre_script is None else staged.add_pre_script(manifest.name, pre_script),
-    )

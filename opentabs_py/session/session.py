@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
-    from opentabs_py.plugins.load import Plugin, PluginChanges, Quarantined
+    from opentabs_py.plugins.plugin import Plugin, PluginChanges, Quarantined
     from opentabs_py.python_tools.collection import PythonTools
     from opentabs_py.python_tools.observers import Handler, Observers
     from opentabs_py.server.registry import ToolRegistry

@@ -20,7 +20,8 @@ from opentabs_py.config.paths import data_dir
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.errors import BrowserError
-from opentabs_py.plugins.load import Plugin, playground
+from opentabs_py.plugins.load import playground
+from opentabs_py.plugins.plugin import Plugin
 from opentabs_py.server.http import create_app, serve_directory, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp_side import McpSide

@@ -1,8 +1,10 @@
 """The copy of the extension that one browser loads."""
 
 import contextlib
+import hashlib
 import json
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 
 from opentabs_py.browser.stage import kept_secret, stage_extension
@@ -88,10 +90,32 @@ def test_a_secret_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> N
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@dataclass
+class FakeScript:
+    content: bytes
+    reads: int = 0
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+    def read(self) -> bytes:
+        self.reads += 1
+        return self.content
+
+
+def test_a_script_that_the_extension_has_is_not_read_again(tmp_path: Path) -> None:
+    staged = stage_extension(tmp_path, port=1)
+    script = FakeScript(b"one")
+    for _ in range(2):
+        staged.add_adapter("chat", script)
+    assert script.reads == 1
+
+
 def test_an_adapter_is_named_by_its_content(tmp_path: Path) -> None:
     staged = stage_extension(tmp_path, port=1)
     first, again, other = (
-        staged.add_adapter("chat", script) for script in (b"one", b"one", b"two")
+        staged.add_adapter("chat", FakeScript(script)) for script in (b"one", b"one", b"two")
     )
     assert first == again != other
     assert first.startswith("adapters/chat-")
@@ -104,10 +128,10 @@ def test_an_adapter_is_named_by_its_content(tmp_path: Path) -> None:
 
 def test_a_pre_script_lies_beside_the_adapters_named_by_its_content(tmp_path: Path) -> None:
     staged = stage_extension(tmp_path, port=1)
-    file = staged.add_pre_script("chat", b"one")
+    file = staged.add_pre_script("chat", FakeScript(b"one"))
     assert file.startswith("pre-scripts/chat-")
     assert (staged.path / file).read_bytes() == b"one"
-    assert file.removeprefix("pre-scripts") == staged.add_adapter("chat", b"one")[8:]
+    assert file.removeprefix("pre-scripts") == staged.add_adapter("chat", FakeScript(b"one"))[8:]
 
 
 def test_a_staged_extension_gets_access_to_sites_added_later(tmp_path: Path) -> None:

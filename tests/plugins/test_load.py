@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from opentabs_py.core.plugin_settings import Typed
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.load import (
-    compare_plugins,
     future_sites,
     is_plugin,
     load_plugin,
@@ -18,6 +18,7 @@ from opentabs_py.plugins.load import (
     playground,
     refuse_unknown_plugins,
 )
+from opentabs_py.plugins.plugin import compare_plugins
 from tests.fakes import Json, a_tool, package_json, tools_json
 
 
@@ -34,7 +35,67 @@ def test_a_built_plugin_is_read_with_its_adapter(tmp_path: Path) -> None:
     plugin = load_plugin(build(tmp_path / "chat"))
     assert plugin.manifest.name == "chat"
     assert [tool.name for tool in plugin.manifest.tools] == ["send"]
-    assert plugin.adapter == b"/* adapter */"
+    assert plugin.adapter.read() == b"/* adapter */"
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda file: file.write_bytes(b"/* adaptor */")])
+def test_a_script_that_changed_since_it_was_loaded_is_refused(
+    tmp_path: Path, change: Callable[[Path], object]
+) -> None:
+    plugin = load_plugin(build(tmp_path / "chat"))
+    change(tmp_path / "chat" / "dist" / "adapter.iife.js")
+    with pytest.raises(PluginError, match=r"iife\.js has changed since the plugin was loaded"):
+        plugin.adapter.read()
+
+
+def test_a_source_map_that_changed_since_it_was_loaded_is_not_used(tmp_path: Path) -> None:
+    build(tmp_path / "chat")
+    file = tmp_path / "chat" / "dist" / "adapter.iife.js.map"
+    file.write_bytes(b"{}")
+    source_map = load_plugin(tmp_path / "chat").source_map
+    assert source_map is not None
+    assert source_map.read() == b"{}"
+    file.write_bytes(b"{ }")
+    assert source_map.read() is None
+
+
+def age(directory: Path) -> None:
+    """Set the times of a plugin's files back, as if it had been built long ago."""
+    for file in directory.rglob("*"):
+        os.utime(file, (1, 1))
+
+
+def test_a_plugin_whose_files_are_unchanged_is_not_read_again(tmp_path: Path) -> None:
+    age(build(tmp_path / "chat"))
+    [first], _ = load_plugins([tmp_path / "chat"])
+    [again], _ = load_plugins([tmp_path / "chat"], served=[first])
+    assert again.parsed is first.parsed
+
+
+def test_a_plugin_built_just_before_it_was_read_is_read_again(tmp_path: Path) -> None:
+    [first], _ = load_plugins([build(tmp_path / "chat")])
+    [again], _ = load_plugins([tmp_path / "chat"], served=[first])
+    assert again.parsed is not first.parsed
+    assert again == first
+
+
+def test_a_plugin_that_changed_keeping_its_size_and_time_is_read_again(tmp_path: Path) -> None:
+    age(build(tmp_path / "chat"))
+    [first], _ = load_plugins([tmp_path / "chat"])
+    (tmp_path / "chat" / "dist" / "adapter.iife.js").write_bytes(b"/* adaptor */")
+    age(tmp_path / "chat")
+    [again], _ = load_plugins([tmp_path / "chat"], served=[first])
+    assert again.adapter.read() == b"/* adaptor */"
+
+
+def test_a_plugin_that_is_not_read_again_gets_its_new_settings(tmp_path: Path) -> None:
+    age(with_settings(build(tmp_path / "chat"), site={"type": "url"}))
+    [first], _ = load_plugins([tmp_path / "chat"], {"chat": {"site": "https://a.example/"}})
+    [again], _ = load_plugins(
+        [tmp_path / "chat"], {"chat": {"site": "https://b.example/"}}, served=[first]
+    )
+    assert again.parsed is first.parsed
+    assert again.manifest.url_patterns == ("https://chat.example/*", "https://b.example/*")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +203,9 @@ def test_a_pre_script_is_read_from_dist(tmp_path: Path) -> None:
     directory = with_pre_script(build(tmp_path / "chat"))
     (directory / "dist" / "pre").mkdir()
     (directory / "dist" / "pre" / "script.js").write_bytes(b"/* early */")
-    assert load_plugin(directory).pre_script == b"/* early */"
+    pre_script = load_plugin(directory).pre_script
+    assert pre_script is not None
+    assert pre_script.read() == b"/* early */"
 
 
 def test_a_missing_pre_script_is_reported_with_the_file_that_names_it(tmp_path: Path) -> None:

@@ -130,3 +130,15 @@ def test_a_folder_that_is_not_there_is_warned_of(
     assert texts(caplog) == [
         f"{tmp_path / 'plugs'} is not a directory (yet); its plugins are served later"
     ]
+
+
+async def test_a_plugin_that_changes_before_its_script_is_staged_is_left_out(
+    tmp_path: Path,
+) -> None:
+    plugins = PluginSet(
+        [build(tmp_path / "chat"), build(tmp_path / "mail", name="mail")], load_settings()
+    )
+    (tmp_path / "chat" / "dist" / "adapter.iife.js").write_bytes(b"/* newer */")
+    registry = await serve(plugins, tmp_path)
+    assert [tool.listing.name for tool in registry.tools] == ["mail_send"]
+    assert [each.plugin for each in plugins.quarantined] == ["chat"]
