@@ -50,7 +50,6 @@ class Checker:
 
     def __init__(self, schema: JsonObject) -> None:
         self._schema = schema
-        self._validator = _compile(schema)
 
     def faults(self, value: JsonValue, *, most: int | None = None) -> list[Fault]:
         """Return the faults of a JSON value; an empty list if it matches the schema.
@@ -74,6 +73,11 @@ class Checker:
             return [("", "does not match the schema, and is too large to say where")]
         errors = islice(validator.iter_errors(value), most)
         return [(path_text(error.instance_path), _shorten(error.message)) for error in errors]
+
+    @cached_property
+    def _validator(self) -> jsonschema_rs.Validator:
+        """Compiled when first needed: most tools of a server are never called."""
+        return _compile(self._schema)
 
     @cached_property
     def _widths(self) -> Widths:
