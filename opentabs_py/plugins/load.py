@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from opentabs_py.core.manifest import (
 from opentabs_py.core.plugin_settings import find_unknown_plugins, settle
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.files import Script, check_stamp, find_script, find_stamp, read_within
+from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.plugins.plugin import Plugin, Quarantined, SourceMapFile
 
 logger = logging.getLogger(__name__)
@@ -59,8 +60,12 @@ def playground(directory: Path) -> Path | None:
     return found if is_within and (found / "index.html").is_file() else None
 
 
-def load_plugin(directory: Path) -> Plugin:
+def load_plugin(directory: Path, cache: ManifestCache | None = None) -> Plugin:
     """Read a built plugin, without its settings.
+
+    Args:
+        directory: The plugin's directory.
+        cache: Manifests that need not be parsed again.
 
     Raises:
         PluginError: It is not valid; the text says what to fix.
@@ -73,10 +78,14 @@ def load_plugin(directory: Path) -> Plugin:
     package_json = _read(directory, _PACKAGE, "Is it a plugin?")
     tools_json = _read(directory, _TOOLS, "Build the plugin first.")
     adapter = _find(directory, _ADAPTER, "Build the plugin first.")
-    try:
-        manifest = parse_plugin(package_json, tools_json)
-    except PluginError as error:
-        raise PluginError(f"{directory}: {error}") from error
+    manifest = None if cache is None else cache.find(package_json, tools_json)
+    if manifest is None:
+        try:
+            manifest = parse_plugin(package_json, tools_json)
+        except PluginError as error:
+            raise PluginError(f"{directory}: {error}") from error
+        if cache is not None:
+            cache.add(package_json, tools_json, manifest)
     pre_script = None
     if manifest.pre_script_file is not None:
         file = f"dist/{manifest.pre_script_file}"
@@ -121,7 +130,11 @@ def _is_unchanged(plugin: Plugin) -> bool:
 
 
 def load_plugins(
-    directories: Iterable[Path], settings: Given | None = None, *, served: Iterable[Plugin] = ()
+    directories: Iterable[Path],
+    settings: Given | None = None,
+    *,
+    served: Iterable[Plugin] = (),
+    cache: ManifestCache | None = None,
 ) -> tuple[list[Plugin], list[Quarantined]]:
     """Load all valid plugins; return the others with the reason.
 
@@ -133,7 +146,18 @@ def load_plugins(
         settings: Values of the plugins' settings.
         served: Plugins loaded before; one that is broken now stays in service unchanged, and
             one whose files have not changed is not read again.
+        cache: Manifests that need not be parsed again.
     """
+    with cache or nullcontext():
+        return _load_all(directories, settings or {}, served, cache)
+
+
+def _load_all(
+    directories: Iterable[Path],
+    settings: Given,
+    served: Iterable[Plugin],
+    cache: ManifestCache | None,
+) -> tuple[list[Plugin], list[Quarantined]]:
     before = {plugin.directory: plugin for plugin in served}
     plugins: list[Plugin] = []
     quarantined: list[Quarantined] = []
@@ -143,9 +167,9 @@ def load_plugins(
         try:
             plugin = before.get(directory)
             if plugin is None or not _is_unchanged(plugin):
-                plugin = load_plugin(directory)
+                plugin = load_plugin(directory, cache)
             name = plugin.manifest.name
-            plugins.append(_configured(plugin, settings or {}))
+            plugins.append(_configured(plugin, settings))
         except PluginError as error:
             quarantined.append(Quarantined(directory, str(error), name))
             if directory in before and directory.is_dir():  # most likely it is being built

@@ -18,6 +18,7 @@ from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.debug import read_stack
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.load import future_sites, load_plugins, refuse_unknown_plugins
+from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.plugins.plugin import Plugin, PluginChanges, Quarantined, compare_plugins
 from opentabs_py.server.registry import ToolRegistry
 
@@ -57,6 +58,7 @@ class PluginSet:
         settings: Where more plugins are, the values of their settings, and whether someone may
             inspect them in the browser's DevTools.
         read_settings: Reads the settings again, because those of plugins may change.
+        cache: Manifests that need not be parsed again.
 
     Attributes:
         plugins: The plugins that are served.
@@ -76,8 +78,10 @@ class PluginSet:
         settings: Settings,
         *,
         read_settings: Callable[[], Settings] | None = None,
+        cache: ManifestCache | None = None,
     ) -> None:
         self._directories = directories
+        self._cache = cache
         self._to_debug = settings.headed
         self._read_settings = read_settings
         self._settings_fault: str | None = None
@@ -85,7 +89,9 @@ class PluginSet:
         self._handle_settings(settings)
         self.plugins: list[Plugin]
         self.quarantined: list[Quarantined]
-        self.plugins, self.quarantined = load_plugins(self._sources.plugins(), self._given)
+        self.plugins, self.quarantined = load_plugins(
+            self._sources.plugins(), self._given, cache=cache
+        )
         refuse_unknown_plugins(self._given, self.plugins, self.quarantined)
         for folder in settings.plugin_folders:
             if not folder.is_dir():
@@ -171,7 +177,9 @@ class PluginSet:
                 if str(error) != self._settings_fault:  # logged once
                     self._settings_fault = str(error)
                     logger.warning("Keeping the previous settings: %s", error)
-        return load_plugins(self._sources.plugins(), self._given, served=self.plugins)
+        return load_plugins(
+            self._sources.plugins(), self._given, served=self.plugins, cache=self._cache
+        )
 
     def _handle_settings(self, settings: Settings) -> None:
         self._given = settings.settings

@@ -16,11 +16,12 @@ from opentabs_py.browser.scratch import temporary_dir
 from opentabs_py.browser.stage import StagedExtension, kept_secret, stage_extension
 from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.config.paths import data_dir
+from opentabs_py.config.paths import cache_dir, data_dir
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.errors import BrowserError
 from opentabs_py.plugins.load import playground
+from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.plugins.plugin import Plugin
 from opentabs_py.server.http import create_app, serve_directory, serve_http
 from opentabs_py.server.listen import bind
@@ -85,7 +86,12 @@ class Serving:
         self._trace = trace
         self._seams = seams
         self._playgrounds: dict[Path, str] = {}
-        self.plugins = PluginSet(directories, settings, read_settings=read_settings)
+        self.plugins = PluginSet(
+            directories,
+            settings,
+            read_settings=read_settings,
+            cache=ManifestCache(cache_dir() / "manifests.sqlite", version=version),
+        )
 
     async def start(
         self,
@@ -132,6 +138,22 @@ class Serving:
         if self._trace is not None:
             writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
             self.registry.observe(writer.write)
+        if launch is not None and chromium is not None:
+            stack.push_async_callback(launch.close)  # if the following fails
+            launch.go_by(
+                LaunchPlan(
+                    chromium=chromium,
+                    extension=staged.path,
+                    profile=settings.profile or directory / "profile",
+                    scratch=directory,
+                    headed=settings.headed,
+                    sandbox=configured_sandbox(settings),
+                    keeps_profile=settings.profile is not None,
+                    args=args,
+                    ignore_default_args=ignore_default_args,
+                )
+            )
+        # While the browser starts. What connects meanwhile waits in the listener's queue.
         await self.plugins.serve(self.bridge, self.registry, staged)
         if self._python is not None:
             add_python_tools(self.registry, self._python)
@@ -141,23 +163,9 @@ class Serving:
         stack.callback(self.tasks.cancel_scope.cancel)
         await self.tasks.start(self.bridge.calls.run)
         stop = await self._serve(stack, listener)
-        if launch is None or chromium is None:
-            return
-        stack.push_async_callback(launch.close)
-        stack.callback(stop)  # while the browser closes
-        launch.go_by(
-            LaunchPlan(
-                chromium=chromium,
-                extension=staged.path,
-                profile=settings.profile or directory / "profile",
-                scratch=directory,
-                headed=settings.headed,
-                sandbox=configured_sandbox(settings),
-                keeps_profile=settings.profile is not None,
-                args=args,
-                ignore_default_args=ignore_default_args,
-            )
-        )
+        if launch is not None:
+            stack.push_async_callback(launch.close)  # before what the pages need
+            stack.callback(stop)  # while the browser closes
 
     async def wait_connected(self) -> None:
         """Wait for the extension of a browser that has been launched.
