@@ -104,6 +104,14 @@ def serve(
             "warning.",
         ),
     ] = None,
+    output_schemas: Annotated[
+        bool | None,
+        typer.Option(
+            "--output-schemas/--no-output-schemas",
+            help="List tools with the schemas of their results, half of the list's size.  "
+            "\\[default: yes]",
+        ),
+    ] = None,
     debug: Annotated[
         bool | None,
         typer.Option("--debug", help="Send stack traces of tool errors to clients."),
@@ -163,6 +171,7 @@ def serve(
         profile=profile,
         gateway=gateway,
         strict_output=strict_output,
+        output_schemas=output_schemas,
         debug=debug,
         keepalive=keepalive,
         late_progress=late_progress,

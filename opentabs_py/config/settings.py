@@ -64,6 +64,7 @@ class Settings(BaseSettings):
         gateway: Serve two tools instead of all: one that finds tools, one that calls them.
         strict_output: Fail calls whose value does not match the tool's output schema; otherwise
             that is only logged.
+        output_schemas: List tools with the schemas of their results, half of the list's size.
         debug: Send the stack traces of tools' errors to MCP clients.
         progress_burst: How many progress notifications of a call may be sent at once.
         progress_rate: How many more may be sent per second.
@@ -95,6 +96,7 @@ class Settings(BaseSettings):
     token: Annotated[SecretStr, AfterValidator(_token)] | None = None
     gateway: bool = False
     strict_output: bool = False
+    output_schemas: bool = True
     debug: bool = False
     progress_burst: Annotated[int, Field(ge=1)] = 20
     progress_rate: Seconds = 10.0

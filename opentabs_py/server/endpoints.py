@@ -1,9 +1,8 @@
 """MCP servers over Streamable HTTP, as ASGI applications."""
 
-import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Final
+from typing import Any
 
 from mcp import types
 from mcp.server import Server
@@ -15,14 +14,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from opentabs_py.server.answers import Rewriter, offer_slot
 from opentabs_py.server.workarounds import header_mismatch, is_routed_by_session
-
-# The event of a JSON-RPC response as the SDK writes it, or of an error instead of a stream.
-# Requests to the client have an id too, but a method follows it.
-_ANSWER: Final = re.compile(
-    rb'(?:event: message\r\ndata: )?\{"jsonrpc":"2\.0","id":(?:-?\d+|"(?:[^"\\]|\\.)*+"|null),'
-    rb'"(?:result|error)":'
-)
 
 
 @asynccontextmanager
@@ -101,22 +94,24 @@ class WholeRequests:
         async def replay() -> Message:
             return left.pop() if left else await receive()
 
-        if key is None:
-            await self._manager.handle_request(scope, replay, send)
-            return
+        rewriter = Rewriter(offer_slot(scope))
         # A client may reuse the id once it has read the answer, so the answer is sent last, when
         # the SDK has forgotten the request as well.
         last: list[Message] = []
 
-        async def send_all_but_the_answer(message: Message) -> None:
-            if last or _ANSWER.match(message.get("body", b"")):
-                last.append(message)
-            else:
-                await send(message)
+        async def rewrite(message: Message) -> None:
+            for each in rewriter.feed(message):
+                if rewriter.answered and key is not None:
+                    last.append(each)
+                else:
+                    await send(each)
 
+        if key is None:
+            await self._manager.handle_request(scope, replay, rewrite)
+            return
         self._in_flight.add(key)
         try:
-            await self._manager.handle_request(scope, replay, send_all_but_the_answer)
+            await self._manager.handle_request(scope, replay, rewrite)
         finally:
             self._in_flight.discard(key)
         for message in last:

@@ -19,6 +19,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
 from opentabs_py.server import gateway
+from opentabs_py.server.answers import Prepared, find_slot
 from opentabs_py.server.changes import Changes
 from opentabs_py.server.clients import noticing_timeouts
 from opentabs_py.server.connections import Connections, connections
@@ -26,7 +27,7 @@ from opentabs_py.server.ending import Ending
 from opentabs_py.server.progress_sender import ProgressSender
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.resources import StreamResources
-from opentabs_py.server.tool_list import Pages
+from opentabs_py.server.tool_list import Page, ToolList
 from opentabs_py.server.workarounds import declare_changes, progress_token
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ def create_mcp_server(
     streams: StreamSource | None = None,
     late_progress: bool = True,
     ending: Ending | None = None,
+    output_schemas: bool = True,
     now: Callable[[], float] = anyio.current_time,
 ) -> Server[Connections]:
     """Build the MCP server that serves a registry, for any transport.
@@ -64,19 +66,20 @@ def create_mcp_server(
         streams: The streams of Python tools; None if no tool has any.
         late_progress: Keep sending streams to clients of the initialize era after the response.
         ending: Answers the running calls when the server stops.
+        output_schemas: Include the schemas of results in `tools/list`.
         now: The clock, in seconds, for noticing clients' timeouts.
     """
-    pages = Pages(registry)
+    tools = ToolList(registry, output_schemas=output_schemas)
     pace = pace or Pace()
     ending = ending or Ending()
     changes = Changes(None if as_gateway else registry.subscribe, streams, ending)
 
     async def list_tools(
-        _ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
+        ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         if as_gateway:
             return types.ListToolsResult(tools=gateway.TOOLS)
-        return pages.page(params.cursor if params is not None else None)
+        return _list_tools(tools.page(params), find_slot(ctx.request))
 
     async def call_tool(
         ctx: ServerRequestContext[Connections], params: types.CallToolRequestParams
@@ -144,6 +147,13 @@ def create_mcp_server(
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     return server
+
+
+def _list_tools(page: Page, slot: Prepared | None) -> types.ListToolsResult:
+    if slot is None:
+        return page.to_result()
+    slot.placeholder, slot.content = b'"tools":[]', b'"tools":' + page.to_json()
+    return types.ListToolsResult(tools=[], next_cursor=page.next_cursor)
 
 
 class _Server(Server[Connections]):

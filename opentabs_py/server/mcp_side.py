@@ -101,6 +101,7 @@ class McpSide:
             streams=self._streams,
             late_progress=self._settings.late_progress,
             ending=self._ending,
+            output_schemas=self._settings.output_schemas,
         )
 
 

@@ -1,56 +1,113 @@
-"""The answer to `tools/list`: the tools as MCP describes them, page by page."""
+"""The answer to `tools/list`: the tools as MCP describes them, serialized once per set of tools."""
 
+import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from mcp import types
 from mcp.shared.exceptions import MCPError
+from pydantic_core import from_json, to_json
 
 from opentabs_py.calling.tool import Listing, ServedTool
 from opentabs_py.server.registry import ToolRegistry
 
-PAGE_SIZE = 512 * 1024  # characters of JSON; Python's client rejects events of 1 MiB
-_CURSOR = "after:"
+PAGE_META_KEY: Final = "opentabs/pageSize"
+_CURSOR: Final = re.compile(r"after:(?P<size>[0-9]{0,9}):(?P<name>.*)", re.DOTALL)
 
 
-class Pages:
-    """The pages of a registry's tools, sorted by name; built once per set of tools."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the list.
 
-    def __init__(self, registry: ToolRegistry) -> None:
+    Attributes:
+        tools: Each tool as JSON, in both eras' form.
+        next_cursor: The cursor of the next page, if there is one.
+    """
+
+    tools: Sequence[bytes]
+    next_cursor: str | None
+
+    def to_json(self) -> bytes:
+        """Return the tools as a JSON array."""
+        return b"[" + b",".join(self.tools) + b"]"
+
+    def to_result(self) -> types.ListToolsResult:
+        """Return the page as the SDK sends it."""
+        return types.ListToolsResult(
+            tools=[types.Tool.model_validate(from_json(tool)) for tool in self.tools],
+            next_cursor=self.next_cursor,
+        )
+
+
+class ToolList:
+    """A registry's tools, sorted by name.
+
+    All are on one page unless the client asks for smaller ones: some clients read only the first.
+
+    Args:
+        registry: The tools.
+        output_schemas: Whether to include the schemas of results.
+    """
+
+    def __init__(self, registry: ToolRegistry, *, output_schemas: bool = True) -> None:
         self._registry = registry
+        self._output_schemas = output_schemas
         self._made_of: Sequence[ServedTool] | None = None
-        self._tools: list[types.Tool] = []
+        self._tools: list[bytes] = []
         self._names: list[str] = []
-        self._sizes: list[int] = []
 
-    def page(self, cursor: str | None) -> types.ListToolsResult:
-        """Return one page of tools, starting at a cursor, with the next page's cursor.
+    def page(self, params: types.PaginatedRequestParams | None) -> Page:
+        """Return a page of tools.
 
         A cursor names the tool before its page, so a list that changes between two pages neither
         repeats nor skips a tool.
+
+        Args:
+            params: Its cursor is that of the page. For the first page, `opentabs/pageSize` in its
+                `_meta` is the number of tools per page.
 
         Raises:
             MCPError: The cursor is unknown.
         """
         if self._made_of is not self._registry.tools:
             self._made_of = self._registry.tools
-            self._tools = [_describe(tool.listing) for tool in self._made_of]
-            self._names = [tool.name for tool in self._tools]
-            self._sizes = [len(tool.model_dump_json(by_alias=True)) for tool in self._tools]
-        start = 0
-        if cursor is not None:
-            if not cursor.startswith(_CURSOR):
-                raise unknown_cursor(cursor)
-            start = bisect_right(self._names, cursor.removeprefix(_CURSOR))
-        size, end = 0, start
-        while end < len(self._tools) and (end == start or size + self._sizes[end] <= PAGE_SIZE):
-            size += self._sizes[end]
-            end += 1
+            self._tools = [self._describe(tool.listing) for tool in self._made_of]
+            self._names = [tool.listing.name for tool in self._made_of]
+        start, size = 0, _asked_size(params)
+        if params is not None and params.cursor is not None:
+            found = _CURSOR.fullmatch(params.cursor)
+            if found is None:
+                raise unknown_cursor(params.cursor)
+            start = bisect_right(self._names, found["name"])
+            size = int(found["size"] or 0)
+        end = min(start + size, len(self._tools)) if size else len(self._tools)
         more = end < len(self._tools)
-        return types.ListToolsResult(
-            tools=self._tools[start:end],
-            next_cursor=_CURSOR + self._names[end - 1] if more else None,
-        )
+        cursor = f"after:{size}:{self._names[end - 1]}" if more else None
+        return Page(self._tools[start:end], cursor)
+
+    def _describe(self, tool: Listing) -> bytes:
+        described: dict[str, Any] = {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+        }
+        # A root other than an object makes initialize-era clients refuse the whole list.
+        if tool.promises_object and self._output_schemas:
+            described["outputSchema"] = tool.output_schema
+        if tool.annotations is not None:
+            hints = types.ToolAnnotations.model_validate(tool.annotations)
+            described["annotations"] = hints.model_dump(by_alias=True, exclude_none=True)
+        return to_json(described)
+
+
+def _asked_size(params: types.PaginatedRequestParams | None) -> int:
+    """Return how many tools per page a client asks for; 0 for all."""
+    meta: Mapping[str, Any] = (params.meta if params is not None else None) or {}
+    size = meta.get(PAGE_META_KEY)
+    return size if isinstance(size, int) and 0 < size < 10**9 else 0
 
 
 def unknown_cursor(cursor: str) -> MCPError:
@@ -59,18 +116,4 @@ def unknown_cursor(cursor: str) -> MCPError:
         types.INVALID_PARAMS,
         f"The cursor {cursor!r} is unknown. Send a nextCursor exactly as received, or none for "
         "the first page.",
-    )
-
-
-def _describe(tool: Listing) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.input_schema,
-        # A root other than an object makes initialize-era clients refuse the whole list.
-        output_schema=tool.output_schema if tool.promises_object else None,
-        annotations=None
-        if tool.annotations is None
-        else types.ToolAnnotations.model_validate(tool.annotations),
     )

@@ -1,0 +1,95 @@
+"""The SDK's responses, rewritten: a stream of one event is a document, parts are put in."""
+
+from typing import Any
+
+import pytest
+from starlette.types import Message
+
+from opentabs_py.server.answers import Prepared, Rewriter
+
+ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'
+PROGRESS = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}'
+REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+def head(**headers: str) -> Message:
+    raw = [(name.encode().replace(b"_", b"-"), value.encode()) for name, value in headers.items()]
+    return {"type": "http.response.start", "status": 200, "headers": raw}
+
+
+def body(content: bytes, *, more: bool = True) -> Message:
+    return {"type": "http.response.body", "body": content, "more_body": more}
+
+
+def event(content: bytes) -> Message:
+    return body(b"event: message\r\ndata: " + content + b"\r\n\r\n")
+
+
+def rewrite(*messages: Message, slot: Prepared | None = None) -> list[Message]:
+    rewriter = Rewriter(slot or Prepared())
+    return [each for message in messages for each in rewriter.feed(message)]
+
+
+STREAM = head(content_type="text/event-stream", mcp_session_id="s")
+END = body(b"", more=False)
+
+
+def headers(message: Message) -> dict[bytes, bytes]:
+    return dict(message["headers"])
+
+
+def test_a_stream_whose_first_event_is_the_answer_is_sent_as_a_document() -> None:
+    first, content = rewrite(STREAM, event(ANSWER), END)
+    assert headers(first) == {
+        b"content-type": b"application/json",
+        b"content-length": str(len(ANSWER)).encode(),
+        b"mcp-session-id": b"s",
+    }
+    assert content == body(ANSWER, more=False)
+
+
+@pytest.mark.parametrize("other", [event(PROGRESS), event(REQUEST), body(b": ping\r\n\r\n")])
+def test_a_stream_with_another_event_first_stays_as_it_is(other: Message) -> None:
+    messages = [STREAM, other, event(ANSWER), END]
+    assert rewrite(*messages) == messages
+
+
+def test_a_streams_head_is_sent_with_its_first_event() -> None:
+    rewriter = Rewriter(Prepared())
+    assert list(rewriter.feed(STREAM)) == []
+    assert list(rewriter.feed(event(PROGRESS))) == [STREAM, event(PROGRESS)]
+
+
+def test_an_empty_response_stays_as_it_is() -> None:
+    accepted: dict[str, Any] = {**head(), "status": 202}
+    assert rewrite(accepted, END) == [accepted, END]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        (STREAM, event(ANSWER), END),
+        (head(content_type="application/json", content_length="46"), body(ANSWER, more=False)),
+    ],
+)
+def test_a_prepared_part_replaces_its_place_and_the_length_fits(
+    messages: tuple[Message, ...],
+) -> None:
+    slot = Prepared(b'"tools":[]', b'"tools":[{"description":"\\"tools\\":[]"}]')
+    first, content = rewrite(*messages, slot=slot)
+    expected = ANSWER.replace(slot.placeholder, slot.content)
+    assert content == body(expected, more=False)
+    assert headers(first)[b"content-length"] == str(len(expected)).encode()
+
+
+def test_a_prepared_part_is_put_into_the_answer_of_a_stream_too() -> None:
+    slot = Prepared(b'"tools":[]', b'"tools":[1]')
+    sent = rewrite(STREAM, body(b": ping\r\n\r\n"), event(ANSWER), END, slot=slot)
+    assert sent[2] == event(ANSWER.replace(slot.placeholder, slot.content))
+
+
+def test_an_error_instead_of_the_answer_is_left_as_it_is() -> None:
+    error = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}'
+    document = head(content_type="application/json", content_length=str(len(error)))
+    _, content = rewrite(document, body(error, more=False), slot=Prepared(b'"tools":[]', b"[1]"))
+    assert content["body"] == error
