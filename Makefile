@@ -20,6 +20,8 @@ JS := adapter_js/node_modules/.bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Tests start hundreds of Pythons: each would compile what the one before has compiled
+export PYTHONDONTWRITEBYTECODE :=
 
 # Unit tests go to whichever worker is idle. The tests of an end-to-end file share a browser that is
 # slow to start, so they stay together, and the longest files run first.
