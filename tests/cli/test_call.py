@@ -1,0 +1,115 @@
+"""`opentabs call`: its output and its exit codes, with tools in Python, which need no browser."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_authoring import opentabs
+
+TOOLS = '''
+import anyio
+from opentabs_py import Progress, ToolError, tool
+
+
+@tool
+def echo(value: list[int]) -> dict[str, list[int]]:
+    """Return what it is given."""
+    return {"value": value}
+
+
+@tool
+def export(progress: Progress) -> dict[str, int]:
+    """Report twice."""
+    progress.report("page 1", progress=1, total=2)
+    progress.report("page 2", progress=2, total=2)
+    return {"pages": 2}
+
+
+@tool
+def refuse(code: str) -> None:
+    """Fail."""
+    raise ToolError(
+        "slow down", code, category="rate_limit", retryable=True, retry_after_ms=1500
+    )
+
+
+@tool
+async def wait() -> None:
+    """Never end."""
+    await anyio.sleep_forever()
+'''
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("call")
+    (made / "tools.py").write_text(TOOLS)
+    return made
+
+
+def call(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # Without a Chromium, so that none is started.
+    chromium = {"OPENTABS_CHROMIUM": "/no/chromium"}
+    return opentabs("call", *arguments, "--tools", "tools.py", cwd=directory, **chromium)
+
+
+def test_call_prints_only_the_result_on_stdout(directory: Path) -> None:
+    run = call(directory, "export")
+
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == {"pages": 2}
+
+
+def test_call_reads_its_arguments_from_a_file(directory: Path) -> None:
+    (directory / "input.json").write_text('{"value": [1, 2]}')
+
+    run = call(directory, "echo", "@input.json")
+
+    assert json.loads(run.stdout) == {"value": [1, 2]}
+
+
+def test_call_exits_1_when_the_tool_fails(directory: Path) -> None:
+    run = call(directory, "refuse", '{"code": "RATE_LIMITED"}', "--json")
+
+    assert run.returncode == 1
+    assert json.loads(run.stdout)["error"] == {
+        "code": "RATE_LIMITED",
+        "message": "slow down",
+        "category": "rate_limit",
+        "retryable": True,
+        "retryAfterMs": 1500,
+    }
+
+
+def test_call_exits_1_when_the_tool_fails_with_a_code_of_the_chain(directory: Path) -> None:
+    assert call(directory, "refuse", '{"code": "TAB_NOT_FOUND"}').returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["ecko"], "Did you mean echo"),
+        (["echo", "{}"], '"value" is a required property'),
+        (["echo", "{"], "The arguments are not valid JSON"),
+        (["echo", "[]"], "pass a JSON object"),
+        (["echo", "@/no/such/file"], "Cannot read the arguments"),
+        (["echo", "--ceiling", "-1"], "ceiling: write more than 0"),
+    ],
+)
+def test_call_exits_2_on_a_usage_error_and_says_what_is_wrong(
+    directory: Path, arguments: list[str], hint: str
+) -> None:
+    run = call(directory, *arguments)
+
+    assert run.returncode == 2
+    assert hint in run.stderr
+    assert run.stdout == ""
+
+
+def test_call_exits_3_when_a_timer_ends_it(directory: Path) -> None:
+    run = call(directory, "wait", "--idle-timeout", "0.5")
+
+    assert run.returncode == 3
+    assert "code=TIMEOUT_IDLE" in run.stderr
