@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,15 +34,16 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, WORKFLOW])
-def test_what_is_installed_comes_from_no_index(workspace: Path, document: str) -> None:
-    commands = installs(document)
+@pytest.fixture(scope="module")
+def install(workspace: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
+    """Runs an installing command, once for all documents that have it."""
     # Whether the dependencies, which an index does have, can be installed, `make test-wheel` shows.
     alone = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_FORCE_REINSTALL": "1"}
-    into = {"PIP_PYTHON": str(workspace / "venv" / "bin" / "python")}
+    into = {"PIP_PYTHON": str(workspace / "venv" / "bin" / "python"), "PIP_NO_COMPILE": "1"}
 
-    for command in commands:
-        done = subprocess.run(
+    @cache
+    def install_(command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             ["bash", "-c", command],
             cwd=workspace,
             env={**ENVIRONMENT, **alone, **into},
@@ -49,6 +52,18 @@ def test_what_is_installed_comes_from_no_index(workspace: Path, document: str) -
             timeout=50,
             check=False,
         )
+
+    return install_
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, WORKFLOW])
+def test_what_is_installed_comes_from_no_index(
+    workspace: Path, install: Callable[[str], subprocess.CompletedProcess[str]], document: str
+) -> None:
+    commands = installs(document)
+
+    for command in commands:
+        done = install(command)
         assert done.returncode == 0, done.stderr
         assert "Successfully installed opentabs-py" in done.stdout
         assert "does not provide the extra" not in done.stderr
