@@ -5,6 +5,7 @@ import logging
 import shutil
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,57 @@ from opentabs_py.errors import CallError
 from opentabs_py.session.session import OpenTabs
 from tests.waiting import until_all_wait
 
+HOSTS = ["http://127.0.0.1/*", "http://localhost/*"]
+
 
 @asynccontextmanager
 async def serving(*plugins: Path) -> AsyncGenerator[OpenTabs]:
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(plugins=plugins, settings=settings) as tabs:
         yield tabs
+
+
+@dataclass
+class Shared:
+    """A running chain for the plugins `chat` and `other`, which come and go with the tests."""
+
+    tabs: OpenTabs
+    folder: Path
+
+    async def write(self, name: str, version: str = "1", **options: Any) -> Path:
+        """Write a plugin and have it served."""
+        plugin = write_plugin(self.folder / name, version, **options)
+        await self.tabs.reload_plugins()
+        return plugin
+
+    async def clear(self) -> None:
+        """Close every page and delete every plugin."""
+        left = self.tabs.context.pages
+        await self.tabs.context.new_page()
+        for page in left:
+            await page.close()
+        for plugin in self.folder.iterdir():
+            delete_plugin(plugin)
+        await self.tabs.reload_plugins()
+        with anyio.fail_after(PATIENT):
+            while self.tabs.bridge.tabs.documents:
+                await self.tabs.bridge.changed().wait()
+
+
+@pytest.fixture(scope="module")
+async def started(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Shared]:
+    folder = tmp_path_factory.mktemp("plugins")
+    # So that the extension has access to both hosts from the start.
+    plugins = [write_plugin(folder / name, patterns=HOSTS) for name in ("chat", "other")]
+    async with serving(*plugins) as tabs:
+        yield Shared(tabs, folder)
+
+
+@pytest.fixture
+async def shared(started: Shared) -> Shared:
+    """The chain, without a plugin and without a page."""
+    await started.clear()
+    return started
 
 
 async def notes(page: Page) -> list[str]:
@@ -42,152 +88,153 @@ async def version(tabs: OpenTabs, plugin: str = "chat") -> str:
 
 @pytest.mark.parametrize("form", [BUILT, PLAIN], ids=["built", "plain"])
 async def test_a_new_version_takes_the_old_one_s_place_in_an_open_tab(
-    tmp_path: Path, site: str, form: str
+    shared: Shared, site: str, form: str
 ) -> None:
-    plugin = write_plugin(tmp_path / "chat", "1", form=form)
-    other = write_plugin(tmp_path / "other", "1", form=form)
-    async with serving(plugin, other) as tabs:
-        page = await tabs.open(f"{site}/page")
-        assert await version(tabs) == "1"
-        await version(tabs, "other")
+    plugin = await shared.write("chat", "1", form=form)
+    await shared.write("other", "1", form=form)
+    tabs = shared.tabs
+    page = await tabs.open(f"{site}/page")
+    assert await version(tabs) == "1"
+    await version(tabs, "other")
 
-        write_plugin(plugin, "2", form=form)
-        changes = await tabs.reload_plugins()
+    write_plugin(plugin, "2", form=form)
+    changes = await tabs.reload_plugins()
 
-        assert (changes.added, changes.removed, changes.changed) == ((), (), ("chat",))
-        assert await version(tabs) == "2"
-        assert await notes(page) == ["came 1", "came 1", "torn down 1", "came 2"]
-        write_plugin(plugin, "3", form=form)
-        await tabs.reload_plugins()
-        assert await version(tabs) == "3"
-        assert (await notes(page))[4:] == ["torn down 2", "came 3"]
-
-
-async def test_a_reload_of_what_is_the_same_touches_no_page(tmp_path: Path, site: str) -> None:
-    plugin = write_plugin(tmp_path / "chat")
-    async with serving(plugin) as tabs:
-        page = await tabs.open(f"{site}/page")
-        await version(tabs)
-
-        changes = await tabs.reload_plugins()
-        await version(tabs)
-
-        assert (changes.added, changes.removed, changes.changed, changes.broken) == ((), (), (), ())
-        assert await notes(page) == ["came 1"]
+    assert (changes.added, changes.removed, changes.changed) == ((), (), ("chat",))
+    assert await version(tabs) == "2"
+    assert await notes(page) == ["came 1", "came 1", "torn down 1", "came 2"]
+    write_plugin(plugin, "3", form=form)
+    await tabs.reload_plugins()
+    assert await version(tabs) == "3"
+    assert (await notes(page))[4:] == ["torn down 2", "came 3"]
 
 
-async def test_a_call_under_way_ends_in_the_version_it_began_in(tmp_path: Path, site: str) -> None:
-    plugin = write_plugin(tmp_path / "chat", "1")
+async def test_a_reload_of_what_is_the_same_touches_no_page(shared: Shared, site: str) -> None:
+    await shared.write("chat")
+    tabs = shared.tabs
+    page = await tabs.open(f"{site}/page")
+    await version(tabs)
+
+    changes = await tabs.reload_plugins()
+    await version(tabs)
+
+    assert (changes.added, changes.removed, changes.changed, changes.broken) == ((), (), (), ())
+    assert await notes(page) == ["came 1"]
+
+
+async def test_a_call_under_way_ends_in_the_version_it_began_in(shared: Shared, site: str) -> None:
+    plugin = await shared.write("chat", "1")
     reported = anyio.Event()
     values: list[Any] = []
 
     def note(_reports: Sequence[ProgressReport]) -> None:
         reported.set()
 
-    async with serving(plugin) as tabs:
-        page = await tabs.open(f"{site}/page")
+    tabs = shared.tabs
+    page = await tabs.open(f"{site}/page")
 
-        async def wait() -> None:
-            values.append(await tabs.call("chat_wait", on_progress=note))
+    async def wait() -> None:
+        values.append(await tabs.call("chat_wait", on_progress=note))
 
-        with anyio.fail_after(PATIENT):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(wait)
-                await reported.wait()
-                write_plugin(plugin, "2", tools=["version"])
-                await tabs.reload_plugins()
-                assert await version(tabs) == "2"
-                await page.evaluate("release()")
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await reported.wait()
+            write_plugin(plugin, "2", tools=["version"])
+            await tabs.reload_plugins()
+            assert await version(tabs) == "2"
+            await page.evaluate("release()")
 
     assert values == [{"version": "1"}]
 
 
-async def test_tools_come_and_go_with_the_version(tmp_path: Path, site: str) -> None:
-    plugin = write_plugin(tmp_path / "chat", tools=["wait"])
-    async with serving(plugin) as tabs:
-        await tabs.open(f"{site}/page")
+async def test_tools_come_and_go_with_the_version(shared: Shared, site: str) -> None:
+    plugin = await shared.write("chat", tools=["wait"])
+    tabs = shared.tabs
+    await tabs.open(f"{site}/page")
 
-        write_plugin(plugin, tools=["version"])
-        await tabs.reload_plugins()
+    write_plugin(plugin, tools=["version"])
+    await tabs.reload_plugins()
 
-        assert [tool.listing.name for tool in tabs.tools] == ["chat_version"]
-        assert await version(tabs) == "1"
-        with pytest.raises(CallError) as caught:
-            await tabs.call("chat_wait")
+    assert [tool.listing.name for tool in tabs.tools] == ["chat_version"]
+    assert await version(tabs) == "1"
+    with pytest.raises(CallError) as caught:
+        await tabs.call("chat_wait")
     assert caught.value.detail.code == "UNKNOWN_TOOL"
 
 
 @pytest.mark.parametrize("form", [BUILT, PLAIN], ids=["built", "plain"])
 async def test_a_plugin_whose_directory_goes_is_torn_down_and_gone(
-    tmp_path: Path, site: str, form: str
+    shared: Shared, site: str, form: str
 ) -> None:
-    chat, other = (write_plugin(tmp_path / name, form=form) for name in ("chat", "other"))
-    async with serving(chat, other) as tabs:
-        page = await tabs.open(f"{site}/page")
-        await version(tabs)
-        await version(tabs, "other")
+    chat, _ = [await shared.write(name, form=form) for name in ("chat", "other")]
+    tabs = shared.tabs
+    page = await tabs.open(f"{site}/page")
+    await version(tabs)
+    await version(tabs, "other")
 
-        delete_plugin(chat)
-        changes = await tabs.reload_plugins()
+    delete_plugin(chat)
+    changes = await tabs.reload_plugins()
 
-        assert (changes.removed, changes.changed) == (("chat",), ())
-        assert [tool.listing.name for tool in tabs.tools] == ["other_version", "other_wait"]
-        assert (await notes(page))[2:] == ["torn down 1"]
-        assert await page.evaluate("Object.keys(__openTabs.adapters)") == ["other"]
-        assert await version(tabs, "other") == "1"
+    assert (changes.removed, changes.changed) == (("chat",), ())
+    assert [tool.listing.name for tool in tabs.tools] == ["other_version", "other_wait"]
+    assert (await notes(page))[2:] == ["torn down 1"]
+    assert await page.evaluate("Object.keys(__openTabs.adapters)") == ["other"]
+    assert await version(tabs, "other") == "1"
 
-        write_plugin(chat, "2", form=form)
-        assert (await tabs.reload_plugins()).added == ("chat",)
-        assert await version(tabs) == "2"
-        assert (await notes(page))[2:] == ["torn down 1", "came 2"]
+    write_plugin(chat, "2", form=form)
+    assert (await tabs.reload_plugins()).added == ("chat",)
+    assert await version(tabs) == "2"
+    assert (await notes(page))[2:] == ["torn down 1", "came 2"]
 
 
 async def test_a_plugin_removed_while_the_worker_was_dead_is_torn_down(
-    tmp_path: Path, site: str
+    shared: Shared, site: str
 ) -> None:
-    chat, other = (write_plugin(tmp_path / name) for name in ("chat", "other"))
-    async with serving(chat, other) as tabs:
-        page = await tabs.open(f"{site}/page")
-        await version(tabs)
-        await version(tabs, "other")
+    chat, _ = [await shared.write(name) for name in ("chat", "other")]
+    tabs = shared.tabs
+    page = await tabs.open(f"{site}/page")
+    await version(tabs)
+    await version(tabs, "other")
 
-        cdp = await tabs.context.new_cdp_session(page)
-        await cdp.send("ServiceWorker.enable")
-        delete_plugin(chat)
-        await cdp.send("ServiceWorker.stopAllWorkers")
-        await tabs.reload_plugins()
+    cdp = await tabs.context.new_cdp_session(page)
+    await cdp.send("ServiceWorker.enable")
+    delete_plugin(chat)
+    await cdp.send("ServiceWorker.stopAllWorkers")
+    await tabs.reload_plugins()
 
-        assert await version(tabs, "other") == "1"
-        await page.wait_for_function("notes.length === 3")
-        assert (await notes(page))[2:] == ["torn down 1"]
+    assert await version(tabs, "other") == "1"
+    await page.wait_for_function("notes.length === 3")
+    assert (await notes(page))[2:] == ["torn down 1"]
 
 
 async def test_a_plugin_that_breaks_is_served_on_as_it_was_and_the_fault_is_logged_once(
-    tmp_path: Path, site: str, caplog: pytest.LogCaptureFixture
+    shared: Shared, site: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    plugin = write_plugin(tmp_path / "chat", "1")
-    async with serving(plugin) as tabs:
-        page = await tabs.open(f"{site}/page")
-        await version(tabs)
+    await shared.write("other", patterns=["http://localhost/*"])
+    plugin = await shared.write("chat", "1")
+    tabs = shared.tabs
+    page = await tabs.open(f"{site}/page")
+    await version(tabs)
 
-        tools_json = (plugin / "dist" / "tools.json").read_text()
-        (plugin / "dist" / "tools.json").write_text(tools_json[:40])
-        (plugin / "dist" / "adapter.iife.js").write_text("half")
-        changes = await tabs.reload_plugins()
-        again = await tabs.reload_plugins()
+    tools_json = (plugin / "dist" / "tools.json").read_text()
+    (plugin / "dist" / "tools.json").write_text(tools_json[:40])
+    (plugin / "dist" / "adapter.iife.js").write_text("half")
+    changes = await tabs.reload_plugins()
+    again = await tabs.reload_plugins()
 
-        assert [each.directory for each in changes.broken] == [plugin]
-        assert (changes.changed, changes.removed, again.broken) == ((), (), ())
-        assert [each.directory for each in tabs.quarantined] == [plugin]
-        assert await version(tabs) == "1"
-        assert await notes(page) == ["came 1"]
-        told = [r for r in caplog.records if "tools.json: is not JSON" in r.getMessage()]
-        assert len(told) == 1
+    assert [each.directory for each in changes.broken] == [plugin]
+    assert (changes.changed, changes.removed, again.broken) == ((), (), ())
+    assert [each.directory for each in tabs.quarantined] == [plugin]
+    assert await version(tabs) == "1"
+    assert await notes(page) == ["came 1"]
+    told = [r for r in caplog.records if "tools.json: is not JSON" in r.getMessage()]
+    assert len(told) == 1
 
-        write_plugin(plugin, "2")
-        assert (await tabs.reload_plugins()).changed == ("chat",)
-        assert tabs.quarantined == []
-        assert await version(tabs) == "2"
+    write_plugin(plugin, "2")
+    assert (await tabs.reload_plugins()).changed == ("chat",)
+    assert tabs.quarantined == []
+    assert await version(tabs) == "2"
 
 
 async def test_a_plugin_that_was_not_built_at_the_start_is_served_once_it_is(
@@ -206,18 +253,18 @@ async def test_a_plugin_that_was_not_built_at_the_start_is_served_once_it_is(
 
 
 async def test_a_teardown_that_throws_does_not_keep_the_new_version_out(
-    tmp_path: Path, site: str
+    shared: Shared, site: str
 ) -> None:
-    plugin = write_plugin(tmp_path / "chat", "1", teardown="throw new Error('never')")
-    async with serving(plugin) as tabs:
-        page = await tabs.open(f"{site}/page")
-        await version(tabs)
+    plugin = await shared.write("chat", "1", teardown="throw new Error('never')")
+    tabs = shared.tabs
+    page = await tabs.open(f"{site}/page")
+    await version(tabs)
 
-        write_plugin(plugin, "2")
-        await tabs.reload_plugins()
+    write_plugin(plugin, "2")
+    await tabs.reload_plugins()
 
-        assert await version(tabs) == "2"
-        assert await notes(page) == ["came 1", "torn down 1", "came 2"]
+    assert await version(tabs) == "2"
+    assert await notes(page) == ["came 1", "torn down 1", "came 2"]
 
 
 @pytest.mark.parametrize(
@@ -229,23 +276,22 @@ async def test_a_teardown_that_throws_does_not_keep_the_new_version_out(
     ],
 )
 async def test_a_hostile_page_keeps_a_new_version_out_of_no_other_page(
-    tmp_path: Path, site: str, hostility: str
+    shared: Shared, site: str, hostility: str
 ) -> None:
-    patterns = ["http://127.0.0.1/*", "http://localhost/*"]
-    plugin = write_plugin(tmp_path / "chat", "1", form=PLAIN, patterns=patterns)
-    async with serving(plugin) as tabs:
-        hostile = await tabs.open(f"{site.replace('127.0.0.1', 'localhost')}/page")
-        await version(tabs)
-        await hostile.evaluate(f"{{ {hostility} }}")
-        page = await tabs.context.new_page()
-        await page.goto(f"{site}/page")
-        await page.wait_for_function("window.notes")
+    plugin = await shared.write("chat", "1", form=PLAIN, patterns=HOSTS)
+    tabs = shared.tabs
+    hostile = await tabs.open(f"{site.replace('127.0.0.1', 'localhost')}/page")
+    await version(tabs)
+    await hostile.evaluate(f"{{ {hostility} }}")
+    page = await tabs.context.new_page()
+    await page.goto(f"{site}/page")
+    await page.wait_for_function("window.notes")
 
-        write_plugin(plugin, "2", form=PLAIN, patterns=patterns)
-        await tabs.reload_plugins()
+    write_plugin(plugin, "2", form=PLAIN, patterns=HOSTS)
+    await tabs.reload_plugins()
 
-        await page.wait_for_function("notes.length === 3")
-        assert await notes(page) == ["came 1", "torn down 1", "came 2"]
+    await page.wait_for_function("notes.length === 3")
+    assert await notes(page) == ["came 1", "torn down 1", "came 2"]
 
 
 async def test_a_site_that_the_browser_did_not_know_of_at_its_start_is_served_too(
@@ -271,7 +317,7 @@ async def test_a_call_under_way_ends_before_a_new_site_is_let_in(tmp_path: Path,
         page = await tabs.open(f"{site}/page")
         call = await tabs.start("chat_wait")
         await page.wait_for_function("window.release !== undefined")
-        write_plugin(plugin, "2", patterns=["http://127.0.0.1/*", "http://localhost/*"])
+        write_plugin(plugin, "2", patterns=HOSTS)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(tabs.reload_plugins)
             await until_all_wait()
@@ -281,18 +327,18 @@ async def test_a_call_under_way_ends_before_a_new_site_is_let_in(tmp_path: Path,
 
 
 async def test_documents_that_open_after_a_reload_get_the_new_version(
-    tmp_path: Path, site: str
+    shared: Shared, site: str
 ) -> None:
-    plugin = write_plugin(tmp_path / "chat", "1")
-    async with serving(plugin) as tabs:
-        write_plugin(plugin, "2")
-        await tabs.reload_plugins()
+    plugin = await shared.write("chat", "1")
+    tabs = shared.tabs
+    write_plugin(plugin, "2")
+    await tabs.reload_plugins()
 
-        page = await tabs.open(f"{site}/page")
-        assert await version(tabs) == "2"
-        assert await notes(page) == ["came 2"]
-        with anyio.fail_after(PATIENT):
-            assert (await tabs.bridge.wait_ready("chat")).protected
+    page = await tabs.open(f"{site}/page")
+    assert await version(tabs) == "2"
+    assert await notes(page) == ["came 2"]
+    with anyio.fail_after(PATIENT):
+        assert (await tabs.bridge.wait_ready("chat")).protected
 
 
 # --- the watch ------------------------------------------------------------------------
@@ -341,18 +387,18 @@ async def wait_for_tools(tabs: OpenTabs, *names: str) -> None:
 
 
 @asynccontextmanager
-async def watching(*plugins: Path) -> AsyncGenerator[OpenTabs]:
-    async with serving(*plugins) as tabs, anyio.create_task_group() as tasks:
+async def watching(tabs: OpenTabs) -> AsyncGenerator[OpenTabs]:
+    async with anyio.create_task_group() as tasks:
         tasks.start_soon(tabs.watch_plugins)
         yield tabs
         tasks.cancel_scope.cancel()
 
 
 async def test_a_write_is_seen_and_two_in_quick_succession_end_in_the_last(
-    tmp_path: Path, site: str
+    shared: Shared, site: str
 ) -> None:
-    plugin = write_plugin(tmp_path / "chat", "1")
-    async with watching(plugin) as tabs:
+    plugin = await shared.write("chat", "1")
+    async with watching(shared.tabs) as tabs:
         page = await tabs.open(f"{site}/page")
         await version(tabs)
 
@@ -388,10 +434,12 @@ async def test_a_plugin_that_comes_to_a_watched_folder_is_served_on_its_own_site
         tasks.cancel_scope.cancel()
 
 
-async def test_a_dist_that_goes_and_comes_back_is_seen(tmp_path: Path, site: str) -> None:
-    plugin = write_plugin(tmp_path / "chat", "1")
+async def test_a_dist_that_goes_and_comes_back_is_seen(
+    shared: Shared, site: str, tmp_path: Path
+) -> None:
+    plugin = await shared.write("chat", "1")
     shutil.rmtree(plugin / "dist")
-    async with watching(plugin) as tabs:
+    async with watching(shared.tabs) as tabs:
         page = await tabs.open(f"{site}/page")
 
         write_plugin(plugin, "1")
@@ -411,10 +459,10 @@ async def test_a_dist_that_goes_and_comes_back_is_seen(tmp_path: Path, site: str
 
 
 async def test_a_change_of_only_the_package_file_is_noticed_and_logged(
-    tmp_path: Path, heard: Heard
+    shared: Shared, heard: Heard
 ) -> None:
-    plugin = write_plugin(tmp_path / "chat")
-    async with watching(plugin) as tabs:
+    plugin = await shared.write("chat")
+    async with watching(shared.tabs) as tabs:
         package = json.loads((plugin / "package.json").read_text())
         (plugin / "package.json").write_text(json.dumps({**package, "version": "9.9.9"}))
         await heard.wait_for("Reloaded chat")
