@@ -239,12 +239,7 @@ def inspector(
     return run
 
 
-anywhere = pytest.mark.parametrize(
-    "inspector", ["http-legacy", "http-modern", "stdio"], indirect=True
-)
-
-
-@anywhere
+@pytest.mark.parametrize("inspector", ["http-legacy", "http-modern", "stdio"], indirect=True)
 async def test_the_inspector_finds_no_error_in_the_tools(
     inspector: Callable[..., Awaitable[Inspected]],
 ) -> None:
@@ -263,7 +258,7 @@ async def test_the_inspector_gets_a_value(inspector: Callable[..., Awaitable[Ins
     assert called.result["structuredContent"] == {"value": 1}
 
 
-@anywhere
+@pytest.mark.parametrize("inspector", ["http-legacy", "http-modern"], indirect=True)
 async def test_the_inspector_exits_5_when_a_tool_fails(
     inspector: Callable[..., Awaitable[Inspected]],
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.kit.runs import KitRun, run_kit
+from e2e.kit.runs import HAS_FFMPEG, KitRun, run_kit, with_ffmpeg
 from opentabs_py.tracing.file import read_trace
 
 OPTIONS = [
@@ -13,6 +13,7 @@ OPTIONS = [
     "--screenshot=only-on-failure",
     "--opentabs-trace=retain-on-failure",
     "--output=kept",
+    *(["--video=retain-on-failure"] if HAS_FFMPEG else []),
 ]
 
 
@@ -84,13 +85,23 @@ def test_what_is_kept_of_a_test_is_in_its_folder(ran: KitRun) -> None:
     kept = ran.directory / "kept"
     folder = kept / "test-reports-py-test-fails-chromium"
 
-    assert {each.name for each in folder.iterdir()} == {
+    assert {each.name for each in folder.iterdir()} - {"video.webm"} == {
         "trace.zip",
         "test-failed-1.png",
         "opentabs.trace",
     }
     assert {each.name for each in kept.iterdir()} == {
         folder.name,
+        "test-reports-py-test-is-never-begun-chromium",
+    }
+
+
+@with_ffmpeg
+def test_a_video_is_kept_of_those_that_fail_alone(ran: KitRun) -> None:
+    kept = {each.parent.name for each in (ran.directory / "kept").rglob("*.webm")}
+
+    assert kept == {
+        "test-reports-py-test-fails-chromium",
         "test-reports-py-test-is-never-begun-chromium",
     }
 

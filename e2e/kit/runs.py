@@ -11,10 +11,17 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from e2e.documents import PLUGINS, ROOT
+from opentabs_py.browser.chromium import registry_place
 
 HERE = Path(__file__).parent
 RUN_WITHIN = 100  # s; the outer test's own bound comes after it
+HAS_FFMPEG = registry_place("ffmpeg", os.environ).exists() or shutil.which("ffmpeg") is not None
+with_ffmpeg = pytest.mark.skipif(
+    not HAS_FFMPEG, reason="there is no ffmpeg: install the system's package"
+)
 # Warnings are errors, but for one that pytest-playwright gets from pytest 9.
 WARNINGS = ["-W", "error", "-W", "ignore::pytest.PytestRemovedIn10Warning"]
 
