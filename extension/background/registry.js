@@ -1,7 +1,7 @@
 /**
  * What the worker knows: the plugins, and the documents that have a relay.
  *
- * All of it comes from elsewhere and can be read again when the worker starts anew: the plugins
+ * All of it comes from elsewhere and can be read again after the worker was restarted: the plugins
  * from the server or from storage, the documents from their relays.
  */
 import { serves } from "./match.js";

@@ -55,7 +55,7 @@ export async function snapshot() {
   await Promise.all([registry.ready(), ...registry.leaving]);
   const [open, focused] = await Promise.all([
     chrome.tabs.query({}),
-    // This rejects if there is no window.
+    // Rejects if no window is open.
     chrome.windows.getLastFocused().catch(() => undefined),
   ]);
   const byId = new Map(open.map((tab) => [tab.id, tab]));

@@ -2,7 +2,7 @@
  * One call's outgoing messages: its reports and its result, kept until acknowledged.
  *
  * Reports made while others are in flight are collected, and sent together when those have been
- * acknowledged, or when they fill a batch; there is no timer. At most two batches are in flight,
+ * acknowledged, or when they fill a batch, never by a timer. At most two batches are in flight,
  * plus one more when the tool has ended, so other messages never wait behind more. The result is
  * sent with the last batch.
  */

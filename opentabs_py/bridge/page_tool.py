@@ -62,7 +62,7 @@ class PageTool:
         self._arguments = ArgumentReader(self.listing.name, tool.input_schema, limit=input_limit)
 
     async def run(self, call: ToolCall) -> Any:
-        """Run the tool in a tab and return its JSON value; see `ServedTool.run`."""
+        """Run the tool in a tab and return its JSON value; see `Tool.run`."""
         if call.recording is not None:
             call.recording.resolve(self._plugin.name, self._name)
         target, arguments = self._check(call.arguments)

@@ -59,7 +59,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StreamUpdate:
     """One update of a tool's stream.
 
     Attributes:
@@ -86,11 +86,11 @@ class Followed(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether it may get more frames."""
+        """Whether it may get more updates."""
         ...
 
-    def since(self, number: int) -> Sequence[Frame]:
-        """Return the retained frames after that number, in order."""
+    def since(self, number: int) -> Sequence[StreamUpdate]:
+        """Return the retained updates after that number, in order."""
         ...
 
 
@@ -132,7 +132,7 @@ class CallClient(Reader, Protocol):
         ...
 
     def follow(self, stream: Followed) -> None:
-        """Send all the stream's frames, from first to last. Must not block or raise."""
+        """Send all the stream's updates, from first to last. Must not block or raise."""
         ...
 
     def wake(self) -> None:
@@ -181,7 +181,7 @@ class ToolCall:
             observer.on_log(entries)
 
 
-class ServedTool(Protocol):
+class Tool(Protocol):
     """A tool that can be listed and called."""
 
     @property

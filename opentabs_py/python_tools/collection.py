@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
-from opentabs_py.calling.tool import ServedTool
+from opentabs_py.calling.tool import Tool
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.declare import declaration_of, within_partial
 from opentabs_py.python_tools.python_tool import PythonTool
@@ -35,7 +35,7 @@ class PythonTools:
 
     def __init__(self, given: Iterable[Any], host: ToolHost) -> None:
         self.host = host
-        self.tools: list[ServedTool] = []
+        self.tools: list[Tool] = []
         self._modules: list[Module] = []
         names: dict[str, str] = {}
         functions = list(self._functions(given))

@@ -13,7 +13,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.python_tools.progress import Told
+from opentabs_py.python_tools.progress import ToolReport
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ H = TypeVar("H", bound=Handler)
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ToolEvent:
     """An event for the handlers.
 
     Attributes:
@@ -40,7 +40,7 @@ class Event:
     tool: str
     call_id: str
     seq: int
-    told: Told
+    told: ToolReport
 
 
 class Observers:
@@ -77,7 +77,7 @@ class Observers:
     def __bool__(self) -> bool:
         return self._one is not None or bool(self._many)
 
-    def notify(self, event: Event) -> None:
+    def notify(self, event: ToolEvent) -> None:
         """Send an event to every handler; call it on the event loop."""
         for observer in self._all():
             observer.put(event)
@@ -87,7 +87,7 @@ class Observers:
     ) -> None:
         """Send every handler what a page tool reported; call it on the event loop."""
         for report in reports:
-            self.notify(Event(tool, call_id, report.seq, Told.of_report(report)))
+            self.notify(ToolEvent(tool, call_id, report.seq, ToolReport.of_report(report)))
 
     async def settle(self) -> None:
         """Let handlers that do not wait for anything process all their events."""
@@ -109,7 +109,7 @@ class _Observer:
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
         self._extras = _extras(handler)
-        self._queue: deque[Event] = deque(maxlen=WAITING)
+        self._queue: deque[ToolEvent] = deque(maxlen=WAITING)
         self._dropped = 0
         self._task: asyncio.Task[None] | None = None
 
@@ -117,7 +117,7 @@ class _Observer:
     def is_busy(self) -> bool:
         return self._task is not None and not self._task.done()
 
-    def put(self, event: Event) -> None:
+    def put(self, event: ToolEvent) -> None:
         if len(self._queue) == WAITING:
             if not self._dropped:
                 logger.warning("%s is too slow: dropping events", self._name)
@@ -149,7 +149,7 @@ class _Observer:
             if scope.cancelled_caught:
                 logger.error("%s was cancelled after %g s", self._name, HANG)
 
-    async def _call(self, event: Event) -> None:
+    async def _call(self, event: ToolEvent) -> None:
         told = event.told
         known = {
             "seq": event.seq,

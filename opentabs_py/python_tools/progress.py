@@ -12,7 +12,7 @@ Kind = Literal["report", "callback", "yield", "page", "heartbeat", "stream"]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolReport:
     """One report of a running tool.
 
     Attributes:
@@ -30,7 +30,7 @@ class Told:
     total: float | None = None
 
     @classmethod
-    def of_report(cls, report: ProgressReport) -> "Told":
+    def of_report(cls, report: ProgressReport) -> "ToolReport":
         """Return a page tool's report in this form, with all of it as the data."""
         message, progress, total = report.message, report.progress, report.total
         return cls("page", _said(message, progress, total), message, progress, total)
@@ -51,7 +51,7 @@ class Run(Protocol):
         """Whether the caller no longer waits for it."""
         ...
 
-    def record(self, told: Told) -> None:
+    def record(self, told: ToolReport) -> None:
         """Receive a report of the tool, from any thread. Must not raise."""
         ...
 
@@ -97,12 +97,12 @@ class Progress:
         text, number, end = _text(message), _number(progress), _number(total)
         if data is None:
             data = _said(text, number, end)
-        self._run.record(Told("report", data, text, number, end))
+        self._run.record(ToolReport("report", data, text, number, end))
 
     def heartbeat(self) -> None:
         """Restart the idle timer without reporting anything."""
         if self._run is not None:
-            self._run.record(Told("heartbeat"))
+            self._run.record(ToolReport("heartbeat"))
 
     @property
     def cancelled(self) -> bool:
@@ -145,7 +145,7 @@ def progress_callback(run: Run) -> Callable[[Any], Awaitable[None]]:
         if message is None:
             message = _text(fields.get("status"))
         progress, total = _number(fields.get("progress")), _number(fields.get("total"))
-        run.record(Told("callback", data, message, progress, total))
+        run.record(ToolReport("callback", data, message, progress, total))
         return Done()
 
     return callback

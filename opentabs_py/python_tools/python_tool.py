@@ -28,7 +28,7 @@ from opentabs_py.errors import (
 )
 from opentabs_py.python_tools.declare import declaration_of, within_partial
 from opentabs_py.python_tools.docstrings import parse_docstring
-from opentabs_py.python_tools.progress import Progress, Told, progress_callback
+from opentabs_py.python_tools.progress import Progress, ToolReport, progress_callback
 from opentabs_py.python_tools.run import ToolHost, ToolRun, current_run
 from opentabs_py.python_tools.signature import innermost, read_signature
 from opentabs_py.python_tools.threads import close_generator, iterate_in_thread, run_in_thread
@@ -99,7 +99,7 @@ class PythonTool:
         return self._declaration.limits(self._host.limits)
 
     async def run(self, call: ToolCall) -> Any:
-        """Run the function and return its value; see `ServedTool.run`."""
+        """Run the function and return its value; see `Tool.run`."""
         name = self.listing.name
         if call.recording is not None:
             call.recording.resolve(self.listing.owner, name)
@@ -167,7 +167,7 @@ class PythonTool:
             return to_output(self.listing.name, value, limit=self._host.message_limit)
         try:
             async for item in items:
-                run.record(Told("yield", item))
+                run.record(ToolReport("yield", item))
                 yielded.add(item)
         finally:
             await close_generator(items)

@@ -13,13 +13,13 @@ import anyio
 
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver, ProgressObserver
-from opentabs_py.calling.tool import CallClient, Frame, ToolCall
+from opentabs_py.calling.tool import CallClient, StreamUpdate, ToolCall
 from opentabs_py.core.limits import Limits, Timer
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import CallError
 from opentabs_py.python_tools.loop import Mailbox
-from opentabs_py.python_tools.observers import Event, Observers
-from opentabs_py.python_tools.progress import MESSAGE_LIMIT, Told
+from opentabs_py.python_tools.observers import Observers, ToolEvent
+from opentabs_py.python_tools.progress import MESSAGE_LIMIT, ToolReport
 from opentabs_py.python_tools.stream import Stream, Streams
 from opentabs_py.python_tools.timers import RunningTimers
 
@@ -86,7 +86,7 @@ class ToolRun:
         self.scope = anyio.CancelScope()
         self.host = host
         self._call = call
-        self._mailbox: Mailbox[Told] = Mailbox(self._receive, size=WAITING)
+        self._mailbox: Mailbox[ToolReport] = Mailbox(self._receive, size=WAITING)
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._calling: set[Future[Any]] = set()  # from threads
@@ -114,7 +114,7 @@ class ToolRun:
         """Whether it has ended, in any way."""
         return self._is_over
 
-    def record(self, told: Told) -> None:
+    def record(self, told: ToolReport) -> None:
         """Receive a report of the tool, from any thread; ignored after the end."""
         if not self._is_over:
             self._mailbox.put(told)
@@ -126,7 +126,7 @@ class ToolRun:
 
         def relay(reports: Sequence[ProgressReport]) -> None:
             for report in reports:
-                self.record(Told.of_report(report))
+                self.record(ToolReport.of_report(report))
 
         observers = [ProgressObserver(relay)]
         return await self.host.caller.call(name, arguments, observers=observers, client=self.client)
@@ -150,11 +150,11 @@ class ToolRun:
         self._streams.append(stream)
         return stream
 
-    def handle_frame(self, frame: Frame) -> None:
+    def handle_update(self, update: StreamUpdate) -> None:
         """Receive an update of a stream, even after the call has returned."""
         if not self._is_over:
             self._timers.record_activity()
-        told = Told("stream", frame.text, frame.text[:MESSAGE_LIMIT], float(frame.number))
+        told = ToolReport("stream", update.text, update.text[:MESSAGE_LIMIT], float(update.number))
         self._pass_on(told)
 
     # --- for the caller ---
@@ -193,14 +193,14 @@ class ToolRun:
         self._is_cancelled = True  # before the tool can look
         self.scope.cancel()
 
-    def _receive(self, told: Told) -> None:
+    def _receive(self, told: ToolReport) -> None:
         if self._is_over:
             return
         self._timers.record_activity()
         if told.kind != "heartbeat":
             self._pass_on(told)
 
-    def _pass_on(self, told: Told) -> None:
+    def _pass_on(self, told: ToolReport) -> None:
         seq = self._seq
         self._seq += 1
         try:
@@ -208,9 +208,9 @@ class ToolRun:
         except Exception:
             logger.exception("Could not deliver a report of %s", self.tool)
 
-    def _emit(self, seq: int, told: Told) -> None:
-        self.host.observers.notify(Event(self.tool, self.call_id, seq, told))
-        # A client receives the frames of streams themselves.
+    def _emit(self, seq: int, told: ToolReport) -> None:
+        self.host.observers.notify(ToolEvent(self.tool, self.call_id, seq, told))
+        # A client receives the updates of streams themselves.
         is_for_clients = told.kind != "yield" and (told.kind != "stream" or self.client is None)
         if self._is_over or not is_for_clients or not told.says_something:
             return

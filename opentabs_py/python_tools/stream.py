@@ -13,7 +13,7 @@ import anyio
 
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import CallClient, Frame, Reader
+from opentabs_py.calling.tool import CallClient, Reader, StreamUpdate
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.python_tools.timers import RunningTimers
@@ -40,7 +40,7 @@ class Opener(Protocol):
         """The session it was made in; None if its client has none."""
         ...
 
-    def handle_frame(self, frame: Frame) -> None:
+    def handle_update(self, update: StreamUpdate) -> None:
         """Receive an update; called on the event loop."""
         ...
 
@@ -69,7 +69,7 @@ class Stream:
         self._loop = loop
         self._on_change = changed
         self._lock = threading.Lock()
-        self._frames: deque[Frame] = deque(maxlen=KEPT)
+        self._updates: deque[StreamUpdate] = deque(maxlen=KEPT)
         self._count = 0
         self._passed_on = 0
         self._is_awaited = False
@@ -91,11 +91,11 @@ class Stream:
         """How many updates it has received."""
         return self._count
 
-    def since(self, number: int) -> Sequence[Frame]:
-        """Return the retained frames after that number, in order."""
+    def since(self, number: int) -> Sequence[StreamUpdate]:
+        """Return the retained updates after that number, in order."""
         with self._lock:
-            first = self._count - len(self._frames)  # how many were dropped
-            return list(islice(self._frames, max(0, number - first), None))
+            first = self._count - len(self._updates)  # how many were dropped
+            return list(islice(self._updates, max(0, number - first), None))
 
     def update(self, text: str) -> bool:
         """Add an update; return whether the stream was open."""
@@ -103,7 +103,7 @@ class Stream:
             if self.ended is not None:
                 return False
             self._count += 1
-            self._frames.append(Frame(self._count, text[:TEXT_LIMIT]))
+            self._updates.append(StreamUpdate(self._count, text[:TEXT_LIMIT]))
         self._wake()
         return True
 
@@ -131,11 +131,11 @@ class Stream:
         """Deliver the updates since the last time."""
         with self._lock:
             self._is_awaited = False
-        for frame in self.since(self._passed_on):
-            self._passed_on = frame.number
+        for update in self.since(self._passed_on):
+            self._passed_on = update.number
             if self._timers is not None:
                 self._timers.record_activity()
-            self.opener.handle_frame(frame)
+            self.opener.handle_update(update)
         if not self.is_open and self._timers is not None:
             self._timers.stop()
         changed, self._changed = self._changed, anyio.Event()
@@ -292,16 +292,16 @@ def _is_for(stream: Stream, reader: Reader | None) -> bool:
 
 def describe(stream: Stream, after: int, *, most: int = 1_000) -> dict[str, Any]:
     """Return a stream's updates after a number, and its state, as readers see them."""
-    frames = stream.since(after)[:most]
-    first = frames[0].number if frames else stream.count + 1
-    last = frames[-1].number if frames else max(after, 0)
+    updates = stream.since(after)[:most]
+    first = updates[0].number if updates else stream.count + 1
+    last = updates[-1].number if updates else max(after, 0)
     return {
         "id": stream.id,
         "name": stream.name,
         "open": stream.is_open,
         "ended": stream.ended,
-        "updates": [{"n": frame.number, "text": frame.text} for frame in frames],
+        "updates": [{"n": update.number, "text": update.text} for update in updates],
         "next": last,
         "more": last < stream.count,
-        "dropped": max(0, first - 1 - max(after, 0)) if frames else 0,
+        "dropped": max(0, first - 1 - max(after, 0)) if updates else 0,
     }

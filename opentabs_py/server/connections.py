@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from opentabs_py.server.stream_sender import LateFrames
 
 
-class Connection:
+class ClientConnection:
     """One client's connection; lives as long as one of its handlers runs.
 
     Attributes:
@@ -57,13 +57,13 @@ class Connection:
             self._tokens.discard(key)
 
 
-class Connections:
+class ClientConnections:
     """The connections of one transport: one over stdio, one for each session over HTTP."""
 
     def __init__(self) -> None:
-        self._own = Connection()
+        self._own = ClientConnection()
         self._key = secrets.token_hex(16)
-        self._sessions: WeakValueDictionary[str, Connection] = WeakValueDictionary()
+        self._sessions: WeakValueDictionary[str, ClientConnection] = WeakValueDictionary()
 
     def owner(self, ctx: ServerRequestContext[Any]) -> str | None:
         """Return a stable key for a client's session, or None.
@@ -75,7 +75,7 @@ class Connections:
         session = ctx.request.headers.get(MCP_SESSION_ID_HEADER)
         return None if session is None else f"session {session}"
 
-    def of(self, ctx: ServerRequestContext[Any]) -> Connection:
+    def of(self, ctx: ServerRequestContext[Any]) -> ClientConnection:
         """Return the connection that a request arrived on.
 
         Over HTTP, a request of 2026-07-28 has no session and gets its own connection.
@@ -84,14 +84,14 @@ class Connections:
             return self._own
         session = ctx.request.headers.get(MCP_SESSION_ID_HEADER)
         if session is None:
-            return Connection()
+            return ClientConnection()
         connection = self._sessions.get(session)
         if connection is None:
-            connection = self._sessions[session] = Connection()
+            connection = self._sessions[session] = ClientConnection()
         return connection
 
 
 @asynccontextmanager
-async def connections(_server: Server[Connections]) -> AsyncGenerator[Connections]:
+async def connections(_server: Server[ClientConnections]) -> AsyncGenerator[ClientConnections]:
     """Provide a server's lifespan, entered once by each transport that serves it."""
-    yield Connections()
+    yield ClientConnections()

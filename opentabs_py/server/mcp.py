@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallClient, Output, ServedTool, StreamSource
+from opentabs_py.calling.tool import CallClient, Output, StreamSource, Tool
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
@@ -22,7 +22,7 @@ from opentabs_py.server import gateway
 from opentabs_py.server.answers import Prepared, find_slot
 from opentabs_py.server.changes import Changes
 from opentabs_py.server.clients import noticing_timeouts
-from opentabs_py.server.connections import Connections, connections
+from opentabs_py.server.connections import ClientConnections, connections
 from opentabs_py.server.ending import Ending
 from opentabs_py.server.progress_sender import ProgressSender
 from opentabs_py.server.registry import ToolRegistry
@@ -55,7 +55,7 @@ def create_mcp_server(
     ending: Ending | None = None,
     output_schemas: bool = True,
     now: Callable[[], float] = anyio.current_time,
-) -> Server[Connections]:
+) -> Server[ClientConnections]:
     """Build the MCP server that serves a registry, for any transport.
 
     Args:
@@ -75,14 +75,14 @@ def create_mcp_server(
     changes = Changes(None if as_gateway else registry.subscribe, streams, ending)
 
     async def list_tools(
-        ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
+        ctx: ServerRequestContext[ClientConnections], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         if as_gateway:
             return types.ListToolsResult(tools=gateway.TOOLS)
         return _list_tools(tools.page(params), find_slot(ctx.request))
 
     async def call_tool(
-        ctx: ServerRequestContext[Connections], params: types.CallToolRequestParams
+        ctx: ServerRequestContext[ClientConnections], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         name, arguments = params.name, params.arguments or {}
         if as_gateway:
@@ -111,7 +111,7 @@ def create_mcp_server(
             return to_error_result(failures.server_stopped(name, has_begun=True))
 
     async def keep_client(
-        ctx: ServerRequestContext[Connections], _params: types.NotificationParams
+        ctx: ServerRequestContext[ClientConnections], _params: types.NotificationParams
     ) -> None:
         # The connection cancels this when it ends. Each has its own, so a slow client delays
         # only itself.
@@ -123,7 +123,7 @@ def create_mcp_server(
                 await changes.notify(ctx.session, connection.subscribed)
 
     async def set_level(
-        ctx: ServerRequestContext[Connections], params: types.SetLevelRequestParams
+        ctx: ServerRequestContext[ClientConnections], params: types.SetLevelRequestParams
     ) -> types.EmptyResult:
         ctx.lifespan_context.of(ctx).least = params.level
         return types.EmptyResult()
@@ -156,7 +156,7 @@ def _list_tools(page: Page, slot: Prepared | None) -> types.ListToolsResult:
     return types.ListToolsResult(tools=[], next_cursor=page.next_cursor)
 
 
-class _Server(Server[Connections]):
+class _Server(Server[ClientConnections]):
     """A server that declares the change notifications it sends, in every era.
 
     Attributes:
@@ -182,7 +182,7 @@ def _instructions(registry: ToolRegistry) -> str:
 
 async def _call_tool(
     registry: ToolRegistry,
-    tool: ServedTool | str,
+    tool: Tool | str,
     arguments: dict[str, Any],
     reporter: ProgressSender,
 ) -> types.CallToolResult:
@@ -199,7 +199,7 @@ async def _call_tool(
 
 async def run_tool(
     registry: ToolRegistry,
-    tool: ServedTool | str,
+    tool: Tool | str,
     arguments: Mapping[str, Any],
     *,
     limits: Limits | None = None,

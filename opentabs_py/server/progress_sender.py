@@ -23,8 +23,8 @@ from opentabs_py.core.progress import (
 )
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.server.clients import reads_links
-from opentabs_py.server.connections import Connection, Connections
-from opentabs_py.server.stream_sender import Feed, FrameSender
+from opentabs_py.server.connections import ClientConnection, ClientConnections
+from opentabs_py.server.stream_sender import Feed, UpdateSender
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +51,9 @@ class ProgressSender(CallObserver):
 
     def __init__(
         self,
-        ctx: ServerRequestContext[Connections],
+        ctx: ServerRequestContext[ClientConnections],
         *,
-        connection: Connection,
+        connection: ClientConnection,
         logger: str | None,
         pace: Pace,
         late: bool = True,
@@ -78,7 +78,7 @@ class ProgressSender(CallObserver):
         token = (ctx.meta or {}).get("progress_token")
         reports = token is not None
         self._feed = Feed()
-        self._sender = FrameSender(ctx.session, ctx.request_id, token, "info" in self._levels)
+        self._sender = UpdateSender(ctx.session, ctx.request_id, token, "info" in self._levels)
         # Without sessions, a session has no stream of its own either.
         self._late = connection.late if late and not modern else None
         self._is_over = False
@@ -100,7 +100,7 @@ class ProgressSender(CallObserver):
             self._wake()
 
     def follow(self, stream: Followed) -> None:
-        """Send every frame of a stream, as long as that is possible."""
+        """Send every update of a stream, as long as that is possible."""
         self._feed.follow(stream)
         self.wake()
 
@@ -130,7 +130,7 @@ class ProgressSender(CallObserver):
             async with self._sending:
                 await self._send_logs()
                 await self._send(self._filter.drain(anyio.current_time()))
-                await self._send_frames()
+                await self._send_updates()
             next_time = self._filter.next_time()
             with anyio.CancelScope(deadline=inf if next_time is None else next_time):
                 await self._fed.wait()
@@ -143,18 +143,18 @@ class ProgressSender(CallObserver):
             async with self._sending:
                 await self._send_logs()
                 await self._send(self._filter.finish(anyio.current_time()))
-        if self._feed:  # each frame has its own timeout
+        if self._feed:  # each update has its own timeout
             async with self._sending:
-                await self._send_frames()
+                await self._send_updates()
         await anyio.sleep_until(self._sent_at + self._settle)
 
     def leave(self) -> None:
         """Hand the streams that continue over to the connection, before the response is sent."""
         self._is_over = True
         if self._late is not None and self._feed:
-            self._late.take_over(self._feed, self._sender)
+            self._late.adopt(self._feed, self._sender)
 
-    async def _send_frames(self) -> None:
+    async def _send_updates(self) -> None:
         if self._feed:
             await self._feed.send(self._sender.during)
             self._sent_at = anyio.current_time()

@@ -12,7 +12,7 @@ from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.calling.check import OutputCheck
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, ProgressObserver, Recorder, instant
-from opentabs_py.calling.tool import CallClient, Listing, ServedTool, ToolCall, new_call_id
+from opentabs_py.calling.tool import CallClient, Listing, Tool, ToolCall, new_call_id
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest
@@ -57,11 +57,11 @@ class ToolRegistry:
         self._bridge = bridge
         self._clock = bridge.clock
         self._input_limit = input_limit
-        self._others: dict[str, ServedTool] = {}
+        self._others: dict[str, Tool] = {}
         self._of_pages: list[PageTool] = []
-        self._tools: dict[str, ServedTool] = {}
+        self._tools: dict[str, Tool] = {}
         self._by_other_names: dict[str, PageTool] = {}
-        self._listed: tuple[ServedTool, ...] = ()
+        self._listed: tuple[Tool, ...] = ()
         self._listeners: Listeners[[]] = Listeners("changes of the tool list")
         self._started: Listeners[[RecordSoFar]] = Listeners("calls")
         self._ended: Listeners[[CallRecord]] = Listeners("calls")
@@ -82,7 +82,7 @@ class ToolRegistry:
                 )
         self._list()
 
-    def add_tools(self, tools: Iterable[ServedTool]) -> None:
+    def add_tools(self, tools: Iterable[Tool]) -> None:
         """Serve these tools as well, for the lifetime of this registry.
 
         Raises:
@@ -151,18 +151,18 @@ class ToolRegistry:
         return end
 
     @property
-    def tools(self) -> Sequence[ServedTool]:
+    def tools(self) -> Sequence[Tool]:
         """All tools, sorted by name; the same object until they change."""
         return self._listed
 
-    def get(self, name: str) -> ServedTool | None:
+    def get(self, name: str) -> Tool | None:
         """Return a tool by its MCP name, or a plugin's tool by `plugin__tool`; None if unknown.
 
         `plugin__tool` is the convention of others in the ecosystem; it is not listed.
         """
         return self._tools.get(name) or self._by_other_names.get(name)
 
-    def find(self, name: str) -> ServedTool:
+    def find(self, name: str) -> Tool:
         """Return a tool by a name that `get` knows.
 
         Raises:
@@ -180,7 +180,7 @@ class ToolRegistry:
 
     async def call(
         self,
-        tool: ServedTool | str,
+        tool: Tool | str,
         arguments: Mapping[str, Any],
         *,
         limits: Limits | None = None,
@@ -235,7 +235,7 @@ class ToolRegistry:
         self._ended.notify(recording.succeed(value, instant(self._clock)))
         return value
 
-    async def _run(self, tool: ServedTool | None, name: str, call: ToolCall) -> Any:
+    async def _run(self, tool: Tool | None, name: str, call: ToolCall) -> Any:
         if tool is None:
             raise self._unknown(name)
         if self.on_page_report is not None and isinstance(tool, PageTool):

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from opentabs_py.calling.tool import StreamSource
 from opentabs_py.errors import CallError
-from opentabs_py.server.connections import Connections
+from opentabs_py.server.connections import ClientConnections
 from opentabs_py.server.tool_list import unknown_cursor
 
 _SCHEME: Final = "stream"
@@ -43,7 +43,9 @@ class StreamResources:
         }
 
     async def list(
-        self, ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
+        self,
+        ctx: ServerRequestContext[ClientConnections],
+        params: types.PaginatedRequestParams | None,
     ) -> types.ListResourcesResult:
         """Return the streams of the client's session, on one page.
 
@@ -65,7 +67,9 @@ class StreamResources:
         )
 
     async def list_templates(
-        self, _ctx: ServerRequestContext[Connections], params: types.PaginatedRequestParams | None
+        self,
+        _ctx: ServerRequestContext[ClientConnections],
+        params: types.PaginatedRequestParams | None,
     ) -> types.ListResourceTemplatesResult:
         """Return the address template of streams, for clients that know an id.
 
@@ -82,7 +86,7 @@ class StreamResources:
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def read(
-        self, ctx: ServerRequestContext[Connections], params: types.ReadResourceRequestParams
+        self, ctx: ServerRequestContext[ClientConnections], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Return the retained part of a stream.
 
@@ -96,7 +100,7 @@ class StreamResources:
         return types.ReadResourceResult(contents=[content])
 
     async def subscribe(
-        self, ctx: ServerRequestContext[Connections], params: types.SubscribeRequestParams
+        self, ctx: ServerRequestContext[ClientConnections], params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """Notify a client of the initialize era of each change to a stream.
 
@@ -108,13 +112,13 @@ class StreamResources:
         return types.EmptyResult()
 
     async def unsubscribe(
-        self, ctx: ServerRequestContext[Connections], params: types.UnsubscribeRequestParams
+        self, ctx: ServerRequestContext[ClientConnections], params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
         """Stop notifying a client of a stream's changes."""
         ctx.lifespan_context.of(ctx).subscribed.discard(_address(params.uri))
         return types.EmptyResult()
 
-    def _find(self, ctx: ServerRequestContext[Connections], uri: str) -> dict[str, Any]:
+    def _find(self, ctx: ServerRequestContext[ClientConnections], uri: str) -> dict[str, Any]:
         parts = urlsplit(uri)
         after = parse_qs(parts.query).get("after", ["0"])[-1]
         reader = Reader(ctx.lifespan_context.owner(ctx))
@@ -136,6 +140,6 @@ def _address(uri: str) -> str:
     return f"{_SCHEME}://{urlsplit(uri).netloc}"
 
 
-def _not_found(ctx: ServerRequestContext[Connections], uri: str, why: str) -> MCPError:
+def _not_found(ctx: ServerRequestContext[ClientConnections], uri: str, why: str) -> MCPError:
     modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
     return MCPError(types.INVALID_PARAMS if modern else _NOT_FOUND_BEFORE_2026, why, {"uri": uri})

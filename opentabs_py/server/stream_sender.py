@@ -1,4 +1,4 @@
-"""Send the frames of tools' streams to a client, during the call and after it."""
+"""Send the updates of tools' streams to a client, during the call and after it."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -9,18 +9,18 @@ import anyio
 from mcp import types
 from mcp.server.session import ServerSession
 
-from opentabs_py.calling.tool import Followed, Frame
+from opentabs_py.calling.tool import Followed, StreamUpdate
 
 logger = logging.getLogger(__name__)
 
-HUNG_CLIENT: Final = 1.0  # s; how long a frame may wait for a client that does not read
+HUNG_CLIENT: Final = 1.0  # s; how long an update may wait for a client that does not read
 TOOL_NAME_KEY: Final = "tool_name"
 DROPPED_KEY: Final = "opentabs/dropped"
 
 
 @dataclass(frozen=True, slots=True)
-class FrameSender:
-    """Sends single frames as progress of the call, or as log messages if it has no token.
+class UpdateSender:
+    """Sends single updates as progress of the call, or as log messages if it has no token.
 
     Attributes:
         session: The client's session.
@@ -34,22 +34,22 @@ class FrameSender:
     token: types.ProgressToken | None
     logs: bool
 
-    async def during(self, stream: Followed, frame: Frame, dropped: int) -> None:
-        """Send a frame on the stream of the call's request."""
+    async def during(self, stream: Followed, update: StreamUpdate, dropped: int) -> None:
+        """Send an update on the stream of the call's request."""
         if self.token is None:
             # A client in this process has a callback instead of a token.
-            await self.session.report_progress(frame.number, None, frame.text)
-        await self._send(stream, frame, dropped, self.request_id)
+            await self.session.report_progress(update.number, None, update.text)
+        await self._send(stream, update, dropped, self.request_id)
 
-    async def after(self, stream: Followed, frame: Frame, dropped: int) -> None:
-        """Send a frame on the session's own stream, after the call's response.
+    async def after(self, stream: Followed, update: StreamUpdate, dropped: int) -> None:
+        """Send an update on the session's own stream, after the call's response.
 
         MCP has no progress after the response, but clients of streams expect it anyway.
         """
-        await self._send(stream, frame, dropped, None)
+        await self._send(stream, update, dropped, None)
 
     async def _send(
-        self, stream: Followed, frame: Frame, dropped: int, related: types.RequestId | None
+        self, stream: Followed, update: StreamUpdate, dropped: int, related: types.RequestId | None
     ) -> None:
         meta: dict[str, Any] = {TOOL_NAME_KEY: stream.name}
         if dropped:
@@ -59,15 +59,15 @@ class FrameSender:
             notification = types.ProgressNotification(
                 params=types.ProgressNotificationParams(
                     progress_token=self.token,
-                    progress=frame.number,
-                    message=frame.text,
+                    progress=update.number,
+                    message=update.text,
                     _meta=meta,
                 )
             )
         elif self.logs:
             notification = types.LoggingMessageNotification(
                 params=types.LoggingMessageNotificationParams(
-                    level="info", logger=stream.name, data=frame.text, _meta=meta
+                    level="info", logger=stream.name, data=update.text, _meta=meta
                 )
             )
         else:
@@ -76,7 +76,7 @@ class FrameSender:
             await self.session.send_notification(notification, related)
         except Exception as error:  # noqa: BLE001
             # A client that hung up does not end the tool's stream.
-            logger.debug("A frame of %s was not sent: %r", stream.name, error)
+            logger.debug("An update of %s was not sent: %r", stream.name, error)
 
 
 class Feed:
@@ -89,23 +89,23 @@ class Feed:
         return bool(self._sent)
 
     def follow(self, stream: Followed) -> None:
-        """Send a stream too, from its first frame."""
+        """Send a stream too, from its first update."""
         self._sent.append((stream, 0))
 
-    async def send(self, send: Callable[[Followed, Frame, int], Awaitable[None]]) -> bool:
-        """Send the new frames of each stream, in order.
+    async def send(self, send: Callable[[Followed, StreamUpdate, int], Awaitable[None]]) -> bool:
+        """Send the new updates of each stream, in order.
 
         Returns:
             Whether the client accepted them all.
         """
         for place, (stream, already) in enumerate(self._sent):
             last = already
-            for frame in stream.since(already):
+            for update in stream.since(already):
                 with anyio.move_on_after(HUNG_CLIENT) as scope:
-                    await send(stream, frame, frame.number - last - 1)
+                    await send(stream, update, update.number - last - 1)
                 if scope.cancelled_caught:
                     return False
-                last = frame.number
+                last = update.number
                 self._sent[place] = stream, last
         return True
 
@@ -115,14 +115,14 @@ class Feed:
 
 
 class LateFrames:
-    """Sends the frames of one connection's calls that have already returned."""
+    """Sends the updates of one connection's calls that have already returned."""
 
     def __init__(self) -> None:
-        self._feeds: list[tuple[Feed, FrameSender]] = []
+        self._feeds: list[tuple[Feed, UpdateSender]] = []
         self._changed = anyio.Event()
 
-    def take_over(self, feed: Feed, sender: FrameSender) -> None:
-        """Take responsibility for the rest of a call's streams."""
+    def adopt(self, feed: Feed, sender: UpdateSender) -> None:
+        """Send the rest of a call's streams from now on."""
         self._feeds.append((feed, sender))
         self.wake()
 
@@ -131,7 +131,7 @@ class LateFrames:
         self._changed.set()
 
     async def run(self) -> None:
-        """Send frames as they arrive, until cancelled."""
+        """Send updates as they arrive, until cancelled."""
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()

@@ -10,7 +10,7 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 from pydantic_core import from_json, to_json
 
-from opentabs_py.calling.tool import Listing, ServedTool
+from opentabs_py.calling.tool import Listing, Tool
 from opentabs_py.server.registry import ToolRegistry
 
 PAGE_META_KEY: Final = "opentabs/pageSize"
@@ -54,7 +54,7 @@ class ToolList:
     def __init__(self, registry: ToolRegistry, *, output_schemas: bool = True) -> None:
         self._registry = registry
         self._output_schemas = output_schemas
-        self._made_of: Sequence[ServedTool] | None = None
+        self._made_of: Sequence[Tool] | None = None
         self._tools: list[bytes] = []
         self._names: list[str] = []
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from opentabs_py.bridge.bridge import Bridge
     from opentabs_py.calling.running import RunningCall
-    from opentabs_py.calling.tool import ServedTool
+    from opentabs_py.calling.tool import Tool
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from opentabs_py.python_tools.observers import Handler, Observers
     from opentabs_py.server.registry import ToolRegistry
     from opentabs_py.session.plugins import PluginView
-    from opentabs_py.session.startup import Serving
+    from opentabs_py.session.startup import SessionServer
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class OpenTabs:
         self._reopening = anyio.Lock()
         self._keeps_records = False
         self._is_open = False
-        self._serving: Serving
+        self._server: SessionServer
 
     async def __aenter__(self) -> Self:
         """Start everything; with a browser, wait until its extension is connected.
@@ -188,10 +188,10 @@ class OpenTabs:
     @property
     def mcp_server(self) -> McpServer[Any]:
         """The MCP server, for transports other than HTTP."""
-        return self._serving.mcp_side.server
+        return self._server.mcp_side.server
 
     @property
-    def tools(self) -> Sequence[ServedTool]:
+    def tools(self) -> Sequence[Tool]:
         """The tools that are served."""
         return self.registry.tools
 
@@ -203,12 +203,12 @@ class OpenTabs:
     @property
     def plugins(self) -> Sequence[Plugin]:
         """The plugins that are served."""
-        return self._serving.plugins.plugins
+        return self._server.plugins.plugins
 
     @property
     def quarantined(self) -> Sequence[Quarantined]:
         """The faulty plugins, and why."""
-        return self._serving.plugins.quarantined
+        return self._server.plugins.quarantined
 
     def plugin(self, name: str | None = None) -> PluginView:
         """Return a plugin by name; without a name, the only one.
@@ -216,7 +216,7 @@ class OpenTabs:
         Raises:
             LookupError: There is no such plugin; or, without a name, not exactly one.
         """
-        return self._serving.plugins.view(name)
+        return self._server.plugins.view(name)
 
     @property
     def browser_is_gone(self) -> bool:
@@ -248,8 +248,8 @@ class OpenTabs:
         async with self._reopening:
             if self._launch is None or not self.browser_is_gone:
                 return
-            self._handle_browser(await self._launch.again(self._serving.tasks))
-            await self._serving.wait_connected()
+            self._handle_browser(await self._launch.again(self._server.tasks))
+            await self._server.wait_connected()
             for url in self._reopen or ():
                 try:
                     await self.open(url)
@@ -271,7 +271,7 @@ class OpenTabs:
         if context is not None:
             context.on("close", self._handle_closed)
             start_worker_at_crashes(
-                context, self.bridge.origin, lambda: self.bridge.connected, self._serving.tasks
+                context, self.bridge.origin, lambda: self.bridge.connected, self._server.tasks
             )
 
     def _handle_closed(self, context: BrowserContext) -> None:
@@ -318,10 +318,10 @@ class OpenTabs:
         Raises:
             BrowserError: There is no such plugin.
         """
-        found = self._serving.plugins.find(plugin)
+        found = self._server.plugins.find(plugin)
         if found is None:
             raise BrowserError(f"There is no plugin {plugin!r} whose page could be opened.")
-        return await self._serving.serve_playground(found) or found.manifest.homepage
+        return await self._server.serve_playground(found) or found.manifest.homepage
 
     async def call(
         self,
@@ -406,7 +406,7 @@ class OpenTabs:
             self._keeps_records = True
             self.registry.observe(keep_record, on_start=keep_start)
         call = RunningCall(name, arguments or {}, output_schema=self.output_schema(name))
-        self._serving.tasks.start_soon(call.run, self.registry, limits)
+        self._server.tasks.start_soon(call.run, self.registry, limits)
         await call.wait_sent()
         return call
 
@@ -417,20 +417,20 @@ class OpenTabs:
         running in the old one continue. MCP clients are notified if the tool list changes. A
         plugin that has become faulty stays in service unchanged, and the fault is logged.
         """
-        return await self._serving.plugins.reload()
+        return await self._server.plugins.reload()
 
     async def watch_plugins(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
-        await self._serving.plugins.watch()
+        await self._server.plugins.watch()
 
     async def _start(self, stack: AsyncExitStack) -> None:
         launch = self._launch = await self._begin_launch(stack)
         # Not abandoned when cancelled: if the interpreter exits while a thread imports a C++
         # module, it aborts.
         await anyio.to_thread.run_sync(import_module, "opentabs_py.session.startup")
-        from opentabs_py.session.startup import Serving  # noqa: PLC0415
+        from opentabs_py.session.startup import SessionServer  # noqa: PLC0415
 
-        serving = self._serving = Serving(
+        server = self._server = SessionServer(
             self.settings,
             version=__version__,
             directories=self._directories,
@@ -440,19 +440,19 @@ class OpenTabs:
             trace=self._trace,
             seams=self._seams,
         )
-        await serving.start(
+        await server.start(
             stack,
             launch,
             args=self._args,
             ignore_default_args=self._ignore_default_args,
             by_hand=launch is None and self.has_pages,
         )
-        self.bridge, self.registry = serving.bridge, serving.registry
-        self.mcp_url, self.extension_dir = serving.mcp_url, serving.extension_dir
+        self.bridge, self.registry = server.bridge, server.registry
+        self.mcp_url, self.extension_dir = server.mcp_url, server.extension_dir
         self._observe_pages()
         if launch is not None:
             self._handle_browser(await launch.result())
-            await serving.wait_connected()
+            await server.wait_connected()
         self._is_open = True
 
     async def _begin_launch(self, stack: AsyncExitStack) -> BackgroundLaunch | None:

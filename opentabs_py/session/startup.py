@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 CONNECT_WITHIN = 20.0  # s; usually takes half a second, on a loaded machine several
 
 
-class Serving:
+class SessionServer:
     """The server of one session, from its plugins on disk to its port.
 
     Args:

@@ -24,7 +24,7 @@ class Seen:
     """A snapshot of a call.
 
     Attributes:
-        error: Why there is no value.
+        error: Why it returned no value.
         output_schema: The tool's output schema.
     """
 

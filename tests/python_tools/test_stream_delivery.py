@@ -39,7 +39,7 @@ class Ear:
             # With a callback, and so with a token.
             return await self.client.call_tool(name, arguments, progress_callback=_ignore)
 
-    def frames(self) -> list[tuple[float, str | None, Any]]:
+    def updates(self) -> list[tuple[float, str | None, Any]]:
         return [
             (each.params.progress, each.params.message, each.params.meta)
             for each in self.heard
@@ -80,11 +80,11 @@ async def test_in_the_initialize_era_frames_go_on_on_the_sessions_own_stream() -
     async with an_ear("legacy") as (ear, _):
         await ear.call("release")
         with anyio.fail_after(PATIENT):
-            while len(ear.frames()) < 4:
+            while len(ear.updates()) < 4:
                 ear.news = anyio.Event()
                 await ear.news.wait()
     meta = {"tool_name": "count_later"}
-    assert ear.frames() == [
+    assert ear.updates() == [
         (1, "Begun", meta), *((n + 1, f"Update {n} of 3", meta) for n in (1, 2, 3)),
     ]  # fmt: skip
 
@@ -98,7 +98,7 @@ async def test_without_late_progress_and_in_2026_none_follows_the_response(
         assert (await wait_for_the_end(ear, uri))["ended"] == "its tool ended it"
         # What was sent before this answer was heard before it.
         await ear.client.list_tools()
-        assert [number for number, _, _ in ear.frames()] == [1]
+        assert [number for number, _, _ in ear.updates()] == [1]
 
 
 async def test_in_2026_a_subscription_notifies_of_a_changed_stream() -> None:

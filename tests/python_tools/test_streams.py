@@ -62,7 +62,7 @@ async def test_updates_during_the_call_are_progress_with_a_counter_of_their_stre
 
 async def test_each_frame_names_its_tool(way: Way) -> None:
     if way.client is None:
-        pytest.skip("there are no frames")
+        pytest.skip("there are no updates")
     await way.call("count_to", {"n": 2})
     assert way.said == ["[tool:count_to] At 1 of 2", "[tool:count_to] At 2 of 2"]
 
