@@ -46,15 +46,7 @@ class PageTool:
     def __init__(
         self, bridge: Bridge, plugin: PluginManifest, tool: PluginTool, *, input_limit: int
     ) -> None:
-        self.listing = Listing(
-            name=mcp_name(plugin.name, tool.name),
-            owner=plugin.name,
-            title=tool.display_name,
-            description=tool.description,
-            input_schema=listed_schema(tool.input_schema, plugin.instances.names),
-            output_schema=tool.output_schema,
-            annotations=tool.annotations,
-        )
+        self.listing = listing_of(plugin, tool)
         self.other_names = qualified_names(plugin.name, tool.name)
         self._bridge = bridge
         self._plugin = plugin
@@ -84,3 +76,18 @@ class PageTool:
         instance = None if name is None else Instance(name, instances)
         target = Target(self._plugin.name, patterns, tab_id, instance)
         return target, self._arguments.read(arguments)
+
+
+def listing_of(plugin: PluginManifest, tool: PluginTool) -> Listing:
+    """Return the public description of a plugin's tool."""
+    return Listing(
+        name=mcp_name(plugin.name, tool.name),
+        owner=plugin.name,
+        title=tool.display_name,
+        description=tool.description,
+        input_schema=listed_schema(tool.input_schema, plugin.instances.names),
+        output_schema=tool.output_schema,
+        annotations=tool.annotations,
+        summary=tool.summary or "",
+        group=tool.group or "",
+    )

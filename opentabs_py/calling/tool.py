@@ -27,6 +27,8 @@ class Listing:
         input_schema: JSON Schema of its arguments.
         output_schema: JSON Schema of its value, of any type; None if it has none.
         annotations: MCP's hints, for example `{"readOnlyHint": true}`.
+        summary: What it does, in a few words.
+        group: What it belongs to, within its plugin.
     """
 
     name: str
@@ -36,6 +38,8 @@ class Listing:
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None = None
     annotations: dict[str, Any] | None = None
+    summary: str = ""
+    group: str = ""
 
     @property
     def promises_object(self) -> bool:

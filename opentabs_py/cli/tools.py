@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -18,11 +18,25 @@ from opentabs_py.cli.options import (
     gather_tools,
 )
 
+if TYPE_CHECKING:
+    from opentabs_py.calling.tool import Listing
+
 
 @dataclass(frozen=True)
 class _Row:
-    document: dict[str, Any]
-    what: str
+    listing: "Listing"
+    owned_by: Literal["plugin", "module"]
+
+    def document(self) -> dict[str, Any]:
+        each = self.listing
+        return {
+            "name": each.name,
+            self.owned_by: each.owner,
+            "title": each.title,
+            "description": each.description,
+            "inputSchema": each.input_schema,
+            "outputSchema": each.output_schema,
+        }
 
 
 def tools(
@@ -30,6 +44,12 @@ def tools(
     plugins: PluginFolders = None,
     tools_: ToolSources = None,
     set_: PluginSettings = None,
+    search: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORDS", help="Only tools that match any of these words, the best first."
+        ),
+    ] = None,
     json_: Json = False,
 ) -> None:
     """List the available tools as MCP clients see them. Does not start a browser."""
@@ -46,41 +66,43 @@ def tools(
     refuse_unknown_plugins(settings.settings, loaded, quarantined)
     print_quarantined(quarantined)
     rows = [*_of_pages(loaded), *_of_python(gather_tools(tools_))]
-    rows.sort(key=lambda row: row.document["name"])
+    rows.sort(key=lambda row: row.listing.name)
+    if search is not None:
+        rows = _matching(rows, search)
     if json_:
-        write_json([row.document for row in rows])
+        write_json([row.document() for row in rows])
     elif rows:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for column in ("tool", "arguments", "what it does"):
             table.add_column(column, overflow="fold")
         for row in rows:
-            schema = row.document["inputSchema"]
+            each = row.listing
+            schema = each.input_schema
             required = schema.get("required", [])
             names = [name for name in schema.get("properties", {}) if name != TAB_ID]
             arguments = ", ".join(name if name in required else f"{name}?" for name in names)
-            table.add_row(f"[cyan]{row.document['name']}[/]", escape(arguments), escape(row.what))
+            what = each.summary or each.description.partition("\n")[0]
+            table.add_row(f"[cyan]{each.name}[/]", escape(arguments), escape(what))
         out.print(table)
+    elif search is not None:
+        err.print("No tool matches. Try other words, or leave out --search.")
     else:
         err.print("No tools. Pass the directory of a built plugin: opentabs tools --plugin DIR")
     raise typer.Exit(CHAIN_FAILED if quarantined and not loaded else 0)
 
 
+def _matching(rows: Sequence[_Row], query: str) -> list[_Row]:
+    from opentabs_py.server.search import ToolSearch
+
+    by_name = {row.listing.name: row for row in rows}
+    return [by_name[each.name] for each in ToolSearch(row.listing for row in rows).find(query)]
+
+
 def _of_pages(plugins: Sequence[Any]) -> list[_Row]:
-    from opentabs_py.core.manifest import mcp_name
-    from opentabs_py.core.page_arguments import listed_schema
+    from opentabs_py.bridge.page_tool import listing_of
 
     return [
-        _Row(
-            {
-                "name": mcp_name(plugin.manifest.name, tool.name),
-                "plugin": plugin.manifest.name,
-                "title": tool.display_name,
-                "description": tool.description,
-                "inputSchema": listed_schema(tool.input_schema, plugin.manifest.instances.names),
-                "outputSchema": tool.output_schema,
-            },
-            tool.summary or tool.description,
-        )
+        _Row(listing_of(plugin.manifest, tool), "plugin")
         for plugin in plugins
         for tool in plugin.manifest.tools
     ]
@@ -93,18 +115,5 @@ def _of_python(given: Sequence[Any]) -> list[_Row]:
     from opentabs_py.python_tools.collection import PythonTools
     from opentabs_py.python_tools.run import ToolHost
 
-    listings = [tool.listing for tool in PythonTools(given, ToolHost(AlarmClock())).tools]
-    return [
-        _Row(
-            {
-                "name": each.name,
-                "module": each.owner,
-                "title": each.title,
-                "description": each.description,
-                "inputSchema": each.input_schema,
-                "outputSchema": each.output_schema,
-            },
-            each.description.partition("\n")[0],
-        )
-        for each in listings
-    ]
+    tools = PythonTools(given, ToolHost(AlarmClock())).tools
+    return [_Row(tool.listing, "module") for tool in tools]

@@ -2,23 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, cast
 
 from mcp import types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core import failures
+from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.text import path_text, shorten
 from opentabs_py.server.registry import ToolRegistry
 
 LIST: Final = "opentabs_list_tools"
 CALL: Final = "opentabs_call"
-MOST_FOUND = 50  # tools per answer; more words in the query narrow it down
+# Claude Code defers tools until a search finds them, but these are the search.
+ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}
+MOST_FOUND = 50  # tools per answer; the best matches come first
 INSTRUCTIONS = f"""\
 Many tools run inside the user's own browser tabs, with the user's session. Find one with \
-{LIST}, ask the same tool for its schema by name, then run it with {CALL}. A tool needs a tab \
-of its site to be open and signed in; an error says so when there is none."""
+{LIST} by what it should do, ask the same tool for its schema by name, then run it with \
+{CALL}. A tool needs a tab of its site to be open and signed in; an error says so when there is \
+none."""
 
 
 class _Arguments(BaseModel):
@@ -28,13 +32,20 @@ class _Arguments(BaseModel):
 class _Find(_Arguments):
     query: str | None = Field(
         default=None,
-        description="Words that the name or description must contain, in any order. Leave out to "
+        description="What the tool should do, in words; the best match comes first. Leave out to "
         "list all tools.",
     )
+    plugin: str | None = Field(default=None, description="Only the tools of this plugin.")
+    ready: bool = Field(
+        default=False, description="Only tools that work now, because a tab of their site is open."
+    )
+    detail: Literal["summary", "arguments", "full"] = Field(
+        default="summary",
+        description="How much to say of each tool: a line; also its arguments; or everything, with "
+        "the schemas of its arguments and its result.",
+    )
     names: list[str] | None = Field(
-        default=None,
-        max_length=MOST_FOUND,
-        description="Tools to describe in full, with the schemas of their arguments and results.",
+        default=None, max_length=MOST_FOUND, description="Describe these tools, in full."
     )
 
 
@@ -51,14 +62,16 @@ TOOLS: Final = [
         title="Call a tool",
         description=f"Run one of the tools that {LIST} finds, and return its result.",
         input_schema=_Call.model_json_schema(),
+        _meta=ALWAYS_LOADED,
     ),
     types.Tool(
         name=LIST,
         title="Find tools",
-        description="Find tools that run in the user's browser tabs. Without `names`: the name and "
-        "a one-line summary of each match. With `names`: everything about those tools.",
+        description="Find tools that run in the user's browser tabs, by what they do. Returns the "
+        "name and a line about each, the best match first; `detail` or `names` returns more.",
         input_schema=_Find.model_json_schema(),
         annotations=types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
+        _meta=ALWAYS_LOADED,
     ),
 ]
 
@@ -107,25 +120,50 @@ def resolve(registry: ToolRegistry, name: str, arguments: Mapping[str, Any]) -> 
 def _find(registry: ToolRegistry, wanted: _Find) -> dict[str, Any]:
     if wanted.names is not None:
         return {"tools": [_in_full(registry.find(name).listing) for name in wanted.names]}
-    words = (wanted.query or "").casefold().split()
-    listings = [tool.listing for tool in registry.tools]
-    found = [each for each in listings if all(word in _text(each) for word in words)]
-    answer: dict[str, Any] = {"tools": [_in_a_line(each) for each in found[:MOST_FOUND]]}
+    if wanted.query is None:
+        found = [tool.listing for tool in registry.tools]
+    else:
+        found = registry.search(wanted.query)
+    if wanted.plugin is not None:
+        found = [each for each in found if each.owner == wanted.plugin]
+    if wanted.ready:
+        found = [each for each in found if registry.readiness(each.owner) in ("ready", None)]
+    describe = _DESCRIBE[wanted.detail]
+    answer: dict[str, Any] = {"tools": [describe(each) for each in found[:MOST_FOUND]]}
     if len(found) > MOST_FOUND:
         answer["more"] = (
-            f"{len(found) - MOST_FOUND} more match; add words to the query. Plugins that match: "
+            f"{len(found) - MOST_FOUND} more match; say more in the query, or name a plugin: "
             + ", ".join(sorted({each.owner for each in found}))
         )
     return answer
 
 
-def _text(tool: Listing) -> str:
-    return f"{tool.name} {tool.title} {tool.description}".casefold()
-
-
 def _in_a_line(tool: Listing) -> dict[str, Any]:
-    first = tool.description.strip().partition("\n")[0]
-    return {"name": tool.name, "summary": shorten(first, 160)}
+    line = tool.summary or tool.description.strip().partition("\n")[0]
+    return {"name": tool.name, "summary": shorten(line, 160)}
+
+
+def _with_arguments(tool: Listing) -> dict[str, Any]:
+    required = tool.input_schema.get("required", [])
+    arguments = {
+        f"{name}" if name in required else f"{name}?": _about(schema)
+        for name, schema in tool.input_schema.get("properties", {}).items()
+        if name != TAB_ID  # every page tool has it
+    }
+    return {**_in_a_line(tool), "arguments": arguments}
+
+
+def _about(schema: Any) -> str:
+    """Return a line about an argument."""
+    if not isinstance(schema, dict):
+        return ""
+    known = cast("dict[str, Any]", schema)
+    said = [str(known["type"])] if "type" in known else []
+    if "enum" in known:
+        said.append("one of " + ", ".join(map(str, known["enum"])))
+    if "description" in known:
+        said.append(str(known["description"]))
+    return shorten("; ".join(said), 120)
 
 
 def _in_full(tool: Listing) -> dict[str, Any]:
@@ -137,3 +175,6 @@ def _in_full(tool: Listing) -> dict[str, Any]:
         **({} if tool.output_schema is None else {"outputSchema": tool.output_schema}),
         **({} if tool.annotations is None else {"annotations": tool.annotations}),
     }
+
+
+_DESCRIBE: Final = {"summary": _in_a_line, "arguments": _with_arguments, "full": _in_full}

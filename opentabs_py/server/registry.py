@@ -17,10 +17,12 @@ from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.tabs import Readiness
 from opentabs_py.core.text import visible
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.core.trace.recorder import CallRecording
 from opentabs_py.errors import CallRefusedError, ConfigError, ToolFailedError
+from opentabs_py.server.search import ToolSearch
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,7 @@ class ToolRegistry:
         self._tools: dict[str, Tool] = {}
         self._by_other_names: dict[str, PageTool] = {}
         self._listed: tuple[Tool, ...] = ()
+        self._search: ToolSearch | None = None  # built when first asked
         self._listeners: Listeners[[]] = Listeners("changes of the tool list")
         self._started: Listeners[[RecordSoFar]] = Listeners("calls")
         self._ended: Listeners[[CallRecord]] = Listeners("calls")
@@ -105,6 +108,7 @@ class ToolRegistry:
         tools = [*of_pages, *names.values()]
         self._listed = tuple(sorted(tools, key=lambda tool: tool.listing.name))
         self._tools = {tool.listing.name: tool for tool in self._listed}
+        self._search = None
         self._by_other_names = {name: tool for tool in of_pages for name in tool.other_names}
         for name in self._by_other_names.keys() & names.keys():
             logger.warning(
@@ -172,6 +176,18 @@ class ToolRegistry:
         if tool is None:
             raise self._unknown(name)
         return tool
+
+    def search(self, query: str) -> list[Listing]:
+        """Return the tools that match any word of a query, the best first."""
+        if self._search is None:
+            self._search = ToolSearch(tool.listing for tool in self._listed)
+        return self._search.find(query)
+
+    def readiness(self, owner: str) -> Readiness | None:
+        """Return the state of a plugin in the open tabs; None for tools that need no tab."""
+        if any(tool.listing.owner == owner for tool in self._of_pages):
+            return self._bridge.tabs.readiness(owner)
+        return None
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
         """Return the JSON Schema of a tool's arguments; None if there is no such tool."""
@@ -268,6 +284,6 @@ class ToolRegistry:
 
 
 def _seen(listing: Listing) -> Listing:
-    """Return the parts of a listing that clients see; they do not see the owner."""
+    """Return the parts of a listing that are in the list of tools."""
     output = listing.output_schema if listing.promises_object else None
-    return replace(listing, owner="", output_schema=output)
+    return replace(listing, owner="", summary="", group="", output_schema=output)

@@ -8,13 +8,16 @@ from mcp import types
 from mcp.client import Client
 
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import DocumentState
 from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.gateway import MOST_FOUND
 from opentabs_py.server.mcp import ERROR_META_KEY
-from tests.fakes import FakeBridge
+from tests.fakes import FakeBridge, a_document, a_manifest, a_tool
 from tests.served import Served
 
 pytestmark = pytest.mark.anyio
+
+CHAT_AND_MAIL = [a_manifest(a_tool("read"), name=name) for name in ("chat", "mail")]
 
 
 @pytest.fixture(params=["auto", "legacy"])
@@ -61,12 +64,65 @@ async def test_without_a_query_every_tool_is_found_with_a_line_about_it() -> Non
     }
 
 
-@pytest.mark.parametrize("query", ["read", "READ chat", "does read"])
-async def test_all_words_of_a_query_must_be_there_in_any_order_and_case(query: str) -> None:
+@pytest.mark.parametrize("query", ["read", "READ something", "please read it"])
+async def test_a_query_finds_by_any_of_its_words(query: str) -> None:
     served = Served()
     served.serve("send", "read")
     found = await find(served, query=query)
     assert [tool["name"] for tool in found["tools"]] == ["chat_read"]
+
+
+async def test_the_best_match_comes_first() -> None:
+    served = Served()
+    served.serve("send", "read")
+    found = await find(served, query="does send or read send")
+    assert [tool["name"] for tool in found["tools"]] == ["chat_send", "chat_read"]
+
+
+async def test_a_tool_that_came_later_is_found() -> None:
+    served = Served()
+    assert (await find(served, query="read"))["tools"] == []
+    served.serve("send", "read")
+    assert [tool["name"] for tool in (await find(served, query="read"))["tools"]] == ["chat_read"]
+
+
+async def test_the_tools_of_one_plugin_are_found_alone() -> None:
+    served = Served()
+    served.registry.set_plugins(CHAT_AND_MAIL)
+    found = await find(served, query="read", plugin="mail")
+    assert [tool["name"] for tool in found["tools"]] == ["mail_read"]
+
+
+async def test_tools_that_work_now_are_found_alone() -> None:
+    served = Served()
+    served.registry.set_plugins(CHAT_AND_MAIL)
+    assert (await find(served, ready=True))["tools"] == []
+    document = DocumentState.model_validate(a_document(plugin="mail"))
+    served.bridge.tabs.update([document], 0.0)
+    found = await find(served, ready=True)
+    assert [tool["name"] for tool in found["tools"]] == ["mail_read"]
+
+
+async def test_a_search_says_as_much_of_each_tool_as_is_asked_for() -> None:
+    served = Served()
+    properties = {
+        "text": {"type": "string", "description": "What to say."},
+        "to": {"enum": ["all", "one"]},
+    }
+    schema = {"type": "object", "properties": properties, "required": ["text"]}
+    served.serve("send", input_schema=schema, summary="Sends it")
+    [line] = (await find(served, query="send"))["tools"]
+    assert line == {"name": "chat_send", "summary": "Sends it"}
+    [some] = (await find(served, query="send", detail="arguments"))["tools"]
+    assert some == {**line, "arguments": {"text": "string; What to say.", "to?": "one of all, one"}}
+    [full] = (await find(served, query="send", detail="full"))["tools"]
+    assert full["inputSchema"]["properties"].keys() == {"text", "to", "tabId"}
+
+
+async def test_both_tools_are_loaded_at_once_by_a_client_that_defers_others(mode: str) -> None:
+    async with Client(Served().gateway, mode=mode) as client:
+        listed = await client.list_tools()
+    assert [tool.meta for tool in listed.tools] == [{"anthropic/alwaysLoad": True}] * 2
 
 
 async def test_of_too_many_the_first_are_listed_with_the_number_of_others() -> None:
@@ -74,7 +130,7 @@ async def test_of_too_many_the_first_are_listed_with_the_number_of_others() -> N
     served.serve(*(f"tool{number}" for number in range(MOST_FOUND + 7)))
     found = await find(served)
     assert len(found["tools"]) == MOST_FOUND
-    assert found["more"].startswith("7 more match; add words")
+    assert found["more"].startswith("7 more match; say more")
 
 
 async def test_by_name_a_tool_is_described_in_full() -> None:
