@@ -29,6 +29,7 @@ from opentabs_py.server.repeats import counted
 logger = logging.getLogger(__name__)
 
 CLOSE_WRONG_SECRET = 4004
+KEPT_IDLE = 75  # s; agents think between two calls, and uvicorn's 5 s would close their connection
 STOP_WITHIN = 0.5  # s; then open streams are closed
 
 
@@ -162,6 +163,7 @@ async def serve_http(
         log_level="warning",
         access_log=False,
         server_header=False,
+        timeout_keep_alive=KEPT_IDLE,
         timeout_graceful_shutdown=1,
     )
     server = _Uvicorn(config)

@@ -90,7 +90,8 @@ class ProgressSender(CallObserver):
         now = anyio.current_time()
         for report in reports:
             self._filter.report(report, now)
-        self._wake()
+        if reports:
+            self._wake()
 
     def on_log(self, entries: Sequence[LogEntry], /) -> None:
         """Receive log records; those of the levels the client wants are sent."""
