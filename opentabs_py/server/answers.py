@@ -6,8 +6,9 @@ second for a list of 2,400 tools: a handler can leave a part out, and have it in
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
@@ -17,6 +18,7 @@ from starlette.types import Message, Scope
 _SLOT: Final = "opentabs.prepared"
 _EVENT: Final = b"event: message\r\ndata: "
 _EVENT_END: Final = b"\r\n\r\n"
+_PART: Final = 1024 * 1024  # bytes; as much as is copied at once
 # A JSON-RPC response as the SDK writes it, alone or in an event. Requests to the client have an id
 # too, but a method follows it.
 _ANSWER: Final = re.compile(
@@ -31,11 +33,55 @@ class Prepared:
 
     Attributes:
         placeholder: What the SDK writes in its place; the first occurrence is replaced.
-        content: The JSON.
+        length: The size of the JSON, in bytes.
+        left: How much of it has not been sent yet.
     """
 
     placeholder: bytes = b""
-    content: bytes = b""
+    length: int = 0
+    left: int = 0
+    _texts: Iterable["Text"] = ()
+
+    def fill(self, placeholder: bytes, *texts: "Text") -> None:
+        """Prepare texts to be sent one after the other."""
+        self.placeholder = placeholder
+        self.length = self.left = sum(map(len, texts))
+        self._texts = texts
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield the JSON in parts, each made as soon as the client has read most of the last."""
+        for part in chain.from_iterable(self._texts):
+            self.left -= len(part)
+            yield part
+
+
+class Text:
+    """Text to be sent in short parts.
+
+    Args:
+        content: The text, in UTF-8.
+        quoted: Send it as a JSON string; it must itself be JSON, so that it has no control
+            characters.
+    """
+
+    def __init__(self, content: bytes, *, quoted: bool = False) -> None:
+        self._content = content
+        self._quoted = quoted
+
+    def __len__(self) -> int:
+        escapes = self._content.count(b'"') + self._content.count(b"\\") + 2 if self._quoted else 0
+        return len(self._content) + escapes
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self._quoted:
+            yield b'"'
+        for start in range(0, len(self._content), _PART):
+            part = self._content[start : start + _PART]
+            if self._quoted:
+                part = part.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+            yield part
+        if self._quoted:
+            yield b'"'
 
 
 def offer_slot(scope: Scope) -> Prepared:
@@ -48,6 +94,12 @@ def find_slot(request: object) -> Prepared | None:
     """Return where to put a prepared part; None if the transport cannot insert it."""
     slot = request.scope.get(_SLOT) if isinstance(request, Request) else None
     return slot if isinstance(slot, Prepared) else None
+
+
+def count_left(scope: Scope) -> int:
+    """Return how many bytes of a request's prepared part wait for the client."""
+    slot = scope.get(_SLOT)
+    return slot.left if isinstance(slot, Prepared) else 0
 
 
 class Rewriter:
@@ -74,27 +126,43 @@ class Rewriter:
         if message["type"] != "http.response.body" or self._ended:
             return () if self._ended else (message,)
         body: bytes = message.get("body", b"")
-        if not self.answered and _ANSWER.match(body):
-            self.answered = True
-            body = self._insert(body)
         head, self._head = self._head, None
+        if self.answered or not _ANSWER.match(body):
+            return (message,) if head is None else (head, message)
+        self.answered = True
+        before, found, after = body.partition(self._slot.placeholder or body)
+        if not self._slot.placeholder or not found:
+            before, after = body, b""
+        is_prepared = bool(self._slot.placeholder and found)
+        is_event = body.startswith(_EVENT)
         if head is None:
-            return ({**message, "body": body},)
-        if self.answered and body.startswith(_EVENT):
+            return self._parts(before, after, is_prepared=is_prepared, more=is_event)
+        headers = MutableHeaders(raw=list(head["headers"]))
+        if is_event:
             self._ended = True  # what follows is the stream's end
-            body = body[len(_EVENT) : -len(_EVENT_END)]
-            headers = MutableHeaders(raw=list(head["headers"]))
+            before, after = _without_event(before, after)
             headers["content-type"] = "application/json"
-            return self._whole(head, headers, body)
-        if self._slot.content and self.answered:
-            return self._whole(head, MutableHeaders(raw=list(head["headers"])), body)
-        return head, message
+        length = len(before) + len(after) + (self._slot.length if is_prepared else 0)
+        headers["content-length"] = str(length)
+        parts = self._parts(before, after, is_prepared=is_prepared, more=False)
+        return chain(({**head, "headers": headers.raw},), parts)
 
-    def _whole(self, head: Message, headers: MutableHeaders, body: bytes) -> Iterable[Message]:
-        headers["content-length"] = str(len(body))
-        last: Message = {"type": "http.response.body", "body": body, "more_body": False}
-        return {**head, "headers": headers.raw}, last
+    def _parts(
+        self, before: bytes, after: bytes, *, is_prepared: bool, more: bool
+    ) -> Iterator[Message]:
+        if is_prepared:
+            yield _body(before)
+            yield from map(_body, self._slot.parts())
+            before = b""
+        yield _body(before + after, more=more)
 
-    def _insert(self, body: bytes) -> bytes:
-        slot = self._slot
-        return body.replace(slot.placeholder, slot.content, 1) if slot.content else body
+
+def _without_event(before: bytes, after: bytes) -> tuple[bytes, bytes]:
+    before = before[len(_EVENT) :]
+    if after:
+        return before, after[: -len(_EVENT_END)]
+    return before[: -len(_EVENT_END)], after
+
+
+def _body(content: bytes, *, more: bool = True) -> Message:
+    return {"type": "http.response.body", "body": content, "more_body": more}

@@ -1,7 +1,8 @@
 """MCP servers over Streamable HTTP, as ASGI applications."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import chain
 from typing import Any
 
 from mcp import types
@@ -97,14 +98,15 @@ class WholeRequests:
         rewriter = Rewriter(offer_slot(scope))
         # A client may reuse the id once it has read the answer, so the answer is sent last, when
         # the SDK has forgotten the request as well.
-        last: list[Message] = []
+        last: list[Iterable[Message]] = []
 
         async def rewrite(message: Message) -> None:
-            for each in rewriter.feed(message):
-                if rewriter.answered and key is not None:
-                    last.append(each)
-                else:
-                    await send(each)
+            messages = rewriter.feed(message)
+            if rewriter.answered and key is not None:
+                last.append(messages)
+                return
+            for each in messages:
+                await send(each)
 
         if key is None:
             await self._manager.handle_request(scope, replay, rewrite)
@@ -114,8 +116,8 @@ class WholeRequests:
             await self._manager.handle_request(scope, replay, rewrite)
         finally:
             self._in_flight.discard(key)
-        for message in last:
-            await send(message)
+        for each in chain.from_iterable(last):
+            await send(each)
 
 
 def _refuse(

@@ -15,6 +15,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from opentabs_py.server.answers import count_left
+
 logger = logging.getLogger(__name__)
 
 # Data a client does not read is buffered up to this limit, so that an unread stream does not block
@@ -213,7 +215,7 @@ class PatientProtocol(H11Protocol):
         """Wait for the client, but not forever."""
         super().pause_writing()
         self._since = self.loop.time()
-        self._unread = self.transport.get_write_buffer_size()
+        self._unread = self.count_unread()
         self._look = self.loop.call_later(STUCK_AFTER, self._close_stuck)
         self._cut = asyncio.get_running_loop().call_later(READ_WITHIN, self.transport.abort)
 
@@ -232,7 +234,7 @@ class PatientProtocol(H11Protocol):
         """Close the connections idle longest, as long as the total unread is over the limit."""
         now = self.loop.time()
         unread = {
-            connection: connection.transport.get_write_buffer_size()
+            connection: connection.count_unread()
             for connection in self.connections
             if isinstance(connection, PatientProtocol) and not connection.transport.is_closing()
         }
@@ -244,6 +246,11 @@ class PatientProtocol(H11Protocol):
                 stuck.transport.abort()
         if self._since < inf and self in unread:
             self._look = self.loop.call_later(STUCK_AFTER, self._close_stuck)
+
+    def count_unread(self) -> int:
+        """Return how many bytes wait for the client, in the buffer and in a prepared answer."""
+        scope: Any = getattr(self.cycle, "scope", {})
+        return self.transport.get_write_buffer_size() + count_left(scope)
 
     def look_at(self, unread: int, now: float) -> bool:
         """Record how much is unread now; return whether the client has stopped reading."""

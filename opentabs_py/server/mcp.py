@@ -19,7 +19,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
 from opentabs_py.server import gateway
-from opentabs_py.server.answers import Prepared, find_slot
+from opentabs_py.server.answers import Prepared, Text, find_slot
 from opentabs_py.server.changes import Changes
 from opentabs_py.server.clients import noticing_timeouts
 from opentabs_py.server.connections import ClientConnections, connections
@@ -107,7 +107,8 @@ def create_mcp_server(
                 late=late_progress,
             )
             with anyio.CancelScope() as scope, ending.calls(scope.cancel):
-                return await _call_tool(registry, tool or name, arguments, reporter)
+                slot = find_slot(ctx.request)
+                return await _call_tool(registry, tool or name, arguments, reporter, slot)
             return to_error_result(failures.server_stopped(name, has_begun=True))
 
     async def keep_client(
@@ -152,7 +153,7 @@ def create_mcp_server(
 def _list_tools(page: Page, slot: Prepared | None) -> types.ListToolsResult:
     if slot is None:
         return page.to_result()
-    slot.placeholder, slot.content = b'"tools":[]', b'"tools":' + page.to_json()
+    slot.fill(b'"tools":[]', Text(b'"tools":' + page.to_json()))
     return types.ListToolsResult(tools=[], next_cursor=page.next_cursor)
 
 
@@ -185,11 +186,14 @@ async def _call_tool(
     tool: Tool | str,
     arguments: dict[str, Any],
     reporter: ProgressSender,
+    slot: Prepared | None,
 ) -> types.CallToolResult:
     result: types.CallToolResult | None = None
     async with anyio.create_task_group() as tasks:
         reporter.start(tasks)
-        result = await run_tool(registry, tool, arguments, observers=[reporter], client=reporter)
+        result = await run_tool(
+            registry, tool, arguments, observers=[reporter], client=reporter, slot=slot
+        )
         await reporter.finish()
         tasks.cancel_scope.cancel()
     reporter.leave()
@@ -206,13 +210,19 @@ async def run_tool(
     observers: Sequence[CallObserver] = (),
     client: CallClient | None = None,
     call_id: str | None = None,
+    slot: Prepared | None = None,
 ) -> types.CallToolResult:
-    """Call a tool and return its result, whether it succeeds or fails; see `ToolRegistry.call`."""
+    """Call a tool and return its result, whether it succeeds or fails; see `ToolRegistry.call`.
+
+    With a slot, the value is put there, and the result is empty.
+    """
     try:
         value = await registry.call(
             tool, arguments, limits=limits, observers=observers, client=client, call_id=call_id
         )
-        return to_result(value)
+        if slot is None or isinstance(value, Output):
+            return to_result(value)
+        return _prepare_result(value, slot)
     except CallError as error:
         return to_failed_result(error, with_stack=registry.debug)
     except Exception:
@@ -233,6 +243,21 @@ def to_result(value: Any) -> types.CallToolResult:
         content=[types.TextContent(text=text)],
         structured_content=value if isinstance(value, dict) else None,
     )
+
+
+def _prepare_result(value: Any, slot: Prepared) -> types.CallToolResult:
+    """Put what `to_result` returns into a slot, in a third of the memory."""
+    content = to_json(value)
+    begin = Text(b'"content":[{"type":"text","text":')
+    if isinstance(value, str):
+        texts = [begin, Text(content), Text(b"}]")]
+    elif isinstance(value, dict):
+        structured = [Text(b'}],"structuredContent":'), Text(content)]
+        texts = [begin, Text(content, quoted=True), *structured]
+    else:
+        texts = [begin, Text(content, quoted=True), Text(b"}]")]
+    slot.fill(b'"content":[]', *texts)
+    return types.CallToolResult(content=[])
 
 
 def to_failed_result(error: CallError, *, with_stack: bool = False) -> types.CallToolResult:

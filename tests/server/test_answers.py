@@ -1,11 +1,12 @@
 """The SDK's responses, rewritten: a stream of one event is a document, parts are put in."""
 
+import json
 from typing import Any
 
 import pytest
 from starlette.types import Message
 
-from opentabs_py.server.answers import Prepared, Rewriter
+from opentabs_py.server.answers import Prepared, Rewriter, Text
 
 ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'
 PROGRESS = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}'
@@ -28,6 +29,21 @@ def event(content: bytes) -> Message:
 def rewrite(*messages: Message, slot: Prepared | None = None) -> list[Message]:
     rewriter = Rewriter(slot or Prepared())
     return [each for message in messages for each in rewriter.feed(message)]
+
+
+def prepared(*contents: bytes) -> Prepared:
+    slot = Prepared()
+    slot.fill(b'"tools":[]', *map(Text, contents))
+    return slot
+
+
+@pytest.mark.parametrize("value", ["", 'a "b" \\ c\n', "\u00e9\u2028\U0001f600", '"\\' * 1_000_000])
+def test_a_text_in_quotes_is_a_json_string_of_it(value: str) -> None:
+    text = Text(json.dumps([value], ensure_ascii=False).encode(), quoted=True)
+    whole = b"".join(text)
+    assert json.loads(json.loads(whole)) == [value]
+    assert len(whole) == len(text)
+    assert max(map(len, text)) <= 2 * 1024 * 1024
 
 
 STREAM = head(content_type="text/event-stream", mcp_session_id="s")
@@ -75,21 +91,24 @@ def test_an_empty_response_stays_as_it_is() -> None:
 def test_a_prepared_part_replaces_its_place_and_the_length_fits(
     messages: tuple[Message, ...],
 ) -> None:
-    slot = Prepared(b'"tools":[]', b'"tools":[{"description":"\\"tools\\":[]"}]')
-    first, content = rewrite(*messages, slot=slot)
-    expected = ANSWER.replace(slot.placeholder, slot.content)
-    assert content == body(expected, more=False)
+    content = b'"tools":[{"description":"[]"}]'
+    first, *parts = rewrite(*messages, slot=prepared(content))
+    expected = ANSWER.replace(b'"tools":[]', content)
+    assert b"".join(each["body"] for each in parts) == expected
+    assert [each["more_body"] for each in parts] == [True, True, False]
     assert headers(first)[b"content-length"] == str(len(expected)).encode()
 
 
 def test_a_prepared_part_is_put_into_the_answer_of_a_stream_too() -> None:
-    slot = Prepared(b'"tools":[]', b'"tools":[1]')
-    sent = rewrite(STREAM, body(b": ping\r\n\r\n"), event(ANSWER), END, slot=slot)
-    assert sent[2] == event(ANSWER.replace(slot.placeholder, slot.content))
+    slot = prepared(b'"tools":[1]')
+    _, _, *parts = rewrite(STREAM, body(b": ping\r\n\r\n"), event(ANSWER), END, slot=slot)
+    expected = event(ANSWER.replace(b"[]", b"[1]"))["body"]
+    assert b"".join(each["body"] for each in parts) == expected
+    assert [each["more_body"] for each in parts] == [True, True, True, False]
 
 
 def test_an_error_instead_of_the_answer_is_left_as_it_is() -> None:
     error = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}'
     document = head(content_type="application/json", content_length=str(len(error)))
-    _, content = rewrite(document, body(error, more=False), slot=Prepared(b'"tools":[]', b"[1]"))
+    _, content = rewrite(document, body(error, more=False), slot=prepared(b"[1]"))
     assert content["body"] == error

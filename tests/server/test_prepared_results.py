@@ -1,0 +1,48 @@
+"""Results that the server serializes itself arrive as the SDK would send them."""
+
+import pytest
+from mcp.client import Client
+
+from opentabs_py.core.progress import ProgressReport
+from tests.fakes import FakeBridge
+from tests.served import Served
+
+pytestmark = pytest.mark.anyio
+
+VALUES: list[object] = [
+    {"a": [1.5, None, 'say "x" \\ \n \u00e9\u2028'], "content": []},
+    {},
+    [],
+    [{"content": []}],
+    'a "text" with \\ and \n',
+    "",
+    None,
+    7,
+]
+
+
+async def ignore(progress: float, total: float | None, message: str | None) -> None:
+    pass
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("value", VALUES)
+async def test_a_client_over_http_gets_the_result_that_one_in_memory_gets(
+    value: object, mode: str
+) -> None:
+    served = Served(FakeBridge(value=value, reports=[ProgressReport(0, 1)]))
+    async with Client(served.server, mode=mode) as client:
+        expected = await client.call_tool("chat_send", {})
+    async with served.over_http() as url, Client(url, mode=mode) as client:
+        document = await client.call_tool("chat_send", {})
+        in_stream = await client.call_tool("chat_send", {}, progress_callback=ignore)
+    assert document == in_stream == expected
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_result_of_many_parts_arrives_whole(mode: str) -> None:
+    value = {"text": '\u00e9"\\' * 1_000_000}
+    served = Served(FakeBridge(value=value))
+    async with served.over_http() as url, Client(url, mode=mode) as client:
+        result = await client.call_tool("chat_send", {})
+    assert result.structured_content == value
