@@ -12,7 +12,7 @@ import pytest
 from e2e.documents import ROOT, Block, read_blocks, run
 from opentabs_py.config.paths import data_dir
 from opentabs_py.config.settings import load_settings
-from opentabs_py.core.manifest import mcp_name
+from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.plugin_settings import settle, settled_patterns
 from opentabs_py.errors import ToolFailedError
 from opentabs_py.plugins.build import start_builder

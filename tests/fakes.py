@@ -12,7 +12,8 @@ import anyio
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.link import SocketClosedError
 from opentabs_py.calling.tool import ToolCall
-from opentabs_py.core.manifest import PluginManifest, parse_plugin
+from opentabs_py.core.manifest import PluginManifest
+from opentabs_py.core.manifest_files import parse_plugin
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PROTOCOL_VERSION
 from opentabs_py.core.tabs import Target

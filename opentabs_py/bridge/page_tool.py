@@ -10,12 +10,7 @@ from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.instances import Instance
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.manifest import (
-    PluginManifest,
-    PluginTool,
-    mcp_name,
-    qualified_names,
-)
+from opentabs_py.core.manifest import PluginManifest, PluginTool
 from opentabs_py.core.page_arguments import (
     INSTANCE,
     TAB_ID,
@@ -23,6 +18,7 @@ from opentabs_py.core.page_arguments import (
     split_instance,
     split_tab_id,
 )
+from opentabs_py.core.plugin_names import mcp_name, qualified_names
 from opentabs_py.core.plugin_settings import url_pattern
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.core.tabs import Target

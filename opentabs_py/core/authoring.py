@@ -13,8 +13,9 @@ from typing import Any, Final, Protocol
 from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic.alias_generators import to_camel
 
-from opentabs_py.core import manifest
+from opentabs_py.core.manifest_files import find_faults
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
+from opentabs_py.core.plugin_names import plugin_id
 from opentabs_py.core.text import path_text
 
 PACKAGE_FILE: Final = "package.json"
@@ -121,7 +122,7 @@ def find_source_faults(
     tools = report.description.tools
     # The builder has already reported what is not valid JSON Schema; check the rest anyway.
     listed: JsonValue = {"tools": [_tool_json(tool, icons) for tool in tools]}
-    in_package, in_tools = manifest.find_faults(package, listed)
+    in_package, in_tools = find_faults(package, listed)
     found += [SourceFault(PACKAGE_FILE, None, None, path_text(f.path), f.why) for f in in_package]
     if report.description.plugin is not None:
         found += _plugin_faults(package, report.description.plugin, entry)
@@ -242,7 +243,7 @@ def _name_faults(package: JsonValue, name: object, fault: Any) -> list[SourceFau
         return []
     bare = package_name.rpartition("opentabs-plugin-")[2]
     try:
-        plugin = manifest.plugin_id(package_name)
+        plugin = plugin_id(package_name)
     except ValueError:
         return []  # already reported
     if name in (plugin, bare):

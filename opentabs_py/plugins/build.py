@@ -23,7 +23,7 @@ from opentabs_py.core.authoring import (
     find_source_faults,
     tools_json,
 )
-from opentabs_py.core.manifest import plugin_id
+from opentabs_py.core.plugin_names import plugin_id
 from opentabs_py.errors import BuildError
 from opentabs_py.plugins.freshness import ENTRIES
 from opentabs_py.plugins.icons import LucideIcons

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opentabs_py.core.manifest import PluginManifest, PluginTool, mcp_name
+from opentabs_py.core.manifest import PluginManifest, PluginTool
+from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.sdk_version import UNKNOWN
 from opentabs_py.plugins.freshness import is_stale
 from opentabs_py.plugins.load import load_plugin, playground

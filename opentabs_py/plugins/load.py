@@ -8,13 +8,9 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from opentabs_py.core.manifest import (
-    configure,
-    find_name_clashes,
-    find_sites,
-    mcp_name,
-    parse_plugin,
-)
+from opentabs_py.core.manifest import configure, find_name_clashes
+from opentabs_py.core.manifest_files import find_sites, parse_plugin
+from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.plugin_settings import find_unknown_plugins, settle
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.files import Script, check_stamp, find_script, find_stamp, read_within

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from opentabs_py.core.manifest import plugin_id
+from opentabs_py.core.plugin_names import plugin_id
 from opentabs_py.errors import ConfigError
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -17,7 +17,7 @@ from opentabs_py.calling.tool import Listing, Output, ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.manifest import LONGEST_TOOL_NAME
+from opentabs_py.core.plugin_names import LONGEST_TOOL_NAME
 from opentabs_py.core.schemas import check_schema
 from opentabs_py.errors import (
     CallError,

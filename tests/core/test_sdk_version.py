@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.core.manifest import parse_plugin
+from opentabs_py.core.manifest_files import parse_plugin
 from opentabs_py.core.sdk_version import KNOWN
 from opentabs_py.errors import PluginError
 from tests.fakes import a_tool, package_json

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.core.manifest import PluginManifest, parse_plugin
+from opentabs_py.core.manifest import PluginManifest
+from opentabs_py.core.manifest_files import parse_plugin
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from tests.fakes import a_tool, package_json, tools_json
 

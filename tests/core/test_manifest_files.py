@@ -9,18 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.core.manifest import (
-    LONGEST_ID,
-    RESERVED_IDS,
-    PluginManifest,
-    PluginTool,
-    find_name_clashes,
-    find_sites,
-    mcp_name,
-    parse_plugin,
-    plugin_id,
-)
+from opentabs_py.core.manifest import PluginManifest, PluginTool, find_name_clashes
+from opentabs_py.core.manifest_files import find_sites, parse_plugin
 from opentabs_py.core.match_patterns import LONGEST_PATTERN
+from opentabs_py.core.plugin_names import LONGEST_ID, RESERVED_IDS, mcp_name, plugin_id
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.errors import PluginError
 

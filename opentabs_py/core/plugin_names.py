@@ -1,0 +1,63 @@
+"""The names of plugins and their tools: what is allowed, and what MCP clients see."""
+
+import re
+from typing import Final
+
+from opentabs_py.core.text import shorten
+
+# Bounded by the names that contain a plugin's id: MCP names (2025-11-25, "Tool Names": 128
+# characters) and staged file names (255 bytes in file systems, 256 characters on the wire).
+LONGEST_ID: Final = 128
+LONGEST_TOOL_NAME: Final = 128
+RESERVED_IDS: Final = frozenset(
+    {"system", "browser", "opentabs", "extension", "config", "plugin", "tool", "mcp"}
+)
+
+_PACKAGE: Final = re.compile(r"(?:@(?P<scope>[^/]+)/)?opentabs-plugin-(?P<name>[^/]+)")
+_HOUSE_SCOPE: Final = "opentabs-dev"  # its plugins' ids omit the scope
+_PLUGIN_ID: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def plugin_id(package_name: str) -> str:
+    """Return the id of a plugin, derived from the name of its package.
+
+    Raises:
+        ValueError: The name is not a valid plugin package name, or its id is reserved.
+    """
+    found = _PACKAGE.fullmatch(package_name)
+    quoted = repr(shorten(package_name))
+    if found is None:
+        raise ValueError(
+            f"{quoted} is not a valid plugin package name; "
+            "write 'opentabs-plugin-<name>' or '@<scope>/opentabs-plugin-<name>'"
+        )
+    scope: str | None = found["scope"]
+    name: str = found["name"]
+    plugin = name if scope in (None, _HOUSE_SCOPE) else f"{scope}-{name}"
+    if not _PLUGIN_ID.fullmatch(plugin):
+        raise ValueError(
+            f"{quoted} would result in the plugin id {shorten(plugin)!r}; "
+            "use lower-case letters and digits, with single '-' between them"
+        )
+    if len(plugin) > LONGEST_ID:
+        raise ValueError(
+            f"{quoted} would result in a plugin id of {len(plugin):,} characters; "
+            f"choose a name that results in {LONGEST_ID} at most"
+        )
+    if plugin in RESERVED_IDS:
+        raise ValueError(f"the plugin id {plugin!r} is reserved; choose another name")
+    return plugin
+
+
+def mcp_name(plugin: str, tool: str) -> str:
+    """Return the name under which MCP clients see a plugin's tool."""
+    return f"{plugin.replace('-', '_')}_{tool}"
+
+
+def qualified_names(plugin: str, tool: str) -> tuple[str, ...]:
+    """Return the other names, besides its MCP name, by which a plugin's tool can be called.
+
+    They are `plugin__tool`, with the plugin's id as is or with `_` for each `-`. No two tools
+    share one, because neither plugin ids nor tool names contain two underscores in a row.
+    """
+    return tuple(dict.fromkeys(f"{each}__{tool}" for each in (plugin, plugin.replace("-", "_"))))
