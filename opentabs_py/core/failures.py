@@ -3,11 +3,13 @@
 The codes are part of the public interface; `docs/architecture.md` lists them.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from opentabs_py.core.limits import Timers
 from opentabs_py.core.protocol import WireError
+from opentabs_py.core.text import one_line, shorten
 from opentabs_py.errors import (
     BrokenResultError,
     CallError,
@@ -18,6 +20,7 @@ from opentabs_py.errors import (
     ToolFailedError,
 )
 
+TITLE_MAX = 60  # characters of a tab's title
 MAY_HAVE_RUN = "The tool may have run; check before you call again."
 
 _LOST = {
@@ -150,9 +153,22 @@ def no_tab(plugin: str, patterns: Sequence[str], instance: str | None = None) ->
     )
 
 
-def wrong_tab(plugin: str, tab_id: int, tabs: Sequence[int]) -> ChainError:
-    """Return the error for a `tabId` whose tab does not serve the plugin."""
-    have = f"Its tabs: {', '.join(map(str, tabs))}." if tabs else "It has no tab open."
+def wrong_tab(plugin: str, tab_id: int, tabs: Mapping[int, str]) -> ChainError:
+    """Return the error for a `tabId` whose tab does not serve the plugin.
+
+    Args:
+        plugin: The plugin's name.
+        tab_id: The tab that was asked for.
+        tabs: The titles of the plugin's tabs, by id.
+    """
+    # A page wrote its title, so it is quoted, cut, and on one line.
+    named = [
+        f"{tab} {json.dumps(shorten(one_line(title), TITLE_MAX), ensure_ascii=False)}"
+        if title
+        else str(tab)
+        for tab, title in tabs.items()
+    ]
+    have = f"Its tabs: {', '.join(named)}." if named else "It has no tab open."
     return ChainError(
         ErrorDetail(
             "TAB_NOT_FOUND",
