@@ -1,5 +1,6 @@
 """Dispatch against a simple model of it, in any order of inputs."""
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 
@@ -318,4 +319,6 @@ class DispatchMachine(RuleBasedStateMachine):
 
 
 TestDispatch = DispatchMachine.TestCase
-TestDispatch.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestDispatch.settings = settings(
+    max_examples=1500 if "SOAK" in os.environ else 75, stateful_step_count=40, deadline=None
+)

@@ -2,11 +2,12 @@
 
 import json
 import math
+import os
 import sys
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -376,3 +377,4 @@ class AnyCall(RuleBasedStateMachine):
 
 
 TestAnyCall = AnyCall.TestCase
+TestAnyCall.settings = settings(max_examples=1000 if "SOAK" in os.environ else 50, deadline=None)

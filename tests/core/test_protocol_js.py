@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -169,7 +170,7 @@ def mutated(message: object, random: Random) -> object:
 def test_python_and_javascript_judge_every_message_alike(judge_in_javascript: Judge) -> None:
     verdicts: Counter[bool] = Counter()
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=3000 if "SOAK" in os.environ else 160, deadline=None)
     @given(MESSAGES, st.integers(0, 2**32))
     def judge(message: tuple[str, Any], seed: int) -> None:
         kind, sound_one = message
