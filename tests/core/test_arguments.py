@@ -87,6 +87,12 @@ def test_null_for_an_optional_argument_that_cannot_be_null_counts_as_omitted() -
     assert read(given) == {"text": "hi", "parent": None}
 
 
+def test_null_counts_as_omitted_or_not_alike_at_every_call() -> None:
+    reader = ArgumentReader("chat_list", SCHEMA, limit=1000)
+    given = {"text": "hi", "cursor": None, "parent": None}
+    assert [reader.read(given) for _ in range(2)] == [{"text": "hi", "parent": None}] * 2
+
+
 @pytest.mark.parametrize("name", ["text", "unknown"])
 def test_null_for_a_required_or_an_unknown_argument_is_refused(name: str) -> None:
     assert f"at {name}:" in refusal({"text": "hi", name: None})

@@ -706,3 +706,7 @@ def test_a_lost_call_says_that_the_tool_may_have_run() -> None:
     error = the_error(dispatch)
     assert "may have run" in str(error)
     assert not error.detail.retryable
+
+
+def test_a_client_waits_longer_than_a_call_may_take() -> None:
+    assert Limits(idle=2, ceiling=5).client_timeout > 5

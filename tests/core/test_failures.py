@@ -8,6 +8,7 @@ from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.protocol import WireError
 from opentabs_py.errors import (
+    BrokenResultError,
     CallError,
     CallRefusedError,
     CallTimeoutError,
@@ -53,6 +54,17 @@ def timed_out(which: str = "idle", *, reports: int = 0, connected: bool = True) 
          "no result after 40 s", "raise the ceiling"),
         (failures.not_connected, ChainError, "EXTENSION_NOT_CONNECTED",
          "not connected", "`opentabs doctor`"),
+        (lambda: failures.no_browser("There is no Chromium. Install one."), ChainError,
+         "EXTENSION_NOT_CONNECTED", "There is no Chromium", "Install one"),
+        (lambda: failures.server_stopped("chat_send", has_begun=False), ChainError,
+         "SERVER_STOPPED", "chat_send did not run", "Call again once it is back"),
+        (lambda: failures.server_stopped("chat_send", has_begun=True), ChainError,
+         "SERVER_STOPPED", "stopped while chat_send was running", "check before you call again"),
+        (lambda: failures.only_by_gateway("chat_send", "call_tool"), CallRefusedError,
+         "UNKNOWN_TOOL", "Call 'chat_send' with call_tool", "pass its name"),
+        (lambda: failures.result_breaks_schema("chat_send", [("id", "no")], value=1),
+         BrokenResultError, "RESULT_BREAKS_SCHEMA", "chat_send succeeded",
+         "This is a bug in the plugin"),
         (lambda: failures.no_tab("chat", ["https://a/*", "https://b/*"]), ChainError,
          "TAB_NOT_FOUND", "No open tab matches", "Open https://a/* or https://b/*"),
         (lambda: failures.no_tab("chat", []), ChainError, "TAB_NOT_FOUND",

@@ -198,3 +198,9 @@ def test_a_rule_is_written_with_its_time_in_milliseconds() -> None:
         "number": 0,
         "ms": 250.0,
     }
+
+
+def test_a_log_is_empty_until_something_is_planted_or_done() -> None:
+    planted = Planted(Rule("port", "drop"))
+    logs = [FaultLog(0), FaultLog(0, (planted,)), FaultLog(0, done=("close_tab()",))]
+    assert [log.is_empty for log in logs] == [True, False, False]

@@ -1,8 +1,12 @@
 """Which instance of a plugin's site a page belongs to."""
 
+import json
+
 import pytest
 
 from opentabs_py.core.instances import Instance, Instances, address, find_instances
+from opentabs_py.core.manifest import PluginManifest, configure, parse_plugin, qualified_names
+from opentabs_py.errors import PluginError
 from tests.fakes import Json
 
 SHARED = Instances(
@@ -76,3 +80,45 @@ def test_instances_of_all_url_settings_are_joined_by_name() -> None:
 
 def test_one_instance_alone_leaves_nothing_to_choose() -> None:
     assert Instances({"work": ("https://w.example",)}).names == ()
+
+
+def a_plugin(*arguments: str) -> PluginManifest:
+    """A plugin of the sites of its setting `site`, with a tool that has these arguments."""
+    about = {
+        "displayName": "Chat",
+        "description": "Reads messages.",
+        "urlPatterns": ["https://chat.example/*"],
+        "configSchema": {"site": {"type": "url", "label": "Site", "description": "The site"}},
+    }
+    tool = {
+        "name": "send",
+        "displayName": "Send",
+        "description": "Send a message.",
+        "input_schema": {"type": "object", "properties": {each: {} for each in arguments}},
+        "output_schema": {"type": "object"},
+    }
+    package = {"name": "opentabs-plugin-chat", "version": "1.0.0", "opentabs": about}
+    return parse_plugin(json.dumps(package), json.dumps({"tools": [tool]}))
+
+
+SITES: Json = {"one": "https://one.example/", "two": "https://two.example/"}
+
+
+def test_the_sites_of_instances_are_pages_of_the_plugin() -> None:
+    configured = configure(a_plugin("text"), {"site": SITES})
+    assert configured.url_patterns == (
+        "https://chat.example/*",
+        "https://one.example/*",
+        "https://two.example/*",
+    )
+    assert set(configured.instances.names) == {"one", "two"}
+
+
+def test_a_tool_with_an_argument_of_that_name_cannot_have_instances() -> None:
+    with pytest.raises(PluginError, match="its tool 'send' has its own argument 'instance'"):
+        configure(a_plugin("text", "instance"), {"site": SITES})
+
+
+def test_a_tool_is_also_called_by_its_plugin_s_id_as_it_is() -> None:
+    assert qualified_names("my-chat", "send") == ("my-chat__send", "my_chat__send")
+    assert qualified_names("chat", "send") == ("chat__send",)

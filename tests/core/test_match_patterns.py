@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.core.match_patterns import parse
+from opentabs_py.core.match_patterns import LONGEST_PATTERN, parse
 
 # One table for both sides: `adapter_js/test/match.test.js` reads it too.
 CASES = json.loads(Path(__file__).with_name("match_cases.json").read_text())
@@ -81,3 +81,10 @@ def test_no_text_at_all_makes_matching_raise(url: str) -> None:
 def test_a_long_hostile_path_is_judged_in_an_instant() -> None:
     pattern = parse("https://a/" + "*a" * 40 + "b")
     assert not pattern.matches("https://a/" + "a" * 100_000)  # a backtracking matcher never ends
+
+
+def test_a_pattern_that_is_too_long_is_refused_with_the_limit() -> None:
+    start = "https://a.example/"
+    assert parse(start.ljust(LONGEST_PATTERN, "x")).matches(start.ljust(LONGEST_PATTERN, "x"))
+    with pytest.raises(ValueError, match="257 characters; a match pattern may have at most 256"):
+        parse(start.ljust(LONGEST_PATTERN + 1, "x"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from opentabs_py.core.stack_traces import Origin, SourceMap, readable_stack
+from opentabs_py.core.stack_traces import MOST_KNOWN, Origin, SourceMap, readable_stack
 
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 ADAPTER = f"chrome-extension://{'a' * 32}/adapters/chat-0123.js"
@@ -121,6 +121,14 @@ def test_a_place_that_is_asked_for_again_is_found_without_reading_the_map() -> N
     first = again.find([(1, 24)])
     again._mappings = ""
     assert again.find([(1, 24)]) == first == {(1, 24): Origin(0, 2, 9)}
+
+
+def test_places_that_a_page_invents_are_not_all_kept() -> None:
+    asked = a_map([[], [(0, 0, 0, 0), (20, 0, 2, 9)]])
+    for line in range(MOST_KNOWN + 2):
+        asked.find([(line, 24)])
+    assert len(asked._known) <= MOST_KNOWN
+    assert asked.find([(1, 24)]) == {(1, 24): Origin(0, 2, 9)}
 
 
 SEGMENT = st.tuples(st.integers(0, 1), st.integers(0, 3000), st.integers(0, 500))

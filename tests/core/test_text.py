@@ -25,6 +25,11 @@ def test_no_control_character_is_left_in_a_pages_text() -> None:
     assert one_line("a\x1b[31m\nb\u202ec\x07 é☃") == "a [31m b c  é☃"
 
 
+@pytest.mark.parametrize(("text", "safe"), [("plain é☃", "plain é☃"), ("a\x1bb\n", "a\\u001bb\n")])
+def test_only_what_could_steer_a_terminal_is_escaped(text: str, safe: str) -> None:
+    assert visible(text) == safe
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [

@@ -34,6 +34,10 @@ def test_hops_without_a_stamp_between_them_are_one() -> None:
     )
 
 
+def test_a_remote_clock_was_read_halfway_between_question_and_answer() -> None:
+    assert clock_offset(sent=100.0, received=110.0, remote=5.0) == 100.0
+
+
 @pytest.mark.parametrize("stamps", [{}, {"nobody.knows": 1.0}])
 def test_no_stamps_give_no_hops(stamps: dict[str, float]) -> None:
     assert waterfall(stamps, ended=7.0) == Waterfall(())
