@@ -124,7 +124,7 @@ async def feed(batch: list[str]) -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 @given(batch=st.lists(frames.filter(is_malformed), min_size=FRAMES, max_size=FRAMES))
 def test_malformed_frames_each_get_a_reason_and_change_nothing(
     part: int,  # noqa: ARG001 (each draws others, and says when it is done)

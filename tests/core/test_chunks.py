@@ -40,7 +40,7 @@ def test_the_number_of_a_stream_wraps_around_after_8_digits() -> None:
 
 
 @given(st.text(min_size=1, max_size=40), st.integers(0, 3 * CHUNK))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_what_was_split_is_joined_as_it_was(piece: str, more: int) -> None:
     text = json.dumps(
         piece * (WHOLE // len(piece)) + "\U0001f600" * (more // 10), ensure_ascii=False

@@ -320,5 +320,5 @@ class DispatchMachine(RuleBasedStateMachine):
 
 TestDispatch = DispatchMachine.TestCase
 TestDispatch.settings = settings(
-    max_examples=1500 if "SOAK" in os.environ else 75, stateful_step_count=40, deadline=None
+    max_examples=1500 if "SOAK" in os.environ else 75, stateful_step_count=40
 )

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from opentabs_py.core.instances import Instance, Instances, address, find_instances
-from opentabs_py.core.manifest import PluginManifest, configure, parse_plugin, qualified_names
+from opentabs_py.core.manifest import PluginManifest, configure
+from opentabs_py.core.manifest_files import parse_plugin
+from opentabs_py.core.plugin_names import qualified_names
 from opentabs_py.errors import PluginError
 from tests.fakes import Json
 

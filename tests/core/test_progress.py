@@ -377,4 +377,4 @@ class AnyCall(RuleBasedStateMachine):
 
 
 TestAnyCall = AnyCall.TestCase
-TestAnyCall.settings = settings(max_examples=1000 if "SOAK" in os.environ else 50, deadline=None)
+TestAnyCall.settings = settings(max_examples=1000 if "SOAK" in os.environ else 50)

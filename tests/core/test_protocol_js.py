@@ -170,7 +170,7 @@ def mutated(message: object, random: Random) -> object:
 def test_python_and_javascript_judge_every_message_alike(judge_in_javascript: Judge) -> None:
     verdicts: Counter[bool] = Counter()
 
-    @settings(max_examples=3000 if "SOAK" in os.environ else 160, deadline=None)
+    @settings(max_examples=3000 if "SOAK" in os.environ else 160)
     @given(MESSAGES, st.integers(0, 2**32))
     def judge(message: tuple[str, Any], seed: int) -> None:
         kind, sound_one = message
