@@ -99,8 +99,8 @@ def call(
 
         if not json_:
             log_to_stderr(level=logging.WARNING)
+        tools = gather_tools(tools_)  # which may import anything
         load_soon(*CLIENT_MODULES)  # while the browser starts
-        tools = gather_tools(tools_)
         with progress_bar("Starting", quiet=json_) as bar:
             async with OpenTabs(tools=tools, settings=settings) as tabs:
                 print_quarantined(tabs.quarantined)
@@ -191,6 +191,9 @@ async def call_over_mcp(
         `[{progress, total, message, at}]` with `at` in seconds since the call; and what
         failed, if anything did: `tool`, `caller` or `chain`.
     """
+    from opentabs_py.server.mcp_side import load
+
+    await load(*CLIENT_MODULES)
     from mcp.client import Client
     from mcp.client.streamable_http import streamable_http_client
 

@@ -115,12 +115,20 @@ def load_soon(*modules: str) -> None:
     threading.Thread(target=_load, args=modules).start()
 
 
-async def load() -> None:
-    """Load what a client will need, or wait until it is loaded."""
-    await anyio.to_thread.run_sync(_load)
+async def load(*modules: str) -> None:
+    """Load what a client will need, or wait until it is loaded.
+
+    Modules of the SDK import each other in circles, so while a thread loads it, do not import any
+    of them in another, but wait for them here.
+
+    Args:
+        modules: Further modules to load, as for `load_soon`.
+    """
+    await anyio.to_thread.run_sync(_load, *modules)
 
 
 def _load(*modules: str) -> None:
+    # Every thread in this order, so that the second waits for the first.
     for module in ("opentabs_py.server.mcp", *modules):
         import_module(module)
 

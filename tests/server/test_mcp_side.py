@@ -40,6 +40,37 @@ print("loaded")
 """
 
 
+# As often as possible, the other thread goes on in the middle of an import.
+CLIENT_WHILE_LOADING = """
+import sys
+sys.setswitchinterval(1e-5)
+import anyio
+from opentabs_py.cli.call import CLIENT_MODULES, call_over_mcp
+from opentabs_py.errors import ChainError
+from opentabs_py.server.mcp_side import load_soon
+
+async def main():
+    load_soon(*CLIENT_MODULES)
+    try:
+        await call_over_mcp("http://127.0.0.1:1/mcp", "tool", {}, print)
+    except ChainError as error:
+        print(error)
+
+anyio.run(main)
+"""
+
+
+def test_a_client_waits_for_the_sdk_that_a_thread_is_loading() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", CLIENT_WHILE_LOADING],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=4 * PATIENT,
+    )
+    assert "All connection attempts failed" in ran.stdout, ran.stderr
+
+
 def test_a_process_exits_only_when_what_it_loads_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     ran = subprocess.run(
