@@ -1,8 +1,9 @@
-"""Rewrite the SDK's responses on their way out: insert prepared parts, and avoid needless streams.
+"""Rewrite the SDK's responses on their way out: insert prepared parts, and avoid long events.
 
-The SDK answers each request of the initialize era with an event stream, although most have no event
-but the answer. And it validates, copies and serializes each result several times, which takes a
-second for a list of 2,400 tools: a handler can leave a part out, and have it inserted here.
+The SDK validates, copies and serializes each result several times, which takes a second for a list
+of 2,400 tools: a handler can leave a part out, and have it inserted here. And it answers each
+request of the initialize era with an event stream, whose events must not be long: its own client
+refuses them.
 """
 
 import re
@@ -19,6 +20,7 @@ _SLOT: Final = "opentabs.prepared"
 _EVENT: Final = b"event: message\r\ndata: "
 _EVENT_END: Final = b"\r\n\r\n"
 _PART: Final = 1024 * 1024  # bytes; as much as is copied at once
+_EVENT_MAX: Final = 512 * 1024  # bytes; the SDK's client refuses events over 1 MiB
 # A JSON-RPC response as the SDK writes it, alone or in an event. Requests to the client have an id
 # too, but a method follows it.
 _ANSWER: Final = re.compile(
@@ -106,7 +108,7 @@ class Rewriter:
     """Rewrites the messages of one HTTP response.
 
     Holds back its head until the first part of its body, which decides: an event stream whose first
-    event is the answer becomes a JSON document.
+    event is the answer, and too long for an event, becomes a JSON document.
 
     Attributes:
         answered: Whether the answer has passed, or begun to.
@@ -135,16 +137,20 @@ class Rewriter:
             before, after = body, b""
         is_prepared = bool(self._slot.placeholder and found)
         is_event = body.startswith(_EVENT)
-        if head is None:
-            return self._parts(before, after, is_prepared=is_prepared, more=is_event)
+        length = len(before) + len(after) + (self._slot.length if is_prepared else 0)
+        more = bool(message.get("more_body", False))
+        if head is None or (is_event and length <= _EVENT_MAX):
+            parts = self._parts(before, after, is_prepared=is_prepared, more=more)
+            return parts if head is None else chain((head,), parts)
         headers = MutableHeaders(raw=list(head["headers"]))
         if is_event:
             self._ended = True  # what follows is the stream's end
             before, after = _without_event(before, after)
             headers["content-type"] = "application/json"
+            more = False
         length = len(before) + len(after) + (self._slot.length if is_prepared else 0)
         headers["content-length"] = str(length)
-        parts = self._parts(before, after, is_prepared=is_prepared, more=False)
+        parts = self._parts(before, after, is_prepared=is_prepared, more=more)
         return chain(({**head, "headers": headers.raw},), parts)
 
     def _parts(

@@ -1,4 +1,4 @@
-"""The SDK's responses, rewritten: a stream of one event is a document, parts are put in."""
+"""The SDK's responses, rewritten: no event is too long, prepared parts are put in."""
 
 import json
 from typing import Any
@@ -54,14 +54,29 @@ def headers(message: Message) -> dict[bytes, bytes]:
     return dict(message["headers"])
 
 
-def test_a_stream_whose_first_event_is_the_answer_is_sent_as_a_document() -> None:
-    first, content = rewrite(STREAM, event(ANSWER), END)
+LONG = b'"tools":["' + b"x" * 600_000 + b'"]'
+
+
+def test_an_answer_that_is_too_long_for_an_event_is_sent_as_a_document() -> None:
+    answer = ANSWER.replace(b'"tools":[]', LONG)
+    first, content = rewrite(STREAM, event(answer), END)
     assert headers(first) == {
         b"content-type": b"application/json",
-        b"content-length": str(len(ANSWER)).encode(),
+        b"content-length": str(len(answer)).encode(),
         b"mcp-session-id": b"s",
     }
-    assert content == body(ANSWER, more=False)
+    assert content == body(answer, more=False)
+
+
+def test_a_short_answer_in_a_stream_stays_as_it_is() -> None:
+    messages = [STREAM, event(ANSWER), END]
+    assert rewrite(*messages) == messages
+
+
+def test_a_stream_that_ends_with_its_answer_ends_when_a_part_was_put_in() -> None:
+    last = {**event(ANSWER), "more_body": False}
+    *_, end = rewrite(STREAM, event(PROGRESS), last, slot=prepared(b'"tools":[1]'))
+    assert end["more_body"] is False
 
 
 @pytest.mark.parametrize("other", [event(PROGRESS), event(REQUEST), body(b": ping\r\n\r\n")])
@@ -91,7 +106,7 @@ def test_an_empty_response_stays_as_it_is() -> None:
 def test_a_prepared_part_replaces_its_place_and_the_length_fits(
     messages: tuple[Message, ...],
 ) -> None:
-    content = b'"tools":[{"description":"[]"}]'
+    content = LONG
     first, *parts = rewrite(*messages, slot=prepared(content))
     expected = ANSWER.replace(b'"tools":[]', content)
     assert b"".join(each["body"] for each in parts) == expected

@@ -1,5 +1,7 @@
 """Results that the server serializes itself arrive as the SDK would send them."""
 
+import logging
+
 import pytest
 from mcp.client import Client
 
@@ -28,7 +30,7 @@ async def ignore(progress: float, total: float | None, message: str | None) -> N
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("value", VALUES)
 async def test_a_client_over_http_gets_the_result_that_one_in_memory_gets(
-    value: object, mode: str
+    value: object, mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     served = Served(FakeBridge(value=value, reports=[ProgressReport(0, 1)]))
     async with Client(served.server, mode=mode) as client:
@@ -37,6 +39,7 @@ async def test_a_client_over_http_gets_the_result_that_one_in_memory_gets(
         document = await client.call_tool("chat_send", {})
         in_stream = await client.call_tool("chat_send", {}, progress_callback=ignore)
     assert document == in_stream == expected
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
