@@ -12,7 +12,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 
-from opentabs_py.server.stream_sender import LateFrames
+from opentabs_py.server.stream_sender import LateUpdates
 
 
 class ClientConnection:
@@ -21,12 +21,12 @@ class ClientConnection:
     Attributes:
         least: The lowest log level that the client wants.
         is_kept: Whether a handler runs until the connection ends.
-        late: The frames of streams whose calls have returned.
+        late: The updates of streams whose calls have returned.
         subscribed: The addresses of the streams the client subscribed to.
     """
 
     def __init__(self) -> None:
-        self.late = LateFrames()
+        self.late = LateUpdates()
         self.least: types.LoggingLevel = "info"
         self.is_kept = False
         self.subscribed: set[str] = set()

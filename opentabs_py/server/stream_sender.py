@@ -114,7 +114,7 @@ class Feed:
         self._sent = [(s, sent) for s, sent in self._sent if s.is_open or s.since(sent)]
 
 
-class LateFrames:
+class LateUpdates:
     """Sends the updates of one connection's calls that have already returned."""
 
     def __init__(self) -> None:

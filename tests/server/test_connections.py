@@ -1,0 +1,86 @@
+"""What belongs to a client's connection, and which requests share one."""
+
+import gc
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+
+from opentabs_py.server.connections import ClientConnection, ClientConnections
+
+Context = ServerRequestContext[Any]
+
+
+def over_http(session: str | None) -> Context:
+    headers = {} if session is None else {"mcp-session-id": session}
+    return cast("Context", SimpleNamespace(request=SimpleNamespace(headers=headers)))
+
+
+OVER_STDIO = cast("Context", SimpleNamespace(request=None))
+
+
+def test_requests_of_a_session_share_a_connection_and_others_do_not() -> None:
+    known = ClientConnections()
+    one, again = known.of(over_http("one")), known.of(over_http("one"))
+    assert one is again
+    assert known.of(over_http("two")) is not one
+
+
+def test_requests_over_stdio_share_a_connection() -> None:
+    known = ClientConnections()
+    assert known.of(OVER_STDIO) is known.of(OVER_STDIO)
+
+
+def test_requests_without_a_session_share_nothing_and_own_nothing() -> None:
+    known = ClientConnections()
+    assert known.of(over_http(None)) is not known.of(over_http(None))
+    assert known.owner(over_http(None)) is None
+
+
+def test_an_owner_is_the_same_for_a_session_and_another_for_each_transport() -> None:
+    known = ClientConnections()
+    assert known.owner(over_http("one")) == known.owner(over_http("one"))
+    assert known.owner(over_http("one")) != known.owner(over_http("two"))
+    assert known.owner(OVER_STDIO) != ClientConnections().owner(OVER_STDIO)
+
+
+def test_a_session_that_nobody_uses_any_longer_is_forgotten() -> None:
+    known = ClientConnections()
+    held = known.of(over_http("one"))
+    held.least = "error"
+    del held
+    gc.collect()
+    assert known.of(over_http("one")).least == "info"
+
+
+def test_a_token_is_used_by_one_call_at_a_time() -> None:
+    connection = ClientConnection()
+    with connection.hold_token("t"):
+        with pytest.raises(MCPError, match="belongs to a call that is still running"):
+            connection.hold_token("t").__enter__()
+        with connection.hold_token("other"):
+            pass
+    with connection.hold_token("t"):
+        pass
+
+
+def test_a_token_that_is_a_number_is_not_the_same_as_its_text() -> None:
+    connection = ClientConnection()
+    with connection.hold_token(1), connection.hold_token("1"):
+        pass
+
+
+def test_calls_without_a_token_do_not_exclude_each_other() -> None:
+    connection = ClientConnection()
+    with connection.hold_token(None), connection.hold_token(None):
+        pass
+
+
+def test_a_token_is_free_again_after_a_call_that_failed() -> None:
+    connection = ClientConnection()
+    with pytest.raises(RuntimeError), connection.hold_token("t"):
+        raise RuntimeError
+    with connection.hold_token("t"):
+        pass
