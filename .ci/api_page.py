@@ -42,6 +42,7 @@ _STARS = {
     ParameterKind.var_positional: "*",
     ParameterKind.var_keyword: "**",
 }
+_QUIET: Any = GoogleOptions(warnings=False)
 _TABLES = {
     DocstringSectionKind.parameters: "argument",
     DocstringSectionKind.attributes: "attribute",
@@ -69,10 +70,10 @@ def api_page() -> str:
 
 def _entry(name: str, found: Object | Alias) -> Iterator[str]:
     found = found.final_target if isinstance(found, Alias) else found
-    if isinstance(found, Attribute):  # another name for something public
-        yield from (f"### `{name}`", "", f"The same as `{found.value}`.", "")
-        if found.docstring is not None:
-            yield from (found.docstring.value, "")
+    if isinstance(found, Attribute):  # another name for something public, or a value
+        if found.docstring is None:
+            raise ValueError(f"{name} is public and has no docstring")
+        yield from (f"### {name}", "", found.docstring.value, "")
         return
     yield from (f"### {name}", "", *_signature(name, found), *_text(found))
     if isinstance(found, Class):
@@ -95,7 +96,7 @@ def _members(owner: Class) -> list[Function | Attribute]:
 
 
 def _signature(name: str, found: Object) -> Iterator[str]:
-    if isinstance(found, Class) and _is_raised(found):
+    if isinstance(found, Class) and not _is_created_by_users(found):
         return
     yield from ("```python", _declaration(name, found), "```", "")
 
@@ -115,8 +116,12 @@ def _declaration(name: str, found: Object) -> str:
     return "\n".join([f"{before}{name}(", *(f"    {each}," for each in given), f"){answer}"])
 
 
-def _is_raised(found: Class) -> bool:
-    return any("Error" in str(base) or str(base) == "Exception" for base in found.bases)
+def _is_created_by_users(found: Class) -> bool:
+    """Return whether a class says with what it is created; others are returned or raised by us."""
+    if "dataclass" in found.labels:
+        return True
+    sections = [] if found.docstring is None else found.docstring.parse("google", **_QUIET)
+    return any(section.kind is DocstringSectionKind.parameters for section in sections)
 
 
 def _parameters(parameters: list[Parameter]) -> Iterator[str]:
@@ -140,8 +145,7 @@ def _parameters(parameters: list[Parameter]) -> Iterator[str]:
 def _text(found: Object) -> Iterator[str]:
     if found.docstring is None:
         return
-    options: Any = GoogleOptions(warnings=False)
-    for section in found.docstring.parse("google", **options):
+    for section in found.docstring.parse("google", **_QUIET):
         if section.kind in _TABLES:
             yield from (f"| {_TABLES[section.kind]} | |", "|---|---|")
             for item in section.value:

@@ -18,15 +18,26 @@ if TYPE_CHECKING:
     from opentabs_py.testing.call import Call
     from opentabs_py.testing.client import SyncMcpClient
     from opentabs_py.testing.clock import Clock
-    from opentabs_py.testing.expectations import expect
+    from opentabs_py.testing.expectations import CallExpectations, PluginExpectations, expect
     from opentabs_py.testing.tabs import SyncOpenTabs
 
-__all__ = ["Call", "Clock", "OpenTabs", "SyncMcpClient", "SyncOpenTabs", "expect"]
+__all__ = [
+    "Call",
+    "CallExpectations",
+    "Clock",
+    "OpenTabs",
+    "PluginExpectations",
+    "SyncMcpClient",
+    "SyncOpenTabs",
+    "expect",
+]
 
 # Every run of pytest imports this package, even where nobody uses it, so heavy modules are imported
 # on first use.
 _HOMES = {
     "Call": "opentabs_py.testing.call",
+    "CallExpectations": "opentabs_py.testing.expectations",
+    "PluginExpectations": "opentabs_py.testing.expectations",
     "Clock": "opentabs_py.testing.clock",
     "OpenTabs": "opentabs_py.session.session",
     "SyncMcpClient": "opentabs_py.testing.client",
