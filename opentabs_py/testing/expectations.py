@@ -370,7 +370,7 @@ class Expect(_Expect):
 
 
 expect = Expect()
-"""Expectations of a call (`CallExpectations`), of a plugin (`PluginExpectations`), and Playwright's.
+"""Expectations of a call (`CallExpectations`) or a plugin (`PluginExpectations`), and Playwright's.
 
 `expect(call).to_succeed(within=5)` waits until that is clear. In a test that awaits, await it.
 `expect.soft(...)` lets the test go on and fails it at its end.
