@@ -22,7 +22,7 @@ from opentabs_py.session.session import OpenTabs
 PROBE = Path(__file__).parent / "plugins" / "probe"
 Kill = Literal["stop", "close", "sigkill"]
 KILLS: tuple[Kill, ...] = get_args(Kill)
-PATIENT = 15.0  # s; the bound of every wait here, far above what any takes
+PATIENT = 30.0  # s; the bound of every wait here, far above what any takes
 
 
 @dataclass

@@ -19,7 +19,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from e2e.node import node_command
 
-PATIENT = 20.0  # s; the bound of every wait here, far above what any takes
+PATIENT = 40.0  # s; the bound of every wait here, far above what any takes
 LONGEST_LINE = 1024 * 1024  # bytes
 
 

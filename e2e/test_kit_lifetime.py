@@ -18,7 +18,7 @@ from e2e.kit.runs import command, environment, prepare
 from e2e.processes import command_line, descendants, is_alive
 from opentabs_py.browser.scratch import temporary_dir
 
-PATIENT = 20.0  # s; the bound of every wait here, far above what any takes
+PATIENT = 40.0  # s; the bound of every wait here, far above what any takes
 
 
 @dataclass

@@ -15,7 +15,7 @@ from tests.plugins.test_load import build
 
 pytestmark = pytest.mark.anyio
 
-PATIENT = 15.0  # s; the bound of every wait here, far above what any takes
+PATIENT = 30.0  # s; the bound of every wait here, far above what any takes
 
 
 class Reader:
