@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 RUN_WITHIN = 100  # s; the outer test's own bound comes after it
 HAS_FFMPEG = registry_place("ffmpeg", os.environ).exists() or shutil.which("ffmpeg") is not None
 with_ffmpeg = pytest.mark.skipif(
-    not HAS_FFMPEG, reason="there is no ffmpeg: install the system's package"
+    not HAS_FFMPEG, reason="ffmpeg is missing: install the system's package"
 )
 # Warnings are errors, but for one that pytest-playwright gets from pytest 9.
 WARNINGS = ["-W", "error", "-W", "ignore::pytest.PytestRemovedIn10Warning"]

@@ -170,7 +170,7 @@ class ToolCall:
     call_id: str = field(default_factory=new_call_id)
 
     def notify_sent(self) -> None:
-        """Tell the observers that the call is on its way."""
+        """Notify the observers that the call is on its way."""
         for observer in self.observers:
             observer.on_sent()
 

@@ -121,7 +121,7 @@ class Progress:
 
         Raises:
             CallError: The other tool returned no value.
-            RuntimeError: This call has ended, or there is no server.
+            RuntimeError: This call has ended, or no server is running.
         """
         if self._run is None:
             raise RuntimeError("This Progress belongs to no call, so it cannot call tools.")

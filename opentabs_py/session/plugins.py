@@ -243,7 +243,7 @@ class PluginSet:
 
 @dataclass(frozen=True, slots=True)
 class _Staging:
-    """Plugins whose scripts are staged, and how the extension is told of them."""
+    """Plugins whose scripts are staged, and the specs that the extension receives."""
 
     plugins: list[Plugin]
     specs: list[PluginSpec]

@@ -61,7 +61,7 @@ class OpenTabs:
         plugins: Directories of built plugins, in addition to those in the settings.
         browser: `launch` starts a Chromium; `none` waits for an extension that the user has
             loaded by hand, from `extension_dir`. A `Launcher` starts one in its own way. With
-            Python tools and without plugins, there is no browser.
+            Python tools and without plugins, no browser is started.
         settings: Where to listen, what to launch, how long calls may take.
         read_settings: Reads the settings again when plugins are reloaded: the list of plugins and
             their settings may change while the session runs.

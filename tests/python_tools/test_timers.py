@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Lives(Module):
-    """Shows activity whenever it is told to."""
+    """Shows activity on request."""
 
     def __init__(self) -> None:
         self.sign, self.given = anyio.Event(), anyio.Event()
