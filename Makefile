@@ -56,6 +56,12 @@ test-core: setup  ## Test core/; its tests that draw nothing at random must cove
 	@$(BIN)/pytest tests/core -m 'not hypothesis' $(PARALLEL) --cov=opentabs_py.core --cov-report=term --cov-fail-under=100
 	@$(BIN)/pytest tests/core -m hypothesis $(PARALLEL)
 
+.PHONY: mutants
+mutants: setup  ## Break core/ in thousands of ways, and list those that no test notices (20 minutes)
+	$(call step,'Mutants of core/')
+	@$(BIN)/mutmut run $(ARGS)
+	@$(BIN)/mutmut results
+
 .PHONY: test-js
 test-js: setup  ## Test the JavaScript in Node
 	$(call step,'JavaScript tests')
@@ -175,7 +181,7 @@ clients: e2e/clients/node_modules/.package-lock.json  ## Set up third-party MCP 
 
 .PHONY: clean
 clean:  ## Remove everything that was set up or built
-	@rm -rf .venv dist build adapter_js/node_modules e2e/clients/node_modules test-results .coverage
+	@rm -rf .venv dist build mutants adapter_js/node_modules e2e/clients/node_modules test-results .coverage
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

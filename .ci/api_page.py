@@ -107,7 +107,10 @@ def _declaration(name: str, found: Object) -> str:
     parameters: list[Parameter] = []
     if isinstance(found, Class | Function):
         parameters = [each for each in found.parameters if each.name not in ("self", "cls")]
-    before = "await " if isinstance(found, Function) and "async" in found.labels else ""
+    before = ""
+    if isinstance(found, Function) and "async" in found.labels:
+        is_context = any("contextmanager" in str(each.value) for each in found.decorators)
+        before = "async with " if is_context else "await "
     answer = f" -> {found.returns}" if isinstance(found, Function) else ""
     given = list(_parameters(parameters))
     whole = f"{before}{name}({', '.join(given)}){answer}"
@@ -153,6 +156,8 @@ def _text(found: Object) -> Iterator[str]:
                 yield f"| `{name}` | {' '.join(item.description.split())} |"
         elif section.kind is DocstringSectionKind.returns:
             yield " ".join(f"Returns: {item.description}" for item in section.value)
+        elif section.kind is DocstringSectionKind.yields:
+            yield " ".join(f"Yields: {item.description}" for item in section.value)
         elif section.kind is DocstringSectionKind.text:
             yield _fenced(section.value)
         else:

@@ -128,10 +128,10 @@ const roots = {roots};
 /**
  * @param {{{kinds}}} kind
  * @param {{unknown}} message
- * @returns {{string | null}} the path of the first fault, "" for the whole; null if it is valid
+ * @returns {{string | null}} the path of the first problem, "" for the whole; null if it is valid
  */
 export function check(kind, message) {{
-  return fault(roots[kind], message, "");
+  return problem(roots[kind], message, "");
 }}
 
 /**
@@ -140,16 +140,16 @@ export function check(kind, message) {{
  * @param {{string}} path
  * @returns {{string | null}}
  */
-function fault(schema, value, path) {{
+function problem(schema, value, path) {{
   if (schema.$ref !== undefined) {{
-    return fault(definitions[schema.$ref.slice(8)], value, path);
+    return problem(definitions[schema.$ref.slice(8)], value, path);
   }}
   if (schema.oneOf !== undefined) {{
-    return faultOfMessage(schema.oneOf, value, path);
+    return problemOfMessage(schema.oneOf, value, path);
   }}
   if (schema.anyOf !== undefined) {{
-    const faults = schema.anyOf.map((/** @type {{any}} */ each) => fault(each, value, path));
-    return faults.includes(null) ? null : faults[0];
+    const problems = schema.anyOf.map((/** @type {{any}} */ each) => problem(each, value, path));
+    return problems.includes(null) ? null : problems[0];
   }}
   if (schema.const !== undefined) {{
     return value === schema.const ? null : path;
@@ -166,9 +166,9 @@ function fault(schema, value, path) {{
     case "null":
       return value === null ? null : path;
     case "array":
-      return faultOfArray(schema, value, path);
+      return problemOfArray(schema, value, path);
     case "object":
-      return faultOfObject(schema, value, path);
+      return problemOfObject(schema, value, path);
     default:
       return null;
   }}
@@ -179,14 +179,14 @@ function fault(schema, value, path) {{
  * @param {{any}} value
  * @param {{string}} path
  */
-function faultOfMessage(models, value, path) {{
+function problemOfMessage(models, value, path) {{
   if (typeof value !== "object" || value === null) {{
     return path;
   }}
   const model = models
     .map((each) => definitions[each.$ref.slice(8)])
     .find((each) => each.properties.method.const === value.method);
-  return model === undefined ? join(path, "method") : fault(model, value, path);
+  return model === undefined ? join(path, "method") : problem(model, value, path);
 }}
 
 /**
@@ -194,12 +194,12 @@ function faultOfMessage(models, value, path) {{
  * @param {{any}} value
  * @param {{string}} path
  */
-function faultOfArray(schema, value, path) {{
+function problemOfArray(schema, value, path) {{
   if (!Array.isArray(value)) {{
     return path;
   }}
   for (const [index, item] of value.entries()) {{
-    const found = fault(schema.items, item, `${{path}}[${{index}}]`);
+    const found = problem(schema.items, item, `${{path}}[${{index}}]`);
     if (found !== null) {{
       return found;
     }}
@@ -212,7 +212,7 @@ function faultOfArray(schema, value, path) {{
  * @param {{any}} value
  * @param {{string}} path
  */
-function faultOfObject(schema, value, path) {{
+function problemOfObject(schema, value, path) {{
   if (typeof value !== "object" || value === null || Array.isArray(value)) {{
     return path;
   }}
@@ -228,7 +228,7 @@ function faultOfObject(schema, value, path) {{
     if (known === false) {{
       return join(path, name);
     }}
-    const found = typeof known === "object" ? fault(known, item, join(path, name)) : null;
+    const found = typeof known === "object" ? problem(known, item, join(path, name)) : null;
     if (found !== null) {{
       return found;
     }}

@@ -179,7 +179,7 @@
       case "x": // its running calls continue
         apply(mapDelete, plugins, [text]);
         break;
-      case "r":
+      case "k":
         probe(text);
         break;
       case "q":

@@ -261,7 +261,7 @@ def show(runs: Sequence[Run], baseline: Sequence[Expected], verdict: Verdict) ->
             f"[dim]({run.seconds:.1f} s)[/]"
         )
         console.print(_scenarios_of(run, baseline))
-    console.print(_faults_of(verdict))
+    console.print(_problems_of(verdict))
     if verdict.good:
         console.print(f"[green]Nothing failed but what is in e2e/{BASELINE.name}.[/]")
     elif not (verdict.unexpected or verdict.stale):
@@ -281,7 +281,7 @@ def _scenarios_of(run: Run, baseline: Sequence[Expected]) -> Table:
     return table
 
 
-def _faults_of(verdict: Verdict) -> Table:
+def _problems_of(verdict: Verdict) -> Table:
     table = Table.grid(padding=(0, 1))
     for revision, check in verdict.unexpected:
         said = escape(check.message or check.status)

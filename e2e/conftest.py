@@ -1,6 +1,9 @@
 """One Chromium for all tests, with the probe plugin; each test gets a tab of its own."""
 
+import os
+import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import nullcontext
@@ -39,6 +42,8 @@ HOSTILE = (Path(__file__).parent / "hostile.js").read_text()
 LONGEST = (
     "test_stopping.py",
     "test_cli.py",
+    "test_background.py",
+    "test_attach.py",
     "test_clients.py",
     "test_reload.py",
     "test_traps.py",
@@ -76,6 +81,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let Ctrl-C reach the programs that tests start, and make the worker processes take turns."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a run under `nohup`, or with `&`
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Commands must find neither the user's running servers nor those of another worker.
+    state = tempfile.TemporaryDirectory(prefix="opentabs-test-state-")
+    config.add_cleanup(state.cleanup)
+    os.environ["XDG_STATE_HOME"] = state.name
     if hasattr(config, "workerinput"):
         # Each has its directory for temporary ones in that of them all.
         config.stash[TURNS] = Turns(Path(config.getoption("basetemp")).parent)
@@ -101,6 +110,21 @@ def quiet(pytestconfig: pytest.Config) -> Quiet:
     """Quiet for what is measured."""
     turns = pytestconfig.stash.get(TURNS, None)
     return nullcontext if turns is None else turns.quiet
+
+
+@pytest.fixture(scope="session")
+def display() -> Generator[str]:
+    """A screen without a window manager, and xdotool to use it."""
+    for program in ("Xvfb", "xdotool"):
+        if shutil.which(program) is None:
+            pytest.skip(f"needs {program}")
+    read, write = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1200x800x24"]
+    with subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL) as server:
+        os.close(write)
+        with os.fdopen(read) as said:
+            yield f":{said.readline().strip()}"
+        server.terminate()
 
 
 @pytest.fixture

@@ -119,10 +119,10 @@ async def test_a_plugin_whose_patterns_chrome_refuses_keeps_nobody_else_out(
         await tabs.open(f"{site}/built")
         value = await tabs.call("acme_two_whoami")
 
-        faults = [fault.plugin for fault in tabs.bridge.plugin_faults]
+        problems = [problem.plugin for problem in tabs.bridge.plugin_problems]
 
     assert value["plugin"] == "acme-two"
-    assert faults == ["acme-one"]
+    assert problems == ["acme-one"]
 
 
 async def test_a_plugin_follows_the_path_of_a_single_page_application(

@@ -84,7 +84,7 @@ async def test_the_status_page_shows_each_plugins_state(tab: Tab) -> None:
     async with httpx2.AsyncClient() as http:
         status = (await http.get(tab.tabs.mcp_url.replace("/mcp", "/status"))).json()
 
-    assert status == {"extension": True, "plugins": {"probe": "ready"}, "faults": []}
+    assert status == {"extension": True, "plugins": {"probe": "ready"}, "problems": []}
 
 
 async def test_an_input_of_many_megabytes_arrives_whole(tab: Tab) -> None:
@@ -190,6 +190,33 @@ async def test_without_a_tab_id_the_active_tab_wins(
     await tabs.call("probe_run", {"key": "active"})
 
     assert await first.page.evaluate("probe.runs") == {"active": 1}
+    assert await second.page.evaluate("probe.runs") == {}
+
+
+async def test_an_agent_finds_a_tab_in_the_list_and_calls_a_tool_there(
+    client: Client, open_tab: Callable[..., Any]
+) -> None:
+    first, second = await open_tab(), await open_tab()
+    await first.page.evaluate("document.title = 'The first'")
+
+    async def find() -> Any:
+        with anyio.fail_after(15):
+            while True:
+                changed = first.tabs.bridge.changed()
+                listed = (await client.call_tool("tabs_list")).structured_content
+                assert listed is not None
+                for tab in listed["tabs"]:
+                    if tab["title"] == "The first":
+                        return tab
+                await changed.wait()
+
+    found = await find()
+    assert found["url"] == first.page.url
+    assert found["plugins"] == [{"name": "probe", "readiness": "ready"}]
+
+    arguments = {"steps": [], "key": "here", "tabId": found["tabId"]}
+    await client.call_tool("probe_run", arguments)
+    assert await first.page.evaluate("probe.runs") == {"here": 1}
     assert await second.page.evaluate("probe.runs") == {}
 
 

@@ -154,6 +154,9 @@ def test_tools_lists_names_arguments_and_what_is_left_out(tmp_path: Path) -> Non
         "probe_give",
         "probe_log",
         "probe_run",
+        "tabs_close",
+        "tabs_list",
+        "tabs_open",
     ]
     assert listed[2]["inputSchema"]["properties"]["tabId"]["type"] == "integer"
     assert f"left out: {tmp_path} has no package.json" in run.stderr.replace("\n", " ")

@@ -23,7 +23,7 @@ def test_a_new_plugin_is_built_and_passes_its_test_and_is_rebuilt_when_it_change
     project = chat.parent.parent
     (project / "pyproject.toml").write_text('[tool.opentabs]\nplugins = ["plugins/chat"]\n')
     (project / "test_it.py").write_text(
-        "def test_named(opentabs):\n    assert [t.name for t in opentabs.tools] == ['chat_hello']\n"
+        "def test_named(opentabs):\n    assert 'chat_hello' in [t.name for t in opentabs.tools]\n"
     )
     first = run(project)
     tool = chat / "src" / "tools" / "hello.js"
@@ -38,7 +38,7 @@ def test_a_new_plugin_is_built_and_passes_its_test_and_is_rebuilt_when_it_change
     assert '+  "greeting": "Good morning, Ada!"' in second.output
 
 
-def test_a_plugin_that_cannot_be_built_fails_its_tests_with_all_its_faults(chat: Path) -> None:
+def test_a_plugin_that_cannot_be_built_fails_its_tests_with_all_its_problems(chat: Path) -> None:
     package = json.loads((chat / "package.json").read_text())
     package["opentabs"]["urlPatterns"] = ["nowhere"]
     (chat / "package.json").write_text(json.dumps(package))

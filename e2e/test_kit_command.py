@@ -37,7 +37,7 @@ def test_fails(opentabs):
     expect(opentabs.start("chat_hello", name="Ada")).to_fail()
 
 def test_fails_again(opentabs):
-    assert opentabs.plugin().readiness == "ready"
+    assert opentabs.plugin().status == "ready"
 """
 
 

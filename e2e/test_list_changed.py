@@ -45,12 +45,12 @@ async def test_a_client_is_notified_of_a_new_version_and_can_call_it(
 
     async def check(target: object) -> None:
         async with hearing(target, mode) as heard:
-            assert await heard.tools() == ["chat_wait"]
+            assert await heard.tools() == ["chat_wait", "tabs_close", "tabs_list", "tabs_open"]
 
             write_plugin(plugin, "2", tools=["version"])
             await heard.wait_for_change()
 
-            assert await heard.tools() == ["chat_version"]
+            assert await heard.tools() == ["chat_version", "tabs_close", "tabs_list", "tabs_open"]
             with anyio.fail_after(PATIENT):
                 result = await heard.client.call_tool("chat_version", {})
             assert result.structured_content == {"version": "2"}

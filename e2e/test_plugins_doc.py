@@ -20,7 +20,7 @@ from opentabs_py.plugins.toolchain import find_toolchain
 from opentabs_py.session.session import OpenTabs
 
 BLOCKS = read_blocks((ROOT / "docs" / "plugins.md").read_text())
-MARKS = {"install", "console", "file", "faulty", "faults", "settings", "instances", "tool"}
+MARKS = {"install", "console", "file", "invalid", "problems", "settings", "instances", "tool"}
 # What differs from run to run: sizes, times, and how programs of others print.
 VARYING = [(r"adapter \d+ kB", "adapter kB"), (r" \(\d+\.\d+ m?s\)", ""), (r"\s+", " ")]
 
@@ -109,7 +109,7 @@ async def tools(told: list[tuple[Block, int, str]], workspace: Path) -> AsyncGen
     (chat / "package.json").write_text(json.dumps(package))
     async with start_builder(find_toolchain(data_dir=data_dir())) as builder:
         built = await builder.build(chat)
-    assert built.faults == ()
+    assert built.problems == ()
     given = load_settings(port=0, settings={"chat": {"sort": "oldest"}})
     async with OpenTabs(plugins=[chat], settings=given) as running:
         await running.open_start_page("chat")
@@ -140,12 +140,12 @@ def expected(argument: str) -> tuple[dict[str, Any], Any]:
     raise AssertionError(argument)
 
 
-async def test_the_faults_of_the_faulty_example_are_those_that_are_shown(
+async def test_the_problems_of_the_invalid_example_are_those_that_are_shown(
     told: list[tuple[Block, int, str]], workspace: Path
 ) -> None:
-    chat = workspace / "faulty"
+    chat = workspace / "invalid"
     run(["opentabs", "new", "chat", "--into", str(chat)], workspace)
-    [source], [shown] = marked("faulty"), marked("faults")
+    [source], [shown] = marked("invalid"), marked("problems")
     (chat / "src" / "tools" / "remind.ts").write_text(source.text)
     index = (chat / "src" / "index.ts").read_text().replace("[hello]", "[hello, remind]")
     (chat / "src" / "index.ts").write_text(

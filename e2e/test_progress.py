@@ -1,4 +1,4 @@
-"""Progress travels every hop in order, and no fault of it touches the result."""
+"""Progress travels every hop in order, and no mistake in it touches the result."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -216,7 +216,7 @@ async def test_a_late_answer_of_a_page_goes_to_no_other_connection_than_the_one_
             await tabs.bridge.changed().wait()
         await page.evaluate("probe.late.resolve(true)")
         monkeypatch.undo()
-        await tabs.bridge._ask("probe")
+        await tabs.bridge.ask("probe")
 
     answers = [message for message in links[1].said if "documents" in message.get("result", {})]
     assert [answer["id"] for answer in answers] == [2]  # 1 was the question about the plugins
@@ -375,7 +375,7 @@ async def test_a_server_that_was_stopped_past_a_deadline_reads_what_came_before_
 ) -> None:
     idle = 1.5
     command = [sys.executable, "-m", "opentabs_py", "serve", "--port", "0"]
-    command += ["--plugin", str(PROBE), "--open", f"{site}/stopped", "--idle-timeout", str(idle)]
+    command += ["--plugin", str(PROBE), "--open", f"{site}/stopped", "--idle", str(idle)]
     async with await anyio.open_process(command, stdout=subprocess.DEVNULL) as server:
         try:
             url = await mcp_url(server)
@@ -418,3 +418,17 @@ async def is_connected(http: httpx2.AsyncClient, url: str) -> bool:
         return bool((await http.get(f"{url}/status")).json()["extension"])
     except httpx2.ConnectError:
         return False
+
+
+@pytest.mark.parametrize("keep", [False, True])
+async def test_tabs_that_clients_opened_are_closed_when_the_server_stops_unless_they_are_kept(
+    keep: bool, site: str, apart: Apart
+) -> None:
+    settings = load_settings(port=apart.port, keep_tabs=keep)
+    async with OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as server:
+        with anyio.fail_after(PATIENT):
+            await server.bridge.wait_connected()
+            await apart.page.goto(f"{site}/theirs")
+            await server.call("tabs_open", {"url": f"{site}/own"})
+    open_now = [page.url for page in apart.page.context.pages]
+    assert open_now == [f"{site}/theirs", *([f"{site}/own"] if keep else [])]

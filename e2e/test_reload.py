@@ -16,6 +16,7 @@ from playwright.async_api import Page
 from e2e.chain import PATIENT
 from e2e.on_disk import BUILT, PLAIN, delete_plugin, write_plugin
 from opentabs_py.config.settings import load_settings
+from opentabs_py.core.plugin_names import RESERVED_TOOLS
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import CallError
 from opentabs_py.session.session import OpenTabs
@@ -156,7 +157,12 @@ async def test_tools_come_and_go_with_the_version(shared: Shared, site: str) -> 
     write_plugin(plugin, tools=["version"])
     await tabs.reload_plugins()
 
-    assert [tool.listing.name for tool in tabs.tools] == ["chat_version"]
+    assert [tool.listing.name for tool in tabs.tools] == [
+        "chat_version",
+        "tabs_close",
+        "tabs_list",
+        "tabs_open",
+    ]
     assert await version(tabs) == "1"
     with pytest.raises(CallError) as caught:
         await tabs.call("chat_wait")
@@ -177,7 +183,8 @@ async def test_a_plugin_whose_directory_goes_is_torn_down_and_gone(
     changes = await tabs.reload_plugins()
 
     assert (changes.removed, changes.changed) == (("chat",), ())
-    assert [tool.listing.name for tool in tabs.tools] == ["other_version", "other_wait"]
+    names = [tool.listing.name for tool in tabs.tools]
+    assert names == ["other_version", "other_wait", "tabs_close", "tabs_list", "tabs_open"]
     assert (await notes(page))[2:] == ["torn down 1"]
     assert await page.evaluate("Object.keys(__openTabs.adapters)") == ["other"]
     assert await version(tabs, "other") == "1"
@@ -208,7 +215,7 @@ async def test_a_plugin_removed_while_the_worker_was_dead_is_torn_down(
     assert (await notes(page))[2:] == ["torn down 1"]
 
 
-async def test_a_plugin_that_breaks_is_served_on_as_it_was_and_the_fault_is_logged_once(
+async def test_a_plugin_that_breaks_is_served_on_as_it_was_and_the_problem_is_logged_once(
     shared: Shared, site: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await shared.write("other", patterns=["http://localhost/*"])
@@ -308,7 +315,7 @@ async def test_a_site_that_the_browser_did_not_know_of_at_its_start_is_served_to
 
         assert await version(tabs) == "2"
         assert await page.evaluate("notes.at(-1)") == "came 2"
-        assert tabs.bridge.plugin_faults == []
+        assert tabs.bridge.plugin_problems == []
 
 
 async def test_a_call_under_way_ends_before_a_new_site_is_let_in(tmp_path: Path, site: str) -> None:
@@ -380,7 +387,7 @@ async def wait_for_tools(tabs: OpenTabs, *names: str) -> None:
 
     unsubscribe = tabs.registry.subscribe(note)
     with anyio.fail_after(PATIENT):
-        while [tool.listing.name for tool in tabs.tools] != list(names):
+        while {tool.listing.name for tool in tabs.tools} - {*RESERVED_TOOLS} != {*names}:
             await changed.wait()
             changed = anyio.Event()
     unsubscribe()

@@ -78,7 +78,7 @@ async def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(SOURCE, directory)
     async with start_builder(find_toolchain(data_dir=data_dir())) as builder:
         built = await builder.build(directory)
-    assert built.faults == ()
+    assert built.problems == ()
     return directory
 
 

@@ -163,7 +163,7 @@ async def test_a_call_takes_settings_from_all_sources_key_by_key(tmp_path: Path,
             ["my-chat.mode=quick", "my-chat.limt=3", f"my-chat.limit={SECRET}"],
             3,
             [
-                "they have 4 faults",
+                "they have 4 problems",
                 'my-chat.mode is "quick", not one of "fast", "slow"; set it with --set my-chat.',
                 '--set my-chat.mode=fast, or as mode = "fast" under [settings.my-chat] in a',
                 "my-chat.limt is set, but the plugin has no such setting; did you mean limit?",
@@ -173,7 +173,7 @@ async def test_a_call_takes_settings_from_all_sources_key_by_key(tmp_path: Path,
         ),
     ],
 )
-def test_all_faults_of_settings_are_reported_at_once(
+def test_all_problems_of_settings_are_reported_at_once(
     tmp_path: Path, given: list[str], code: int, texts: list[str]
 ) -> None:
     plugin = write(tmp_path)

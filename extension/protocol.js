@@ -8,15 +8,15 @@
 /** @typedef {{documentId: string, callId: string, seq: number, error: WireError, stamps?: Record<string, number> | null}} ErrorParams */
 /** @typedef {{jsonrpc: "2.0", id: number | null, error: RpcError}} Failure */
 /** @typedef {{jsonrpc: "2.0", method: "hello", id: number, params: HelloParams}} Hello */
-/** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[], loading?: LoadingTab[], crashed?: number[], fresh?: boolean}} HelloParams */
+/** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browserId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[], loading?: LoadingTab[], crashed?: number[], fresh?: boolean}} HelloParams */
 /** @typedef {{tabId: number, url: string, plugins: string[]}} LoadingTab */
 /** @typedef {{level: "debug" | "info" | "warning" | "error", message: string, time: number}} LogEntry */
 /** @typedef {{documentId: string, plugin: string, entries: LogEntry[], dropped?: number}} LogParams */
 /** @typedef {{callId: string, reason: "tab_closed" | "navigated" | "crashed" | "not_delivered"}} LostParams */
 /** @typedef {{jsonrpc: "2.0", method: "ping", params: PingParams}} Ping */
 /** @typedef {{time: number}} PingParams */
-/** @typedef {{plugin: string, tabId: number, message: string}} PluginFault */
 /** @typedef {{jsonrpc: "2.0", method: "plugin.log", params: LogParams}} PluginLog */
+/** @typedef {{plugin: string, tabId: number, message: string}} PluginProblem */
 /** @typedef {{readiness: "pending" | "ready" | "unavailable", reason?: string | null}} PluginState */
 /** @typedef {{jsonrpc: "2.0", method: "pong", params: PongParams}} Pong */
 /** @typedef {{time: number, pingTime: number}} PongParams */
@@ -36,14 +36,20 @@
 /** @typedef {{code: string, message: string, category?: string | null, retryable?: boolean, retryAfterMs?: number | null, started?: boolean, stack?: string | null}} WireError */
 /** @typedef {{documentId: string, callId: string, seq: number}} AckParams */
 /** @typedef {{documentId: string, callId: string, reason: string}} CancelParams */
+/** @typedef {{tabId: number}} CloseParams */
 /** @typedef {{documentId: string, callId: string, plugin: string, tool: string, input: Record<string, any>, trace?: boolean}} DispatchParams */
+/** @typedef {{jsonrpc: "2.0", method: "extension.remove", params: RemoveParams}} ExtensionRemove */
 /** @typedef {{jsonrpc: "2.0", id: number, result: HelloResult}} HelloResponse */
 /** @typedef {{serverVersion: string, time: number, messageLimit: number}} HelloResult */
+/** @typedef {{url: string}} OpenParams */
 /** @typedef {{name: string, version: string, matches: string[], excludeMatches: string[], file: string, config: Record<string, any>, preScript?: string | null}} PluginSpec */
 /** @typedef {{jsonrpc: "2.0", method: "plugins.sync", id: number, params: SyncParams}} PluginsSync */
 /** @typedef {{plugin?: string | null}} QueryParams */
+/** @typedef {{reason: string}} RemoveParams */
 /** @typedef {{documentId: string, callIds: string[]}} SettledParams */
 /** @typedef {{plugins: PluginSpec[]}} SyncParams */
+/** @typedef {{jsonrpc: "2.0", method: "tabs.close", id: number, params: CloseParams}} TabsClose */
+/** @typedef {{jsonrpc: "2.0", method: "tabs.open", id: number, params: OpenParams}} TabsOpen */
 /** @typedef {{jsonrpc: "2.0", method: "tabs.query", id: number, params: QueryParams}} TabsQuery */
 /** @typedef {{jsonrpc: "2.0", method: "tool.ack", params: AckParams}} ToolAck */
 /** @typedef {{jsonrpc: "2.0", method: "tool.cancel", params: CancelParams}} ToolCancel */
@@ -51,11 +57,11 @@
 /** @typedef {{jsonrpc: "2.0", method: "tool.settled", params: SettledParams}} ToolSettled */
 /** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PluginLog | ToolStamps | Ping | Pong} FromExtension */
 /** @typedef {Response | Failure} Answer */
-/** @typedef {{injected: number, faults: PluginFault[]}} SyncResult */
-/** @typedef {PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolSettled | ToolCancel | Ping | Pong} ToExtension */
+/** @typedef {{injected: number, problems: PluginProblem[]}} SyncResult */
+/** @typedef {PluginsSync | TabsQuery | TabsOpen | TabsClose | ExtensionRemove | ToolDispatch | ToolAck | ToolSettled | ToolCancel | Ping | Pong} ToExtension */
 /** @typedef {HelloResponse | Failure} HelloAnswer */
 
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 
 /** @type {Record<string, any>} */
 const definitions = {
@@ -106,6 +112,20 @@ const definitions = {
     ],
     "type": "object"
   },
+  "CloseParams": {
+    "additionalProperties": false,
+    "properties": {
+      "tabId": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      }
+    },
+    "required": [
+      "tabId"
+    ],
+    "type": "object"
+  },
   "DispatchParams": {
     "additionalProperties": false,
     "properties": {
@@ -141,6 +161,26 @@ const definitions = {
       "plugin",
       "tool",
       "input"
+    ],
+    "type": "object"
+  },
+  "ExtensionRemove": {
+    "additionalProperties": false,
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "extension.remove",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/RemoveParams"
+      }
+    },
+    "required": [
+      "params"
     ],
     "type": "object"
   },
@@ -217,6 +257,20 @@ const definitions = {
       "serverVersion",
       "time",
       "messageLimit"
+    ],
+    "type": "object"
+  },
+  "OpenParams": {
+    "additionalProperties": false,
+    "properties": {
+      "url": {
+        "maxLength": 65536,
+        "minLength": 1,
+        "type": "string"
+      }
+    },
+    "required": [
+      "url"
     ],
     "type": "object"
   },
@@ -396,6 +450,19 @@ const definitions = {
     },
     "type": "object"
   },
+  "RemoveParams": {
+    "additionalProperties": false,
+    "properties": {
+      "reason": {
+        "maxLength": 8192,
+        "type": "string"
+      }
+    },
+    "required": [
+      "reason"
+    ],
+    "type": "object"
+  },
   "RpcError": {
     "additionalProperties": false,
     "properties": {
@@ -448,6 +515,58 @@ const definitions = {
     },
     "required": [
       "plugins"
+    ],
+    "type": "object"
+  },
+  "TabsClose": {
+    "additionalProperties": false,
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tabs.close",
+        "type": "string"
+      },
+      "id": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "params": {
+        "$ref": "#/$defs/CloseParams"
+      }
+    },
+    "required": [
+      "id",
+      "params"
+    ],
+    "type": "object"
+  },
+  "TabsOpen": {
+    "additionalProperties": false,
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tabs.open",
+        "type": "string"
+      },
+      "id": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "params": {
+        "$ref": "#/$defs/OpenParams"
+      }
+    },
+    "required": [
+      "id",
+      "params"
     ],
     "type": "object"
   },
@@ -570,6 +689,15 @@ const roots = {
         "$ref": "#/$defs/TabsQuery"
       },
       {
+        "$ref": "#/$defs/TabsOpen"
+      },
+      {
+        "$ref": "#/$defs/TabsClose"
+      },
+      {
+        "$ref": "#/$defs/ExtensionRemove"
+      },
+      {
         "$ref": "#/$defs/ToolDispatch"
       },
       {
@@ -604,10 +732,10 @@ const roots = {
 /**
  * @param {"ToExtension" | "HelloAnswer"} kind
  * @param {unknown} message
- * @returns {string | null} the path of the first fault, "" for the whole; null if it is valid
+ * @returns {string | null} the path of the first problem, "" for the whole; null if it is valid
  */
 export function check(kind, message) {
-  return fault(roots[kind], message, "");
+  return problem(roots[kind], message, "");
 }
 
 /**
@@ -616,16 +744,16 @@ export function check(kind, message) {
  * @param {string} path
  * @returns {string | null}
  */
-function fault(schema, value, path) {
+function problem(schema, value, path) {
   if (schema.$ref !== undefined) {
-    return fault(definitions[schema.$ref.slice(8)], value, path);
+    return problem(definitions[schema.$ref.slice(8)], value, path);
   }
   if (schema.oneOf !== undefined) {
-    return faultOfMessage(schema.oneOf, value, path);
+    return problemOfMessage(schema.oneOf, value, path);
   }
   if (schema.anyOf !== undefined) {
-    const faults = schema.anyOf.map((/** @type {any} */ each) => fault(each, value, path));
-    return faults.includes(null) ? null : faults[0];
+    const problems = schema.anyOf.map((/** @type {any} */ each) => problem(each, value, path));
+    return problems.includes(null) ? null : problems[0];
   }
   if (schema.const !== undefined) {
     return value === schema.const ? null : path;
@@ -642,9 +770,9 @@ function fault(schema, value, path) {
     case "null":
       return value === null ? null : path;
     case "array":
-      return faultOfArray(schema, value, path);
+      return problemOfArray(schema, value, path);
     case "object":
-      return faultOfObject(schema, value, path);
+      return problemOfObject(schema, value, path);
     default:
       return null;
   }
@@ -655,14 +783,14 @@ function fault(schema, value, path) {
  * @param {any} value
  * @param {string} path
  */
-function faultOfMessage(models, value, path) {
+function problemOfMessage(models, value, path) {
   if (typeof value !== "object" || value === null) {
     return path;
   }
   const model = models
     .map((each) => definitions[each.$ref.slice(8)])
     .find((each) => each.properties.method.const === value.method);
-  return model === undefined ? join(path, "method") : fault(model, value, path);
+  return model === undefined ? join(path, "method") : problem(model, value, path);
 }
 
 /**
@@ -670,12 +798,12 @@ function faultOfMessage(models, value, path) {
  * @param {any} value
  * @param {string} path
  */
-function faultOfArray(schema, value, path) {
+function problemOfArray(schema, value, path) {
   if (!Array.isArray(value)) {
     return path;
   }
   for (const [index, item] of value.entries()) {
-    const found = fault(schema.items, item, `${path}[${index}]`);
+    const found = problem(schema.items, item, `${path}[${index}]`);
     if (found !== null) {
       return found;
     }
@@ -688,7 +816,7 @@ function faultOfArray(schema, value, path) {
  * @param {any} value
  * @param {string} path
  */
-function faultOfObject(schema, value, path) {
+function problemOfObject(schema, value, path) {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return path;
   }
@@ -704,7 +832,7 @@ function faultOfObject(schema, value, path) {
     if (known === false) {
       return join(path, name);
     }
-    const found = typeof known === "object" ? fault(known, item, join(path, name)) : null;
+    const found = typeof known === "object" ? problem(known, item, join(path, name)) : null;
     if (found !== null) {
       return found;
     }

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opentabs_py.browser.endpoints import Attach
     from opentabs_py.client import Client
     from opentabs_py.config.settings import Settings, load_settings
     from opentabs_py.core.limits import Limits
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Attach",
     "BrowserError",
     "BuildError",
     "CallError",
@@ -59,6 +61,7 @@ __all__ = [
 
 # Loaded on first use, so that a command that needs none of them starts immediately.
 _PLACES = {
+    "Attach": "opentabs_py.browser.endpoints",
     "BrowserError": "opentabs_py.errors",
     "BuildError": "opentabs_py.errors",
     "CallError": "opentabs_py.errors",

@@ -33,7 +33,7 @@ class ConfigError(OpenTabsError):
 
 
 class PluginError(OpenTabsError):
-    """A plugin directory cannot be used; the text names the file and the fault."""
+    """A plugin directory cannot be used; the text names the file and the problem."""
 
 
 class BuildError(OpenTabsError):
@@ -48,7 +48,7 @@ class ProtocolError(OpenTabsError):
     """A message between server and extension breaks the protocol.
 
     Attributes:
-        path: The faulty member, as `params.reports[0].seq`; empty for the whole message.
+        path: The invalid member, as `params.reports[0].seq`; empty for the whole message.
     """
 
     def __init__(self, message: str, *, path: str = "") -> None:

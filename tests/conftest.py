@@ -1,6 +1,8 @@
 """Fixtures for all unit tests."""
 
+import os
 import signal
+import tempfile
 
 import pytest
 from hypothesis import settings
@@ -10,10 +12,13 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 
-def pytest_configure() -> None:
-    """Let Ctrl-C reach the programs that tests start, also under `nohup` and in the background."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+def pytest_configure(config: pytest.Config) -> None:
+    """Let Ctrl-C reach the programs that tests start, and hide the user's running servers."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a run under `nohup`, or with `&`
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    state = tempfile.TemporaryDirectory(prefix="opentabs-test-state-")
+    config.add_cleanup(state.cleanup)
+    os.environ["XDG_STATE_HOME"] = state.name
 
 
 @pytest.fixture

@@ -126,7 +126,8 @@ def state(*documents: Json, tabs: list[int] | None = None) -> Json:
 
 
 def hello(*documents: Json, tabs: list[int] | None = None, version: int = PROTOCOL_VERSION) -> Json:
-    about = {"protocolVersion": version, "extensionVersion": "9", "bootId": "b", "browser": "C"}
+    about: Json = {"protocolVersion": version, "extensionVersion": "9", "bootId": "b"}
+    about |= {"browserId": "c" * 32, "browser": "C"}
     params = {**about, "time": 0, **state(*documents, tabs=tabs)}
     return {"method": "hello", "id": 1, "params": params}
 

@@ -10,7 +10,7 @@ import * as esbuild from "esbuild";
 
 /**
  * An error in the sources, as reported by esbuild.
- * @typedef {object} SourceFault
+ * @typedef {object} SourceProblem
  * @property {string} file relative to the plugin's directory
  * @property {number | null} line from 1
  * @property {string} why
@@ -125,7 +125,7 @@ export class Bundler {
   }
 
   /**
-   * @returns {Promise<{faults: SourceFault[], files: Record<string, string>, describe: string, warnings: SourceFault[]}>}
+   * @returns {Promise<{problems: SourceProblem[], files: Record<string, string>, describe: string, warnings: SourceProblem[]}>}
    *   `files` by their names in `dist`
    */
   async build() {
@@ -153,8 +153,8 @@ export class Bundler {
       }
     }
     return {
-      faults: unique(results.flatMap((result) => result.errors.map(toFault))),
-      warnings: unique(results.flatMap((result) => result.warnings.map(toFault))),
+      problems: unique(results.flatMap((result) => result.errors.map(toProblem))),
+      warnings: unique(results.flatMap((result) => result.warnings.map(toProblem))),
       files,
       describe,
     };
@@ -286,9 +286,9 @@ function loaderOf(path) {
 
 /**
  * @param {Message} message
- * @returns {SourceFault}
+ * @returns {SourceProblem}
  */
-function toFault({ text, location }) {
+function toProblem({ text, location }) {
   if (location === null || location.file.startsWith("opentabs:")) {
     const why = text.endsWith('for import "default"')
       ? `has no default export of a plugin; ${EXPORT}`
@@ -299,10 +299,10 @@ function toFault({ text, location }) {
 }
 
 /**
- * @param {SourceFault[]} faults the errors of several bundles of one source
- * @returns {SourceFault[]}
+ * @param {SourceProblem[]} problems the errors of several bundles of one source
+ * @returns {SourceProblem[]}
  */
-function unique(faults) {
-  const seen = new Map(faults.map((fault) => [JSON.stringify(fault), fault]));
+function unique(problems) {
+  const seen = new Map(problems.map((problem) => [JSON.stringify(problem), problem]));
   return [...seen.values()];
 }

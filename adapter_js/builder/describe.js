@@ -10,7 +10,7 @@ import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import { EXPORT } from "./bundle.js";
 import { messageOf, toJsonSchema } from "./schemas.js";
 
-/** @import { SourceFault } from "./bundle.js" */
+/** @import { SourceProblem } from "./bundle.js" */
 
 /**
  * @typedef {object} ToolDescription
@@ -19,14 +19,14 @@ import { messageOf, toJsonSchema } from "./schemas.js";
  * @property {Record<string, unknown>} fields as written in the source
  * @property {object | null} input null if it has errors
  * @property {object | null} output
- * @property {{path: string, why: string}[]} faults
+ * @property {{path: string, why: string}[]} problems
  */
 
 /**
  * @typedef {object} Description
  * @property {Record<string, unknown> | null} plugin its fields; null if there is no plugin
  * @property {ToolDescription[]} tools
- * @property {SourceFault[]} faults
+ * @property {SourceProblem[]} problems
  */
 
 /**
@@ -99,7 +99,7 @@ function ask(worker, task) {
   return new Promise((resolve) => {
     /** @param {string} why */
     const fail = (why) =>
-      resolve({ plugin: null, tools: [], faults: [{ file: task.entry, line: null, why }] });
+      resolve({ plugin: null, tools: [], problems: [{ file: task.entry, line: null, why }] });
     const timer = setTimeout(() => {
       fail(
         `was still being imported after ${WITHIN / 1000} s; only define the plugin at the top level ` +
@@ -144,13 +144,13 @@ async function read({ file, root, entry }) {
     const why =
       `cannot be imported outside a page: ${messageOf(error)}; the build imports it to read its ` +
       "schemas, so use what only a page has in onActivate(), isReady() or a tool";
-    return { plugin: null, tools: [], faults: [{ ...at, file: at.file || entry, why }] };
+    return { plugin: null, tools: [], problems: [{ ...at, file: at.file || entry, why }] };
   }
-  const { plugin, fault } = instance(bundle.module.default);
+  const { plugin, problem } = instance(bundle.module.default);
   if (plugin === null) {
-    return { plugin: null, tools: [], faults: [{ file: entry, line: null, why: fault }] };
+    return { plugin: null, tools: [], problems: [{ file: entry, line: null, why: problem }] };
   }
-  const faults = MEMBERS.filter((name) => typeof plugin[name] !== "function").map((name) => ({
+  const problems = MEMBERS.filter((name) => typeof plugin[name] !== "function").map((name) => ({
     file: entry,
     line: null,
     why: `the plugin has no ${name}(); write one, as in async ${name}() { return true; }`,
@@ -160,35 +160,35 @@ async function read({ file, root, entry }) {
     return {
       plugin: fields(plugin, PLUGIN_FIELDS),
       tools: [],
-      faults: [...faults, { file: entry, line: null, why }],
+      problems: [...problems, { file: entry, line: null, why }],
     };
   }
   return {
     plugin: fields(plugin, PLUGIN_FIELDS),
     tools: plugin.tools.map((/** @type {any} */ tool) => describeTool(tool, bundle, root)),
-    faults,
+    problems,
   };
 }
 
 /**
  * @param {any} exported the module's default export: a plugin, or its class
- * @returns {{plugin: any, fault: string}}
+ * @returns {{plugin: any, problem: string}}
  */
 function instance(exported) {
   if (typeof exported === "function") {
     try {
-      return { plugin: new exported(), fault: "" };
+      return { plugin: new exported(), problem: "" };
     } catch (error) {
       return {
         plugin: null,
-        fault: `the plugin's class cannot be instantiated: ${messageOf(error)}`,
+        problem: `the plugin's class cannot be instantiated: ${messageOf(error)}`,
       };
     }
   }
   if (typeof exported !== "object" || exported === null) {
-    return { plugin: null, fault: `has no default export of a plugin; ${EXPORT}` };
+    return { plugin: null, problem: `has no default export of a plugin; ${EXPORT}` };
   }
-  return { plugin: exported, fault: "" };
+  return { plugin: exported, problem: "" };
 }
 
 /**
@@ -201,21 +201,21 @@ function describeTool(tool, { calls, zod }, root) {
   const at = locate(calls.get(tool), root);
   if (typeof tool !== "object" || tool === null) {
     const why = "is not a tool; use the return value of defineTool()";
-    return { ...at, fields: {}, input: null, output: null, faults: [{ path: "", why }] };
+    return { ...at, fields: {}, input: null, output: null, problems: [{ path: "", why }] };
   }
   const input = toJsonSchema(zod, tool.input, "input");
   const output = toJsonSchema(zod, tool.output, "output");
-  const faults = [...input.faults, ...output.faults];
+  const problems = [...input.problems, ...output.problems];
   if (typeof tool.handle !== "function") {
     const why = "is not a function; write async handle(params, context) { … }";
-    faults.push({ path: "handle", why });
+    problems.push({ path: "handle", why });
   }
   return {
     ...at,
     fields: fields(tool, TOOL_FIELDS),
     input: input.json,
     output: output.json,
-    faults,
+    problems,
   };
 }
 

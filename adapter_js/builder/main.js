@@ -3,7 +3,7 @@
  * line on stdout a response, both in JSON; it exits at the end of input.
  *
  * A request: `{"root": DIR, "entry": "src/index.ts", "preScript": FILE | null, "plugin": ID}`.
- * A response: `{"description": …, "files": {NAME: TEXT}, "faults": […], "warnings": […]}`; see
+ * A response: `{"description": …, "files": {NAME: TEXT}, "problems": […], "warnings": […]}`; see
  * `bundle.js` and `describe.js`. A request like the previous one rebuilds only what has changed.
  */
 import { createInterface } from "node:readline";
@@ -28,19 +28,19 @@ await bundler?.dispose();
 /** @param {import("./bundle.js").Sources} sources */
 async function answer({ root, entry }) {
   const {
-    faults,
+    problems,
     warnings,
     files,
     describe: code,
   } = await /** @type {Bundler} */ (bundler).build();
   const description =
-    faults.length === 0
+    problems.length === 0
       ? await describer.describe(code, root, entry)
-      : { plugin: null, tools: [], faults: [] };
+      : { plugin: null, tools: [], problems: [] };
   return {
     description: { plugin: description.plugin, tools: description.tools },
     files,
-    faults: [...faults, ...description.faults],
+    problems: [...problems, ...description.problems],
     warnings,
   };
 }

@@ -10,7 +10,7 @@
  */
 
 /**
- * @typedef {object} SchemaFault
+ * @typedef {object} SchemaProblem
  * @property {string} path as in `input.channel.name`
  * @property {string} why what is wrong, and what to write instead
  */
@@ -47,19 +47,19 @@ const CONVERT = {
  * @param {any} zod the plugin's own Zod
  * @param {unknown} schema
  * @param {"input" | "output"} side
- * @returns {{json: object | null, faults: SchemaFault[]}} `json` is null if there are faults
+ * @returns {{json: object | null, problems: SchemaProblem[]}} `json` is null if there are problems
  */
 export function toJsonSchema(zod, schema, side) {
   if (!isSchema(schema)) {
     const why = schema === undefined ? "is missing" : "is not a schema of Zod 4";
     const what = side === "input" ? "z.object({})" : "z.object({ ok: z.boolean() })";
-    return { json: null, faults: [{ path: side, why: `${why}; write one, as in ${what}` }] };
+    return { json: null, problems: [{ path: side, why: `${why}; write one, as in ${what}` }] };
   }
-  /** @type {SchemaFault[]} */
-  const faults = [];
-  inspect(schema, side, side, faults, new Set());
-  if (faults.length > 0) {
-    return { json: null, faults };
+  /** @type {SchemaProblem[]} */
+  const problems = [];
+  inspect(schema, side, side, problems, new Set());
+  if (problems.length > 0) {
+    return { json: null, problems };
   }
   try {
     // A handler's return value is sent unparsed. So both sides use the "input" form of the schema,
@@ -68,13 +68,13 @@ export function toJsonSchema(zod, schema, side) {
     const json = JSON.parse(JSON.stringify(zod.toJSONSchema(schema, { io: "input", override })));
     if (side === "input" && json.type !== "object") {
       const why = "is not an object, but a tool's arguments are named; wrap it in z.object({…})";
-      faults.push({ path: side, why });
+      problems.push({ path: side, why });
     }
-    inspectReferences(json, side, faults);
-    return { json: faults.length > 0 ? null : json, faults };
+    inspectReferences(json, side, problems);
+    return { json: problems.length > 0 ? null : json, problems };
   } catch (error) {
     const why = `cannot be written as JSON Schema: ${messageOf(error)}; use another kind of schema`;
-    return { json: null, faults: [{ path: side, why }] };
+    return { json: null, problems: [{ path: side, why }] };
   }
 }
 
@@ -124,35 +124,35 @@ function within(schema, follows, found = new Set()) {
  * @param {Schema} schema
  * @param {string} path
  * @param {"input" | "output"} side
- * @param {SchemaFault[]} faults
+ * @param {SchemaProblem[]} problems
  * @param {Set<Schema>} seen schemas may contain themselves
  */
-function inspect(schema, path, side, faults, seen) {
+function inspect(schema, path, side, problems, seen) {
   if (seen.has(schema)) {
     return;
   }
   seen.add(schema);
   const { def } = schema._zod;
-  const before = faults.length;
+  const before = problems.length;
   if (def.type === "pipe") {
-    faults.push({ path, why: `uses ${pipeName(def)}, and ${CONVERT[side]}` });
+    problems.push({ path, why: `uses ${pipeName(def)}, and ${CONVERT[side]}` });
     return;
   }
   const why = UNSAYABLE[def.type];
   if (why !== undefined) {
-    faults.push({ path, why });
+    problems.push({ path, why });
     return;
   }
   if (def.type === "literal" && def.values.some((/** @type {unknown} */ each) => !isJson(each))) {
     const why = "has a literal that JSON cannot express; use strings, numbers, booleans or null";
-    faults.push({ path, why });
+    problems.push({ path, why });
     return;
   }
   for (const [step, child] of children(def)) {
-    inspect(child, path + step, side, faults, seen);
+    inspect(child, path + step, side, problems, seen);
   }
-  if (faults.length === before && hasCallback(def)) {
-    probe(schema, path, faults);
+  if (problems.length === before && hasCallback(def)) {
+    probe(schema, path, problems);
   }
 }
 
@@ -160,22 +160,22 @@ function inspect(schema, path, side, faults, seen) {
  * Records references to other documents, because readers of the schema may not follow them.
  * @param {any} json
  * @param {string} path
- * @param {SchemaFault[]} faults
+ * @param {SchemaProblem[]} problems
  */
-function inspectReferences(json, path, faults) {
+function inspectReferences(json, path, problems) {
   if (typeof json !== "object" || json === null) {
     return;
   }
   for (const [key, value] of Object.entries(json)) {
     if (/^\$(dynamic)?ref$/i.test(key) && typeof value === "string" && !value.startsWith("#")) {
       const why = `refers to ${JSON.stringify(value)}, which is another document; write that schema here`;
-      faults.push({ path, why });
+      problems.push({ path, why });
     } else if (key === "properties" || key === "$defs") {
       for (const [name, child] of Object.entries(value ?? {})) {
-        inspectReferences(child, path + member(name), faults);
+        inspectReferences(child, path + member(name), problems);
       }
     } else {
-      inspectReferences(value, key === "items" ? `${path}[]` : path, faults);
+      inspectReferences(value, key === "items" ? `${path}[]` : path, problems);
     }
   }
 }
@@ -248,9 +248,9 @@ function hasCallback(def) {
  * call.
  * @param {Schema} schema
  * @param {string} path
- * @param {SchemaFault[]} faults
+ * @param {SchemaProblem[]} problems
  */
-function probe(schema, path, faults) {
+function probe(schema, path, problems) {
   for (let variant = 0; variant < PROBES; variant++) {
     const value = sample(schema, variant, DEPTH);
     try {
@@ -264,7 +264,7 @@ function probe(schema, path, faults) {
       const why =
         `has a .refine() that throws when it is called with ${given} (${messageOf(error)}), ` +
         "and Zod calls it with values that failed an earlier check; return false for them instead";
-      faults.push({ path, why });
+      problems.push({ path, why });
       return;
     }
   }

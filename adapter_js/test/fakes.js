@@ -169,8 +169,12 @@ export function fakeWorker() {
       const end = { said: [], listeners: new Set(), onGone: new Set(), open: true };
       ports.push(end);
       return {
-        onMessage: { addListener: (/** @type {Function} */ take) => end.listeners.add(take) },
-        onDisconnect: { addListener: (/** @type {Function} */ take) => end.onGone.add(take) },
+        onMessage: {
+          addListener: (/** @type {Function} */ listener) => end.listeners.add(listener),
+        },
+        onDisconnect: {
+          addListener: (/** @type {Function} */ listener) => end.onGone.add(listener),
+        },
         postMessage(/** @type {unknown} */ message) {
           if (!end.open) throw new Error("Attempting to use a disconnected port object");
           end.said.push(structuredClone(message));
@@ -185,7 +189,7 @@ export function fakeWorker() {
     chrome: { runtime },
     ports,
     /** What the relay said on its present Port and nobody has looked at yet. */
-    take: () => /** @type {End} */ (ports.at(-1)).said.splice(0),
+    drain: () => /** @type {End} */ (ports.at(-1)).said.splice(0),
     /** @param {unknown} message */
     say(message) {
       for (const listener of /** @type {End} */ (ports.at(-1)).listeners) listener(message);

@@ -81,12 +81,12 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
   let marks = [];
 
   /** What the worker was told: frames of the wire as JSON, joined, and other messages. */
-  function take() {
+  function drain() {
     /** @type {any[]} */
     const messages = [];
     marks = [];
     let parts = "";
-    for (const said of worker.take()) {
+    for (const said of worker.drain()) {
       if (said.type === "attach") documentId = said.documentId;
       if (said.type === "resending") marks.push(said.epoch);
       else if (typeof said !== "string") messages.push(said);
@@ -98,7 +98,7 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     }
     return messages;
   }
-  const attached = worker.ports.length > 0 ? take() : [];
+  const attached = worker.ports.length > 0 ? drain() : [];
 
   /**
    * @param {string} method
@@ -116,7 +116,7 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     attached,
     marks: () => marks,
     load,
-    take,
+    drain,
     server,
     documentId: () => documentId,
     node,
@@ -155,7 +155,7 @@ function startCall(more = {}) {
   const relay = startRelay();
   relay.resend();
   relay.dispatch(more);
-  relay.take();
+  relay.drain();
   return relay;
 }
 
@@ -183,7 +183,7 @@ function manyReports(count) {
  */
 function drain(relay) {
   const messages = [];
-  for (let more = relay.take(); more.length > 0; more = relay.take()) {
+  for (let more = relay.drain(); more.length > 0; more = relay.drain()) {
     messages.push(...more);
     const reports = more.findLast(({ method }) => method === "tool.progress")?.params.reports;
     if (reports !== undefined) relay.ack(reports.at(-1).seq);
@@ -221,14 +221,14 @@ test("a page that never completes counts as complete a while after it was parsed
   const relay = startRelay({ document: { readyState: "interactive" } });
   assert.equal(relay.attached[0].complete, false);
   relay.timers[0]?.run();
-  assert.deepEqual(relay.take(), [{ type: "complete" }]);
+  assert.deepEqual(relay.drain(), [{ type: "complete" }]);
 });
 
 test("a document whose worker died connects again and names its calls", () => {
   const relay = startCall();
   const before = relay.documentId();
   relay.worker.die();
-  const [attach] = relay.take();
+  const [attach] = relay.drain();
   assert.deepEqual([attach.documentId, attach.calls], [before, [CALL]]);
 });
 
@@ -243,7 +243,7 @@ test("a document back from the cache is a new one, and its tools are told to sto
   const relay = startCall();
   const before = relay.documentId();
   relay.fire("pageshow", { persisted: true });
-  const [attach] = relay.take();
+  const [attach] = relay.drain();
   assert.notEqual(attach.documentId, before);
   assert.deepEqual(attach.calls, []);
   assert.equal(relay.page.ofKind("c").length, 1);
@@ -274,9 +274,9 @@ test("a call that came before is not started again", () => {
 test("a result is sent with the document, the call and the next number", () => {
   const relay = startCall();
   relay.report({ progress: 1 });
-  relay.take();
+  relay.drain();
   relay.result({ rows: 3 });
-  const [{ method, params }] = relay.take();
+  const [{ method, params }] = relay.drain();
   const { documentId, callId, seq, value } = params;
   assert.equal(method, "tool.result");
   assert.deepEqual([documentId, callId, seq, value], [relay.documentId(), CALL, 1, { rows: 3 }]);
@@ -287,7 +287,7 @@ test("a second result of a call is dropped", () => {
   relay.result("first");
   relay.result("second");
   assert.deepEqual(
-    relay.take().map(({ params }) => params.value),
+    relay.drain().map(({ params }) => params.value),
     ["first"],
   );
 });
@@ -295,7 +295,7 @@ test("a second result of a call is dropped", () => {
 test("an error is sent with its fields", () => {
   const relay = startCall();
   relay.page.say(`e${CALL}{"code":"NOPE","message":"No.","retryable":true}`);
-  const [{ method, params }] = relay.take();
+  const [{ method, params }] = relay.drain();
   assert.equal(method, "tool.error");
   assert.deepEqual(params.error, { code: "NOPE", message: "No.", retryable: true });
 });
@@ -307,31 +307,31 @@ test("a cancelled call is told to the page and forgotten", () => {
   relay.report({ progress: 1 });
   relay.result("too late");
   relay.resend();
-  assert.deepEqual(relay.take(), []);
+  assert.deepEqual(relay.drain(), []);
 });
 
 test("a settled call is forgotten", () => {
   const relay = startCall();
   relay.result("done");
   relay.settle();
-  relay.take();
+  relay.drain();
   relay.resend();
-  assert.deepEqual(relay.take(), []);
+  assert.deepEqual(relay.drain(), []);
 });
 
 test("where no script can run, a call fails at once and says so", () => {
   const relay = startRelay({ runtime: false });
   relay.dispatch();
-  const [, { method, params }] = relay.take();
+  const [, { method, params }] = relay.drain();
   assert.deepEqual([method, params.error.code], ["tool.error", "PAGE_UNREACHABLE"]);
 });
 
 test("what is sent again goes behind a mark of the link it is for", () => {
   const relay = startCall();
   relay.report({ progress: 1 });
-  relay.take();
+  relay.drain();
   relay.resend(undefined, 7);
-  const said = relay.worker.take();
+  const said = relay.worker.drain();
   assert.deepEqual(said[0], { type: "resending", epoch: 7 });
   assert.match(said[1], /tool\.progress/);
 });
@@ -340,7 +340,7 @@ test("the worker is told that a call was received before the page is", () => {
   const relay = startRelay();
   let heard = -1;
   relay.node.addEventListener("down", () => {
-    heard = relay.take().filter(({ type }) => type === "received").length;
+    heard = relay.drain().filter(({ type }) => type === "received").length;
   });
   relay.dispatch();
   assert.equal(heard, 1);
@@ -355,13 +355,13 @@ test("a dispatch in parts is joined, and the worker is told of its call", () => 
   assert.equal(relay.page.ofKind("d").length, 0);
   relay.worker.say(`${head}.${text.slice(700_000)}`);
   assert.deepEqual(relay.page.ofKind("d"), [text]);
-  assert.deepEqual(relay.take(), [{ type: "received", callId: CALL }]);
+  assert.deepEqual(relay.drain(), [{ type: "received", callId: CALL }]);
 });
 
 test("that a traced call has begun is told at once, for its tool may never answer", () => {
   const relay = startCall({ trace: true });
   relay.page.say(`t${CALL}{"runtime.down":1}`);
-  const [{ type, callId, stamps }] = relay.take();
+  const [{ type, callId, stamps }] = relay.drain();
   assert.deepEqual([type, callId], ["began", CALL]);
   assert.deepEqual(Object.keys(stamps), ["relay.down", "runtime.down"]);
 });
@@ -369,10 +369,10 @@ test("that a traced call has begun is told at once, for its tool may never answe
 test("a traced call's result carries when it passed the relay and the runtime", () => {
   const relay = startCall({ trace: true });
   relay.page.say(`t${CALL}{"runtime.down":1}`);
-  relay.take();
+  relay.drain();
   relay.page.say(`t${CALL}{"runtime.up":2}`);
   relay.result(1);
-  const [{ type, callId, frame }] = relay.take();
+  const [{ type, callId, frame }] = relay.drain();
   const { stamps } = JSON.parse(frame).params;
   assert.deepEqual([type, callId], ["traced", CALL]);
   assert.deepEqual(Object.keys(stamps), ["relay.down", "runtime.down", "runtime.up", "relay.up"]);
@@ -383,50 +383,50 @@ test("a traced call's result carries when it passed the relay and the runtime", 
 test("the first report goes at once; those made before its receipt go together after it", () => {
   const relay = startCall();
   relay.report({ progress: 1 });
-  assert.deepEqual(seqs(relay.take()), [[0]]);
+  assert.deepEqual(seqs(relay.drain()), [[0]]);
   relay.report({ progress: 2 });
   relay.report({ progress: 3 }, { progress: 4 });
-  assert.deepEqual(seqs(relay.take()), []);
+  assert.deepEqual(seqs(relay.drain()), []);
   relay.ack(0);
-  assert.deepEqual(seqs(relay.take()), [[1, 2, 3]]);
+  assert.deepEqual(seqs(relay.drain()), [[1, 2, 3]]);
   relay.ack(3);
-  assert.deepEqual(seqs(relay.take()), []);
+  assert.deepEqual(seqs(relay.drain()), []);
   relay.report({ progress: 5 });
-  assert.deepEqual(seqs(relay.take()), [[4]]);
+  assert.deepEqual(seqs(relay.drain()), [[4]]);
 });
 
 test("few reports go before the result, receipt or not", () => {
   const relay = startCall();
   for (let i = 0; i < 3; i++) relay.report({ progress: i });
   relay.result("done");
-  assert.deepEqual(seqs(relay.take()), [[0], [1, 2], "tool.result"]);
+  assert.deepEqual(seqs(relay.drain()), [[0], [1, 2], "tool.result"]);
 });
 
 test("of many reports two batches are in flight, after the end too, and the result is last", () => {
   const relay = startCall();
   relay.report({ progress: 0 });
   relay.report(...manyReports(200)); // six batches and a bit
-  assert.deepEqual(lengths(relay.take()), [1, 33, 33]);
+  assert.deepEqual(lengths(relay.drain()), [1, 33, 33]);
   relay.ack(0);
-  assert.deepEqual(lengths(relay.take()), []);
+  assert.deepEqual(lengths(relay.drain()), []);
   relay.ack(33);
-  assert.deepEqual(lengths(relay.take()), [33]);
+  assert.deepEqual(lengths(relay.drain()), [33]);
   relay.result("done");
-  assert.deepEqual(lengths(relay.take()), [33]); // one more, were it the last
+  assert.deepEqual(lengths(relay.drain()), [33]); // one more, were it the last
   relay.ack(99);
-  assert.deepEqual(lengths(relay.take()), [33]);
+  assert.deepEqual(lengths(relay.drain()), [33]);
   relay.worker.die();
-  relay.take();
+  relay.drain();
   relay.resend();
-  assert.deepEqual(lengths(relay.take()), [33, 33]);
+  assert.deepEqual(lengths(relay.drain()), [33, 33]);
   relay.ack(132);
-  assert.deepEqual(lengths(relay.take()), [33]);
+  assert.deepEqual(lengths(relay.drain()), [33]);
   relay.ack(165);
-  assert.deepEqual(lengths(relay.take()), []);
+  assert.deepEqual(lengths(relay.drain()), []);
   relay.ack(198);
-  assert.deepEqual(lengths(relay.take()), [2, "tool.result"]);
+  assert.deepEqual(lengths(relay.drain()), [2, "tool.result"]);
   relay.ack(200);
-  assert.deepEqual(lengths(relay.take()), []);
+  assert.deepEqual(lengths(relay.drain()), []);
 });
 
 test("a document that goes sends all that it has, the result last", () => {
@@ -434,23 +434,23 @@ test("a document that goes sends all that it has, the result last", () => {
   relay.report({ progress: 0 });
   relay.report(...manyReports(200));
   relay.result("done");
-  relay.take();
+  relay.drain();
   relay.fire("pagehide");
-  assert.deepEqual(lengths(relay.take()), [33, 33, 33, 2, "tool.result"]);
+  assert.deepEqual(lengths(relay.drain()), [33, 33, 33, 2, "tool.result"]);
 });
 
 for (const kind of ["r", "e"]) {
   test(`an end (${kind}) waits for logs that were posted before it`, () => {
     const relay = startCall();
     relay.adopt();
-    relay.take();
+    relay.drain();
     const entries = [{ message: "the last" }];
     relay.page.say(`l${CALL}`);
     relay.page.say(`${kind}${CALL}{"code":"NOPE","message":"No.","retryable":true}`);
     relay.post({ type: "opentabs:plugin-logs", plugin: "demo", entries, nonce: relay.nonce() });
-    const before = relay.take().map(({ method }) => method);
+    const before = relay.drain().map(({ method }) => method);
     relay.arrive();
-    const after = relay.take().map(({ method }) => method);
+    const after = relay.drain().map(({ method }) => method);
     assert.deepEqual(
       [before, after],
       [["plugin.log"], [kind === "r" ? "tool.result" : "tool.error"]],
@@ -462,14 +462,14 @@ test("an end that waits for logs goes when the document goes", () => {
   const relay = startCall();
   relay.page.say(`l${CALL}`);
   relay.result("done");
-  relay.take();
+  relay.drain();
   relay.fire("pagehide");
   assert.deepEqual(
-    relay.take().map(({ method }) => method),
+    relay.drain().map(({ method }) => method),
     ["tool.result"],
   );
   relay.arrive();
-  assert.deepEqual(relay.take(), []);
+  assert.deepEqual(relay.drain(), []);
 });
 
 test("after a worker's death what was not acknowledged is sent again, as it was", () => {
@@ -477,11 +477,11 @@ test("after a worker's death what was not acknowledged is sent again, as it was"
   for (let i = 0; i < 4; i++) relay.report({ progress: i });
   relay.ack(0);
   relay.result("done");
-  relay.take();
+  relay.drain();
   relay.worker.die();
-  relay.take();
+  relay.drain();
   relay.resend();
-  const messages = relay.take();
+  const messages = relay.drain();
   assert.deepEqual(seqs(messages), [[1, 2, 3], "tool.result"]);
   assert.deepEqual([messages[1].params.seq, messages[1].params.value], [4, "done"]);
 });
@@ -492,13 +492,13 @@ test("after a worker's death a running call goes on with one batch at a time", (
   relay.report({ progress: 1 });
   relay.worker.die();
   relay.report({ progress: 2 });
-  relay.take();
+  relay.drain();
   relay.resend();
-  assert.deepEqual(seqs(relay.take()), [[0, 1, 2]]);
+  assert.deepEqual(seqs(relay.drain()), [[0, 1, 2]]);
   relay.report({ progress: 3 });
-  assert.deepEqual(seqs(relay.take()), []);
+  assert.deepEqual(seqs(relay.drain()), []);
   relay.ack(2);
-  assert.deepEqual(seqs(relay.take()), [[3]]);
+  assert.deepEqual(seqs(relay.drain()), [[3]]);
 });
 
 test("what is said while a Port is closing is not lost", () => {
@@ -508,9 +508,9 @@ test("what is said while a Port is closing is not lost", () => {
   relay.report({ progress: 1 });
   relay.result("done");
   relay.worker.die();
-  relay.take();
+  relay.drain();
   relay.resend();
-  assert.deepEqual(seqs(relay.take()), [[0], "tool.result"]);
+  assert.deepEqual(seqs(relay.drain()), [[0], "tool.result"]);
 });
 
 test("past 8 MiB the oldest unsent reports are given up, and counted", () => {
@@ -540,7 +540,7 @@ test("past 8 MiB the oldest unsent reports are given up, and counted", () => {
 test("of a report only what is of the right type goes on, and it still counts", () => {
   const relay = startCall();
   relay.report({ progress: "1", total: null, message: 5, extra: true }, 7, null, []);
-  const [{ params }] = relay.take();
+  const [{ params }] = relay.drain();
   assert.deepEqual(params.reports, [{ seq: 0 }, { seq: 1 }, { seq: 2 }, { seq: 3 }]);
 });
 
@@ -548,7 +548,7 @@ test("what is no JSON at all changes nothing", () => {
   const relay = startCall();
   relay.page.say(`p${CALL}{{{`);
   relay.result("done");
-  assert.deepEqual(seqs(relay.take()), ["tool.result"]);
+  assert.deepEqual(seqs(relay.drain()), ["tool.result"]);
 });
 
 // --- text and size --------------------------------------------------------------------------
@@ -564,21 +564,21 @@ for (const [what, value, expected] of /** @type {[string, string, string][]} */ 
   test(`in a result, ${what}`, () => {
     const relay = startCall();
     relay.result({ value, [value]: 1 });
-    const [frame] = relay.worker.take();
+    const [frame] = relay.worker.drain();
     assert.deepEqual(JSON.parse(frame).params.value, { value: expected, [expected]: 1 });
   });
 
   test(`in a report, ${what}`, () => {
     const relay = startCall();
     relay.report({ message: value });
-    assert.equal(relay.take()[0].params.reports[0].message, expected);
+    assert.equal(relay.drain()[0].params.reports[0].message, expected);
   });
 }
 
 test("a report cut between the halves of a pair has no half left", () => {
   const relay = startCall();
   relay.report({ message: `${"x".repeat(4095)}\u{1f600}` });
-  const [{ params }] = relay.take();
+  const [{ params }] = relay.drain();
   assert.ok(params.reports[0].message.isWellFormed());
 });
 
@@ -586,14 +586,14 @@ test("a long row of backslashes is looked through in an instant", () => {
   const relay = startCall();
   const value = `${"\\".repeat(300_000)}\ud800`;
   relay.result(value);
-  assert.equal(relay.take()[0].params.value, `${"\\".repeat(300_000)}\ufffd`);
+  assert.equal(relay.drain()[0].params.value, `${"\\".repeat(300_000)}\ufffd`);
 });
 
 test("a long result goes in parts that never split a pair, and joins to what it was", () => {
   const relay = startCall();
   const value = `x${"\u{1f600}".repeat(MEBI)}`; // every even boundary lies within a pair
   relay.result(value);
-  const frames = relay.worker.take();
+  const frames = relay.worker.drain();
   assert.ok(frames.length > 8);
   for (const [index, frame] of frames.entries()) {
     const mark = index === frames.length - 1 ? "." : "+";
@@ -608,11 +608,11 @@ test("a long result goes in parts that never split a pair, and joins to what it 
 test("two long results have two stream numbers", () => {
   const relay = startCall();
   relay.result("x".repeat(MEBI));
-  relay.worker.take();
+  relay.worker.drain();
   relay.worker.die();
-  relay.worker.take();
+  relay.worker.drain();
   relay.resend();
-  const [, frame] = relay.worker.take();
+  const [, frame] = relay.worker.drain();
   assert.equal(frame.slice(33, 41), "00000001");
 });
 
@@ -620,7 +620,7 @@ test("a result over the limit is an error that says how long it is", () => {
   const relay = startCall();
   relay.resend(1000);
   relay.result("x".repeat(1000));
-  const [{ method, params }] = relay.take();
+  const [{ method, params }] = relay.drain();
   assert.deepEqual([method, params.error.code], ["tool.error", "RESULT_TOO_LARGE"]);
   assert.match(params.error.message, /takes 1002 characters as JSON; 1000 is the limit/);
 });
@@ -629,7 +629,7 @@ test("an error over the limit still ends its call within it", () => {
   const relay = startCall();
   relay.resend(1000);
   relay.page.say(`e${CALL}${JSON.stringify({ code: "X", message: "x".repeat(5000) })}`);
-  const [, frame] = relay.worker.take();
+  const [, frame] = relay.worker.drain();
   assert.equal(JSON.parse(frame).method, "tool.error");
   assert.ok(frame.length < 2000, `a frame of ${frame.length} characters`);
 });
@@ -641,7 +641,7 @@ test("an adopted plugin's readiness is told to the worker", () => {
   relay.adopt();
   assert.deepEqual(relay.page.ofKind("a"), ["demo"]);
   relay.page.say('s{"plugin":"demo","readiness":"unavailable","reason":"signed out"}');
-  assert.deepEqual(relay.take(), [
+  assert.deepEqual(relay.drain(), [
     {
       type: "readiness",
       plugin: "demo",
@@ -656,15 +656,15 @@ test("a plugin that is dropped is taken from the page, and is heard no more", ()
   relay.worker.say({ type: "drop", plugin: "demo" });
   assert.deepEqual(relay.page.ofKind("x"), ["demo"]);
   relay.page.say('s{"plugin":"demo","readiness":"ready"}');
-  assert.deepEqual(relay.take(), []);
+  assert.deepEqual(relay.drain(), []);
   relay.worker.die();
-  assert.deepEqual(relay.take()[0].plugins, []);
+  assert.deepEqual(relay.drain()[0].plugins, []);
 });
 
 test("readiness of a plugin that is not there is dropped", () => {
   const relay = startRelay();
   relay.page.say('s{"plugin":"ghost","readiness":"ready"}');
-  assert.deepEqual(relay.take(), []);
+  assert.deepEqual(relay.drain(), []);
 });
 
 test("a reason with half a surrogate pair, or cut within a pair, is whole text", () => {
@@ -672,7 +672,7 @@ test("a reason with half a surrogate pair, or cut within a pair, is whole text",
     const relay = startRelay();
     relay.adopt();
     relay.page.say(`s${JSON.stringify({ plugin: "demo", readiness: "unavailable", reason })}`);
-    const [{ state }] = relay.take();
+    const [{ state }] = relay.drain();
     assert.ok(state.reason.isWellFormed());
   }
 });
@@ -681,14 +681,14 @@ test("a signed change of readiness has the runtime ask", () => {
   const relay = startRelay();
   relay.adopt();
   relay.post({ type: "opentabs:readiness-changed", plugin: "demo", nonce: relay.nonce() });
-  assert.deepEqual(relay.page.ofKind("r"), ["demo"]);
+  assert.deepEqual(relay.page.ofKind("k"), ["demo"]);
 });
 
 /** A relay with a plugin, and what posts its logs. */
 function startLogs() {
   const relay = startRelay();
   relay.adopt();
-  relay.take();
+  relay.drain();
   /** @param {object[]} entries */
   const log = (...entries) =>
     relay.post({ type: "opentabs:plugin-logs", plugin: "demo", entries, nonce: relay.nonce() });
@@ -701,7 +701,7 @@ test("a plugin's logs go on with level, text and time", () => {
     { level: "warn", message: "slow", data: [{ ms: 5 }], ts: 12.5 },
     { level: "odd", message: 7 },
   );
-  const [{ method, params }] = relay.take();
+  const [{ method, params }] = relay.drain();
   assert.equal(method, "plugin.log");
   assert.deepEqual(params.entries, [
     { level: "warning", message: 'slow [{"ms":5}]', time: 12.5 },
@@ -717,7 +717,7 @@ test("logs without the nonce, from another window, or of no plugin here are drop
   relay.post({ ...sound, nonce: relay.nonce() }, {});
   relay.post({ ...sound, nonce: relay.nonce(), plugin: "ghost" });
   relay.post({ ...sound, nonce: relay.nonce(), entries: "many" });
-  assert.deepEqual(relay.take(), []);
+  assert.deepEqual(relay.drain(), []);
 });
 
 test("logs over the rate are dropped and counted", () => {
@@ -726,7 +726,7 @@ test("logs over the rate are dropped and counted", () => {
   relay.log({ message: "one more" });
   relay.clock.now += 1000; // 50 more may go
   relay.log(...Array.from({ length: 60 }, (_, i) => ({ message: `${i}` })));
-  const counts = relay.take().map(({ params }) => [params.entries.length, params.dropped]);
+  const counts = relay.drain().map(({ params }) => [params.entries.length, params.dropped]);
   assert.deepEqual(counts, [
     [200, 50],
     [50, 11],
@@ -738,7 +738,7 @@ test("logs go on when the clock is set back", () => {
   relay.log({ message: "before" });
   relay.clock.now -= 3_600_000;
   relay.log({ message: "after" });
-  const entries = relay.take().flatMap(({ params }) => params.entries);
+  const entries = relay.drain().flatMap(({ params }) => params.entries);
   assert.deepEqual(
     entries.map(({ message }) => message),
     ["before", "after"],
@@ -757,7 +757,7 @@ for (const [what, entry] of /** @type {[string, object][]} */ ([
     const relay = startLogs();
     relay.log(entry);
     relay.log({ message: "next" });
-    const entries = relay.take().flatMap(({ params }) => params.entries);
+    const entries = relay.drain().flatMap(({ params }) => params.entries);
     assert.equal(entries.at(-1).message, "next");
     for (const { message, time } of entries) {
       assert.ok(message.isWellFormed());
@@ -775,7 +775,7 @@ test("a message that is not on the channel's node changes nothing", () => {
     relay.target.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
   }
   relay.result("real");
-  assert.deepEqual(seqs(relay.take()), ["tool.result"]);
+  assert.deepEqual(seqs(relay.drain()), ["tool.result"]);
 });
 
 test("the frame that gave the runtime its builtins is gone once the relay is there", () => {
@@ -809,7 +809,7 @@ test("a page that made the events of the back/forward cache ends no call", () =>
   relay.fire("pageshow", { persisted: true, isTrusted: false });
   relay.fire("pagehide", { persisted: true, isTrusted: false });
   relay.result("real");
-  assert.deepEqual(seqs(relay.take()), ["tool.result"]);
+  assert.deepEqual(seqs(relay.drain()), ["tool.result"]);
 });
 
 test("a page that called document.open() is listened to as before", () => {
@@ -817,7 +817,7 @@ test("a page that called document.open() is listened to as before", () => {
   relay.reopen();
   relay.log({ message: "heard" });
   assert.deepEqual(
-    relay.take().map(({ params }) => params.entries[0].message),
+    relay.drain().map(({ params }) => params.entries[0].message),
     ["heard"],
   );
 });

@@ -373,7 +373,7 @@ for (const rubbish of [
   });
 }
 
-test("of a partly wrong report the right part arrives, and the fault is logged once", async () => {
+test("of a partly wrong report the right part arrives, and the problem is logged once", async () => {
   const { page, call, reports } = await startPlugin(`{ work: (_, { reportProgress }) => {
     for (let i = 0; i < 3; i++) reportProgress({ progress: 5, total: "many", message: "m" });
   } }`);
@@ -672,8 +672,8 @@ test("a plugin whose isReady() never settles stays pending and is not asked twic
   const { page, relay, states } = await startWithReadiness(
     "() => { asked++; return new Promise(() => {}); }",
   );
-  relay.say("rdemo");
-  relay.say("rdemo");
+  relay.say("kdemo");
+  relay.say("kdemo");
   await settled();
   assert.deepEqual(states(), []);
   assert.equal(page.context.asked, 1);
@@ -789,7 +789,7 @@ test("a plugin that is not ready is asked again, ever less often, and told once"
 
 test("a plugin that says its readiness changed is asked at once", async () => {
   const { page, relay, states } = await startWithReadiness("async () => asked++ > 0");
-  relay.say("rdemo");
+  relay.say("kdemo");
   await settled();
   assert.deepEqual(
     states().map((state) => state.readiness),

@@ -12,6 +12,7 @@ import "./plugins.js";
 import "./scripts.js";
 import * as documents from "./documents.js";
 import * as link from "./link.js";
+import * as ownTabs from "./own_tabs.js";
 import * as registry from "./registry.js";
 import * as router from "./router.js";
 import * as tabs from "./tabs.js";
@@ -28,6 +29,9 @@ chrome.tabs.onRemoved.addListener(() => tabs.changed());
 chrome.tabs.onUpdated.addListener((tabId, { status, title, url }) => {
   if (url !== undefined) {
     documents.moved(tabId, url);
+  }
+  if (status === "complete") {
+    ownTabs.loaded(tabId);
   }
   if (status !== undefined) {
     tabs.changed();

@@ -13,6 +13,7 @@ let greetings = 0;
 let retry = FIRST_RETRY;
 let messageLimit = 0;
 let connecting = false;
+let ended = false;
 
 /** @type {(opened: WebSocket) => void} */
 let onOpen;
@@ -32,7 +33,7 @@ export function start(opened, received) {
 
 /** Opens the connection if there is none; safe to call at any time. */
 export async function connect() {
-  if (socket !== null || connecting) {
+  if (socket !== null || connecting || ended) {
     return;
   }
   connecting = true;
@@ -86,6 +87,15 @@ export function greet(limit) {
   greetings++;
   retry = FIRST_RETRY;
   showState("connected");
+}
+
+/**
+ * Closes the connection for good, before the extension reloads: until Chrome has stopped it, its
+ * APIs refuse everything, and the server would take those refusals for answers.
+ */
+export function end() {
+  ended = true;
+  socket?.close(1000, "the extension reloads");
 }
 
 /** The connection that is open, if there is one. */

@@ -1,15 +1,16 @@
 /**
  * Keeps the list of plugins, and injects each adapter into each of its documents once.
  */
+import * as link from "./link.js";
 import * as registry from "./registry.js";
 import { RELAY, RUNTIME, register } from "./scripts.js";
 import * as tabs from "./tabs.js";
 
-/** @import { PluginFault, PluginSpec, SyncResult } from "../protocol.js" */
+/** @import { PluginProblem, PluginSpec, SyncResult } from "../protocol.js" */
 /** @import { Doc } from "./registry.js" */
 
-/** @type {PluginFault[]} */
-let faults = [];
+/** @type {PluginProblem[]} */
+let problems = [];
 /** @type {Promise<unknown>} */
 let registering = Promise.resolve();
 
@@ -21,7 +22,7 @@ export async function sync(plugins) {
   await registry.ready();
   const old = registry.plugins();
   registry.setPlugins(plugins);
-  faults = [];
+  problems = [];
   // Lists are applied one after the other, but do not wait for pages, because a page can hang.
   registering = registering.then(prepare, prepare);
   await registering;
@@ -36,24 +37,25 @@ export async function sync(plugins) {
       return inject(doc, gone);
     }),
   ]);
-  return { injected: counts.reduce((sum, count) => sum + count, 0), faults };
+  return { injected: counts.reduce((sum, count) => sum + count, 0), problems };
 }
 
 async function prepare() {
   const plugins = registry.plugins();
   await registry.store();
-  for (const fault of await register(plugins)) {
-    faults.push({ ...fault, tabId: 0 });
+  for (const problem of await register(plugins)) {
+    problems.push({ ...problem, tabId: 0 });
   }
   for (const spec of plugins) {
     const closed = await withoutPermission(spec.matches);
     if (closed.length > 0) {
       if (await isAllowedByNow(closed)) {
+        link.end();
         chrome.runtime.reload();
         return;
       }
       const message = `The browser does not allow it on ${closed.join(" and ")}. Allow the extension there, in its details on chrome://extensions.`;
-      faults.push({ plugin: spec.name, tabId: 0, message: message.slice(0, 1000) });
+      problems.push({ plugin: spec.name, tabId: 0, message: message.slice(0, 1000) });
     }
   }
 }
@@ -123,7 +125,7 @@ async function injectLate() {
         });
       } catch (error) {
         for (const spec of mine) {
-          faults.push({ plugin: spec.name, tabId: id, message: String(error).slice(0, 1000) });
+          problems.push({ plugin: spec.name, tabId: id, message: String(error).slice(0, 1000) });
         }
       }
     }),
@@ -195,7 +197,7 @@ async function injectOne(doc, spec) {
     return true;
   } catch (error) {
     const message = `its adapter could not be injected: ${error}`.slice(0, 1000);
-    faults.push({ plugin: spec.name, tabId: doc.tabId, message });
+    problems.push({ plugin: spec.name, tabId: doc.tabId, message });
     doc.plugins.set(spec.name, { file: spec.file, readiness: "unavailable", reason: message });
     tabs.changed();
     return false;

@@ -4,6 +4,7 @@
 import { check, PROTOCOL_VERSION } from "../protocol.js";
 import * as documents from "./documents.js";
 import * as link from "./link.js";
+import * as ownTabs from "./own_tabs.js";
 import * as plugins from "./plugins.js";
 import * as registry from "./registry.js";
 import * as tabs from "./tabs.js";
@@ -11,12 +12,14 @@ import * as tabs from "./tabs.js";
 /** @import { Answer, HelloAnswer, PluginSpec, ToExtension } from "../protocol.js" */
 
 const HELLO_ID = 1;
+const BROWSER_ID = "browserId";
 
 const bootId = crypto.randomUUID();
+const browserId = readBrowserId();
 
 /** @param {WebSocket} opened */
 export async function sayHello(opened) {
-  const state = await tabs.snapshot();
+  const [state, ownId] = await Promise.all([tabs.snapshot(), browserId]);
   if (opened !== link.current()) {
     return;
   }
@@ -28,12 +31,27 @@ export async function sayHello(opened) {
       protocolVersion: PROTOCOL_VERSION,
       extensionVersion: chrome.runtime.getManifest().version,
       bootId,
+      browserId: ownId,
       browser: navigator.userAgent,
       time: Date.now(),
       ...state,
       fresh: registry.areFresh(),
     },
   });
+}
+
+/**
+ * Tells this browser profile from every other, as long as the extension stays in it.
+ * @returns {Promise<string>}
+ */
+async function readBrowserId() {
+  const { [BROWSER_ID]: kept } = await chrome.storage.local.get(BROWSER_ID);
+  if (typeof kept === "string" && /^[0-9a-f]{32}$/.test(kept)) {
+    return kept;
+  }
+  const made = crypto.randomUUID().replaceAll("-", "");
+  await chrome.storage.local.set({ [BROWSER_ID]: made });
+  return made;
 }
 
 /** @param {string} frame */
@@ -71,6 +89,16 @@ export function receive(frame) {
     case "tabs.query":
       answerQuery(message.id, message.params.plugin);
       break;
+    case "extension.remove":
+      console.info("OpenTabs: the server removes this extension:", message.params.reason);
+      chrome.management.uninstallSelf();
+      break;
+    case "tabs.open":
+      answerOpen(message.id, message.params.url);
+      break;
+    case "tabs.close":
+      answerClose(message.id, message.params.tabId);
+      break;
     case "ping":
       link.send({
         jsonrpc: "2.0",
@@ -95,7 +123,7 @@ export function receive(frame) {
 function parse(frame) {
   /** @type {unknown} */
   let message;
-  let fault = "not JSON";
+  let problem = "not JSON";
   try {
     message = JSON.parse(frame);
     const kind = frame.slice(0, 200).includes('"method"') ? "ToExtension" : "HelloAnswer";
@@ -103,12 +131,12 @@ function parse(frame) {
     if (path === null) {
       return /** @type {ToExtension | HelloAnswer} */ (message);
     }
-    fault = `wrong at ${path === "" ? "the top" : path}`;
+    problem = `wrong at ${path === "" ? "the top" : path}`;
   } catch (error) {
-    fault = String(error);
+    problem = String(error);
   }
-  console.warn("OpenTabs: a malformed message from the server:", fault);
-  link.send({ jsonrpc: "2.0", id: null, error: { code: -32600, message: fault } });
+  console.warn("OpenTabs: a malformed message from the server:", problem);
+  link.send({ jsonrpc: "2.0", id: null, error: { code: -32600, message: problem } });
   return undefined;
 }
 
@@ -148,6 +176,36 @@ async function answerQuery(id, plugin) {
     await documents.askReadiness(plugin);
   }
   answer(asked, { jsonrpc: "2.0", id, result: await tabs.snapshot() });
+}
+
+/**
+ * The answer is sent before the page begins to load, so that the server knows whose it is.
+ * @param {number} id
+ * @param {string} url
+ */
+async function answerOpen(id, url) {
+  const asked = link.current();
+  try {
+    const tabId = await ownTabs.open();
+    if (link.current() !== asked) {
+      await ownTabs.close(tabId); // nobody would know of it
+      return;
+    }
+    answer(asked, { jsonrpc: "2.0", id, result: { tabId } });
+    await ownTabs.show(tabId, url);
+  } catch (error) {
+    answer(asked, { jsonrpc: "2.0", id, error: { code: -32603, message: String(error) } });
+  }
+}
+
+/**
+ * @param {number} id
+ * @param {number} tabId
+ */
+async function answerClose(id, tabId) {
+  const asked = link.current();
+  await ownTabs.close(tabId);
+  answer(asked, { jsonrpc: "2.0", id, result: { tabId } });
 }
 
 /**

@@ -14,7 +14,7 @@ var PageChannel = class PageChannel {
   static #READY = "opentabs:ready";
 
   /** @type {(kind: string, text: string) => void} */
-  #take;
+  #handle;
   /** @type {HTMLElement} */
   #node;
   #isProtected = false;
@@ -22,16 +22,16 @@ var PageChannel = class PageChannel {
   /** The nonce with which the page's plugins sign their logs and readiness changes. */
   nonce = PageChannel.randomName();
 
-  /** @param {(kind: string, text: string) => void} take handles each message from the runtime */
-  constructor(take) {
-    this.#take = take;
+  /** @param {(kind: string, text: string) => void} handle receives each message from the runtime */
+  constructor(handle) {
+    this.#handle = handle;
     const scope = /** @type {{openTabsRealm?: {frame: HTMLElement, node: HTMLElement}}} */ (
       globalThis
     );
     const realm = scope.openTabsRealm;
     delete scope.openTabsRealm;
     this.#node = realm?.node ?? document.createElement("opentabs");
-    this.#node.addEventListener("up", this.#hear);
+    this.#node.addEventListener("up", this.#handleUp);
     if (realm !== undefined) {
       document.adoptNode(this.#node); // otherwise its listeners go away with the frame
       realm.frame.remove();
@@ -63,13 +63,13 @@ var PageChannel = class PageChannel {
    * @param {string} text
    * @returns {boolean} whether a runtime received it
    */
-  tell(text) {
+  send(text) {
     const event = new CustomEvent("down", { detail: text, cancelable: true });
     return !this.#node.dispatchEvent(event);
   }
 
   #greet() {
-    return this.tell(`n${this.nonce}`);
+    return this.send(`n${this.nonce}`);
   }
 
   #offer = () => {
@@ -81,8 +81,8 @@ var PageChannel = class PageChannel {
   };
 
   /** @param {Event} event */
-  #hear = (event) => {
+  #handleUp = (event) => {
     const { detail } = /** @type {CustomEvent<string>} */ (event);
-    this.#take(detail[0] ?? "", detail.slice(1));
+    this.#handle(detail[0] ?? "", detail.slice(1));
   };
 };

@@ -22,21 +22,21 @@ var PluginLogs = class PluginLogs {
    * @param {any[]} entries as the ecosystem's SDK posts them
    * @returns the members of a `plugin.log` message, or null if none may be sent now
    */
-  take(entries) {
+  admit(entries) {
     const now = Date.now();
     // A clock that was set back must not reduce the budget.
     const gained = (Math.max(0, now - this.#refilled) / 1000) * PluginLogs.#RATE;
     this.#tokens = Math.min(PluginLogs.#BURST, this.#tokens + gained);
     this.#refilled = now;
-    const taken = entries.slice(0, Math.floor(this.#tokens));
-    this.#tokens -= taken.length;
-    this.#dropped += entries.length - taken.length;
-    if (taken.length === 0) {
+    const admitted = entries.slice(0, Math.floor(this.#tokens));
+    this.#tokens -= admitted.length;
+    this.#dropped += entries.length - admitted.length;
+    if (admitted.length === 0) {
       return null;
     }
     const dropped = this.#dropped;
     this.#dropped = 0;
-    return { entries: taken.map((entry) => PluginLogs.#clean(entry, now)), dropped };
+    return { entries: admitted.map((entry) => PluginLogs.#clean(entry, now)), dropped };
   }
 
   /**

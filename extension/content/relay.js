@@ -143,11 +143,11 @@
       return;
     }
     if (type === "opentabs:readiness-changed") {
-      channel.tell(`r${plugin}`);
+      channel.send(`k${plugin}`);
     } else if (type === "opentabs:plugin-logs" && Array.isArray(entries)) {
-      const taken = logs.take(entries);
-      if (taken !== null) {
-        const params = { documentId, plugin, ...taken };
+      const admitted = logs.admit(entries);
+      if (admitted !== null) {
+        const params = { documentId, plugin, ...admitted };
         post(JSON.stringify({ jsonrpc: "2.0", method: "plugin.log", params }));
       }
     }
@@ -250,19 +250,19 @@
         }
         break;
       case "ask":
-        if (!channel.tell(`q${message.plugin}`)) {
+        if (!channel.send(`q${message.plugin}`)) {
           setReadiness(message.plugin, "unavailable", NO_RUNTIME);
         }
         break;
       case "adopt":
         plugins.set(message.plugin, { file: message.file, readiness: "pending" });
-        if (!channel.tell(`a${message.plugin}`)) {
+        if (!channel.send(`a${message.plugin}`)) {
           setReadiness(message.plugin, "unavailable", NO_RUNTIME);
         }
         break;
       case "drop":
         plugins.delete(message.plugin);
-        channel.tell(`x${message.plugin}`);
+        channel.send(`x${message.plugin}`);
         break;
     }
   }
@@ -305,7 +305,7 @@
         break;
       case "tool.cancel":
         calls.delete(params.callId);
-        channel.tell(`c${params.callId}${params.reason}`);
+        channel.send(`c${params.callId}${params.reason}`);
         break;
     }
   }
@@ -322,7 +322,7 @@
     const call = { outbox, stamps, mayHaveLogged: false };
     calls.set(callId, call);
     post({ type: "received", callId }); // until then the call can be sent to another document
-    if (!channel.tell(`d${text}`)) {
+    if (!channel.send(`d${text}`)) {
       const message = `The tool cannot run: ${NO_RUNTIME}. Open the site in another tab.`;
       const error = { code: "PAGE_UNREACHABLE", message, retryable: false, started: false };
       end(call, "error", JSON.stringify(error));
@@ -408,7 +408,7 @@
   /** @param {string} why the reason why nobody waits for the calls any more */
   function abandon(why) {
     for (const callId of calls.keys()) {
-      channel.tell(`c${callId}${why}`);
+      channel.send(`c${callId}${why}`);
     }
     calls.clear();
   }

@@ -1,7 +1,6 @@
 """The link to one browser's extension: its connection, tabs, plugins and calls."""
 
 import asyncio
-import hmac
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -9,11 +8,14 @@ from typing import Any
 import anyio
 
 from opentabs_py.bridge.calls import PageCalls
-from opentabs_py.bridge.link import Connection, Incoming, Socket, SocketClosedError
+from opentabs_py.bridge.link import Connection, Incoming, Socket
 from opentabs_py.bridge.plugin_sync import PluginSync
-from opentabs_py.calling.clock import Clock, SystemClock, wall_clock
+from opentabs_py.bridge.reception import offers, serve_connection
+from opentabs_py.calling.clock import MS, Clock, SystemClock, wall_clock
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
+from opentabs_py.core.browsers import BLOCK, renumbered
+from opentabs_py.core.match_patterns import parse
 from opentabs_py.core.placement import Ask, Placement
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import ChainError
@@ -21,10 +23,9 @@ from opentabs_py.errors import ChainError
 logger = logging.getLogger(__name__)
 
 QUERY_WITHIN = 2.0  # s; an answer takes a few ms
+OPEN_WITHIN = 5.0  # s; an answer takes tens of ms
+REMOVED_WITHIN = 1.0  # s; takes tens of ms
 SYNC_WITHIN = 2.0  # s; an answer takes tens of ms, but a hanging page prevents it
-HELLO_WITHIN = 10.0  # s; the extension sends it as soon as the socket is open
-SUBPROTOCOL = "opentabs"
-_PRESENTED = "opentabs.secret."
 
 
 class Bridge:
@@ -37,12 +38,15 @@ class Bridge:
         message_limit: The longest message in either direction, in characters.
         clock: The clock of the calls' timers, but of no other wait. By default, real time.
         wrap_socket: Called with each connection's socket; returns the one to use instead.
+        name: The browser's name, for people and agents.
+        index: Its place among the browsers of a server, which its tabs' numbers depend on.
 
     Attributes:
         calls: The calls in the browser's pages.
         tabs: The state of its tabs.
         bring_browser: Launches a browser if there is none and a call needs one.
         on_log: Called with what plugins log.
+        on_change: Called at every change of connection, tabs or plugins.
     """
 
     def __init__(
@@ -54,7 +58,12 @@ class Bridge:
         message_limit: int = 64 * 1024 * 1024,
         clock: Clock | None = None,
         wrap_socket: Callable[[Socket], Socket] = lambda socket: socket,
+        name: str = "default",
+        index: int = 0,
     ) -> None:
+        self.name = name
+        self._index = index
+        self._numbers = range(index * BLOCK, (index + 1) * BLOCK)
         self.clock = clock or SystemClock()
         self.origin = origin
         self.calls = PageCalls(self.clock)
@@ -63,6 +72,7 @@ class Bridge:
         self.extension_version: str | None = None
         self.bring_browser: Callable[[], Awaitable[None]] | None = None
         self.on_log: Callable[[protocol.LogParams], None] = _log_plugin
+        self.on_change: Callable[[], None] = lambda: None
         self._wrap_socket = wrap_socket
         self._secret = secret
         self._version = version
@@ -93,6 +103,8 @@ class Bridge:
         placement = Placement(target)
         while True:
             document = await self._place(placement)
+            if self.tabs.owners:
+                self.tabs.owners.use(document.tab_id)
             try:
                 return await self.calls.call(document, target.plugin, tool, call)
             except ChainError as error:
@@ -104,6 +116,18 @@ class Bridge:
         while self._connection is None or not self._sync.is_done:
             await self._changed.wait()
 
+    async def wait_linked(self) -> None:
+        """Wait for the extension if it has just disconnected.
+
+        Raises:
+            ChainError: It is not connected.
+        """
+        while (link := self.tabs.link(anyio.current_time())) is not None:
+            if not isinstance(link, Wait):
+                raise link
+            with anyio.CancelScope(deadline=link.until):
+                await self._changed.wait()
+
     async def wait_ready(self, plugin: str) -> protocol.DocumentState:
         """Wait for a document in which the plugin is ready, and return its state."""
         while True:
@@ -113,18 +137,49 @@ class Bridge:
             await self._changed.wait()
 
     @property
+    def bridges(self) -> "Sequence[Bridge]":
+        """The link to the browser, which is the only one."""
+        return [self]
+
+    def last_used(self, client: str | None) -> int | None:  # noqa: ARG002
+        """Return the index of the browser that a client used last."""
+        return self._index
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The name of the browser."""
+        return [self.name]
+
+    @property
     def plugins(self) -> list[str]:
         """The names of the plugins that the extension receives."""
         return [plugin.name for plugin in self._sync.plugins]
 
+    def serves(self, url: str) -> bool:
+        """Return whether any plugin works in a page."""
+        return any(
+            any(parse(each).matches(url) for each in plugin.matches)
+            and not any(parse(each).matches(url) for each in plugin.exclude_matches)
+            for plugin in self._sync.plugins
+        )
+
     @property
-    def plugin_faults(self) -> Sequence[protocol.PluginFault]:
+    def plugin_specs(self) -> Sequence[protocol.PluginSpec]:
+        """The plugins that the extension receives."""
+        return self._sync.plugins
+
+    @property
+    def plugin_problems(self) -> Sequence[protocol.PluginProblem]:
         """The plugins that the extension could not inject, and where."""
-        return self._sync.faults
+        return self._sync.problems
 
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change of connection, tabs or plugins."""
         return self._changed
+
+    def set_plugins(self, plugins: Sequence[protocol.PluginSpec]) -> None:
+        """Send the list of plugins to the extension at its next hello."""
+        self._sync.plugins = plugins
 
     async def sync_plugins(self, plugins: Sequence[protocol.PluginSpec]) -> None:
         """Send the list of plugins to the extension, now and at every hello.
@@ -139,6 +194,7 @@ class Bridge:
     def handle_browser_gone(self) -> None:
         """Handle the browser's exit: every page is gone."""
         self.tabs.has_browser = False
+        self.tabs.owners.reconnected(self._numbers, ())
         self.calls.handle_browser_gone()
 
     def handle_browser(self) -> None:
@@ -146,72 +202,110 @@ class Bridge:
         self.tabs.has_browser = True
         self.bring_browser = None
 
+    # --- tabs of one's own ---
+
+    async def open_tab(self, url: str) -> int | None:
+        """Open a tab and return its number; None if the browser does not open it.
+
+        No call uses the tab without naming it. If this is cancelled, or takes too long, it is
+        closed as soon as it is open.
+        """
+        await self.wait_linked()
+        if self._connection is None:
+            return None
+        params = protocol.OpenParams(url=url)
+        answer = self._connection.request(
+            lambda number: protocol.TabsOpen(id=number, params=params), protocol.OpenedTab
+        )
+        try:
+            await asyncio.wait([answer], timeout=OPEN_WITHIN)
+        except anyio.get_cancelled_exc_class():
+            answer.add_done_callback(self._close_late)
+            raise
+        if not answer.done():
+            answer.add_done_callback(self._close_late)
+            return None
+        opened = None if answer.cancelled() else answer.result()
+        return None if opened is None else self._numbers[opened.tab_id]
+
+    def _close_late(self, answer: "asyncio.Future[protocol.OpenedTab | None]") -> None:
+        opened = None if answer.cancelled() else answer.result()
+        if opened is not None:
+            self.close_tab(self._numbers[opened.tab_id])
+
+    def close_tab(self, tab_id: int) -> None:
+        """Close a tab, which no call uses any more; at the next hello, if there is none now."""
+        self.tabs.owners.abandon(tab_id)
+        if self._connection is not None:
+            params = protocol.CloseParams(tab_id=tab_id % BLOCK)
+            self._connection.request(
+                lambda number: protocol.TabsClose(id=number, params=params), protocol.ClosedTab
+            )
+
     def disconnect(self, code: int, reason: str) -> None:
         """Close the extension's connection; it reconnects by itself."""
         if self._connection is not None:
             self._connection.start_close(code, reason)
 
+    async def remove_extension(self, reason: str) -> None:
+        """Uninstall the extension from its browser, and wait until it is gone."""
+        if self._connection is None:
+            return
+        params = protocol.RemoveParams(reason=reason)
+        self._connection.send(protocol.ExtensionRemove(params=params))
+        with anyio.move_on_after(REMOVED_WITHIN):
+            while self.connected:
+                await self._changed.wait()
+
     # --- the connection ---
 
     def accepts(self, subprotocols: Sequence[str]) -> bool:
         """Return whether one of the offered subprotocols carries our secret."""
-        wanted = f"{_PRESENTED}{self._secret}".encode()
-        return any(hmac.compare_digest(offered.encode(), wanted) for offered in subprotocols)
+        return offers(subprotocols, self._secret)
+
+    def admit(self, subprotocols: Sequence[str]) -> "Callable[[Socket], Awaitable[None]] | None":
+        """Return what serves an extension's connection; None if it does not send our secret."""
+        return self.serve if self.accepts(subprotocols) else None
 
     async def serve(self, socket: Socket) -> None:
         """Serve one accepted connection until it ends."""
-        connection = Connection(self._wrap_socket(socket), message_limit=self.message_limit)
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(connection.write)
-                tasks.start_soon(connection.keep_alive)
-                try:
-                    await self._read(connection)
-                except SocketClosedError:
-                    logger.debug("The extension's connection ended")
-                tasks.cancel_scope.cancel()
-        finally:
-            connection.abandon_requests()
-            if self._connection is connection:
-                self._connection = None
-                self.tabs.connection_changed(connected=False, now=anyio.current_time())
-                self.calls.handle_disconnected()
-                self._notify()
+        await serve_connection(
+            self._wrap_socket(socket), lambda _: self, message_limit=self.message_limit
+        )
 
-    async def _read(self, connection: Connection) -> None:
-        hello = None
-        with anyio.move_on_after(HELLO_WITHIN):
-            while not isinstance(hello := await connection.receive(), protocol.Hello):
-                connection.refuse("send hello first")
-        if not isinstance(hello, protocol.Hello):
-            await connection.close(protocol.CLOSE_PROTOCOL, f"no hello within {HELLO_WITHIN:g} s")
-        elif hello.params.protocol_version != protocol.PROTOCOL_VERSION:
-            reason = (
-                f"protocol {hello.params.protocol_version}, wanted {protocol.PROTOCOL_VERSION}: "
-                "update the extension and reload it"
-            )
-            await connection.close(protocol.CLOSE_BAD_VERSION, reason)
-        else:
-            self._greet(connection, hello)
-            while True:
-                message = await connection.receive()
-                if self._connection is connection:  # a replaced connection no longer counts
-                    self._handle(connection, message)
+    async def read(self, connection: Connection, hello: protocol.Hello) -> None:
+        """Handle what an extension sends that has said hello; another's connection is replaced."""
+        self._greet(connection, hello)
+        while True:
+            message = await connection.receive()
+            if self._connection is connection:  # a replaced connection no longer counts
+                self._handle(connection, message)
+
+    def handle_disconnected(self, connection: Connection) -> None:
+        """Handle the end of a connection."""
+        if self._connection is connection:
+            self._connection = None
+            self.tabs.connection_changed(connected=False, now=anyio.current_time())
+            self.calls.handle_disconnected()
+            self._notify()
 
     def _greet(self, connection: Connection, hello: protocol.Hello) -> None:
-        params = hello.params
+        params = renumbered(hello.params, self._index)
         if self._connection is not None:
             self._connection.start_close(protocol.CLOSE_REPLACED, "replaced by a newer connection")
         now = anyio.current_time()
-        connection.clock_offset = wall_clock() - params.time  # until a pong gives a better estimate
+        # until a pong gives a better estimate
+        connection.clock_offset = wall_clock() - params.time / MS
         self._connection = connection
         self.extension_version = params.extension_version
         result = protocol.HelloResult(
-            server_version=self._version, time=wall_clock(), message_limit=self.message_limit
+            server_version=self._version, time=wall_clock() * MS, message_limit=self.message_limit
         )
         connection.send(protocol.Response(id=hello.id, result=result.model_dump()))
         connection.ping()
         self._sync.send(connection)
+        for tab_id in self.tabs.owners.reconnected(self._numbers, params.tab_ids):
+            self.close_tab(tab_id)
         self.tabs.connection_changed(connected=True, now=now)
         self.tabs.update(params.documents, now, loading=params.loading)
         self.calls.handle_connected(connection, params)
@@ -229,8 +323,14 @@ class Bridge:
             case protocol.ToolStamps(params=params):
                 self.calls.handle_stamps(connection, params)
             case protocol.TabsChanged(params=params) | (protocol.TabsParams() as params):
+                params = renumbered(params, self._index)
                 self.tabs.update(params.documents, anyio.current_time(), loading=params.loading)
                 self.calls.handle_tabs(params)
+                self._notify()
+            case protocol.OpenedTab(tab_id=tab_id):  # before anything is reported of its page
+                self.tabs.owners.add(self._numbers[tab_id], None)
+            case protocol.ClosedTab(tab_id=tab_id):
+                self.tabs.owners.remove(self._numbers[tab_id])
                 self._notify()
             case protocol.PluginLog(params=params):
                 self.on_log(params)
@@ -243,6 +343,7 @@ class Bridge:
     def _notify(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
+        self.on_change()
 
     # --- where a call runs ---
 
@@ -253,13 +354,19 @@ class Bridge:
                 case protocol.DocumentState() as document:
                     return document
                 case Ask(plugin=plugin):
-                    await self._ask(plugin)
+                    await self.ask(plugin)
                 case Wait(until=until):
                     with anyio.CancelScope(deadline=until):
                         await changed.wait()
 
-    async def _ask(self, plugin: str | None) -> None:
-        """Wait for the extension to report its tabs; `_handle` receives them."""
+    async def ask(self, plugin: str | None) -> None:
+        """Wait for the extension to report its tabs, which `tabs` then shows.
+
+        Args:
+            plugin: First this plugin's pages are asked whether it is ready.
+        """
+        # A worker that has just started knows no plugins, so it would know no tabs of them either.
+        await self._sync.wait(SYNC_WITHIN)
         if self._connection is None:
             return
         query = protocol.QueryParams(plugin=plugin)

@@ -15,7 +15,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from opentabs_py.bridge.link import Connection
-from opentabs_py.calling.clock import Clock, wall_clock
+from opentabs_py.calling.clock import MS, Clock, wall_clock
 from opentabs_py.calling.observer import instant
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import dispatch, protocol
@@ -90,6 +90,11 @@ class PageCalls:
         if isinstance(ended, dispatch.Failed):
             raise ended.error
         return ended.value
+
+    @property
+    def running(self) -> int:
+        """How many calls are running."""
+        return len(self._waiters)
 
     async def settle(self) -> None:
         """Wait until every caller whose call has ended has received the outcome."""
@@ -186,7 +191,7 @@ class PageCalls:
         self, recording: CallRecording, connection: Connection, stamps: Mapping[str, float]
     ) -> None:
         for name, at in stamps.items():
-            recording.stamp(name, at + connection.clock_offset)
+            recording.stamp(name, at / MS + connection.clock_offset)
 
     def _recording(self, call_id: str) -> CallRecording | None:
         waiter = self._waiters.get(call_id)

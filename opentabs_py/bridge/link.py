@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import anyio
 from pydantic import ValidationError
 
-from opentabs_py.calling.clock import wall_clock
+from opentabs_py.calling.clock import MS, wall_clock
 from opentabs_py.core import protocol
 from opentabs_py.core.chunks import Assembler, split
 from opentabs_py.core.trace.hops import clock_offset
@@ -71,7 +71,7 @@ class Connection:
     """One connection; run `write` and `keep_alive` alongside the task that calls `receive`.
 
     Attributes:
-        clock_offset: What to add to the extension's clock to get ours, in milliseconds.
+        clock_offset: What to add to the extension's clock to get ours, in seconds.
     """
 
     def __init__(self, socket: Socket, *, message_limit: int) -> None:
@@ -123,12 +123,12 @@ class Connection:
 
     def ping(self) -> None:
         """Measure the extension's clock, and keep its service worker alive."""
-        self.send(protocol.Ping(params=protocol.PingParams(time=wall_clock())))
+        self.send(protocol.Ping(params=protocol.PingParams(time=wall_clock() * MS)))
 
     def refuse(self, message: str, *, path: str = "", request: int | None = None) -> None:
         """Answer an invalid message with a JSON-RPC error."""
-        fault = protocol.RpcError(code=-32600, message=message, data={"path": path})
-        self.send(protocol.Failure(id=request, error=fault))
+        error = protocol.RpcError(code=-32600, message=message, data={"path": path})
+        self.send(protocol.Failure(id=request, error=error))
 
     def start_close(self, code: int, reason: str) -> None:
         """Close once everything queued has been sent."""
@@ -207,7 +207,7 @@ class Connection:
                 case None:
                     pass
                 case protocol.Ping(params=params):
-                    pong = protocol.PongParams(time=wall_clock(), ping_time=params.time)
+                    pong = protocol.PongParams(time=wall_clock() * MS, ping_time=params.time)
                     self.send(protocol.Pong(params=pong))
                 case protocol.Pong(params=params):
                     self._handle_pong(params)
@@ -221,12 +221,11 @@ class Connection:
     def _handle_pong(self, pong: protocol.PongParams) -> None:
         # The fastest round trip gives the best offset; drift is small within a session.
         received = wall_clock()
-        round_trip = received - pong.ping_time
+        sent = pong.ping_time / MS
+        round_trip = received - sent
         if round_trip <= self._best_round_trip:
             self._best_round_trip = round_trip
-            self.clock_offset = clock_offset(
-                sent=pong.ping_time, received=received, remote=pong.time
-            )
+            self.clock_offset = clock_offset(sent=sent, received=received, remote=pong.time / MS)
 
     def _handle_answer(self, answer: protocol.Response | protocol.Failure) -> protocol.Model | None:
         request = None if answer.id is None else self._requests.pop(answer.id, None)

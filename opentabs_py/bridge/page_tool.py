@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.calling.tool import Listing, ToolCall
+from opentabs_py.bridge.browsers import Pages
+from opentabs_py.calling.page_listing import listing_of
+from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.instances import Instance
@@ -14,11 +15,10 @@ from opentabs_py.core.manifest import PluginManifest, PluginTool
 from opentabs_py.core.page_arguments import (
     INSTANCE,
     TAB_ID,
-    listed_schema,
     split_instance,
     split_tab_id,
 )
-from opentabs_py.core.plugin_names import mcp_name, qualified_names
+from opentabs_py.core.plugin_names import qualified_names
 from opentabs_py.core.plugin_settings import url_pattern
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.core.tabs import Target
@@ -28,7 +28,7 @@ class PageTool:
     """A tool of a plugin, ready to be called.
 
     Args:
-        bridge: Carries its calls to a page.
+        pages: Where its calls run.
         plugin: The plugin it belongs to.
         tool: The plugin's description of it.
         input_limit: The largest input, in characters of JSON.
@@ -40,11 +40,11 @@ class PageTool:
     limits: Limits | None = None
 
     def __init__(
-        self, bridge: Bridge, plugin: PluginManifest, tool: PluginTool, *, input_limit: int
+        self, pages: Pages, plugin: PluginManifest, tool: PluginTool, *, input_limit: int
     ) -> None:
         self.listing = listing_of(plugin, tool)
         self.other_names = qualified_names(plugin.name, tool.name)
-        self._bridge = bridge
+        self._pages = pages
         self._plugin = plugin
         self._name = tool.name
         self._arguments = ArgumentReader(self.listing.name, tool.input_schema, limit=input_limit)
@@ -53,10 +53,11 @@ class PageTool:
         """Run the tool in a tab and return its JSON value; see `Tool.run`."""
         if call.recording is not None:
             call.recording.resolve(self._plugin.name, self._name)
-        target, arguments = self._check(call.arguments)
-        return await self._bridge.call(target, self._name, replace(call, arguments=arguments))
+        client = None if call.client is None else call.client.owner
+        target, arguments = self._check(call.arguments, client)
+        return await self._pages.call(target, self._name, replace(call, arguments=arguments))
 
-    def _check(self, given: Mapping[str, Any]) -> tuple[Target, JsonObject]:
+    def _check(self, given: Mapping[str, Any], client: str | None) -> tuple[Target, JsonObject]:
         instances = self._plugin.instances
         place = TAB_ID
         try:
@@ -64,26 +65,11 @@ class PageTool:
             place = INSTANCE
             name, arguments = split_instance(arguments, instances.names)
         except ValueError as error:
-            faults = [(place, str(error))]
-            raise failures.invalid_arguments(self.listing.name, faults) from None
+            violations = [(place, str(error))]
+            raise failures.invalid_arguments(self.listing.name, violations) from None
         patterns = self._plugin.url_patterns
         if name is not None:
             patterns = tuple(map(url_pattern, instances.urls[name]))
         instance = None if name is None else Instance(name, instances)
-        target = Target(self._plugin.name, patterns, tab_id, instance)
+        target = Target(self._plugin.name, patterns, tab_id, instance, client)
         return target, self._arguments.read(arguments)
-
-
-def listing_of(plugin: PluginManifest, tool: PluginTool) -> Listing:
-    """Return the public description of a plugin's tool."""
-    return Listing(
-        name=mcp_name(plugin.name, tool.name),
-        owner=plugin.name,
-        title=tool.display_name,
-        description=tool.description,
-        input_schema=listed_schema(tool.input_schema, plugin.instances.names),
-        output_schema=tool.output_schema,
-        annotations=tool.annotations,
-        summary=tool.summary or "",
-        group=tool.group or "",
-    )

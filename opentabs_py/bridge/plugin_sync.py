@@ -18,12 +18,12 @@ class PluginSync:
 
     Attributes:
         plugins: What it must have.
-        faults: The plugins that it could not inject, and where.
+        problems: The plugins that it could not inject, and where.
     """
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self.plugins: Sequence[protocol.PluginSpec] = ()
-        self.faults: Sequence[protocol.PluginFault] = ()
+        self.problems: Sequence[protocol.PluginProblem] = ()
         self._on_change = on_change
         self._answer: asyncio.Future[protocol.SyncResult | None] | None = None
 
@@ -50,9 +50,9 @@ class PluginSync:
             return  # a newer list is on its way, or the connection ended
         # An error was logged; even without its plugins, the extension counts as connected.
         result = answer.result()
-        known = {(fault.plugin, fault.message) for fault in self.faults}
-        self.faults = [] if result is None else result.faults
-        for fault in self.faults:
-            if (fault.plugin, fault.message) not in known:
-                logger.warning("Plugin %s: %s", fault.plugin, fault.message)
+        known = {(problem.plugin, problem.message) for problem in self.problems}
+        self.problems = [] if result is None else result.problems
+        for problem in self.problems:
+            if (problem.plugin, problem.message) not in known:
+                logger.warning("Plugin %s: %s", problem.plugin, problem.message)
         self._on_change()

@@ -29,7 +29,7 @@ class LaunchPlan:
 
     Attributes:
         chromium: The executable; not branded Chrome or Edge, which refuse extensions.
-        extension: The staged extension's directory.
+        extension: The staged extension's directory; None to launch without it.
         profile: The user data directory; created if missing.
         scratch: A directory for the other files of browser and driver; the caller removes it.
         headed: Show the window.
@@ -40,7 +40,7 @@ class LaunchPlan:
     """
 
     chromium: Path
-    extension: Path
+    extension: Path | None
     profile: Path
     scratch: Path
     headed: bool = False
@@ -65,8 +65,7 @@ class LaunchPlan:
             ],
             # Playwright disables extensions by default: both switches are needed.
             "args": [
-                f"--load-extension={self.extension}",
-                f"--disable-extensions-except={self.extension}",
+                *self._extension_switches(),
                 *switches.added(keeps_profile=self.keeps_profile),
                 *self.args,
             ],
@@ -76,13 +75,21 @@ class LaunchPlan:
             "handle_sighup": False,
         }
 
+    def _extension_switches(self) -> Sequence[str]:
+        if self.extension is None:
+            return ()
+        return (
+            f"--load-extension={self.extension}",
+            f"--disable-extensions-except={self.extension}",
+        )
+
     def prepare(self) -> None:
         """Create the profile, with what it must contain before the first start.
 
         Raises:
             BrowserError: It is not writable, or another browser uses it.
         """
-        if _is_in_use(self.profile):
+        if is_in_use(self.profile):
             raise BrowserError(
                 f"The profile {self.profile} is in use by another browser, perhaps that of another "
                 "`opentabs serve`. Close that browser, or choose another directory."
@@ -227,7 +234,7 @@ class BackgroundLaunch:
         return self._plan
 
 
-def _is_in_use(profile: Path) -> bool:
+def is_in_use(profile: Path) -> bool:
     """Return whether a Chromium is using a profile; ours would open a tab there, and exit."""
     if sys.platform == "win32":
         return False

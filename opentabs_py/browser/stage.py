@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from opentabs_py.config.assets import extension_dir, runtime_file
+from opentabs_py.config.files import write_whole
 
 _MANIFEST: Final = "manifest.json"
 
@@ -43,11 +44,14 @@ class StagedExtension:
         path: The directory for `--load-extension`.
         origin: The Origin of its requests, `chrome-extension://ID`.
         secret: The secret that it sends to the server.
+        reloads: Whether it may reload itself for access to more sites. Without developer mode,
+            which a user's own browser may lack, that would leave it disabled.
     """
 
     path: Path
     origin: str
     secret: str
+    reloads: bool = True
 
     def add_adapter(self, name: str, script: Script) -> str:
         """Add a plugin's adapter; return its path within the extension.
@@ -61,7 +65,13 @@ class StagedExtension:
         return self._add("pre-scripts", name, script)
 
     def lacks(self, sites: Sequence[str]) -> bool:
-        """Return whether the extension lacks access to any of these sites (match patterns)."""
+        """Return whether the extension lacks access that a reload would give it.
+
+        Args:
+            sites: The sites it needs, as match patterns.
+        """
+        if not self.reloads:
+            return False
         allowed = self._manifest()["host_permissions"]
         return "<all_urls>" not in allowed and not set(sites) <= set(allowed)
 
@@ -72,7 +82,7 @@ class StagedExtension:
         """
         manifest = self._manifest()
         manifest["host_permissions"] = sorted(set(sites))
-        _write_whole(self.path / _MANIFEST, json.dumps(manifest, indent=2).encode())
+        write_whole(self.path / _MANIFEST, json.dumps(manifest, indent=2).encode())
 
     def _manifest(self) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads((self.path / _MANIFEST).read_bytes())
@@ -83,7 +93,7 @@ class StagedExtension:
         target = self.path / file
         if not target.exists():
             target.parent.mkdir(exist_ok=True)
-            _write_whole(target, script.read())
+            write_whole(target, script.read())
         return file
 
 
@@ -95,6 +105,7 @@ def stage_extension(
     secret: str | None = None,
     sites: Sequence[str] | None = None,
     relay_script: bytes = b"",
+    reloads: bool = True,
 ) -> StagedExtension:
     """Write a copy of the extension that connects to a server on this machine.
 
@@ -107,20 +118,36 @@ def stage_extension(
         secret: The secret the extension sends; None for a new one.
         sites: Match patterns it may access; None keeps the manifest's `<all_urls>`.
         relay_script: Runs in the relay's world behind its channel, where tests plant faults.
+        reloads: Whether it may reload itself for access to more sites.
     """
     secret = secret or secrets.token_hex(32)
     shutil.copytree(extension_dir(), into, dirs_exist_ok=True, copy_function=_copy_whole)
     _copy_whole(runtime_file(), into / "content" / "runtime.js")
     if relay_script:
         channel = into / "content" / "channel.js"
-        _write_whole(channel, channel.read_bytes() + b"\n" + relay_script)
+        write_whole(channel, channel.read_bytes() + b"\n" + relay_script)
     config = {"server": f"{host}:{port}", "secret": secret}
-    _write_whole(into / "config.json", json.dumps(config).encode(), mode=0o600)
+    write_whole(into / "config.json", json.dumps(config).encode(), mode=0o600)
     key = json.loads((into / _MANIFEST).read_bytes())["key"]
-    staged = StagedExtension(into, f"chrome-extension://{_extension_id(key)}", secret)
+    staged = StagedExtension(into, f"chrome-extension://{_extension_id(key)}", secret, reloads)
     if sites is not None:
         staged.allow(sites)
+    if not reloads:
+        _stamp(into)
     return staged
+
+
+def _stamp(directory: Path) -> None:
+    """Make the content a part of the extension's version.
+
+    A profile keeps the compiled service worker of an extension until its version changes.
+    """
+    manifest = json.loads((directory / _MANIFEST).read_bytes())
+    scripts = sorted((directory / "background").rglob("*.js"))
+    content = b"".join(script.read_bytes() for script in (*scripts, directory / "protocol.js"))
+    number = int.from_bytes(hashlib.sha256(content).digest()[:2])  # each part has 16 bits
+    manifest["version"] = f"{manifest['version']}.{number}"
+    write_whole(directory / _MANIFEST, json.dumps(manifest, indent=2).encode())
 
 
 def kept_secret(file: Path) -> str:
@@ -129,23 +156,12 @@ def kept_secret(file: Path) -> str:
         if kept := file.read_text().strip():
             return kept
     secret = secrets.token_hex(32)
-    _write_whole(file, secret.encode(), mode=0o600)
+    write_whole(file, secret.encode(), mode=0o600)
     return secret
 
 
 def _copy_whole(source: str | Path, target: str | Path) -> None:
-    _write_whole(Path(target), Path(source).read_bytes())
-
-
-def _write_whole(file: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write a file atomically, so that readers see either the old or the new content."""
-    partial = file.with_name(f"{file.name}.{secrets.token_hex(4)}.partial")
-    try:
-        partial.touch(mode=mode, exist_ok=False)
-        partial.write_bytes(content)
-        partial.replace(file)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(Path(target), Path(source).read_bytes())
 
 
 def _extension_id(key: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from opentabs_py.calling.tool import Listing, Output
 from opentabs_py.core import failures
-from opentabs_py.core.arguments import MAX_FAULTS
+from opentabs_py.core.arguments import MAX_VIOLATIONS
 from opentabs_py.core.schemas import Checker
 from opentabs_py.core.text import shorten
 
@@ -49,14 +49,14 @@ class OutputCheck:
         structured = value.structured if isinstance(value, Output) else value
         if listing.promises_object and not _is_object(structured):
             kind = "content" if isinstance(value, Output) else type(value).__name__
-            fault = ("", f"it is {kind}, not an object")
-            raise failures.result_breaks_schema(name, [fault], value)
+            violation = ("", f"it is {kind}, not an object")
+            raise failures.result_breaks_schema(name, [violation], value)
         if not self.strict and name in self._warned:
             return
-        faults = checker.faults(structured, most=MAX_FAULTS)
-        if not faults:
+        violations = checker.violations(structured, most=MAX_VIOLATIONS)
+        if not violations:
             return
-        error = failures.result_breaks_schema(name, faults, value)
+        error = failures.result_breaks_schema(name, violations, value)
         if self.strict:
             raise error
         self._warned.add(name)

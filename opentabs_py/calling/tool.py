@@ -46,6 +46,21 @@ class Listing:
         """Whether its output schema says that its value is an object."""
         return self.output_schema is not None and self.output_schema.get("type") == "object"
 
+    def describe(self, *, output_schema: bool = True) -> dict[str, Any]:
+        """Return the tool as it is in the answer to `tools/list`."""
+        described: dict[str, Any] = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+        }
+        # A root other than an object makes initialize-era clients refuse the whole list.
+        if self.promises_object and output_schema:
+            described["outputSchema"] = self.output_schema
+        if self.annotations is not None:
+            described["annotations"] = self.annotations
+        return described
+
 
 @dataclass(frozen=True, slots=True)
 class Output:

@@ -13,9 +13,13 @@ from opentabs_py.cli import (
     demo,
     doctor,
     inspect,
+    login,
+    logs,
     new,
     run_tests,
     serve,
+    start,
+    status,
     tools,
     trace,
 )
@@ -58,9 +62,16 @@ app.command("build")(build.build)
 app.command("test", context_settings={"ignore_unknown_options": True})(run_tests.run_tests)
 app.command("inspect")(inspect.inspect)
 app.command("serve")(serve.serve)
+app.command("start", cls=start.StartCommand)(start.start)
+app.command("stop")(start.stop)
+app.command("restart")(start.restart)
+app.command("status")(status.status)
+app.command("logs")(logs.logs)
 app.command("call")(call.call)
 app.command("tools")(tools.tools)
 app.command("config")(config.config)
 app.command("doctor")(doctor.doctor)
+app.command("login")(login.login)
+app.add_typer(login.profile_app, name="profile")
 app.add_typer(trace.app, name="trace")
 app.add_typer(browser.app, name="browser")

@@ -43,7 +43,7 @@ def build(
         async with builder(quiet=json_) as running:
             built = await running.build(directory, with_types=check)
             _print_result(built, as_json=json_)
-            return BUILD_FAILED if built.faults else 0
+            return BUILD_FAILED if built.problems else 0
 
     async def forever() -> int:
         from opentabs_py.cli.terminal import err
@@ -91,19 +91,19 @@ def show_toolchain(*, quiet: bool = False) -> "Toolchain":
         return find_toolchain(data_dir=data_dir(), say=say)
 
 
-def print_faults(built: "Built") -> None:
+def print_problems(built: "Built") -> None:
     """Print a plugin's errors and warnings, file by file."""
     from opentabs_py.cli.terminal import err
 
-    for colour, faults in (("yellow", built.warnings), ("red", built.faults)):
-        for fault in faults:
-            place = fault.file if fault.line is None else f"{fault.file}:{fault.line}"
-            about = " ".join(filter(None, [fault.tool, fault.path]))
+    for colour, problems in (("yellow", built.warnings), ("red", built.problems)):
+        for problem in problems:
+            place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
+            about = " ".join(filter(None, [problem.tool, problem.path]))
             text = f"[bold {colour}]{escape(place)}[/]"
             text += f" [cyan]{escape(about)}[/]" if about else ""
-            err.print(f"{text}\n    {escape(fault.why)}", soft_wrap=True)
-    if built.faults:
-        count = "1 error" if len(built.faults) == 1 else f"{len(built.faults)} errors"
+            err.print(f"{text}\n    {escape(problem.why)}", soft_wrap=True)
+    if built.problems:
+        count = "1 error" if len(built.problems) == 1 else f"{len(built.problems)} errors"
         err.print(f"[bold red]✗[/] {count}; dist/ is unchanged", soft_wrap=True)
 
 
@@ -112,20 +112,20 @@ def _print_result(built: "Built", *, as_json: bool) -> None:
 
     if as_json:
         document = {
-            "ok": not built.faults,
+            "ok": not built.problems,
             "directory": str(built.directory),
             "plugin": built.name,
             "tools": built.tools,
             "changed": built.changed,
             "sizes": dict(built.sizes),
             "seconds": round(built.seconds, 3),
-            "faults": [_fault_json(fault) for fault in built.faults],
-            "warnings": [_fault_json(fault) for fault in built.warnings],
+            "problems": [_problem_json(problem) for problem in built.problems],
+            "warnings": [_problem_json(problem) for problem in built.warnings],
         }
         write_json(document)
         return
-    print_faults(built)
-    if not built.faults:
+    print_problems(built)
+    if not built.problems:
         tools = "1 tool" if len(built.tools) == 1 else f"{len(built.tools)} tools"
         size = built.sizes["adapter.iife.js"] / 1000
         state = f"adapter {size:.0f} kB" if built.changed else "nothing changed"
@@ -136,10 +136,10 @@ def _print_result(built: "Built", *, as_json: bool) -> None:
         )
 
 
-def _fault_json(fault: object) -> dict[str, object]:
+def _problem_json(problem: object) -> dict[str, object]:
     from dataclasses import asdict
 
-    from opentabs_py.core.authoring import SourceFault
+    from opentabs_py.core.authoring import SourceProblem
 
-    assert isinstance(fault, SourceFault)
-    return asdict(fault)
+    assert isinstance(problem, SourceProblem)
+    return asdict(problem)

@@ -10,29 +10,30 @@ from typing import TYPE_CHECKING, Annotated, Any, Never, cast
 
 import typer
 
-from opentabs_py.cli.codes import CHAIN_FAILED, TOOL_FAILED, USAGE
+from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
+from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.options import (
     Ceiling,
+    Fresh,
     Headed,
-    IdleTimeout,
+    Idle,
     Json,
     OpenUrls,
     PluginDirs,
     PluginFolders,
     PluginSettings,
     Profile,
+    ServerName,
+    SignedIn,
     ToolSources,
     gather_settings,
     gather_tools,
 )
 from opentabs_py.errors import (
-    CallError,
     ChainError,
     ConfigError,
     ErrorDetail,
-    ErrorJson,
     OpenTabsError,
-    PluginError,
 )
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 # The SDK's client imports the last one when it validates a result.
 CLIENT_MODULES = ("mcp.client", "mcp.client.streamable_http", "jsonschema.validators")
-# By what failed.
-EXIT_CODES = {None: 0, "tool": TOOL_FAILED, "caller": USAGE, "chain": CHAIN_FAILED}
 
 
 def call(
@@ -58,34 +57,63 @@ def call(
     tools_: ToolSources = None,
     set_: PluginSettings = None,
     open_: OpenUrls = None,
-    idle_timeout: IdleTimeout = None,
+    idle: Idle = None,
     ceiling: Ceiling = None,
     headed: Headed = None,
     profile: Profile = None,
+    signed_in: SignedIn = None,
+    server: ServerName = "default",
+    fresh: Fresh = False,
     json_: Json = False,
 ) -> None:
     """Call one tool: progress goes to stderr, the result to stdout.
 
-    Without --open, opens the plugin's start page: its playground/, or its homepage.
+    Uses the server that is running, if there is one (`opentabs start`), or else starts one with a
+    browser for this call; so it does with --fresh, and with --tools, --set, --headed and --profile.
+
+    Without --open, opens the plugin's start page, its playground/ or its homepage, unless a running
+    server has a page of the plugin open.
 
     [dim]opentabs call demo_export_messages '{"channelId": "general"}' --plugin DIR --open URL[/]
 
     Exit codes: 0 success; 1 the tool failed; 2 usage error; 3 the chain failed (no browser, no tab,
     timed out).
     """
+    parsed = _read_arguments(arguments)
+    is_special = bool(tools_ or set_ or profile or signed_in or headed is not None)
+    if not (fresh or is_special):
+        from opentabs_py.config.names import check_name
+        from opentabs_py.daemon.state import read_state
+
+        if (state := read_state(check_name(server, "server name"))) is not None:
+            from opentabs_py.cli.call_running import call_running
+
+            code = call_running(
+                state,
+                tool,
+                parsed,
+                plugins=plugin or [],
+                plugin_folders=plugins or [],
+                urls=open_ or [],
+                idle=idle,
+                ceiling=ceiling,
+                as_json=json_,
+            )
+            raise typer.Exit(code)
+
     from opentabs_py.cli.run import run
 
-    parsed = _read_arguments(arguments)
     settings = gather_settings(
         plugin,
         plugins,
         set_,
-        idle_timeout=idle_timeout,
+        idle=idle,
         ceiling=ceiling,
         headed=headed,
         profile=profile,
+        signed_in=signed_in,
         port=0,
-    ).model_copy(update={"token": None})  # the server exists only for this call
+    ).model_copy(update={"token": None, "max_result": None})  # the server is for this call only
 
     async def once() -> int:
         from opentabs_py.cli.terminal import (
@@ -95,6 +123,7 @@ def call(
             warn_of_stale,
         )
         from opentabs_py.server.mcp_side import load_soon
+        from opentabs_py.session.plugins import refuse_left_out
         from opentabs_py.session.session import OpenTabs
 
         if not json_:
@@ -105,7 +134,7 @@ def call(
             async with OpenTabs(tools=tools, settings=settings) as tabs:
                 print_quarantined(tabs.quarantined)
                 warn_of_stale(tabs.plugins)
-                _refuse_left_out(tabs, tool)
+                refuse_left_out(tool, tabs.registry, tabs.quarantined)
                 for url in open_ or []:
                     bar.say(f"Opening {url}")
                     await tabs.open(url)
@@ -114,7 +143,7 @@ def call(
                 bar.say(tool)
                 outcome, failed = await call_over_mcp(tabs.mcp_url, tool, parsed, bar.update)
                 bar.stop()
-                _print(outcome, as_json=json_)
+                print_outcome(outcome, as_json=json_)
         return EXIT_CODES[failed]
 
     began = time.perf_counter()
@@ -123,24 +152,9 @@ def call(
     except OpenTabsError as error:
         if not json_:
             raise
-        outcome: dict[str, Any] = {
-            "isError": True,
-            "content": [],
-            "structuredContent": None,
-            "error": describe(error),
-            "progress": [],
-            "seconds": round(time.perf_counter() - began, 4),
-        }
-        _print(outcome, as_json=True)
+        print_outcome(failed_outcome(error, time.perf_counter() - began), as_json=True)
         code = CHAIN_FAILED
     raise typer.Exit(code)
-
-
-def _refuse_left_out(tabs: "OpenTabs", tool: str) -> None:
-    """Raise PluginError if the tool is unknown and a plugin was left out, since that may be why."""
-    if tabs.quarantined and tabs.registry.get(tool) is None:
-        reasons = " ".join(each.reason for each in tabs.quarantined)
-        raise PluginError(f"There is no tool {tool!r}, and a plugin was left out: {reasons}")
 
 
 async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
@@ -170,12 +184,6 @@ def _read_arguments(text: str) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> Never:
     raise ValueError(f"JSON has no {name}")
-
-
-def describe(error: OpenTabsError) -> ErrorJson:
-    """Return an error in the same fields as a tool's error."""
-    detail = error.detail if isinstance(error, CallError) else None
-    return (detail or ErrorDetail("CHAIN_FAILED", str(error), category="chain")).to_json()
 
 
 async def call_over_mcp(
@@ -237,18 +245,3 @@ def _innermost(error: Exception) -> Exception:
     while isinstance(error, ExceptionGroup):
         error = cast(ExceptionGroup[Exception], error).exceptions[0]
     return error
-
-
-def _print(outcome: dict[str, Any], *, as_json: bool) -> None:
-    from opentabs_py.cli.terminal import write_result
-    from opentabs_py.core.text import visible
-
-    if as_json:
-        write_result(json.dumps(outcome, ensure_ascii=False))
-        return
-    for content in outcome["content"]:
-        text = content.get("text") or json.dumps(content, ensure_ascii=False)
-        if outcome["isError"]:
-            sys.stderr.write(visible(text) + "\n")
-        else:
-            write_result(text)

@@ -5,6 +5,7 @@ at exit: half a second out of three.
 """
 
 import gc
+from contextlib import suppress
 
 OBJECTS = 100_000  # allocations between collections; Python's default is 700 to 2,000
 
@@ -23,3 +24,14 @@ def settle() -> None:
     """
     gc.freeze()
     gc.set_threshold(*_usual)
+
+
+def release() -> None:
+    """Return free memory to the system, if the C library can.
+
+    glibc otherwise keeps what loading the modules left: 5 of 106 MB.
+    """
+    import ctypes
+
+    with suppress(AttributeError, OSError, TypeError):  # it is not glibc
+        ctypes.CDLL(None).malloc_trim(0)

@@ -2,9 +2,10 @@
 
 import shutil
 import sys
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,10 +19,15 @@ from opentabs_py.cli.options import (
     PluginFolders,
     PluginSettings,
     Profile,
+    ServerName,
     ToolSources,
+    find_profile,
     gather_settings,
 )
 from opentabs_py.errors import ConfigError
+
+if TYPE_CHECKING:
+    from opentabs_py.config.settings import Settings
 
 
 def config(
@@ -34,6 +40,14 @@ def config(
             "http://127.0.0.1:8377/mcp, instead of letting the client start one.",
         ),
     ] = None,
+    running: Annotated[
+        bool,
+        typer.Option(
+            "--running",
+            help="Connect to the server that is running (`opentabs start`), at its address.",
+        ),
+    ] = False,
+    server: ServerName = "default",
     token: Annotated[
         bool,
         typer.Option(
@@ -64,41 +78,66 @@ def config(
     from opentabs_py.cli.terminal import err, write_result
 
     known = CLIENTS[client]
+    if running:
+        if http is not None:
+            raise ConfigError("--running and --http cannot be combined: --running finds the URL.")
+        http, token = _running(server)
     settings = gather_settings(plugin, plugins, set_, ceiling=ceiling)
-    server: Server
+    target: Server
     if http is not None:
         if plugin or plugins or tools_ or set_ or open_ or profile or headed is not None:
             raise ConfigError(
                 "--plugin, --plugins, --tools, --set, --open, --profile and --headed cannot be "
-                "combined with --http. Pass them to `opentabs serve` instead."
+                "combined with --http or --running. Pass them to `opentabs serve` instead."
             )
         url = http.removesuffix("/gateway") + "/gateway" if gateway else http
-        server = Running(url, token)
+        target = Running(url, token)
     else:
         if token:
             raise ConfigError("--token requires --http; a server on stdio needs no token.")
         arguments = ["serve", "--stdio", *(["--gateway"] if gateway else [])]
-        for directory in settings.plugins:
-            arguments += ["--plugin", str(_existing(directory))]
-        for folder in settings.plugin_folders:
-            arguments += ["--plugins", str(_existing(folder))]
-        for source in tools_ or []:
-            arguments += ["--tools", _found_from_anywhere(source)]
-        for assignment in set_ or []:
-            arguments += ["--set", assignment]
-        for opened in open_ or []:
-            arguments += ["--open", opened]
+        arguments += _sources(settings, tools_ or [], set_ or [])
+        arguments += [part for each in open_ or [] for part in ("--open", each)]
         if headed:
             arguments.append("--headed")
         if profile is not None:
-            arguments += ["--profile", str(profile.expanduser().absolute())]
+            arguments += ["--profile", str(find_profile(profile).absolute())]
         if ceiling is not None:
             arguments += ["--ceiling", ceiling]
-        server = Started(_command(), arguments)
+        target = Started(_command(), arguments)
         _warn_of_no_page(is_so=bool(settings.plugins) and not (open_ or headed))
-    block = known.write(server, settings.limits.client_timeout)
+    block = known.write(target, settings.limits.client_timeout)
     err.print(f"[dim]Paste into {escape(known.place)}:[/]", soft_wrap=True)
     write_result(block)
+
+
+def _sources(
+    settings: "Settings", tools: Sequence[str], assignments: Sequence[str]
+) -> Iterator[str]:
+    """Yield the arguments that name what to serve, in a form that works from any directory."""
+    for directory in settings.plugins:
+        yield from ("--plugin", str(_existing(directory)))
+    for folder in settings.plugin_folders:
+        yield from ("--plugins", str(_existing(folder)))
+    for source in tools:
+        yield from ("--tools", _found_from_anywhere(source))
+    for assignment in assignments:
+        yield from ("--set", assignment)
+
+
+def _running(name: str) -> tuple[str, bool]:
+    """Return the URL of a running server, and whether it requires a token.
+
+    Raises:
+        ConfigError: It is not running.
+    """
+    from opentabs_py.config.names import check_name
+    from opentabs_py.daemon.state import read_state
+
+    state = read_state(check_name(name, "server name"))
+    if state is None:
+        raise ConfigError(f"No server named {name!r} is running. Start one: opentabs start")
+    return state.mcp_url, state.mcp_token is not None
 
 
 def _warn_of_no_page(*, is_so: bool) -> None:

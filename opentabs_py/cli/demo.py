@@ -24,7 +24,7 @@ def demo(headed: Headed = None, json_: Json = False) -> None:
     Serves a small chat site, launches Chromium with the extension, loads the demo plugin and calls
     its tool through a real MCP client. Nothing is simulated.
     """
-    from opentabs_py.cli.call import describe
+    from opentabs_py.cli.call_outcome import describe
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import write_json
 
@@ -74,8 +74,8 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
             tabs.registry.observe(records.append)
             bar.say("Calling the tool")
             outcome, _ = await call_over_mcp(tabs.mcp_url, TOOL, ARGUMENTS, bar.update)
-            received = time.time() * 1000
-            sent = received - outcome["seconds"] * 1000
+            received = time.time()
+            sent = received - outcome["seconds"]
     record = records[0].with_stamps({"client.sent": sent, "client.received": received})
     spans = record.waterfall().spans
     document: dict[str, Any] = {
@@ -83,7 +83,7 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
         "tool": TOOL,
         "progress": outcome["progress"],
         "result": outcome["structuredContent"],
-        "hops": [{"hop": span.hop, "ms": round(span.ms, 2)} for span in spans],
+        "hops": [{"hop": span.hop, "ms": round(span.seconds * 1000, 2)} for span in spans],
         "seconds": round(time.perf_counter() - began, 3),
     }
     if not document["ok"]:

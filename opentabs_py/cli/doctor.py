@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import asdict, dataclass
 
 import anyio
+import anyio.to_thread
 import typer
 from rich.markup import escape
 
@@ -95,6 +96,8 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     from opentabs_py.cli.call import call_over_mcp
     from opentabs_py.config.settings import demo_settings, load_settings
     from opentabs_py.core import failures
+    from opentabs_py.daemon.local_client import LocalClient
+    from opentabs_py.daemon.state import read_states
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
     from opentabs_py.errors import ChainError, ErrorDetail
     from opentabs_py.server.http import serve_http
@@ -103,6 +106,12 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     from opentabs_py.session.session import OpenTabs
 
     load_soon()  # while the browser starts
+    for server in read_states():
+        async with probe(f"The running server {server.name!r} answers") as detail:
+            said = await anyio.to_thread.run_sync(LocalClient(server).status)
+            if not said["extension"] and said["plugins"]:
+                raise failures.not_connected()
+            detail.append(f"pid {server.pid}, {said['tools']} tools, {len(said['tabs'])} tabs")
     async with probe("Chromium is installed") as detail:
         detail.append(str(configured_chromium(load_settings())))
     async with probe("A server can listen on 127.0.0.1") as detail:

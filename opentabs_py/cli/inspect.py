@@ -4,13 +4,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import JsonValue
 from rich.markup import escape
 
 from opentabs_py.cli.options import Json, PluginDir
-from opentabs_py.core.schemas import JsonObject
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from opentabs_py.core.schemas import JsonObject
     from opentabs_py.plugins.inspect import Inspection
 
 
@@ -50,9 +51,11 @@ def _as_json(inspection: "Inspection") -> dict[str, object]:
                 "inputSchema": each.tool.input_schema,
                 "outputSchema": each.tool.output_schema,
                 "schemaBytes": each.schema_bytes,
+                "tokens": each.tokens.to_json(),
             }
             for each in inspection.tools
         ],
+        "tokens": inspection.tokens,
         "warnings": inspection.warnings,
     }
 
@@ -89,23 +92,28 @@ def _show(inspection: "Inspection") -> None:
     out.print(about)
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(1, 2, 0, 0))
-    for column in ("tool", "input", "output", "schemas"):
-        table.add_column(
-            column, overflow="fold", justify="right" if column == "schemas" else "left"
-        )
+    for column in ("tool", "input", "output"):
+        table.add_column(column, overflow="fold")
+    for column in ("schemas", "tokens"):
+        table.add_column(column, justify="right", no_wrap=True)
     for each in inspection.tools:
         table.add_row(
             f"[cyan]{each.name}[/]\n[dim]{escape(each.tool.summary or each.tool.description)}[/]",
             escape(_members(each.tool.input_schema)),
             escape(_members(each.tool.output_schema or {})),
             _size(each.schema_bytes),
+            f"{each.tokens.total:,}",
         )
     out.print(table)
+    out.print(
+        f"\nAn agent reads about {inspection.tokens:,} tokens to know these tools. Estimated: "
+        "models differ."
+    )
     for warning in inspection.warnings:
         out.print(f"[yellow]![/] {escape(warning)}", soft_wrap=True)
 
 
-def _members(schema: JsonObject) -> str:
+def _members(schema: "JsonObject") -> str:
     """Return a schema's members, one per line: `name: type`, with `?` if optional."""
     properties = schema.get("properties")
     if not isinstance(properties, dict):
@@ -118,7 +126,7 @@ def _members(schema: JsonObject) -> str:
     return "\n".join(lines) or "nothing"
 
 
-def _kind(schema: JsonValue) -> str:
+def _kind(schema: "JsonValue") -> str:
     if not isinstance(schema, dict):
         return "anything"
     choices = schema.get("enum")

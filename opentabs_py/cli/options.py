@@ -1,5 +1,6 @@
 """Options shared by several commands."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,7 +60,7 @@ PluginSettings = Annotated[
 ]
 # Numbers are strings here, so that the settings validate them and report the same error wherever
 # a number comes from.
-IdleTimeout = Annotated[
+Idle = Annotated[
     str | None,
     typer.Option(metavar="S", help="End a call after S seconds without progress.  \\[default: 30]"),
 ]
@@ -71,13 +72,50 @@ Ceiling = Annotated[
 ]
 Headed = Annotated[bool | None, typer.Option("--headed/--headless", help="Show the browser.")]
 Profile = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
-        metavar="DIR",
-        help="Browser profile directory, to stay signed in.  \\[default: a fresh profile]",
+        metavar="NAME|DIR",
+        help="Browser profile, to stay signed in: a name, as for `opentabs login`, or a directory, "
+        "with a / in it.  \\[default: a fresh profile]",
+    ),
+]
+SignedIn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Begin with a sign-in that `opentabs login URL --save NAME` has saved.",
+    ),
+]
+Fresh = Annotated[
+    bool,
+    typer.Option("--fresh", help="Do not use a running server, but start one for this command."),
+]
+ServerName = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        envvar="OPENTABS_SERVER",
+        show_envvar=False,
+        help="The running server to use, if there are several.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
+
+
+def find_profile(text: str) -> Path:
+    """Return the directory of a profile that is given by its name, or as a directory.
+
+    Raises:
+        ConfigError: It is neither.
+    """
+    from opentabs_py.browser.signed_in import profile_dir
+
+    if "/" in text or os.sep in text or text.startswith(("~", ".")):
+        return Path(text).expanduser()
+    try:
+        return profile_dir(text)
+    except ConfigError as error:
+        raise ConfigError(f"{error} To name a directory, write ./{text}.") from None
 
 
 def gather_settings(
@@ -96,6 +134,8 @@ def gather_settings(
     from opentabs_py.config.settings import load_settings
     from opentabs_py.plugins.load import is_plugin
 
+    if (profile := given.get("profile")) is not None:
+        given["profile"] = find_profile(profile)
     settings = load_settings(
         plugins=tuple(plugin) if plugin else None,
         plugin_folders=tuple(folders) if folders else None,

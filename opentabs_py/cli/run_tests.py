@@ -117,14 +117,14 @@ class _Suite:
                 why = changed_text(changed)
 
     async def _build(self, running: "Builder") -> bool:
-        from opentabs_py.cli.build import print_faults
+        from opentabs_py.cli.build import print_problems
         from opentabs_py.plugins.freshness import has_source
 
         if not has_source(self.chosen.directory):
             return True
         built = await running.build(self.chosen.directory)
-        print_faults(built)
-        return not built.faults
+        print_problems(built)
+        return not built.problems
 
     async def _test_until(self, changes: "SourceChanges") -> list[str]:
         """Run the tests until a file changes; return the changed files."""

@@ -4,26 +4,27 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext, redirect_stdout
-from enum import StrEnum
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
 import typer
+from anyio.abc import TaskStatus
 
 from opentabs_py.cli import collector
 from opentabs_py.cli.options import (
     Ceiling,
     Headed,
-    IdleTimeout,
+    Idle,
     OpenUrls,
     PluginDirs,
     PluginFolders,
     PluginSettings,
     Profile,
+    SignedIn,
     ToolSources,
     gather_settings,
     gather_tools,
@@ -31,16 +32,14 @@ from opentabs_py.cli.options import (
 from opentabs_py.errors import BrowserError, ConfigError
 
 if TYPE_CHECKING:
+    from opentabs_py.browser.endpoints import Attach
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.trace.record import CallRecord
+    from opentabs_py.daemon.state import Claim
+    from opentabs_py.session.browser import SessionBrowser
     from opentabs_py.session.session import OpenTabs
 
-
-class Browser(StrEnum):
-    """Where the browser comes from."""
-
-    LAUNCH = "launch"
-    NONE = "none"
+DEFAULT_BROWSER = "default"
 
 
 def serve(
@@ -62,11 +61,36 @@ def serve(
         ),
     ] = None,
     browser: Annotated[
-        Browser,
+        list[str] | None,
         typer.Option(
-            help="[b]launch[/] Chromium, or wait for an extension loaded by hand ([b]none[/])."
+            metavar="NAME=DIR|launch|none",
+            help="Launch a Chromium with a name and a profile directory. Repeatable.  Or "
+            "[b]launch[/] one, or wait for an extension loaded by hand ([b]none[/]).  "
+            "\\[default: launch]",
         ),
-    ] = Browser.LAUNCH,
+    ] = None,
+    attach: Annotated[
+        bool,
+        typer.Option(
+            "--attach",
+            help="Use the Chrome, Chromium, Edge or Brave that is running: load the extension into "
+            "it, after you have allowed that there.",
+        ),
+    ] = False,
+    user_data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The user data directory of the browser to attach to."),
+    ] = None,
+    cdp: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The address of the browser to attach to, ws://..."),
+    ] = None,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep", help="Leave the extension in the attached browser when the server stops."
+        ),
+    ] = False,
     plugin: PluginDirs = None,
     plugins: PluginFolders = None,
     tools_: ToolSources = None,
@@ -74,6 +98,7 @@ def serve(
     open_: OpenUrls = None,
     headed: Headed = None,
     profile: Profile = None,
+    signed_in: SignedIn = None,
     exit_with_browser: Annotated[
         bool,
         typer.Option(
@@ -96,6 +121,14 @@ def serve(
             "small context. They are always available at /mcp/gateway.",
         ),
     ] = None,
+    expose: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|ready",
+            help="List all tools, or only those that work in an open tab; then the list changes "
+            "with the tabs.  \\[default: all]",
+        ),
+    ] = None,
     strict_output: Annotated[
         bool | None,
         typer.Option(
@@ -110,6 +143,14 @@ def serve(
             "--output-schemas/--no-output-schemas",
             help="List tools with the schemas of their results, half of the list's size.  "
             "\\[default: yes]",
+        ),
+    ] = None,
+    max_result: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOKENS",
+            help="Cut longer results, between members, and keep them whole as resources. Tools are "
+            "then listed without the schemas of their results.  \\[default: never]",
         ),
     ] = None,
     debug: Annotated[
@@ -132,8 +173,26 @@ def serve(
             "clients that use the initialize handshake.  \\[default: yes]",
         ),
     ] = None,
-    idle_timeout: IdleTimeout = None,
+    keep_tabs: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-tabs",
+            help="Leave the tabs that clients opened for themselves open when these go.",
+        ),
+    ] = None,
+    idle: Idle = None,
     ceiling: Ceiling = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Let other commands find this server under a name, if it is not to be the "
+            "default one.",
+        ),
+    ] = None,
+    log_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Log to a file that rotates.")
+    ] = None,
 ) -> None:
     """Serve plugins' tools to MCP clients, with a dedicated Chromium.
 
@@ -141,20 +200,38 @@ def serve(
     removed from, a plugin folder or a settings file. With only Python tools and no plugin, no
     browser is started.
 
-    Ctrl-C or SIGTERM stops the server and leaves no processes or files behind.
+    Ctrl-C or SIGTERM stops the server and leaves no processes or files behind. `opentabs start`
+    does the same in the background. Without --stdio, other commands use this server, such as
+    `opentabs call`.
     """
+    from opentabs_py.browser.endpoints import Attach, check_cdp
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import log_to_stderr
     from opentabs_py.config.settings import DEFAULT_PORT
+    from opentabs_py.daemon.log import log_to_file
 
-    if browser is Browser.NONE and (open_ or headed or profile):
+    source: Literal["launch", "none"] | Attach
+    source, profiles = read_browsers(browser or [])
+    if attach or user_data_dir or cdp:
+        if browser or open_ or headed or profile:
+            raise ConfigError(
+                "--browser, --open, --headed and --profile need a browser that serve launches; "
+                "they cannot be combined with --attach."
+            )
+        source = Attach(user_data_dir, None if cdp is None else check_cdp(cdp), keep)
+    if profiles and profile:
+        raise ConfigError("--profile and --browser NAME=DIR both name a profile. Omit --profile.")
+    if source == "none" and (open_ or headed or profile):
         raise ConfigError(
             "--open, --headed and --profile need a browser that serve launches. Omit them, or omit "
             "--browser none."
         )
     if stdio:
         _check_pipes()
-    log_to_stderr()
+    if log_file is None:
+        log_to_stderr()
+    else:
+        log_to_file(log_file)
     # Output printed while tools are imported and created must not reach the client.
     with redirect_stdout(sys.stderr) if stdio else nullcontext():
         tools = gather_tools(tools_)
@@ -169,34 +246,66 @@ def serve(
         token=token,
         headed=headed,
         profile=profile,
+        signed_in=signed_in,
         gateway=gateway,
+        expose=expose,
         strict_output=strict_output,
         output_schemas=output_schemas,
+        max_result=max_result,
         debug=debug,
         keepalive=keepalive,
         late_progress=late_progress,
-        idle_timeout=idle_timeout,
+        keep_tabs=keep_tabs,
+        idle=idle,
         ceiling=ceiling,
     )
     settings = read_settings()
-    if "port" not in settings.model_fields_set and not (stdio and browser is Browser.LAUNCH):
+    if "port" not in settings.model_fields_set and not (stdio and source == "launch"):
         settings = settings.model_copy(update={"port": DEFAULT_PORT})
 
-    async def forever() -> int:
+    async def forever(claim: "Claim | None") -> int:
         with redirect_stdout(sys.stderr) if stdio else nullcontext():
             await _serve(
                 settings,
                 tools,
                 read_settings=read_settings,
                 stdio=stdio,
-                browser=browser,
+                browser=source,
+                profiles=profiles,
                 urls=open_ or [],
                 exit_with_browser=exit_with_browser,
                 trace=trace,
+                claim=claim,
+                log=log_file,
             )
         return 0
 
-    raise typer.Exit(run(forever, interruptible=False))
+    with _claimed(name, stdio=stdio) as claim:
+        code = run(partial(forever, claim), interruptible=False)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def _claimed(name: str | None, *, stdio: bool) -> Generator["Claim | None"]:
+    """Claim the server's name; without one, the default name, if it is free.
+
+    A server that an MCP client starts, on stdio, is that client's own.
+
+    Raises:
+        ConfigError: The name is not valid, or another server has it.
+    """
+    from opentabs_py.config.names import check_name
+    from opentabs_py.daemon.state import DEFAULT_NAME, AlreadyRunningError, claim
+
+    with ExitStack() as stack:
+        claimed = None
+        if name is not None:
+            claimed = stack.enter_context(claim(check_name(name, "server name")))
+        elif not stdio:
+            # Nor is a home that cannot be written to a reason not to serve.
+            with suppress(AlreadyRunningError, OSError):
+                claimed = stack.enter_context(claim(DEFAULT_NAME))
+        yield claimed
 
 
 MOST_START_PAGES = 3  # plugins' start pages that are opened in a window
@@ -208,12 +317,16 @@ async def _serve(
     *,
     read_settings: Callable[[], "Settings"],
     stdio: bool,
-    browser: Browser,
+    browser: "Literal['launch', 'none'] | Attach",
+    profiles: Mapping[str, Path],
     urls: Sequence[str],
     exit_with_browser: bool,
     trace: Path | None,
+    claim: "Claim | None",
+    log: Path | None,
 ) -> None:
     from opentabs_py.cli.terminal import print_quarantined, warn_of_stale
+    from opentabs_py.core.plugin_names import OURSELVES
     from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session.session import OpenTabs
 
@@ -223,13 +336,14 @@ async def _serve(
         tools=tools,
         settings=settings,
         read_settings=read_settings,
-        browser=browser.value,
+        browser=browser,
+        browsers=profiles,
         reopen=None if exit_with_browser else urls,
         trace=trace,
     ) as tabs:
         print_quarantined(tabs.quarantined)
         warn_of_stale(tabs.plugins)
-        if browser is Browser.NONE and tabs.has_pages:
+        if browser == "none" and tabs.has_pages:
             _print_how_to_load(str(tabs.extension_dir))
         for url in urls:
             await tabs.open(url)
@@ -242,16 +356,20 @@ async def _serve(
                 "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
                 "DIR, or Python tools with --tools FILE."
             )
-        owners = dict.fromkeys(tool.listing.owner for tool in tabs.tools)
-        names = ", ".join(owners) or "no plugin"
-        logger.info("Serving %d tools from %s", len(tabs.tools), names)
+        owners = [tool.listing.owner for tool in tabs.tools if tool.listing.owner != OURSELVES]
+        names = ", ".join(dict.fromkeys(owners)) or "no plugin"
+        logger.info("Serving %d tools from %s", len(owners), names)
         logger.info("MCP at %s", tabs.mcp_url)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_settle)
             tasks.start_soon(tabs.watch_plugins)
-            if browser is Browser.LAUNCH and tabs.has_pages:
+            if browser == "launch" and tabs.has_pages:
                 scope = tasks.cancel_scope if exit_with_browser else None
-                tasks.start_soon(_watch_browser, tabs, scope)
+                for each in tabs.browsers.values():
+                    tasks.start_soon(_watch_browser, each, scope)
+            if claim is not None:
+                stop = tasks.cancel_scope.cancel
+                await tasks.start(_register, tabs, claim, settings, log, stop)
             if stdio:
                 from opentabs_py.server.stdio import serve_stdio
 
@@ -261,6 +379,24 @@ async def _serve(
                 tasks.cancel_scope.cancel()
             else:
                 await anyio.sleep_forever()
+
+
+async def _register(
+    tabs: "OpenTabs",
+    claim: "Claim",
+    settings: "Settings",
+    log: Path | None,
+    stop: Callable[[], None],
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Let other commands use the server, until cancelled."""
+    from opentabs_py.session.registration import registered
+
+    arguments = sys.argv[sys.argv.index("serve") + 1 :]
+    async with registered(tabs, claim, settings, arguments=arguments, log=log, stop=stop):
+        task_status.started()
+        await anyio.sleep_forever()
 
 
 async def _open_start_pages(tabs: "OpenTabs") -> None:
@@ -285,20 +421,52 @@ async def _settle() -> None:
 
     await load()
     collector.settle()
+    collector.release()
 
 
-async def _watch_browser(tabs: "OpenTabs", ends: anyio.CancelScope | None) -> None:
-    """Log that the browser is gone and when it is back, or cancel `ends` when it is gone."""
+async def _watch_browser(browser: "SessionBrowser", ends: anyio.CancelScope | None) -> None:
+    """Log that a browser is gone and when it is back, or cancel `ends` when it is gone."""
     logger = logging.getLogger("opentabs_py")
+    which = "The browser" if browser.name == DEFAULT_BROWSER else f"The browser {browser.name}"
     while True:
-        await tabs.wait_browser_gone()
+        await browser.wait_gone()
         if ends is not None:
-            logger.info("The browser was closed or died; the server exits")
+            logger.info("%s was closed or died; the server exits", which)
             ends.cancel()
             return
-        logger.info("The browser was closed or died; the next call reopens it")
-        await tabs.wait_browser_back()
-        logger.info("The browser is open again")
+        logger.info("%s was closed or died; the next call reopens it", which)
+        await browser.wait_back()
+        logger.info("%s is open again", which)
+
+
+def read_browsers(given: Sequence[str]) -> tuple[Literal["launch", "none"], dict[str, Path]]:
+    """Return where browsers come from, and the profile directories of those with a name.
+
+    Raises:
+        ConfigError: A value is not valid, or two do not go together.
+    """
+    from opentabs_py.config.names import is_name
+
+    if given in ([], ["launch"]):
+        return "launch", {}
+    if given == ["none"]:
+        return "none", {}
+    profiles: dict[str, Path] = {}
+    for text in given:
+        name, equals, directory = text.partition("=")
+        if not (equals and directory and is_name(name)):
+            raise ConfigError(
+                f"Cannot use --browser {text}. Write `launch` or `none`, alone, or NAME=DIR, as in "
+                "work=profiles/work: a name of lower-case letters, digits and hyphens, and a "
+                "profile directory."
+            )
+        if name in profiles:
+            raise ConfigError(f"Two browsers are named {name!r}; give one another name.")
+        profile = Path(directory).expanduser()
+        if profile.absolute() in {each.absolute() for each in profiles.values()}:
+            raise ConfigError(f"Two browsers cannot share the profile {profile}.")
+        profiles[name] = profile
+    return "launch", profiles
 
 
 def _check_pipes() -> None:

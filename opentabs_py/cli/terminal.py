@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from math import inf
+from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.logging import RichHandler
@@ -22,8 +23,9 @@ from rich.segment import Segment
 
 from opentabs_py.core.text import one_line, visible
 from opentabs_py.errors import OpenTabsError
-from opentabs_py.plugins.freshness import is_stale
-from opentabs_py.plugins.plugin import Plugin, Quarantined
+
+if TYPE_CHECKING:
+    from opentabs_py.plugins.plugin import Plugin, Quarantined
 
 LINES_APART = 1.0  # s
 
@@ -61,14 +63,16 @@ def warn(text: str) -> None:
     err.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
 
 
-def print_quarantined(quarantined: Sequence[Quarantined]) -> None:
+def print_quarantined(quarantined: "Sequence[Quarantined]") -> None:
     """Warn about each plugin that was left out, and say why."""
     for each in quarantined:
         warn(f"left out: {each.reason}")
 
 
-def warn_of_stale(plugins: Sequence[Plugin]) -> None:
+def warn_of_stale(plugins: "Sequence[Plugin]") -> None:
     """Warn about plugins whose source has changed since they were built."""
+    from opentabs_py.plugins.freshness import is_stale
+
     for each in plugins:
         if is_stale(each.directory):
             name, directory = each.manifest.name, each.directory
@@ -167,6 +171,16 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[ProgressBar | 
     )
     with progress:
         yield ProgressBar(progress, title)
+
+
+@contextmanager
+def spinner(title: str) -> Generator[None]:
+    """Show on stderr that something takes its time; nothing where nobody is watching."""
+    if not err.is_terminal:
+        yield
+        return
+    with err.status(escape(title)):
+        yield
 
 
 def write_result(text: str) -> None:

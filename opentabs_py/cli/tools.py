@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -9,10 +10,12 @@ from rich.markup import escape
 
 from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.options import (
+    Fresh,
     Json,
     PluginDirs,
     PluginFolders,
     PluginSettings,
+    ServerName,
     ToolSources,
     gather_settings,
     gather_tools,
@@ -50,26 +53,48 @@ def tools(
             metavar="WORDS", help="Only tools that match any of these words, the best first."
         ),
     ] = None,
+    cost: Annotated[
+        bool,
+        typer.Option(
+            "--cost",
+            help="Show about how many tokens each tool costs a model that reads the list (usually "
+            "within 10 %), and how to save some.",
+        ),
+    ] = False,
+    server: ServerName = "default",
+    fresh: Fresh = False,
     json_: Json = False,
 ) -> None:
-    """List the available tools as MCP clients see them. Does not start a browser."""
+    """List the available tools as MCP clients see them. Does not start a browser.
+
+    Without --plugin, --plugins, --tools and --set, lists those of the running server, if there is
+    one (`opentabs start`) and the current directory is not a plugin.
+    """
     from rich.table import Table
 
+    from opentabs_py.cli.costs import write_costs
     from opentabs_py.cli.terminal import err, out, print_quarantined, write_json
     from opentabs_py.core.page_arguments import TAB_ID
     from opentabs_py.plugins.folders import Sources
-    from opentabs_py.plugins.load import load_plugins, refuse_unknown_plugins
+    from opentabs_py.plugins.load import is_plugin, load_plugins, refuse_unknown_plugins
 
-    settings = gather_settings(plugin, plugins, set_)
-    sources = Sources(settings.plugins, settings.plugin_folders)
-    loaded, quarantined = load_plugins(sources.plugins(), settings.settings)
-    refuse_unknown_plugins(settings.settings, loaded, quarantined)
-    print_quarantined(quarantined)
-    rows = [*_of_pages(loaded), *_of_python(gather_tools(tools_))]
+    is_given = bool(plugin or plugins or tools_ or set_ or is_plugin(Path()))
+    rows = None if fresh or is_given else _of_server(server)
+    is_broken = False
+    if rows is None:
+        settings = gather_settings(plugin, plugins, set_)
+        sources = Sources(settings.plugins, settings.plugin_folders)
+        loaded, quarantined = load_plugins(sources.plugins(), settings.settings)
+        refuse_unknown_plugins(settings.settings, loaded, quarantined)
+        print_quarantined(quarantined)
+        rows = [*_of_pages(loaded), *_of_python(gather_tools(tools_))]
+        is_broken = bool(quarantined and not loaded)
     rows.sort(key=lambda row: row.listing.name)
     if search is not None:
         rows = _matching(rows, search)
-    if json_:
+    if cost and (rows or json_):
+        write_costs([row.listing for row in rows], as_json=json_)
+    elif json_:
         write_json([row.document() for row in rows])
     elif rows:
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -88,7 +113,7 @@ def tools(
         err.print("No tool matches. Try other words, or leave out --search.")
     else:
         err.print("No tools. Pass the directory of a built plugin: opentabs tools --plugin DIR")
-    raise typer.Exit(CHAIN_FAILED if quarantined and not loaded else 0)
+    raise typer.Exit(CHAIN_FAILED if is_broken else 0)
 
 
 def _matching(rows: Sequence[_Row], query: str) -> list[_Row]:
@@ -98,14 +123,33 @@ def _matching(rows: Sequence[_Row], query: str) -> list[_Row]:
     return [by_name[each.name] for each in ToolSearch(row.listing for row in rows).find(query)]
 
 
-def _of_pages(plugins: Sequence[Any]) -> list[_Row]:
-    from opentabs_py.bridge.page_tool import listing_of
+def _of_server(name: str) -> list[_Row] | None:
+    """Return the tools of a running server; None if there is none with this name."""
+    from opentabs_py.calling.tool import Listing
+    from opentabs_py.config.names import check_name
+    from opentabs_py.daemon.local_client import LocalClient
+    from opentabs_py.daemon.state import read_state
 
+    state = read_state(check_name(name, "server name"))
+    if state is None:
+        return None
     return [
+        _Row(Listing(**each["listing"]), "plugin" if each["isOfPlugin"] else "module")
+        for each in LocalClient(state).tools()
+    ]
+
+
+def _of_pages(plugins: Sequence[Any]) -> list[_Row]:
+    from opentabs_py.calling.page_listing import listing_of
+    from opentabs_py.server.own_tabs import CLOSE, OPEN
+    from opentabs_py.server.tabs_tool import LISTING
+
+    rows = [
         _Row(listing_of(plugin.manifest, tool), "plugin")
         for plugin in plugins
         for tool in plugin.manifest.tools
     ]
+    return [*rows, *(_Row(each, "module") for each in (LISTING, OPEN, CLOSE))] if rows else []
 
 
 def _of_python(given: Sequence[Any]) -> list[_Row]:

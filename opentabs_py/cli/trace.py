@@ -159,8 +159,8 @@ def _as_json(record: "CallRecord") -> dict[str, object]:
         {
             "hop": span.hop,
             "carrier": span.carrier,
-            "start": round(span.start, 3),
-            "ms": round(span.ms, 3),
+            "start": round(span.start, 6),
+            "seconds": round(span.seconds, 6),
             "unfinished": span.unfinished,
         }
         for span in falls.spans
@@ -169,6 +169,6 @@ def _as_json(record: "CallRecord") -> dict[str, object]:
         **record.to_json(),
         "reached": record.reached,
         "workerRestarts": record.worker_restarts,
-        "adjusted": round(falls.adjusted, 3),
+        "adjusted": round(falls.adjusted, 6),
         "hops": hops,
     }

@@ -18,3 +18,13 @@ def data_dir() -> Path:
 def cache_dir() -> Path:
     """Return the directory for data that can be recreated."""
     return platformdirs.user_cache_path("opentabs")
+
+
+def state_dir() -> Path:
+    """Return the directory that says which servers are running."""
+    return platformdirs.user_state_path("opentabs") / "servers"
+
+
+def log_dir() -> Path:
+    """Return the directory for the logs of servers that run in the background."""
+    return platformdirs.user_log_path("opentabs")

@@ -4,7 +4,7 @@ import os
 import re
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
@@ -55,13 +55,14 @@ class Settings(BaseSettings):
     """The settings of a run; each field is also `OPENTABS_<NAME>` in the environment.
 
     Attributes:
-        idle_timeout: Seconds of silence that end a call.
+        idle: Seconds of silence that end a call.
         ceiling: Seconds that a call may take, whatever it reports.
         host: Where MCP clients and the extension connect; must be a loopback address.
         port: The port they connect to; 0 picks a free one.
         token: The token MCP clients must send over HTTP; without one, every program on this
             machine may connect.
         gateway: Serve two tools instead of all: one that finds tools, one that calls them.
+        expose: List all tools, or only those of plugins that are ready in an open tab.
         strict_output: Fail calls whose value does not match the tool's output schema; otherwise
             that is only logged.
         output_schemas: List tools with the schemas of their results, half of the list's size.
@@ -71,9 +72,13 @@ class Settings(BaseSettings):
         keepalive: Seconds of silence after which the last progress is sent again.
         late_progress: Keep sending the streams of Python tools as progress after the call's
             response, to clients of the initialize era; MCP does not provide for this.
+        max_result: About how many tokens of a result are sent; longer results are cut for the
+            model, and kept whole as resources.
         message_limit: The longest input or result, in characters of JSON.
+        keep_tabs: Leave the tabs that clients opened for themselves open when these go.
         chromium: The Chromium to launch; found automatically by default.
         profile: The browser's user data directory; a new one by default.
+        signed_in: The saved sign-in that the browser begins with; see `opentabs login`.
         headed: Show the browser's window.
         no_sandbox: Run Chromium without its sandbox, for systems that do not allow it.
         plugins: Directories of built plugins; in the environment, joined like PATH.
@@ -89,12 +94,13 @@ class Settings(BaseSettings):
         pyproject_toml_table_header=("tool", "opentabs"),
     )
 
-    idle_timeout: Seconds = 30.0
+    idle: Seconds = 30.0
     ceiling: Seconds = 300.0
     host: Annotated[str, AfterValidator(_loopback)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 0
     token: Annotated[SecretStr, AfterValidator(_token)] | None = None
     gateway: bool = False
+    expose: Literal["all", "ready"] = "all"
     strict_output: bool = False
     output_schemas: bool = True
     debug: bool = False
@@ -102,9 +108,12 @@ class Settings(BaseSettings):
     progress_rate: Seconds = 10.0
     keepalive: Seconds | None = None
     late_progress: bool = True
+    max_result: Annotated[int, Field(ge=500)] | None = None
     message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = 64 * 1024 * 1024
+    keep_tabs: bool = False
     chromium: Path | None = None
     profile: Path | None = None
+    signed_in: str | None = None
     headed: bool = False
     no_sandbox: bool = False
     plugins: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
@@ -114,7 +123,7 @@ class Settings(BaseSettings):
     @property
     def limits(self) -> Limits:
         """The two timers of a call."""
-        return Limits(idle=self.idle_timeout, ceiling=self.ceiling)
+        return Limits(idle=self.idle, ceiling=self.ceiling)
 
     @property
     def url_host(self) -> str:
@@ -151,6 +160,7 @@ def demo_settings(*, headed: bool | None) -> Settings:
         "plugin_folders": (),
         "settings": {},
         "profile": None,
+        "signed_in": None,
         "host": "127.0.0.1",
         "port": 0,
         "token": None,
@@ -172,7 +182,7 @@ def load_settings(**given: Any) -> Settings:
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
-        lines = [_fault_text(fault) for fault in error.errors(include_url=False)]
+        lines = [_problem_text(problem) for problem in error.errors(include_url=False)]
         raise ConfigError("A setting is not valid. " + "; ".join(lines)) from None
     except SettingsError:
         # Its text does not say why, and its cause contains the value, which may be a secret.
@@ -198,22 +208,23 @@ _PLAIN: Final = {
     "int_parsing": "write a whole number, such as 2",
     "int_type": "write a whole number, such as 2",
     "less_than_equal": "write {le} or less",
+    "literal_error": "write {expected}",
 }
 
 
-def _fault_text(fault: ErrorDetails) -> str:
-    path = ".".join(map(str, fault["loc"]))
-    plain = _PLAIN.get(fault["type"])
+def _problem_text(problem: ErrorDetails) -> str:
+    path = ".".join(map(str, problem["loc"]))
+    plain = _PLAIN.get(problem["type"])
     if plain is None:
-        said = fault["msg"].removeprefix("Value error, ")
+        said = problem["msg"].removeprefix("Value error, ")
     else:
-        said = plain.format(**fault.get("ctx", {}))
+        said = plain.format(**problem.get("ctx", {}))
     text = f"{path}: {said}"
-    if fault["type"] == "extra_forbidden":
+    if problem["type"] == "extra_forbidden":
         return text
     # A value in a plugin's settings may be a secret.
     return (
         text
-        if fault["loc"][:1] in (("settings",), ("token",))
-        else f"{text}, not {fault['input']!r}"
+        if problem["loc"][:1] in (("settings",), ("token",))
+        else f"{text}, not {problem['input']!r}"
     )

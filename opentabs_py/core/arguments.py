@@ -8,10 +8,11 @@ from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
 from opentabs_py.core import failures
-from opentabs_py.core.schemas import Checker, Fault, JsonObject
+from opentabs_py.core.schemas import Checker, JsonObject, Violation
 from opentabs_py.core.text import path_text, shorten
+from opentabs_py.errors import CallRefusedError
 
-MAX_FAULTS: Final = 5  # reported per call; an agent fixes them one at a time anyway
+MAX_VIOLATIONS: Final = 5  # reported per call; an agent fixes them one at a time anyway
 MAX_NAMES: Final = 20  # argument names listed in the error for an unknown argument
 
 # Each of these may declare arguments in addition to `properties`, or allow any.
@@ -66,14 +67,17 @@ class ArgumentReader:
                 for name, value in given.items()
                 if value is not None or not self._may_leave_out(name)
             }
-        faults: list[Fault] = []
+        violations: list[Violation] = []
         if self._is_closed and not self._names >= given.keys():
             unknown = [name for name in given if name not in self._names]
-            faults = [(shorten(name), self._hint(name)) for name in unknown[:MAX_FAULTS]]
+            violations = [(shorten(name), self._hint(name)) for name in unknown[:MAX_VIOLATIONS]]
             given = {name: given[name] for name in given if name in self._names}
-        faults += self._checker.faults(given, most=MAX_FAULTS)
-        if faults:
-            raise failures.invalid_arguments(self._tool, faults[:MAX_FAULTS])
+        try:
+            violations += self._checker.violations(given, most=MAX_VIOLATIONS)
+        except ValueError as error:  # such as a set, which to_json accepts
+            raise self._not_json(error) from None
+        if violations:
+            raise failures.invalid_arguments(self._tool, violations[:MAX_VIOLATIONS])
         return given
 
     def _check_size(self, arguments: Mapping[str, Any]) -> None:
@@ -81,11 +85,14 @@ class ArgumentReader:
         try:
             text = to_json(arguments)
         except (PydanticSerializationError, ValueError) as error:
-            fault = f"not serializable as JSON: {error}"
-            raise failures.invalid_arguments(self._tool, [("", fault)]) from None
+            raise self._not_json(error) from None
         # Never fewer bytes than characters, and counting characters takes longer.
         if len(text) > self._limit and (size := len(text.decode())) > self._limit:
             raise failures.input_too_large(self._tool, size, self._limit)
+
+    def _not_json(self, error: Exception) -> CallRefusedError:
+        why = f"not serializable as JSON: {error}"
+        return failures.invalid_arguments(self._tool, [("", why)])
 
     def _may_leave_out(self, name: str) -> bool:
         if name not in self._names or name in self._required:
@@ -93,7 +100,7 @@ class ArgumentReader:
         if name not in self._takes_null:
             here = path_text([name])
             self._takes_null[name] = all(
-                path != here for path, _ in self._checker.faults({name: None})
+                path != here for path, _ in self._checker.violations({name: None})
             )
         return not self._takes_null[name]
 

@@ -1,4 +1,4 @@
-"""Turn a plugin's source description into `dist/tools.json`, and find its faults.
+"""Turn a plugin's source description into `dist/tools.json`, and find its problems.
 
 The builder imports the source and reports what it found (`adapter_js/builder/describe.js`);
 this module turns that report into `tools.json`, under the same rules that loading applies.
@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic.alias_generators import to_camel
 
-from opentabs_py.core.manifest_files import find_faults
+from opentabs_py.core.manifest_files import find_problems
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.plugin_names import plugin_id
 from opentabs_py.core.text import path_text
@@ -26,8 +26,8 @@ _PLUGIN_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class SourceFault:
-    """A fault in a plugin's source.
+class SourceProblem:
+    """A problem in a plugin's source.
 
     Attributes:
         file: Relative to the plugin's directory.
@@ -65,22 +65,22 @@ class _Report(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
 
-class SchemaFault(_Report):
-    """A fault in one of a tool's schemas."""
+class SchemaProblem(_Report):
+    """A problem in one of a tool's schemas."""
 
     path: str
     why: str
 
 
 class ToolReport(_Report):
-    """A tool as the builder found it; `input` and `output` are None when they have faults."""
+    """A tool as the builder found it; `input` and `output` are None when they have problems."""
 
     file: str
     line: int | None
     fields: dict[str, Any]
     input: dict[str, Any] | None
     output: dict[str, Any] | None
-    faults: list[SchemaFault]
+    problems: list[SchemaProblem]
 
 
 class Description(_Report):
@@ -90,8 +90,8 @@ class Description(_Report):
     tools: list[ToolReport]
 
 
-class CodeFault(_Report):
-    """A fault that prevented the source from being bundled or imported."""
+class CodeProblem(_Report):
+    """A problem that prevented the source from being bundled or imported."""
 
     file: str
     line: int | None
@@ -103,14 +103,14 @@ class BuildReport(_Report):
 
     description: Description
     files: dict[str, str]
-    faults: list[CodeFault]
-    warnings: list[CodeFault]
+    problems: list[CodeProblem]
+    warnings: list[CodeProblem]
 
 
-def find_source_faults(
+def find_source_problems(
     package: JsonValue, report: BuildReport, *, entry: str, icons: Icons
-) -> list[SourceFault]:
-    """Return every fault in a plugin's source.
+) -> list[SourceProblem]:
+    """Return every problem in a plugin's source.
 
     Args:
         package: The parsed `package.json`.
@@ -118,23 +118,23 @@ def find_source_faults(
         entry: The module that exports the plugin, relative to the plugin's directory.
         icons: The icons that tools may use.
     """
-    found = [SourceFault(f.file or entry, f.line, None, "", f.why) for f in report.faults]
+    found = [SourceProblem(f.file or entry, f.line, None, "", f.why) for f in report.problems]
     tools = report.description.tools
     # The builder has already reported what is not valid JSON Schema; check the rest anyway.
     listed: JsonValue = {"tools": [_tool_json(tool, icons) for tool in tools]}
-    in_package, in_tools = find_faults(package, listed)
-    found += [SourceFault(PACKAGE_FILE, None, None, path_text(f.path), f.why) for f in in_package]
+    in_package, in_tools = find_problems(package, listed)
+    found += [SourceProblem(PACKAGE_FILE, None, None, path_text(f.path), f.why) for f in in_package]
     if report.description.plugin is not None:
-        found += _plugin_faults(package, report.description.plugin, entry)
+        found += _plugin_problems(package, report.description.plugin, entry)
     for index, tool in enumerate(tools):
         name = _name(tool, index)
         file = tool.file or entry
-        found += [SourceFault(file, tool.line, name, f.path, f.why) for f in tool.faults]
-        for fault in in_tools:
-            if fault.path[:2] == ("tools", index):
-                path = [_MEMBERS.get(str(fault.path[2]), fault.path[2]), *fault.path[3:]]
-                found.append(SourceFault(file, tool.line, name, path_text(path), fault.why))
-        found += _icon_faults(tool, file, name, icons)
+        found += [SourceProblem(file, tool.line, name, f.path, f.why) for f in tool.problems]
+        for problem in in_tools:
+            if problem.path[:2] == ("tools", index):
+                path = [_MEMBERS.get(str(problem.path[2]), problem.path[2]), *problem.path[3:]]
+                found.append(SourceProblem(file, tool.line, name, path_text(path), problem.why))
+        found += _icon_problems(tool, file, name, icons)
     return found
 
 
@@ -146,7 +146,7 @@ def tools_json(
     sdk_version: str,
     hashes: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the contents of `dist/tools.json` for a source without faults.
+    """Return the contents of `dist/tools.json` for a source without problems.
 
     Args:
         package: The parsed `package.json`.
@@ -192,7 +192,7 @@ def _name(tool: ToolReport, index: int) -> str:
     return name if isinstance(name, str) and name else f"tools[{index}]"
 
 
-def _icon_faults(tool: ToolReport, file: str, name: str, icons: Icons) -> list[SourceFault]:
+def _icon_problems(tool: ToolReport, file: str, name: str, icons: Icons) -> list[SourceProblem]:
     icon = tool.fields.get("icon", DEFAULT_ICON)
     if not isinstance(icon, str):
         return []  # already reported
@@ -201,43 +201,45 @@ def _icon_faults(tool: ToolReport, file: str, name: str, icons: Icons) -> list[S
     near = difflib.get_close_matches(icon, icons.names(), n=3, cutoff=0.5)
     instead = " or ".join(f"'{each}'" for each in near) or "one of https://lucide.dev/icons"
     why = f"{icon!r} is not a Lucide icon; write {instead}"
-    return [SourceFault(file, tool.line, name, "icon", why)]
+    return [SourceProblem(file, tool.line, name, "icon", why)]
 
 
-def _plugin_faults(package: JsonValue, plugin: Mapping[str, Any], entry: str) -> list[SourceFault]:
-    def fault(path: str, why: str) -> SourceFault:
-        return SourceFault(entry, None, None, path, why)
+def _plugin_problems(
+    package: JsonValue, plugin: Mapping[str, Any], entry: str
+) -> list[SourceProblem]:
+    def problem(path: str, why: str) -> SourceProblem:
+        return SourceProblem(entry, None, None, path, why)
 
     found = [
-        fault(member, f"is missing; {what}")
+        problem(member, f"is missing; {what}")
         for member, what in (
             ("displayName", "write the name that people see, for example 'Chat'"),
             ("description", "write a sentence that says what the plugin is for"),
         )
         if not plugin.get(member)
     ]
-    found += _name_faults(package, plugin.get("name"), fault)
+    found += _name_problems(package, plugin.get("name"), problem)
     for member in ("urlPatterns", "excludePatterns"):
         patterns: JsonValue = plugin.get(member, [])
         if not isinstance(patterns, list):
             why = "is not a list; write one, for example ['*://*.example.com/*']"
-            found.append(fault(member, why))
+            found.append(problem(member, why))
             continue
         for index, pattern in enumerate(patterns):
             try:
                 parse_match_pattern(str(pattern))
             except ValueError as error:
-                found.append(fault(f"{member}[{index}]", str(error)))
+                found.append(problem(f"{member}[{index}]", str(error)))
     return found
 
 
-def _name_faults(package: JsonValue, name: object, fault: Any) -> list[SourceFault]:
+def _name_problems(package: JsonValue, name: object, problem: Any) -> list[SourceProblem]:
     if not isinstance(name, str) or not _PLUGIN_NAME.fullmatch(name):
         why = (
             f"{name!r} is not a valid plugin name; use lower-case letters, digits and '-', "
             "for example 'chat'"
         )
-        return [fault("name", why)]
+        return [problem("name", why)]
     package_name = package.get("name") if isinstance(package, dict) else None
     if not isinstance(package_name, str):
         return []
@@ -249,4 +251,4 @@ def _name_faults(package: JsonValue, name: object, fault: Any) -> list[SourceFau
     if name in (plugin, bare):
         return []
     why = f"is {name!r}, but {PACKAGE_FILE} names the plugin {plugin!r}; make them the same"
-    return [fault("name", why)]
+    return [problem("name", why)]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from opentabs_py.core.limits import Timers
+from opentabs_py.core.plugin_names import TABS_OPEN
 from opentabs_py.core.protocol import WireError
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.errors import (
@@ -118,13 +119,17 @@ def _timeout(timers: Timers, happened: str, remedy: str) -> CallTimeoutError:
     return CallTimeoutError(detail, which=which)
 
 
-def not_connected() -> ChainError:
-    """Return the error for a call while no extension is connected."""
+def not_connected(asks: str = "") -> ChainError:
+    """Return the error for a call while no extension is connected.
+
+    Args:
+        asks: What the user should do so that it connects, if that is known.
+    """
+    remedy = asks or "Start the browser, or run `opentabs doctor` to see which hop is broken."
     return ChainError(
         ErrorDetail(
             "EXTENSION_NOT_CONNECTED",
-            "The browser extension is not connected. Start the browser, or run "
-            "`opentabs doctor` to see which hop is broken.",
+            f"The browser extension is not connected. {remedy}",
             category="connection",
             retryable=True,
         )
@@ -153,6 +158,36 @@ def no_tab(plugin: str, patterns: Sequence[str], instance: str | None = None) ->
     )
 
 
+def _named_tabs(tabs: Mapping[int, str]) -> str:
+    """Return tabs with their titles: a page wrote these, so they are quoted, cut, on one line."""
+    return ", ".join(
+        f"{tab} {json.dumps(shorten(one_line(title), TITLE_MAX), ensure_ascii=False)}"
+        if title
+        else str(tab)
+        for tab, title in tabs.items()
+    )
+
+
+def several_browsers(plugin: str, places: Mapping[str, Mapping[int, str]]) -> ChainError:
+    """Return the error for a call that more than one browser could take.
+
+    Args:
+        plugin: The plugin's name.
+        places: The titles of the plugin's tabs, by browser and id.
+    """
+    where = "; ".join(
+        f"{name}: {_named_tabs(tabs)}" if tabs else name for name, tabs in places.items()
+    )
+    return ChainError(
+        ErrorDetail(
+            "SEVERAL_BROWSERS",
+            f"The plugin {plugin!r} has tabs in {len(places)} browsers, which may be signed in as "
+            f"different people. Choose a tab with tabId. {where}.",
+            category="tab",
+        )
+    )
+
+
 def wrong_tab(plugin: str, tab_id: int, tabs: Mapping[int, str]) -> ChainError:
     """Return the error for a `tabId` whose tab does not serve the plugin.
 
@@ -161,20 +196,73 @@ def wrong_tab(plugin: str, tab_id: int, tabs: Mapping[int, str]) -> ChainError:
         tab_id: The tab that was asked for.
         tabs: The titles of the plugin's tabs, by id.
     """
-    # A page wrote its title, so it is quoted, cut, and on one line.
-    named = [
-        f"{tab} {json.dumps(shorten(one_line(title), TITLE_MAX), ensure_ascii=False)}"
-        if title
-        else str(tab)
-        for tab, title in tabs.items()
-    ]
-    have = f"Its tabs: {', '.join(named)}." if named else "It has no tab open."
+    named = _named_tabs(tabs)
+    have = f"Its tabs: {named}." if named else "It has no tab open."
     return ChainError(
         ErrorDetail(
             "TAB_NOT_FOUND",
             f"Tab {tab_id} does not match the plugin {plugin!r}. {have} Leave out tabId to use "
             "the active one.",
             category="tab",
+        )
+    )
+
+
+def others_tab(plugin: str, tab_id: int) -> ChainError:
+    """Return the error for a `tabId` whose tab another client opened for itself."""
+    return ChainError(
+        ErrorDetail(
+            "TAB_NOT_YOURS",
+            f"Tab {tab_id} belongs to another client. Leave out tabId, or open a tab of your own "
+            f"for the plugin {plugin!r} with {TABS_OPEN}.",
+            category="tab",
+        )
+    )
+
+
+def not_opened(tab_id: int) -> CallRefusedError:
+    """Return the error for closing a tab that the client did not open."""
+    return CallRefusedError(
+        ErrorDetail(
+            "TAB_NOT_YOURS",
+            f"Tab {tab_id} is not one that you opened with {TABS_OPEN}, or it is closed already. "
+            "Only such tabs can be closed.",
+            category="tab",
+        )
+    )
+
+
+def tab_not_opened(url: str) -> ChainError:
+    """Return the error for a tab that the browser did not open."""
+    return ChainError(
+        ErrorDetail(
+            "TAB_NOT_OPENED",
+            f"The browser did not open a tab for {shorten(url)}. If you loaded the extension by "
+            "hand, update it and reload it; otherwise, call again.",
+            category="tab",
+            retryable=True,
+        )
+    )
+
+
+def which_browser(browsers: Sequence[str], named: str | None = None) -> CallRefusedError:
+    """Return the error for a new tab that could be in any of several browsers.
+
+    Args:
+        browsers: The names of the browsers.
+        named: The name that was asked for, which none of them has.
+    """
+    names = ", ".join(browsers)
+    why = (
+        "There are several browsers, which may be signed in as different people."
+        if named is None
+        else f"There is no browser {shorten(named)!r}."
+    )
+    return CallRefusedError(
+        ErrorDetail(
+            "SEVERAL_BROWSERS" if named is None else "INVALID_ARGUMENTS",
+            f"{why} Pass one of these as `browser`: {names}.",
+            category="tab" if named is None else "validation",
         )
     )
 
@@ -218,15 +306,15 @@ def only_by_gateway(name: str, gateway: str) -> CallRefusedError:
     )
 
 
-def invalid_arguments(tool: str, faults: Sequence[tuple[str, str]]) -> CallRefusedError:
+def invalid_arguments(tool: str, violations: Sequence[tuple[str, str]]) -> CallRefusedError:
     """Return the error for arguments that break the tool's input schema.
 
-    Each fault is a pair of path and broken rule.
+    Each violation is a pair of path and broken rule.
     """
     return CallRefusedError(
         ErrorDetail(
             "INVALID_ARGUMENTS",
-            f"The arguments of {tool} do not match its schema: {_lines(faults)}. "
+            f"The arguments of {tool} do not match its schema: {_lines(violations)}. "
             "Correct them and call again.",
             category="validation",
         )
@@ -246,15 +334,15 @@ def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
 
 
 def result_breaks_schema(
-    tool: str, faults: Sequence[tuple[str, str]], value: Any
+    tool: str, violations: Sequence[tuple[str, str]], value: Any
 ) -> BrokenResultError:
     """Return the error for a value that does not match the tool's output schema.
 
-    Each fault is a pair of path and broken rule.
+    Each violation is a pair of path and broken rule.
     """
     detail = ErrorDetail(
         "RESULT_BREAKS_SCHEMA",
-        f"{tool} succeeded, but its result does not match its output schema: {_lines(faults)}. "
+        f"{tool} succeeded, but its result does not match its output schema: {_lines(violations)}. "
         "The result follows. This is a bug in the plugin.",
         category="validation",
     )
@@ -308,5 +396,5 @@ def internal(tool: str) -> CallError:
     )
 
 
-def _lines(faults: Sequence[tuple[str, str]]) -> str:
-    return "; ".join(f"at {path or 'the top'}: {rule}" for path, rule in faults)
+def _lines(violations: Sequence[tuple[str, str]]) -> str:
+    return "; ".join(f"at {path or 'the top'}: {rule}" for path, rule in violations)

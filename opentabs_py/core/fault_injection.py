@@ -1,14 +1,15 @@
 """Faults that a test plants on a hop, and what happens to each message that passes.
 
-The same rules run in the page's relay (`testing/faults.js`); both use the same random number
-generator, so two runs with the same seed are identical. A log records which faults hit which
+The same rules run in the page's relay (`testing/faults.js`), with the random numbers that `draws`
+returns, so two runs with the same seed are identical. A log records which faults hit which
 messages, so that another run can repeat them exactly.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import groupby
+from itertools import cycle, groupby
+from random import Random
 from typing import Any, ClassVar, Final, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -21,7 +22,7 @@ Action = Literal["drop", "delay", "duplicate", "reorder", "corrupt"]
 DIRECTIONS: Final[tuple[Direction, ...]] = ("up", "down")
 
 _CONFIG = ConfigDict(extra="forbid")
-_MASK: Final = 0xFFFFFFFF
+_DRAWS: Final = 256  # a test rarely corrupts more messages in one direction of a hop
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class Faults:
         self._rules = rules
         self._on_fired = on_fired
         self._counts = Counter[int]()
-        self._random = Random(seed)
+        self._draws = cycle(draws(seed))
         self._when = when
         self._held: list[Piece] = []
 
@@ -110,7 +111,7 @@ class Faults:
         if action == "duplicate":
             return [Piece(text), Piece(text), *held]
         if action == "corrupt":
-            return [Piece(corrupt(text, self._random)), *held]
+            return [Piece(corrupt(text, next(self._draws))), *held]
         return [Piece(text, after), *held]
 
     def _action(
@@ -128,26 +129,23 @@ class Faults:
         return None, 0.0
 
 
-class Random:
-    """Mulberry32: small, identical in both languages, and good enough to corrupt texts."""
+def draws(seed: int) -> list[float]:
+    """Return the random numbers of one direction of a hop, from 0 to 1; the first follows the last.
 
-    def __init__(self, seed: int) -> None:
-        self._state = seed & _MASK
-
-    def below(self, bound: int) -> int:
-        """Return a random integer from 0 up to, but not including, the bound."""
-        self._state = (self._state + 0x6D2B79F5) & _MASK
-        mixed = self._state
-        mixed = ((mixed ^ (mixed >> 15)) * (mixed | 1)) & _MASK
-        mixed ^= (mixed + (((mixed ^ (mixed >> 7)) * (mixed | 61)) & _MASK)) & _MASK
-        return ((mixed ^ (mixed >> 14)) & _MASK) * bound >> 32
+    Each message that is corrupted uses the next one.
+    """
+    random = Random(seed)  # noqa: S311 (it must be reproducible)
+    return [random.random() for _ in range(_DRAWS)]
 
 
-def corrupt(text: str, random: Random) -> str:
-    """Return a text with one character changed; an empty text is returned as is."""
+def corrupt(text: str, draw: float) -> str:
+    """Return a text with one character changed: the one at this share of its length.
+
+    An empty text is returned as is.
+    """
     if not text:
         return text
-    at = random.below(len(text))
+    at = int(draw * len(text))
     return f"{text[:at]}{'#' if text[at] != '#' else '*'}{text[at + 1 :]}"
 
 

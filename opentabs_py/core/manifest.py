@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from opentabs_py.core.instances import Instances, find_instances
 from opentabs_py.core.page_arguments import INSTANCE
-from opentabs_py.core.plugin_names import mcp_name
+from opentabs_py.core.plugin_names import OURSELVES, RESERVED_TOOLS, mcp_name
 from opentabs_py.core.plugin_settings import settled_patterns
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.errors import PluginError
@@ -94,8 +94,13 @@ def configure(manifest: PluginManifest, values: Mapping[str, JsonValue]) -> Plug
 
 
 def find_name_clashes(manifests: Iterable[PluginManifest]) -> dict[str, list[tuple[str, str]]]:
-    """Return the MCP names that several tools would get, with each tool's `(plugin, tool)`."""
+    """Return the MCP names that several tools would get, with each tool's `(plugin, tool)`.
+
+    The names of our own tools are taken.
+    """
     owners: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for name in RESERVED_TOOLS:
+        owners[name].append((OURSELVES, name))
     for manifest in manifests:
         for tool in manifest.tools:
             owners[mcp_name(manifest.name, tool.name)].append((manifest.name, tool.name))

@@ -2,7 +2,7 @@
 
 A built plugin describes itself in two files: `package.json`, whose `opentabs` member
 says which pages it is for, and `dist/tools.json`, which lists its tools. Both come from
-other people's builds, so unknown members are ignored, and one error reports every fault:
+other people's builds, so unknown members are ignored, and one error reports every problem:
 an author can fix a plugin in one go.
 """
 
@@ -16,11 +16,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 from pydantic.alias_generators import to_camel
 
 from opentabs_py.core.manifest import PluginManifest, PluginTool
-from opentabs_py.core.manifest_faults import WHAT_TO_WRITE, Fault, fault_of, show
+from opentabs_py.core.manifest_problems import WHAT_TO_WRITE, Problem, problem_of, show
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_names import LONGEST_TOOL_NAME, mcp_name, plugin_id
-from opentabs_py.core.plugin_settings import find_schema_faults, settle, settled_patterns
+from opentabs_py.core.plugin_settings import find_schema_problems, settle, settled_patterns
 from opentabs_py.core.protocol import Name
 from opentabs_py.core.schemas import JsonObject, check_schema
 from opentabs_py.core.sdk_version import KNOWN, is_newer, is_version
@@ -40,16 +40,16 @@ def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginMa
     """Parse the contents of a built plugin's two files.
 
     Raises:
-        PluginError: The text has a line for each fault, with the file, the path of the
+        PluginError: The text has a line for each problem, with the file, the path of the
             member, the reason, and what to write instead.
     """
-    package_raw, faults = _load(package_json)
-    tools_raw, tools_faults = _load(tools_json)
-    package, tools = _check(package_raw, faults, tools_raw, tools_faults)
-    if package is None or tools is None or faults or tools_faults:
+    package_raw, problems = _load(package_json)
+    tools_raw, tools_problems = _load(tools_json)
+    package, tools = _check(package_raw, problems, tools_raw, tools_problems)
+    if package is None or tools is None or problems or tools_problems:
         root = 1 if isinstance(tools_raw, list) else 0
-        lines = [f"{_PACKAGE_FILE}: {fault.text()}" for fault in faults]
-        lines += [f"{_TOOLS_FILE}: {fault.text(root=root)}" for fault in tools_faults]
+        lines = [f"{_PACKAGE_FILE}: {problem.text()}" for problem in problems]
+        lines += [f"{_TOOLS_FILE}: {problem.text(root=root)}" for problem in tools_problems]
         raise PluginError(_error_text(lines))
     about = package.opentabs
     return PluginManifest(
@@ -67,33 +67,33 @@ def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginMa
     )
 
 
-def find_faults(package: JsonValue, tools: JsonValue) -> tuple[list[Fault], list[Fault]]:
-    """Return the faults of a plugin's two parsed files."""
-    faults: list[Fault] = []
-    tools_faults: list[Fault] = []
-    _check(package, faults, tools, tools_faults)
-    return faults, tools_faults
+def find_problems(package: JsonValue, tools: JsonValue) -> tuple[list[Problem], list[Problem]]:
+    """Return the problems of a plugin's two parsed files."""
+    problems: list[Problem] = []
+    tools_problems: list[Problem] = []
+    _check(package, problems, tools, tools_problems)
+    return problems, tools_problems
 
 
 def _check(
     package_raw: JsonValue,
-    faults: list[Fault],
+    problems: list[Problem],
     tools_raw: JsonValue,
-    tools_faults: list[Fault],
+    tools_problems: list[Problem],
 ) -> tuple["_PackageFile | None", "_ToolsFile | None"]:
     if isinstance(tools_raw, list):  # the format of old builds
         tools_raw = {"tools": tools_raw}
-    package = _validate(_PackageFile, package_raw, faults)
+    package = _validate(_PackageFile, package_raw, problems)
     if newer := _newer_sdk(tools_raw):  # may have changed the meaning of everything else
-        tools_faults.append(newer)
+        tools_problems.append(newer)
         return package, None
-    tools = _validate(_ToolsFile, tools_raw, tools_faults)
-    faults += _pattern_faults(package_raw, tools_raw)
-    faults += _settings_faults(package_raw, "opentabs", "configSchema")
-    tools_faults += _duplicate_faults(tools_raw)
+    tools = _validate(_ToolsFile, tools_raw, tools_problems)
+    problems += _pattern_problems(package_raw, tools_raw)
+    problems += _settings_problems(package_raw, "opentabs", "configSchema")
+    tools_problems += _duplicate_problems(tools_raw)
     if package is not None and tools is not None:
-        tools_faults += _long_name_faults(plugin_id(package.name), tools.tools)
-    tools_faults += _settings_faults(tools_raw, "configSchema")
+        tools_problems += _long_name_problems(plugin_id(package.name), tools.tools)
+    tools_problems += _settings_problems(tools_raw, "configSchema")
     return package, tools
 
 
@@ -106,10 +106,10 @@ def find_sites(
         package_json: The file's content.
         settings: The values of plugins' settings, by plugin and key.
     """
-    raw, faults = _load(package_json)
-    package = _validate(_PackageFile, raw, faults)
-    faults += _settings_faults(raw, "opentabs", "configSchema")
-    if package is None or faults:
+    raw, problems = _load(package_json)
+    package = _validate(_PackageFile, raw, problems)
+    problems += _settings_problems(raw, "opentabs", "configSchema")
+    if package is None or problems:
         return ()
     name, about = plugin_id(package.name), package.opentabs
     schema = about.config_schema or {}
@@ -273,12 +273,12 @@ def _tool(tool: _Tool) -> PluginTool:
     )
 
 
-# --- the faults ---
+# --- the problems ---
 
 _AnyFile = TypeVar("_AnyFile", bound=_File)
 
 
-def _load(text: str | bytes) -> tuple[JsonValue, list[Fault]]:
+def _load(text: str | bytes) -> tuple[JsonValue, list[Problem]]:
     try:
         value: JsonValue = json.loads(text, parse_constant=_refuse_constant)
         json.dumps(value, ensure_ascii=False).encode()  # what cannot be encoded cannot be forwarded
@@ -288,37 +288,37 @@ def _load(text: str | bytes) -> tuple[JsonValue, list[Fault]]:
         why = str(error)
     else:
         return value, []
-    return None, [Fault((), f"is not JSON: {why}; build the plugin again")]
+    return None, [Problem((), f"is not JSON: {why}; build the plugin again")]
 
 
 def _refuse_constant(constant: str) -> Never:
     raise ValueError(f"{constant} is not a JSON number")
 
 
-def _validate(model: type[_AnyFile], value: JsonValue, faults: list[Fault]) -> _AnyFile | None:
-    """Return the validated file, or None after adding its faults to `faults`."""
-    if faults:
+def _validate(model: type[_AnyFile], value: JsonValue, problems: list[Problem]) -> _AnyFile | None:
+    """Return the validated file, or None after adding its problems to `problems`."""
+    if problems:
         return None
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        faults += [fault_of(details) for details in error.errors()]
+        problems += [problem_of(details) for details in error.errors()]
         return None
 
 
-def _newer_sdk(tools: JsonValue) -> Fault | None:
+def _newer_sdk(tools: JsonValue) -> Problem | None:
     version = tools.get("sdkVersion") if isinstance(tools, dict) else None
     if not isinstance(version, str) or not is_newer(version):
         return None
     known = ".".join(map(str, KNOWN))
-    return Fault(
+    return Problem(
         ("sdkVersion",),
         f"is {shorten(version)}, but this version of opentabs-py supports the plugin SDK only up "
         f"to {known}; update it: pip install --upgrade opentabs-py",
     )
 
 
-def _pattern_faults(package: JsonValue, tools: JsonValue) -> Iterator[Fault]:
+def _pattern_problems(package: JsonValue, tools: JsonValue) -> Iterator[Problem]:
     about = package.get("opentabs") if isinstance(package, dict) else None
     if not isinstance(about, dict) or about.get("urlPatterns") != []:
         return
@@ -327,7 +327,7 @@ def _pattern_faults(package: JsonValue, tools: JsonValue) -> Iterator[Fault]:
         tools.get("configSchema") if isinstance(tools, dict) else None,
     ]
     if not any(_asks_for_url(schema) for schema in settings):
-        yield Fault(
+        yield Problem(
             ("opentabs", "urlPatterns"),
             'is empty; write the pages the plugin is for, such as ["*://*.example.com/*"], '
             'or add a required setting of type "url" to configSchema',
@@ -343,32 +343,32 @@ def _asks_for_url(settings: JsonValue) -> bool:
     )
 
 
-def _settings_faults(file: JsonValue, *path: str) -> Iterator[Fault]:
+def _settings_problems(file: JsonValue, *path: str) -> Iterator[Problem]:
     declared = file
     for step in path:
         declared = declared.get(step) if isinstance(declared, dict) else None
     if isinstance(declared, dict):
-        for at, why in find_schema_faults(declared):
-            yield Fault((*path, *at), why)
+        for at, why in find_schema_problems(declared):
+            yield Problem((*path, *at), why)
 
 
-def _duplicate_faults(tools: JsonValue) -> Iterator[Fault]:
+def _duplicate_problems(tools: JsonValue) -> Iterator[Problem]:
     listed = tools.get("tools") if isinstance(tools, dict) else None
     first: dict[str, int] = {}
     for index, tool in enumerate(listed if isinstance(listed, list) else []):
         name = tool.get("name") if isinstance(tool, dict) else None
         if isinstance(name, str) and first.setdefault(name, index) != index:
-            yield Fault(
+            yield Problem(
                 ("tools", index, "name"),
                 f"{name!r} is also the name of tools[{first[name]}]; give each tool its own name",
             )
 
 
-def _long_name_faults(plugin: str, tools: Iterable[_Tool]) -> Iterator[Fault]:
+def _long_name_problems(plugin: str, tools: Iterable[_Tool]) -> Iterator[Problem]:
     for index, tool in enumerate(tools):
         length = len(mcp_name(plugin, tool.name))
         if length > LONGEST_TOOL_NAME:
-            yield Fault(
+            yield Problem(
                 ("tools", index, "name"),
                 f"{shorten(tool.name)!r} would be a name of {length:,} characters for MCP clients, "
                 f"with the plugin's id in front; {LONGEST_TOOL_NAME} are allowed, so shorten it",
@@ -376,5 +376,5 @@ def _long_name_faults(plugin: str, tools: Iterable[_Tool]) -> Iterator[Fault]:
 
 
 def _error_text(lines: Sequence[str]) -> str:
-    faults = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
-    return "\n  ".join([f"The plugin is not valid; it has {faults}:", *lines])
+    problems = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
+    return "\n  ".join([f"The plugin is not valid; it has {problems}:", *lines])

@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from opentabs_py.core.arguments import is_closed
+from opentabs_py.core.plugin_names import TABS_LIST
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.core.text import shorten
 
@@ -26,10 +27,7 @@ def listed_schema(schema: JsonObject, instances: Sequence[str] = ()) -> JsonObje
     added: JsonObject = {
         TAB_ID: {
             "type": "integer",
-            "description": (
-                "The browser tab to use; take it from the tab list in an error or in a tool's "
-                "answer. Default: the active tab."
-            ),
+            "description": f"The browser tab to use, from {TABS_LIST}. Default: the active tab.",
         }
     }
     listed: JsonObject = {**schema}

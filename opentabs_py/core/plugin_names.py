@@ -12,6 +12,11 @@ LONGEST_TOOL_NAME: Final = 128
 RESERVED_IDS: Final = frozenset(
     {"system", "browser", "opentabs", "extension", "config", "plugin", "tool", "mcp"}
 )
+OURSELVES: Final = "opentabs"  # what owns the tools of our own; a reserved id
+TABS_LIST: Final = "tabs_list"
+TABS_OPEN: Final = "tabs_open"
+TABS_CLOSE: Final = "tabs_close"
+RESERVED_TOOLS: Final = (TABS_LIST, TABS_OPEN, TABS_CLOSE)  # MCP names of tools of our own
 
 _PACKAGE: Final = re.compile(r"(?:@(?P<scope>[^/]+)/)?opentabs-plugin-(?P<name>[^/]+)")
 _HOUSE_SCOPE: Final = "opentabs-dev"  # its plugins' ids omit the scope

@@ -25,8 +25,8 @@ from opentabs_py.core.text import shorten
 from opentabs_py.errors import PluginError
 
 SettingType = Literal["url", "string", "number", "boolean", "select"]
-SettingFault = tuple[tuple[int | str, ...], str]
-"""The path of a fault in the declared settings, and its description."""
+SettingProblem = tuple[tuple[int | str, ...], str]
+"""The path of a problem in the declared settings, and its description."""
 
 _TYPES: Final[tuple[SettingType, ...]] = get_args(SettingType)
 _TEXTS: Final = ("label", "description", "placeholder")
@@ -75,14 +75,14 @@ class Setting:
 # --- what is declared -------------------------------------------------------------
 
 
-def find_schema_faults(declared: Mapping[str, JsonValue]) -> Iterator[SettingFault]:
-    """Yield the faults in the settings that a plugin declares; unknown members are allowed."""
+def find_schema_problems(declared: Mapping[str, JsonValue]) -> Iterator[SettingProblem]:
+    """Yield the problems in the settings that a plugin declares; unknown members are allowed."""
     for key, about in declared.items():
         if isinstance(about, dict):  # anything else has already been reported
-            yield from (((key, *path), why) for path, why in _setting_faults(about))
+            yield from (((key, *path), why) for path, why in _setting_problems(about))
 
 
-def _setting_faults(about: JsonObject) -> Iterator[SettingFault]:
+def _setting_problems(about: JsonObject) -> Iterator[SettingProblem]:
     kind = about.get("type")
     if kind not in _TYPES:
         types = ", ".join(f'"{each}"' for each in _TYPES)
@@ -95,9 +95,9 @@ def _setting_faults(about: JsonObject) -> Iterator[SettingFault]:
         yield ("required",), f"is {_show(about['required'])}; write true or false"
     options = about.get("options")
     if kind == "select":
-        faults = list(_option_faults(options))
-        yield from faults
-        if faults:
+        problems = list(_option_problems(options))
+        yield from problems
+        if problems:
             return
     if kind in _TYPES and about.get("default") is not None:
         setting = _setting("", about)
@@ -108,7 +108,7 @@ def _setting_faults(about: JsonObject) -> Iterator[SettingFault]:
             yield ("default",), f"is not {allowed}, as its type requires; write one or leave it out"
 
 
-def _option_faults(options: JsonValue) -> Iterator[SettingFault]:
+def _option_problems(options: JsonValue) -> Iterator[SettingProblem]:
     if not isinstance(options, list) or not options:
         yield ("options",), 'is not a list of choices; write one, such as ["daily", "weekly"]'
         return
@@ -170,11 +170,11 @@ def settle(
         given: Values by key, as parsed from TOML or JSON, or `Typed`; None means not set.
 
     Raises:
-        PluginError: They are not valid; the text has a line for each fault.
+        PluginError: They are not valid; the text has a line for each problem.
     """
     declared = declared_settings(schema)
     values: dict[str, JsonValue] = {}
-    faults = [_unknown_key(plugin, key, declared) for key in given if key not in declared]
+    problems = [_unknown_key(plugin, key, declared) for key in given if key not in declared]
     for key, setting in declared.items():
         value = given.get(key)
         if value is None:
@@ -183,7 +183,7 @@ def settle(
             elif setting.required:
                 what = f" ({shorten(setting.label)})" if setting.label else ""
                 how = _how_to_give(plugin, setting)
-                faults.append(
+                problems.append(
                     f"{plugin}.{key} is missing{what}; it must be {_allowed(setting)}; {how}"
                 )
             continue
@@ -191,11 +191,11 @@ def settle(
             values[key] = _read(setting, value)
         except ValueError as error:
             how = _how_to_give(plugin, setting)
-            faults.append(f"{plugin}.{key} {error}, not {_allowed(setting)}; {how}")
-    if faults:
-        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+            problems.append(f"{plugin}.{key} {error}, not {_allowed(setting)}; {how}")
+    if problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         head = f"The settings of the plugin {plugin!r} are not valid; they have {count}:"
-        raise PluginError("\n  ".join([head, *faults]))
+        raise PluginError("\n  ".join([head, *problems]))
     return values
 
 

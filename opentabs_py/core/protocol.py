@@ -21,13 +21,14 @@ from opentabs_py.errors import ProtocolError
 
 T = TypeVar("T")
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 # WebSocket close codes of the private range, each with a reason a person can act on.
 CLOSE_BAD_VERSION = 4001
 CLOSE_REPLACED = 4002
 CLOSE_PROTOCOL = 4003
 
+BrowserId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 CallId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 DocumentId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
@@ -97,7 +98,7 @@ class PluginSpec(Model):
     pre_script: Name | None = None
 
 
-class PluginFault(Model):
+class PluginProblem(Model):
     """A plugin that could not be injected into a document."""
 
     plugin: Name
@@ -142,6 +143,7 @@ class RpcError(Model):
 class HelloParams(Model):
     """Identifies the extension, and lists what survived: every document and its calls.
 
+    `browser_id` is the browser profile's, for ever; `boot_id` is this run's of the service worker.
     An extension that has not been synced since it loaded, or since the browser started, is
     `fresh`: everything dispatched before is lost.
     """
@@ -149,6 +151,7 @@ class HelloParams(Model):
     protocol_version: Integer
     extension_version: Name
     boot_id: Name
+    browser_id: BrowserId
     browser: Text
     time: Time
     tab_ids: list[Integer]
@@ -176,7 +179,7 @@ class SyncResult(Model):
     """How many documents received an adapter, and what failed."""
 
     injected: Integer
-    faults: list[PluginFault]
+    problems: list[PluginProblem]
 
 
 class DispatchParams(Model):
@@ -281,6 +284,36 @@ class QueryParams(Model):
     """Answered with `TabsParams`, once each page of `plugin` has said whether it is ready."""
 
     plugin: Name | None = None
+
+
+class RemoveParams(Model):
+    """Why the extension is uninstalled."""
+
+    reason: Text
+
+
+class OpenParams(Model):
+    """A page to open in a new tab: an `http` or `https` URL."""
+
+    url: Annotated[str, StringConstraints(min_length=1, max_length=65536)]
+
+
+class CloseParams(Model):
+    """A tab to close."""
+
+    tab_id: Integer
+
+
+class OpenedTab(Model):
+    """The tab that was opened; sent before its page begins to load."""
+
+    tab_id: Integer
+
+
+class ClosedTab(Model):
+    """The tab that was closed, or was already."""
+
+    tab_id: Integer
 
 
 class PingParams(Model):
@@ -399,6 +432,29 @@ class TabsQuery(Message):
     params: QueryParams
 
 
+class ExtensionRemove(Message):
+    """Uninstalls the extension from a browser that was only borrowed."""
+
+    method: Literal["extension.remove"] = "extension.remove"
+    params: RemoveParams
+
+
+class TabsOpen(Message):
+    """Opens a tab in the group "OpenTabs", without taking the focus."""
+
+    method: Literal["tabs.open"] = "tabs.open"
+    id: Integer
+    params: OpenParams
+
+
+class TabsClose(Message):
+    """Closes a tab that `tabs.open` opened."""
+
+    method: Literal["tabs.close"] = "tabs.close"
+    id: Integer
+    params: CloseParams
+
+
 class ToolStamps(Message):
     """The service worker's trace stamps, for traced calls only."""
 
@@ -442,7 +498,17 @@ class Failure(Message):
 
 
 ToExtension = (
-    PluginsSync | TabsQuery | ToolDispatch | ToolAck | ToolSettled | ToolCancel | Ping | Pong
+    PluginsSync
+    | TabsQuery
+    | TabsOpen
+    | TabsClose
+    | ExtensionRemove
+    | ToolDispatch
+    | ToolAck
+    | ToolSettled
+    | ToolCancel
+    | Ping
+    | Pong
 )
 FromExtension = (
     Hello
@@ -505,8 +571,8 @@ def parse_from_extension(text: str) -> FromExtension | Response | Failure:
         # End its call with an error.
         document_id, call_id, seq = answer.groups()
         message = f"Cannot read the tool's result ({first['msg']}). Return a simpler value."
-        fault = WireError(code="RESULT_NOT_SERIALISABLE", message=message)
-        params = ErrorParams(document_id=document_id, call_id=call_id, seq=int(seq), error=fault)
+        failure = WireError(code="RESULT_NOT_SERIALISABLE", message=message)
+        params = ErrorParams(document_id=document_id, call_id=call_id, seq=int(seq), error=failure)
         return ToolErrored(params=params)
 
 

@@ -20,18 +20,19 @@ from opentabs_py.core.schema_cost import (
 )
 from opentabs_py.core.text import path_text, shorten
 
-__all__ = ["Checker", "Fault", "JsonObject", "check_schema"]
+__all__ = ["Checker", "JsonObject", "Violation", "check_schema"]
 
-Fault = tuple[str, str]
+Violation = tuple[str, str]
 """The path at which a value breaks its schema, as `messages[0].text` ("" for all), and how."""
 
 # The validator blocks the event loop and cannot be interrupted. Measured: 13 to 40 ns per check of
-# one place, so the longest validation takes 2 s; 6 to 60 µs per fault, which copies the bad value.
+# one place, so the longest validation takes 2 s; 6 to 60 µs per
+# violation, which copies the bad value.
 WIDEST: Final = 100_000  # checks of one place in a value with LOAD_DEPTH levels
 LOAD_DEPTH: Final = 4
 MOST_LOOKS: Final = 50_000_000
-MOST_LOOKS_FOR_FAULTS: Final = 50_000
-MOST_COPIED: Final = 64 * 1024 * 1024  # characters, in faults
+MOST_LOOKS_FOR_VIOLATIONS: Final = 50_000
+MOST_COPIED: Final = 64 * 1024 * 1024  # characters, in violations
 
 _TOO_DEEP: Final = "is nested too deeply; move parts of it into $defs and $ref them"
 _NARROW: Final = 64  # validating at this width costs less than parsing the value did
@@ -51,10 +52,10 @@ class Checker:
     def __init__(self, schema: JsonObject) -> None:
         self._schema = schema
 
-    def faults(self, value: JsonValue, *, most: int | None = None) -> list[Fault]:
-        """Return the faults of a JSON value; an empty list if it matches the schema.
+    def violations(self, value: JsonValue, *, most: int | None = None) -> list[Violation]:
+        """Return where a JSON value violates the schema; an empty list if it matches.
 
-        A value that would take too long to validate counts as one fault.
+        A value that would take too long to validate counts as one violation.
         """
         validator = self._validator
         if not self._is_quick:
@@ -64,12 +65,12 @@ class Checker:
                 return [("", "too large or too deeply nested to validate; pass less at a time")]
             if width * size.length * _LOOKS_OF_CHARACTER > MOST_LOOKS:
                 validator = self._lenient
-        if validator.is_valid(value):  # several times faster than looking for faults
+        if validator.is_valid(value):  # several times faster than looking for violations
             return []
-        size = _measure(value, most=MOST_LOOKS_FOR_FAULTS)
+        size = _measure(value, most=MOST_LOOKS_FOR_VIOLATIONS)
         width = self._widths.at(size.depth)
         copied = width * (size.depth + 1) * size.length
-        if width * size.parts > MOST_LOOKS_FOR_FAULTS or copied > MOST_COPIED:
+        if width * size.parts > MOST_LOOKS_FOR_VIOLATIONS or copied > MOST_COPIED:
             return [("", "does not match the schema, and is too large to say where")]
         errors = islice(validator.iter_errors(value), most)
         return [(path_text(error.instance_path), _shorten(error.message)) for error in errors]

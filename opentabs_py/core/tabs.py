@@ -1,15 +1,17 @@
 """Which tab serves which plugin."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from opentabs_py.core import failures
 from opentabs_py.core.instances import Instance
 from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
+from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.errors import ChainError
 
-Readiness = Literal["closed", "unavailable", "ready"]
+PluginStatus = Literal["closed", "unavailable", "ready"]
+"""Whether any tab can run a plugin's tools; each document's answer is its `readiness`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +24,14 @@ class Target:
             open.
         tab_id: The only tab that may be used.
         instance: The instance of the plugin's site to use, if there are several.
+        client: The session of the client that calls, which may have tabs of its own.
     """
 
     plugin: str
     patterns: Sequence[str] = ()
     tab_id: int | None = None
     instance: Instance | None = None
+    client: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,14 @@ class Tabs:
         grace: Seconds that a call waits for a plugin to get ready after it was injected into
             a document, or for the extension to reconnect.
         has_browser: Whether there is a browser from which it could reconnect.
+        asks: What the user should do so that it connects; empty if nothing is known.
+        owners: Which tabs, of all browsers, belong to which clients.
     """
 
     grace: float = 5.0
     has_browser: bool = True
+    asks: str = ""
+    owners: TabOwners = field(default_factory=TabOwners)
     connected: bool = False
     documents: Sequence[DocumentState] = ()
     loading: Sequence[LoadingTab] = ()
@@ -99,15 +107,42 @@ class Tabs:
 
     def serving(self, plugin: str) -> list[DocumentState]:
         """Return the plugin's documents, the one a call would use first."""
-        mine = [d for d in self.documents if plugin in d.plugins]
-        return sorted(mine, key=lambda d: (not (d.focused and d.active), not d.active, -d.tab_id))
+        return by_preference([d for d in self.documents if plugin in d.plugins])
 
-    def readiness(self, plugin: str) -> Readiness:
-        """Return the state of a plugin across all its tabs."""
+    def usable(self, target: Target) -> tuple[list[DocumentState], list[LoadingTab]]:
+        """Return the documents and loading tabs of a plugin that a client's calls may use.
+
+        If the client has a tab of the plugin, its calls stay in its own tabs.
+        """
+        documents = self.serving(target.plugin)
+        loading = [tab for tab in self.loading if target.plugin in tab.plugins]
+        if not self.owners:
+            return documents, loading
+        tabs = [*(each.tab_id for each in documents), *(each.tab_id for each in loading)]
+        if target.tab_id is None:
+            allowed = self.owners.usable(target.client, tabs)
+        else:
+            allowed = [tab for tab in tabs if self.owners.may_name(target.client, tab)]
+        ranks = {tab: rank for rank, tab in enumerate(allowed)}
+        return (
+            sorted((d for d in documents if d.tab_id in ranks), key=lambda d: ranks[d.tab_id]),
+            [tab for tab in loading if tab.tab_id in ranks],
+        )
+
+    def status(self, plugin: str) -> PluginStatus:
+        """Return the status of a plugin across all its tabs."""
         mine = self.serving(plugin)
         if any(d.plugins[plugin].readiness == "ready" for d in mine):
             return "ready"
         return "unavailable" if mine else "closed"
+
+    def link(self, now: float) -> Wait | ChainError | None:
+        """Return None while the extension is connected; otherwise, wait for it or fail."""
+        if self.connected:
+            return None
+        until = self._connection_since + self.grace
+        error = failures.not_connected(self.asks)
+        return Wait(until, error) if self.has_browser and now < until else error
 
     def choose(self, target: Target, now: float) -> DocumentState | Wait | ChainError:
         """Choose the document for a call.
@@ -115,16 +150,16 @@ class Tabs:
         The active tab of the focused window wins. A document in which the plugin is not ready
         is waited for if the plugin was injected recently; otherwise the next one is tried. A
         `tab_id` is used or refused, never replaced. If the plugin has several instances, only
-        the tabs of the named one count.
+        the tabs of the named one count. A client that has a tab of the plugin stays in its own
+        tabs, the most recently used one first; others' tabs are never used.
         """
         plugin, tab_id, instance = target.plugin, target.tab_id, target.instance
-        if not self.connected:
-            until = self._connection_since + self.grace
-            error = failures.not_connected()
-            return Wait(until, error) if self.has_browser and now < until else error
-        mine = self.serving(plugin)
-        coming = [tab for tab in self.loading if plugin in tab.plugins]
+        if (link := self.link(now)) is not None:
+            return link
+        mine, coming = self.usable(target)
         if tab_id is not None:
+            if not self.owners.may_name(target.client, tab_id):
+                return failures.others_tab(plugin, tab_id)
             named = [d for d in mine if d.tab_id == tab_id]
             coming = [tab for tab in coming if tab.tab_id == tab_id]
             if not named and not coming:
@@ -153,6 +188,11 @@ class Tabs:
                 return Wait(until, failures.not_ready(plugin, document.url, _why(state)))
         first = mine[0]
         return failures.not_ready(plugin, first.url, _why(first.plugins[plugin]))
+
+
+def by_preference(documents: Iterable[DocumentState]) -> list[DocumentState]:
+    """Return documents in the order in which calls prefer them."""
+    return sorted(documents, key=lambda d: (not (d.focused and d.active), not d.active, -d.tab_id))
 
 
 def _why(state: PluginState) -> str | None:

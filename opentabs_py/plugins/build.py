@@ -19,8 +19,8 @@ from pydantic import JsonValue
 from opentabs_py.core.authoring import (
     PACKAGE_FILE,
     BuildReport,
-    SourceFault,
-    find_source_faults,
+    SourceProblem,
+    find_source_problems,
     tools_json,
 )
 from opentabs_py.core.plugin_names import plugin_id
@@ -46,7 +46,7 @@ class Built:
     Attributes:
         directory: The plugin's directory.
         name: The plugin's id; empty if its `package.json` has no valid one.
-        faults: What is wrong. If there are any, `dist/` is unchanged.
+        problems: What is wrong. If there are any, `dist/` is unchanged.
         warnings: What may be wrong.
         tools: The names of its tools.
         sizes: The size in bytes of each file in `dist/`, by name.
@@ -56,8 +56,8 @@ class Built:
 
     directory: Path
     name: str
-    faults: tuple[SourceFault, ...]
-    warnings: tuple[SourceFault, ...] = ()
+    problems: tuple[SourceProblem, ...]
+    warnings: tuple[SourceProblem, ...] = ()
     tools: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     changed: bool = False
@@ -84,20 +84,20 @@ class Builder:
 
         Args:
             directory: The plugin's directory.
-            with_types: Report type errors as faults, if the plugin has TypeScript installed.
+            with_types: Report type errors as problems, if the plugin has TypeScript installed.
 
         Raises:
             BuildError: The builder crashed, or the directory is not writable.
         """
         began = perf_counter()
         directory = Path(await anyio.Path(directory).resolve())
-        package, faults = _read_package(directory)
+        package, problems = _read_package(directory)
         entry = _first(directory, ENTRIES)
         if entry is None:
             why = f"has no {ENTRIES[0]}; write one that exports the plugin (or {ENTRIES[2]})"
-            faults.append(SourceFault(f"{directory.name}/", None, None, "", why))
+            problems.append(SourceProblem(f"{directory.name}/", None, None, "", why))
         if entry is None or package is None:
-            return Built(directory, "", tuple(faults), seconds=perf_counter() - began)
+            return Built(directory, "", tuple(problems), seconds=perf_counter() - began)
         name = _name(package)
         link_packages(directory, self._toolchain.packages)
         report = await self._ask(
@@ -108,20 +108,22 @@ class Builder:
                 "plugin": name,
             }
         )
-        faults += find_source_faults(package, report, entry=entry, icons=self._icons)
+        problems += find_source_problems(package, report, entry=entry, icons=self._icons)
         if with_types and (tsc := find_tsc(directory)) is not None:
-            faults += await check_types(directory, tsc, self._toolchain.node)
-        warnings = [SourceFault(w.file or entry, w.line, None, "", w.why) for w in report.warnings]
+            problems += await check_types(directory, tsc, self._toolchain.node)
+        warnings = [
+            SourceProblem(w.file or entry, w.line, None, "", w.why) for w in report.warnings
+        ]
         tools = tuple(str(tool.fields.get("name")) for tool in report.description.tools)
         files: dict[str, bytes] = {}
         changed = False
-        if not faults:
+        if not problems:
             files = self._files(package, report)
             changed = _write_dist(directory / "dist", files)
         return Built(
             directory,
             name,
-            tuple(faults),
+            tuple(problems),
             tuple(warnings),
             tools,
             {name: len(content) for name, content in files.items()},
@@ -181,7 +183,7 @@ async def start_builder(toolchain: Toolchain) -> AsyncGenerator[Builder]:
                 process.kill()
 
 
-def _read_package(directory: Path) -> tuple[dict[str, Any] | None, list[SourceFault]]:
+def _read_package(directory: Path) -> tuple[dict[str, Any] | None, list[SourceProblem]]:
     try:
         value: JsonValue = json.loads((directory / PACKAGE_FILE).read_bytes())
     except FileNotFoundError:
@@ -192,14 +194,14 @@ def _read_package(directory: Path) -> tuple[dict[str, Any] | None, list[SourceFa
         if isinstance(value, dict):
             return value, []
         why = "is not a JSON object"
-    return None, [SourceFault(PACKAGE_FILE, None, None, "", why)]
+    return None, [SourceProblem(PACKAGE_FILE, None, None, "", why)]
 
 
 def _name(package: Mapping[str, Any]) -> str:
     try:
         return plugin_id(str(package.get("name")))
     except ValueError:
-        return ""  # a fault, reported with the others
+        return ""  # a problem, reported with the others
 
 
 def _first(directory: Path, names: tuple[str, ...]) -> str | None:

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opentabs_py.calling.page_listing import listing_of
+from opentabs_py.calling.tool import Listing
 from opentabs_py.core.manifest import PluginManifest, PluginTool
-from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.sdk_version import UNKNOWN
+from opentabs_py.core.tool_tokens import ToolTokens, advise_on_list, count_tool
 from opentabs_py.plugins.freshness import is_stale
 from opentabs_py.plugins.load import load_plugin, playground
 
 HEAVY_ADAPTER = 1_000_000  # bytes; a page evaluates it at every load
-LONG_LIST = 100_000  # bytes of a plugin's schemas; an agent reads all of them
 _EVERYWHERE = ("<all_urls>", "*://*/*", "http://*/*", "https://*/*")
 
 
@@ -25,11 +26,13 @@ class ToolSize:
         name: Its MCP name.
         tool: The tool in the manifest.
         schema_bytes: The size of its two schemas as JSON.
+        tokens: What it costs in the list of tools.
     """
 
     name: str
     tool: PluginTool
     schema_bytes: int
+    tokens: ToolTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,11 @@ class Inspection:
     sizes: dict[str, int]
     warnings: tuple[str, ...]
 
+    @property
+    def tokens(self) -> int:
+        """What all of its tools cost, in tokens."""
+        return sum(tool.tokens.total for tool in self.tools)
+
 
 def inspect_plugin(directory: Path) -> Inspection:
     """Inspect a built plugin.
@@ -58,10 +66,7 @@ def inspect_plugin(directory: Path) -> Inspection:
         PluginError: It cannot be read.
     """
     manifest = load_plugin(directory).manifest
-    tools = tuple(
-        ToolSize(mcp_name(manifest.name, tool.name), tool, _schema_bytes(tool))
-        for tool in manifest.tools
-    )
+    tools = tuple(_weigh(listing_of(manifest, tool), tool) for tool in manifest.tools)
     dist = directory / "dist"
     sizes = {
         file.relative_to(dist).as_posix(): file.stat().st_size
@@ -69,13 +74,15 @@ def inspect_plugin(directory: Path) -> Inspection:
         if file.is_file()
     }
     warnings = [*_of_plugin(directory, manifest, tools, sizes)]
-    for tool in manifest.tools:
-        warnings += _of_tool(tool)
+    for each in tools:
+        warnings += _of_tool(each.tool)
+        warnings += [f"{each.tool.name}: {advice}" for advice in each.tokens.advice]
     return Inspection(directory, manifest, tools, sizes, tuple(warnings))
 
 
-def _schema_bytes(tool: PluginTool) -> int:
-    return len(json.dumps([tool.input_schema, tool.output_schema], separators=(",", ":")))
+def _weigh(listing: Listing, tool: PluginTool) -> ToolSize:
+    schemas = json.dumps([tool.input_schema, tool.output_schema], separators=(",", ":"))
+    return ToolSize(listing.name, tool, len(schemas), count_tool(listing.describe()))
 
 
 def _of_plugin(
@@ -101,9 +108,8 @@ def _of_plugin(
             f"its adapter has {adapter:,} bytes, which each of its pages evaluates: bundle less "
             "(`import { z } from 'zod'` on its own line bundles only what is used)"
         )
-    listed = sum(tool.schema_bytes for tool in tools)
-    if listed > LONG_LIST:
-        yield f"its schemas have {listed:,} bytes, all of which an agent reads: shorten them"
+    if (advice := advise_on_list([tool.tokens for tool in tools])) is not None:
+        yield advice
 
 
 def _of_tool(tool: PluginTool) -> Iterator[str]:
@@ -117,8 +123,6 @@ def _of_tool(tool: PluginTool) -> Iterator[str]:
         yield f"{tool.name}: {', '.join(silent)} has no description: add .describe('…')"
     if tool.output_schema is None:
         yield f"{tool.name}: it has no output schema, so agents must guess what it returns"
-    if len(tool.description) > 1024:
-        yield f"{tool.name}: its description has {len(tool.description):,} characters: shorten it"
 
 
 def _is_described(schema: dict[str, Any]) -> bool:

@@ -126,7 +126,7 @@ class PluginChanges:
     """What changed when plugins were read again, by name.
 
     Attributes:
-        broken: Plugins with a new fault. A plugin that was served before remains in service
+        broken: Plugins with a new problem. A plugin that was served before remains in service
             unchanged, as long as its directory exists.
     """
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import anyio
 
-from opentabs_py.core.authoring import SourceFault
+from opentabs_py.core.authoring import SourceProblem
 
 SETTINGS = "tsconfig.json"
-_FAULT = re.compile(r"(?:(?P<file>.+)\((?P<line>\d+),\d+\): )?error (?P<code>TS\d+): (?P<why>.*)")
+_PROBLEM = re.compile(r"(?:(?P<file>.+)\((?P<line>\d+),\d+\): )?error (?P<code>TS\d+): (?P<why>.*)")
 
 
 def find_tsc(directory: Path) -> Path | None:
@@ -30,7 +30,7 @@ def find_tsc(directory: Path) -> Path | None:
     return None if found is None else Path(found)
 
 
-async def check_types(directory: Path, tsc: Path, node: Path) -> list[SourceFault]:
+async def check_types(directory: Path, tsc: Path, node: Path) -> list[SourceProblem]:
     """Return the compiler's errors about a plugin's types."""
     path = os.pathsep.join([str(node.parent), os.environ.get("PATH", "")])
     done = await anyio.run_process(
@@ -41,14 +41,16 @@ async def check_types(directory: Path, tsc: Path, node: Path) -> list[SourceFaul
         check=False,
     )
     said = done.stdout.decode(errors="replace")
-    faults = [_fault(found) for line in said.splitlines() if (found := _FAULT.fullmatch(line))]
-    if done.returncode != 0 and not faults:
+    problems = [
+        _problem(found) for line in said.splitlines() if (found := _PROBLEM.fullmatch(line))
+    ]
+    if done.returncode != 0 and not problems:
         why = f"cannot be checked: {tsc} exited with {done.returncode}: {said.strip()}"
-        return [SourceFault(SETTINGS, None, None, "", why)]
-    return faults
+        return [SourceProblem(SETTINGS, None, None, "", why)]
+    return problems
 
 
-def _fault(found: re.Match[str]) -> SourceFault:
+def _problem(found: re.Match[str]) -> SourceProblem:
     line = None if found["line"] is None else int(found["line"])
     why = f"{found['why']} ({found['code']})"
-    return SourceFault(found["file"] or SETTINGS, line, None, "", why)
+    return SourceProblem(found["file"] or SETTINGS, line, None, "", why)

@@ -34,13 +34,13 @@ class ToolEvent:
         tool: The tool's name.
         call_id: The call's id.
         seq: The event's number within the call, from 0.
-        told: What the tool reported.
+        report: What the tool reported.
     """
 
     tool: str
     call_id: str
     seq: int
-    told: ToolReport
+    report: ToolReport
 
 
 class Observers:
@@ -150,16 +150,16 @@ class _Observer:
                 logger.error("%s was cancelled after %g s", self._name, HANG)
 
     async def _call(self, event: ToolEvent) -> None:
-        told = event.told
+        report = event.report
         known = {
             "seq": event.seq,
-            "message": told.message,
-            "progress": told.progress,
-            "total": told.total,
-            "kind": told.kind,
+            "message": report.message,
+            "progress": report.progress,
+            "total": report.total,
+            "kind": report.kind,
         }
         extras = {name: known[name] for name in self._extras}
-        done = self._handler(event.tool, event.call_id, told.data, **extras)
+        done = self._handler(event.tool, event.call_id, report.data, **extras)
         if inspect.isawaitable(done):
             await done
 
@@ -172,9 +172,9 @@ def _extras(handler: Handler) -> tuple[str, ...]:
     if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters):
         return _EXTRAS
     by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    taken = {
+    accepted = {
         each.name
         for place, each in enumerate(parameters)
         if each.kind in by_name and (place > 2 or each.kind is inspect.Parameter.KEYWORD_ONLY)
     }
-    return tuple(name for name in _EXTRAS if name in taken)
+    return tuple(name for name in _EXTRAS if name in accepted)

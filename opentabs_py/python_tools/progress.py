@@ -51,7 +51,7 @@ class Run(Protocol):
         """Whether the caller no longer waits for it."""
         ...
 
-    def record(self, told: ToolReport) -> None:
+    def record(self, report: ToolReport) -> None:
         """Receive a report of the tool, from any thread. Must not raise."""
         ...
 

@@ -114,10 +114,10 @@ class ToolRun:
         """Whether it has ended, in any way."""
         return self._is_over
 
-    def record(self, told: ToolReport) -> None:
+    def record(self, report: ToolReport) -> None:
         """Receive a report of the tool, from any thread; ignored after the end."""
         if not self._is_over:
-            self._mailbox.put(told)
+            self._mailbox.put(report)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Call another tool within this call; its reports count as this call's as well."""
@@ -154,8 +154,10 @@ class ToolRun:
         """Receive an update of a stream, even after the call has returned."""
         if not self._is_over:
             self._timers.record_activity()
-        told = ToolReport("stream", update.text, update.text[:MESSAGE_LIMIT], float(update.number))
-        self._pass_on(told)
+        report = ToolReport(
+            "stream", update.text, update.text[:MESSAGE_LIMIT], float(update.number)
+        )
+        self._pass_on(report)
 
     # --- for the caller ---
 
@@ -193,28 +195,30 @@ class ToolRun:
         self._is_cancelled = True  # before the tool can look
         self.scope.cancel()
 
-    def _receive(self, told: ToolReport) -> None:
+    def _receive(self, report: ToolReport) -> None:
         if self._is_over:
             return
         self._timers.record_activity()
-        if told.kind != "heartbeat":
-            self._pass_on(told)
+        if report.kind != "heartbeat":
+            self._pass_on(report)
 
-    def _pass_on(self, told: ToolReport) -> None:
+    def _pass_on(self, report: ToolReport) -> None:
         seq = self._seq
         self._seq += 1
         try:
-            self._emit(seq, told)
+            self._emit(seq, report)
         except Exception:
             logger.exception("Could not deliver a report of %s", self.tool)
 
-    def _emit(self, seq: int, told: ToolReport) -> None:
-        self.host.observers.notify(ToolEvent(self.tool, self.call_id, seq, told))
+    def _emit(self, seq: int, report: ToolReport) -> None:
+        self.host.observers.notify(ToolEvent(self.tool, self.call_id, seq, report))
         # A client receives the updates of streams themselves.
-        is_for_clients = told.kind != "yield" and (told.kind != "stream" or self.client is None)
-        if self._is_over or not is_for_clients or not told.says_something:
+        is_for_clients = report.kind != "yield" and (report.kind != "stream" or self.client is None)
+        if self._is_over or not is_for_clients or not report.says_something:
             return
-        self._call.notify_progress([ProgressReport(seq, told.progress, told.total, told.message)])
+        self._call.notify_progress(
+            [ProgressReport(seq, report.progress, report.total, report.message)]
+        )
 
 
 current_run: contextvars.ContextVar[ToolRun | None] = contextvars.ContextVar(

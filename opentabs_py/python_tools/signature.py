@@ -67,8 +67,8 @@ class Signature:
         try:
             model = self._model.model_validate(arguments)
         except ValidationError as error:
-            faults = [(path_text(each["loc"]), each["msg"]) for each in error.errors()]
-            raise failures.invalid_arguments(tool, faults) from None
+            violations = [(path_text(each["loc"]), each["msg"]) for each in error.errors()]
+            raise failures.invalid_arguments(tool, violations) from None
         given = {self._names[field]: getattr(model, field) for field in self._names
                  if field in model.model_fields_set}  # fmt: skip
         positional: list[Any] = []

@@ -1,8 +1,8 @@
 """What the server knows of each connected client while it is connected."""
 
 import secrets
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -58,9 +58,14 @@ class ClientConnection:
 
 
 class ClientConnections:
-    """The connections of one transport: one over stdio, one for each session over HTTP."""
+    """The connections of one transport: one over stdio, one for each session over HTTP.
 
-    def __init__(self) -> None:
+    Args:
+        on_gone: Called with the key of each session that ends; must not block or raise.
+    """
+
+    def __init__(self, on_gone: Callable[[str], None] = lambda _key: None) -> None:
+        self.on_gone = on_gone
         self._own = ClientConnection()
         self._key = secrets.token_hex(16)
         self._sessions: WeakValueDictionary[str, ClientConnection] = WeakValueDictionary()
@@ -74,6 +79,10 @@ class ClientConnections:
             return self._key
         session = ctx.request.headers.get(MCP_SESSION_ID_HEADER)
         return None if session is None else f"session {session}"
+
+    def close(self) -> None:
+        """Handle the end of the transport."""
+        self.on_gone(self._key)
 
     def of(self, ctx: ServerRequestContext[Any]) -> ClientConnection:
         """Return the connection that a request arrived on.
@@ -91,7 +100,17 @@ class ClientConnections:
         return connection
 
 
-@asynccontextmanager
-async def connections(_server: Server[ClientConnections]) -> AsyncGenerator[ClientConnections]:
-    """Provide a server's lifespan, entered once by each transport that serves it."""
-    yield ClientConnections()
+def lifespan(
+    on_gone: Callable[[str], None],
+) -> Callable[[Server[ClientConnections]], AbstractAsyncContextManager[ClientConnections]]:
+    """Return a server's lifespan, entered once by each transport that serves it."""
+
+    @asynccontextmanager
+    async def connections(_server: Server[ClientConnections]) -> AsyncGenerator[ClientConnections]:
+        known = ClientConnections(on_gone)
+        try:
+            yield known
+        finally:
+            known.close()
+
+    return connections

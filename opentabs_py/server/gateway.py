@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.page_arguments import TAB_ID
+from opentabs_py.core.plugin_names import TABS_LIST
 from opentabs_py.core.text import path_text, shorten
 from opentabs_py.server.registry import ToolRegistry
 
@@ -22,7 +23,7 @@ INSTRUCTIONS = f"""\
 Many tools run inside the user's own browser tabs, with the user's session. Find one with \
 {LIST} by what it should do, ask the same tool for its schema by name, then run it with \
 {CALL}. A tool needs a tab of its site to be open and signed in; an error says so when there is \
-none."""
+none. The tool {TABS_LIST} lists the tabs."""
 
 
 class _Arguments(BaseModel):
@@ -109,8 +110,8 @@ def resolve(registry: ToolRegistry, name: str, arguments: Mapping[str, Any]) -> 
         if name == LIST:
             return Found(_find(registry, _Find.model_validate(arguments)))
     except ValidationError as error:
-        faults = [(path_text(each["loc"]), each["msg"]) for each in error.errors()]
-        raise failures.invalid_arguments(name, faults) from None
+        violations = [(path_text(each["loc"]), each["msg"]) for each in error.errors()]
+        raise failures.invalid_arguments(name, violations) from None
     # The tool was called directly, perhaps by a client that remembers it from a full list.
     if registry.get(name) is not None:
         raise failures.only_by_gateway(name, CALL)
@@ -127,7 +128,7 @@ def _find(registry: ToolRegistry, wanted: _Find) -> dict[str, Any]:
     if wanted.plugin is not None:
         found = [each for each in found if each.owner == wanted.plugin]
     if wanted.ready:
-        found = [each for each in found if registry.readiness(each.owner) in ("ready", None)]
+        found = [each for each in found if registry.status(each.owner) in ("ready", None)]
     describe = _DESCRIBE[wanted.detail]
     answer: dict[str, Any] = {"tools": [describe(each) for each in found[:MOST_FOUND]]}
     if len(found) > MOST_FOUND:

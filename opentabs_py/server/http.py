@@ -20,11 +20,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from opentabs_py.bridge.bridge import SUBPROTOCOL, Bridge
+from opentabs_py.bridge.browsers import Pages
 from opentabs_py.bridge.link import SocketClosedError
-from opentabs_py.server import guards
-from opentabs_py.server.guards import LocalOnly, PatientProtocol, RequireToken
+from opentabs_py.bridge.reception import SUBPROTOCOL
+from opentabs_py.server import guards, slow_clients
+from opentabs_py.server.guards import LocalOnly, RequireToken
 from opentabs_py.server.repeats import counted
+from opentabs_py.server.slow_clients import PatientProtocol
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +63,7 @@ class _BridgeSocket:
 
 def create_app(
     endpoints: Mapping[str, ASGIApp],
-    bridge: Bridge,
+    pages: Pages,
     *,
     host: str = "127.0.0.1",
     token: str | None = None,
@@ -70,30 +72,30 @@ def create_app(
 
     Args:
         endpoints: The applications that serve MCP clients, by path, for example `/mcp`.
-        bridge: Serves `/ws`.
+        pages: Serve `/ws`.
         host: The address of the server, besides the usual local names.
         token: The token MCP clients must send; None admits every program on this machine.
     """
 
     async def serve_extension(websocket: WebSocket) -> None:
-        if websocket.headers.get("origin") != bridge.origin:
+        if websocket.headers.get("origin") != pages.origin:
             logger.warning("Refused a WebSocket from %s", websocket.headers.get("origin"))
             await websocket.close()  # before accept: 403
             return
-        accepted = bridge.accepts(websocket.scope["subprotocols"])
+        serve = pages.admit(websocket.scope["subprotocols"])
         await websocket.accept(SUBPROTOCOL)
-        if not accepted:
+        if serve is None:
             logger.warning("Refused an extension with the wrong secret")
             await websocket.close(
                 CLOSE_WRONG_SECRET, "wrong secret: load the folder that this server staged"
             )
             return
-        await bridge.serve(_BridgeSocket(websocket))
+        await serve(_BridgeSocket(websocket))
 
     async def report_status(_request: Request) -> Response:
-        faults = [f"{fault.plugin}: {fault.message}" for fault in bridge.plugin_faults]
-        plugins = {name: bridge.tabs.readiness(name) for name in bridge.plugins}
-        status = {"extension": bridge.connected, "plugins": plugins, "faults": faults}
+        problems = [f"{problem.plugin}: {problem.message}" for problem in pages.plugin_problems]
+        plugins = {name: pages.tabs.status(name) for name in pages.plugins}
+        status = {"extension": pages.connected, "plugins": plugins, "problems": problems}
         return JSONResponse(status)
 
     # Only existing paths need the token: clients that probe for OAuth metadata get a 404.
@@ -135,7 +137,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 # Anyone who can connect can trigger refusals without limit.
-REFUSALS = (__name__, guards.__name__, "uvicorn.error")
+REFUSALS = (__name__, guards.__name__, slow_clients.__name__, "uvicorn.error")
 
 
 @asynccontextmanager

@@ -16,17 +16,20 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallClient, Output, StreamSource, Tool
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.plugin_names import OURSELVES
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
 from opentabs_py.server import gateway
 from opentabs_py.server.answers import Prepared, Text, find_slot
 from opentabs_py.server.changes import Changes
 from opentabs_py.server.clients import noticing_timeouts
-from opentabs_py.server.connections import ClientConnections, connections
+from opentabs_py.server.connections import ClientConnections, lifespan
 from opentabs_py.server.ending import Ending
+from opentabs_py.server.exposure import Listed
+from opentabs_py.server.long_results import LongResults
 from opentabs_py.server.progress_sender import ProgressSender
 from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.resources import StreamResources
+from opentabs_py.server.resources import Resources
 from opentabs_py.server.tool_list import Page, ToolList
 from opentabs_py.server.workarounds import declare_changes, progress_token
 
@@ -36,11 +39,14 @@ ERROR_META_KEY = "opentabs/error"
 FAILED_META_KEY = "opentabs/failed"
 INSTRUCTIONS = """\
 These tools run inside the user's own browser tabs, with the user's session. A tool needs a \
-tab of its site to be open and signed in; an error says so when there is none. Every tool \
-takes an optional tabId to choose between several tabs."""
+tab of its site to be open and signed in; an error says so when there is none. tabs_list \
+lists the tabs, and the other tools take an optional tabId to choose between several. tabs_open \
+opens a tab of your own, which other agents do not use."""
 
 
 PYTHON_INSTRUCTIONS = "These tools run beside the server; their descriptions say what they do."
+READY_INSTRUCTIONS = """\
+Only the tools that work in an open tab are listed; the list changes as tabs open and close."""
 MIXED_INSTRUCTIONS = "Tools whose schema has no tabId run beside the server, and need no tab."
 
 
@@ -54,6 +60,9 @@ def create_mcp_server(
     late_progress: bool = True,
     ending: Ending | None = None,
     output_schemas: bool = True,
+    listed: Listed | None = None,
+    long_results: LongResults | None = None,
+    on_client_gone: Callable[[str], None] = lambda _client: None,
     now: Callable[[], float] = anyio.current_time,
 ) -> Server[ClientConnections]:
     """Build the MCP server that serves a registry, for any transport.
@@ -67,12 +76,16 @@ def create_mcp_server(
         late_progress: Keep sending streams to clients of the initialize era after the response.
         ending: Answers the running calls when the server stops.
         output_schemas: Include the schemas of results in `tools/list`.
+        listed: The tools in `tools/list`; by default, all. The others can be called too.
+        long_results: Cuts and keeps long results; None to send them as they are.
+        on_client_gone: Called with the session of each client that goes, perhaps twice; must not
+            block or raise.
         now: The clock, in seconds, for noticing clients' timeouts.
     """
-    tools = ToolList(registry, output_schemas=output_schemas)
+    tools = ToolList(listed or registry, output_schemas=output_schemas and long_results is None)
     pace = pace or Pace()
     ending = ending or Ending()
-    changes = Changes(None if as_gateway else registry.subscribe, streams, ending)
+    changes = Changes(None if as_gateway else (listed or registry).subscribe, streams, ending)
 
     async def list_tools(
         ctx: ServerRequestContext[ClientConnections], params: types.PaginatedRequestParams | None
@@ -108,7 +121,9 @@ def create_mcp_server(
             )
             with anyio.CancelScope() as scope, ending.calls(scope.cancel):
                 slot = find_slot(ctx.request)
-                return await _call_tool(registry, tool or name, arguments, reporter, slot)
+                return await _call_tool(
+                    registry, tool or name, arguments, reporter, slot, long_results
+                )
             return to_error_result(failures.server_stopped(name, has_begun=True))
 
     async def keep_client(
@@ -119,9 +134,14 @@ def create_mcp_server(
         connection = ctx.lifespan_context.of(ctx)
         if not connection.is_kept:
             connection.is_kept = True
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(connection.late.run)
-                await changes.notify(ctx.session, connection.subscribed)
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(connection.late.run)
+                    await changes.notify(ctx.session, connection.subscribed)
+            finally:
+                client = ctx.lifespan_context.owner(ctx)
+                if client is not None:
+                    ctx.lifespan_context.on_gone(client)
 
     async def set_level(
         ctx: ServerRequestContext[ClientConnections], params: types.SetLevelRequestParams
@@ -133,16 +153,17 @@ def create_mcp_server(
         "opentabs",
         version=version,
         title="OpenTabs",
-        instructions=gateway.INSTRUCTIONS if as_gateway else _instructions(registry),
-        lifespan=connections,
+        instructions=gateway.INSTRUCTIONS if as_gateway else _instructions(registry, listed),
+        lifespan=lifespan(on_client_gone),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         # Without it the SDK rebuilds the whole list for each call with arguments over HTTP.
         get_tool_input_schema=gateway.input_schema if as_gateway else registry.input_schema,
-        **({} if streams is None else StreamResources(streams).handlers()),
+        **Resources(streams, long_results).handlers(),
         on_subscriptions_listen=changes.listen,
     )
     server.tools_change = not as_gateway
+    server.has_streams = streams is not None
     server.add_notification_handler(
         "notifications/initialized", types.NotificationParams, keep_client
     )
@@ -162,23 +183,29 @@ class _Server(Server[ClientConnections]):
 
     Attributes:
         tools_change: Whether its tool list may change.
+        has_streams: Whether any tool has streams.
     """
 
     tools_change = True
+    has_streams = False
 
     def get_capabilities(self, *args: Any, **options: Any) -> types.ServerCapabilities:
         capabilities = super().get_capabilities(*args, **options)
-        declare_changes(capabilities, tools_change=self.tools_change)
+        declare_changes(capabilities, tools_change=self.tools_change, has_streams=self.has_streams)
         return capabilities
 
 
-def _instructions(registry: ToolRegistry) -> str:
-    of_python = [tool for tool in registry.tools if not isinstance(tool, PageTool)]
-    if not of_python:
-        return INSTRUCTIONS
-    if len(of_python) == len(registry.tools):
+def _instructions(registry: ToolRegistry, listed: Listed | None) -> str:
+    tools = [tool for tool in registry.tools if tool.listing.owner != OURSELVES]
+    of_python = [tool for tool in tools if not isinstance(tool, PageTool)]
+    if of_python and len(of_python) == len(tools):
         return PYTHON_INSTRUCTIONS
-    return f"{INSTRUCTIONS} {MIXED_INSTRUCTIONS}"
+    parts = [INSTRUCTIONS]
+    if listed is not None:
+        parts.append(READY_INSTRUCTIONS)
+    if of_python:
+        parts.append(MIXED_INSTRUCTIONS)
+    return " ".join(parts)
 
 
 async def _call_tool(
@@ -187,12 +214,19 @@ async def _call_tool(
     arguments: dict[str, Any],
     reporter: ProgressSender,
     slot: Prepared | None,
+    long_results: LongResults | None,
 ) -> types.CallToolResult:
     result: types.CallToolResult | None = None
     async with anyio.create_task_group() as tasks:
         reporter.start(tasks)
         result = await run_tool(
-            registry, tool, arguments, observers=[reporter], client=reporter, slot=slot
+            registry,
+            tool,
+            arguments,
+            observers=[reporter],
+            client=reporter,
+            slot=slot,
+            long_results=long_results,
         )
         await reporter.finish()
         tasks.cancel_scope.cancel()
@@ -211,23 +245,30 @@ async def run_tool(
     client: CallClient | None = None,
     call_id: str | None = None,
     slot: Prepared | None = None,
+    long_results: LongResults | None = None,
 ) -> types.CallToolResult:
     """Call a tool and return its result, whether it succeeds or fails; see `ToolRegistry.call`.
 
-    With a slot, the value is put there, and the result is empty.
+    With a slot, the value is put there, and the result is empty. With `long_results`, a long value
+    is cut.
     """
+    name = tool if isinstance(tool, str) else tool.listing.name
+    owner = None if client is None else client.owner
     try:
         value = await registry.call(
             tool, arguments, limits=limits, observers=observers, client=client, call_id=call_id
         )
-        if slot is None or isinstance(value, Output):
-            return to_result(value)
-        return _prepare_result(value, slot)
+        if isinstance(value, Output):
+            result = to_result(value)
+            return long_results.shorten_content(name, result, owner) if long_results else result
+        if long_results and (cut := long_results.shorten(name, value, owner)) is not None:
+            return cut
+        return to_result(value) if slot is None else _prepare_result(value, slot)
     except CallError as error:
-        return to_failed_result(error, with_stack=registry.debug)
+        result = to_failed_result(error, with_stack=registry.debug)
+        return long_results.shorten_content(name, result, owner) if long_results else result
     except Exception:
         # The boundary to the client: internal details stay in our log.
-        name = tool if isinstance(tool, str) else tool.listing.name
         logger.exception("The call of %s failed inside the server", name)
         return to_error_result(failures.internal(name))
 

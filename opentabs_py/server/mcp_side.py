@@ -1,7 +1,7 @@
 """The MCP servers that clients talk to, loaded when the first client connects."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -12,10 +12,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from opentabs_py.calling.tool import StreamSource
 from opentabs_py.config.settings import Settings
 from opentabs_py.server.ending import Ending
+from opentabs_py.server.exposure import Listed
 from opentabs_py.server.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from mcp.server import Server
+
+    from opentabs_py.server.long_results import LongResults
 
 PATH: Final = "/mcp"
 GATEWAY_PATH: Final = "/mcp/gateway"
@@ -32,6 +35,8 @@ class McpSide:
         settings: The server's settings.
         version: The server's version, as reported to clients.
         streams: The streams of Python tools.
+        listed: The tools that are listed; by default, all.
+        on_client_gone: Called with the session of each client that goes; must not block or raise.
     """
 
     def __init__(
@@ -41,11 +46,16 @@ class McpSide:
         *,
         version: str,
         streams: StreamSource | None = None,
+        listed: Listed | None = None,
+        on_client_gone: Callable[[str], None] = lambda _client: None,
     ) -> None:
         self._registry = registry
         self._settings = settings
         self._version = version
         self._streams = streams
+        self._listed = listed
+        self._on_client_gone = on_client_gone
+        self._long_results: LongResults | None = None  # of all servers together, when loaded
         self._loaded: Mapping[str, ASGIApp] = {}
         self._ending = Ending()
         self._running = anyio.CancelScope(shield=True)
@@ -91,8 +101,11 @@ class McpSide:
         return self._loaded[path]
 
     def _create(self, *, as_gateway: bool) -> "Server[Any]":
+        from opentabs_py.server.long_results import LongResults  # noqa: PLC0415
         from opentabs_py.server.mcp import create_mcp_server  # noqa: PLC0415
 
+        if self._settings.max_result is not None and self._long_results is None:
+            self._long_results = LongResults(self._settings.max_result)
         return create_mcp_server(
             self._registry,
             version=self._version,
@@ -102,6 +115,9 @@ class McpSide:
             late_progress=self._settings.late_progress,
             ending=self._ending,
             output_schemas=self._settings.output_schemas,
+            listed=self._listed,
+            long_results=self._long_results,
+            on_client_gone=self._on_client_gone,
         )
 
 

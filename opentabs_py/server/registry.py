@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.bridge.browsers import Pages
 from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.calling.check import OutputCheck
 from opentabs_py.calling.listeners import Listeners
@@ -17,7 +17,7 @@ from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.tabs import Readiness
+from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import visible
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.core.trace.recorder import CallRecording
@@ -29,6 +29,14 @@ logger = logging.getLogger(__name__)
 
 class ToolRegistry:
     """Finds tools, runs them, and checks their results.
+
+    Args:
+        pages: Where page tools run.
+        limits: The default timers of calls.
+        input_limit: The largest input, in characters of JSON.
+        strict_output: Fail calls whose value does not match the tool's output schema.
+        debug: Send the stack traces of errors to MCP clients.
+        beside_pages: Tools of our own that are served whenever page tools are.
 
     Attributes:
         limits: The default timers of calls.
@@ -43,12 +51,13 @@ class ToolRegistry:
 
     def __init__(
         self,
-        bridge: Bridge,
+        pages: Pages,
         *,
         limits: Limits,
         input_limit: int,
         strict_output: bool = False,
         debug: bool = False,
+        beside_pages: Sequence[Tool] = (),
     ) -> None:
         self.limits = limits
         self.record_values = False
@@ -56,9 +65,10 @@ class ToolRegistry:
         self.debug = debug
         self.read_stack: Callable[[str, str], Awaitable[str]] | None = None
         self.on_page_report: Callable[[str, str, Sequence[ProgressReport]], None] | None = None
-        self._bridge = bridge
-        self._clock = bridge.clock
+        self._pages = pages
+        self._clock = pages.clock
         self._input_limit = input_limit
+        self._beside_pages = {tool.listing.name: tool for tool in beside_pages}
         self._others: dict[str, Tool] = {}
         self._of_pages: list[PageTool] = []
         self._tools: dict[str, Tool] = {}
@@ -72,7 +82,7 @@ class ToolRegistry:
     def set_plugins(self, manifests: Iterable[PluginManifest]) -> None:
         """Serve the tools of these plugins, instead of any other page tools."""
         self._of_pages = [
-            PageTool(self._bridge, manifest, tool, input_limit=self._input_limit)
+            PageTool(self._pages, manifest, tool, input_limit=self._input_limit)
             for manifest in manifests
             for tool in manifest.tools
         ]
@@ -93,7 +103,8 @@ class ToolRegistry:
         """
         for tool in tools:
             name, owner = tool.listing.name, tool.listing.owner
-            if (other := self._tools.get(name) or self._others.get(name)) is not None:
+            other = self._tools.get(name) or self._others.get(name) or self._beside_pages.get(name)
+            if other is not None:
                 raise ConfigError(
                     f"Two tools are named {name}: one from {other.listing.owner}, one from "
                     f'{owner}. Rename one: @tool(name="...").'
@@ -105,7 +116,8 @@ class ToolRegistry:
         before = [_seen(tool.listing) for tool in self.tools]
         names = self._others
         of_pages = [tool for tool in self._of_pages if tool.listing.name not in names]
-        tools = [*of_pages, *names.values()]
+        beside = self._beside_pages.values() if of_pages else ()
+        tools = [*of_pages, *beside, *names.values()]
         self._listed = tuple(sorted(tools, key=lambda tool: tool.listing.name))
         self._tools = {tool.listing.name: tool for tool in self._listed}
         self._search = None
@@ -183,10 +195,10 @@ class ToolRegistry:
             self._search = ToolSearch(tool.listing for tool in self._listed)
         return self._search.find(query)
 
-    def readiness(self, owner: str) -> Readiness | None:
-        """Return the state of a plugin in the open tabs; None for tools that need no tab."""
+    def status(self, owner: str) -> PluginStatus | None:
+        """Return the status of a plugin across its tabs; None for tools that need no tab."""
         if any(tool.listing.owner == owner for tool in self._of_pages):
-            return self._bridge.tabs.readiness(owner)
+            return self._pages.tabs.status(owner)
         return None
 
     def input_schema(self, name: str) -> dict[str, Any] | None:

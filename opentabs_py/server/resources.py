@@ -1,4 +1,4 @@
-"""Serve tools' streams as MCP resources: list, read, subscribe."""
+"""Serve tools' streams, and results that were cut, as MCP resources: list, read, subscribe."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +13,7 @@ from pydantic_core import to_json
 from opentabs_py.calling.tool import StreamSource
 from opentabs_py.errors import CallError
 from opentabs_py.server.connections import ClientConnections
+from opentabs_py.server.long_results import RESULT_ADDRESS, LongResults
 from opentabs_py.server.tool_list import unknown_cursor
 
 _SCHEME: Final = "stream"
@@ -26,73 +27,115 @@ class Reader:
     owner: str | None
 
 
-class StreamResources:
-    """The handlers for resource requests."""
+class Resources:
+    """The handlers for resource requests.
 
-    def __init__(self, streams: StreamSource) -> None:
+    Args:
+        streams: The streams; None if no tool has any.
+        results: The results that were cut; None if none ever is.
+    """
+
+    def __init__(self, streams: StreamSource | None, results: LongResults | None) -> None:
         self._streams = streams
+        self._results = results
 
     def handlers(self) -> dict[str, Any]:
         """Return the handlers, by the parameter names of the MCP server."""
-        return {
-            "on_list_resources": self.list,
-            "on_list_resource_templates": self.list_templates,
-            "on_read_resource": self.read,
-            "on_subscribe_resource": self.subscribe,
-            "on_unsubscribe_resource": self.unsubscribe,
-        }
+        handlers: dict[str, Any] = {}
+        if self._streams is not None or self._results is not None:
+            handlers |= {
+                "on_list_resources": self.list,
+                "on_list_resource_templates": self.list_templates,
+                "on_read_resource": self.read,
+            }
+        if self._streams is not None:  # a result does not change
+            handlers |= {
+                "on_subscribe_resource": self.subscribe,
+                "on_unsubscribe_resource": self.unsubscribe,
+            }
+        return handlers
 
     async def list(
         self,
         ctx: ServerRequestContext[ClientConnections],
         params: types.PaginatedRequestParams | None,
     ) -> types.ListResourcesResult:
-        """Return the streams of the client's session, on one page.
+        """Return the streams and results of the client's session, on one page.
 
         Raises:
             MCPError: The request has a cursor, but there is only one page.
         """
         _refuse_cursor(params)
-        reader = Reader(ctx.lifespan_context.owner(ctx))
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=f"{_SCHEME}://{stream.id}",
-                    name=stream.name,
-                    description=f"Updates of {stream.name}; ?after=N skips the first N.",
-                    mime_type="application/json",
-                )
-                for stream in self._streams.of(reader)
-            ]
-        )
+        owner = ctx.lifespan_context.owner(ctx)
+        streams = () if self._streams is None else self._streams.of(Reader(owner))
+        results = () if self._results is None else self._results.of(owner)
+        resources = [
+            types.Resource(
+                uri=f"{_SCHEME}://{stream.id}",
+                name=stream.name,
+                description=f"Updates of {stream.name}; ?after=N skips the first N.",
+                mime_type="application/json",
+            )
+            for stream in streams
+        ]
+        resources += [
+            types.Resource(
+                uri=result.uri,
+                name=result.tool,
+                description=f"The whole result of a call of {result.tool}.",
+                mime_type=result.mime_type,
+                size=len(result.text),
+            )
+            for result in results
+        ]
+        return types.ListResourcesResult(resources=resources)
 
     async def list_templates(
         self,
         _ctx: ServerRequestContext[ClientConnections],
         params: types.PaginatedRequestParams | None,
     ) -> types.ListResourceTemplatesResult:
-        """Return the address template of streams, for clients that know an id.
+        """Return the address templates, for clients that know an id.
 
         Raises:
             MCPError: The request has a cursor, but there is only one page.
         """
         _refuse_cursor(params)
-        template = types.ResourceTemplate(
-            uri_template=f"{_SCHEME}://{{id}}{{?after}}",
-            name="stream",
-            description="Updates of a tool's stream; `after` is how many to skip.",
-            mime_type="application/json",
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
+        templates: list[types.ResourceTemplate] = []
+        if self._streams is not None:
+            stream = types.ResourceTemplate(
+                uri_template=f"{_SCHEME}://{{id}}{{?after}}",
+                name="stream",
+                description="Updates of a tool's stream; `after` is how many to skip.",
+                mime_type="application/json",
+            )
+            templates.append(stream)
+        if self._results is not None:
+            result = types.ResourceTemplate(
+                uri_template=f"{RESULT_ADDRESS}{{id}}",
+                name="result",
+                description="A result that was cut, whole.",
+            )
+            templates.append(result)
+        return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read(
         self, ctx: ServerRequestContext[ClientConnections], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """Return the retained part of a stream.
+        """Return the retained part of a stream, or a result.
 
         Raises:
-            MCPError: There is no such stream, or not for this client.
+            MCPError: There is no such stream or result, or not for this client.
         """
+        if self._results is not None and params.uri.startswith(RESULT_ADDRESS):
+            try:
+                result = self._results.find(params.uri, ctx.lifespan_context.owner(ctx))
+            except LookupError as error:
+                raise _not_found(ctx, params.uri, str(error)) from None
+            whole = types.TextResourceContents(
+                uri=params.uri, mime_type=result.mime_type, text=result.text.decode()
+            )
+            return types.ReadResourceResult(contents=[whole])
         text = to_json(self._find(ctx, params.uri)).decode()
         content = types.TextResourceContents(
             uri=params.uri, mime_type="application/json", text=text
@@ -122,6 +165,8 @@ class StreamResources:
         parts = urlsplit(uri)
         after = parse_qs(parts.query).get("after", ["0"])[-1]
         reader = Reader(ctx.lifespan_context.owner(ctx))
+        if self._streams is None:
+            raise _not_found(ctx, uri, f"{uri} is not a result address ({RESULT_ADDRESS}ID).")
         if parts.scheme != _SCHEME or not (after.isascii() and after.isdecimal()):
             raise _not_found(ctx, uri, f"{uri} is not a stream address (stream://ID?after=N).")
         try:

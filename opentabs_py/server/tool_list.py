@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic_core import from_json, to_json
 
 from opentabs_py.calling.tool import Listing, Tool
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.exposure import Listed
 
 PAGE_META_KEY: Final = "opentabs/pageSize"
 _CURSOR: Final = re.compile(r"after:(?P<size>[0-9]{0,9}):(?P<name>.*)", re.DOTALL)
@@ -42,17 +42,17 @@ class Page:
 
 
 class ToolList:
-    """A registry's tools, sorted by name.
+    """The listed tools, sorted by name.
 
     All are on one page unless the client asks for smaller ones: some clients read only the first.
 
     Args:
-        registry: The tools.
+        listed: The tools.
         output_schemas: Whether to include the schemas of results.
     """
 
-    def __init__(self, registry: ToolRegistry, *, output_schemas: bool = True) -> None:
-        self._registry = registry
+    def __init__(self, listed: Listed, *, output_schemas: bool = True) -> None:
+        self._listed = listed
         self._output_schemas = output_schemas
         self._made_of: Sequence[Tool] | None = None
         self._tools: list[bytes] = []
@@ -71,8 +71,8 @@ class ToolList:
         Raises:
             MCPError: The cursor is unknown.
         """
-        if self._made_of is not self._registry.tools:
-            self._made_of = self._registry.tools
+        if self._made_of is not self._listed.tools:
+            self._made_of = self._listed.tools
             self._tools = [self._describe(tool.listing) for tool in self._made_of]
             self._names = [tool.listing.name for tool in self._made_of]
         start, size = 0, _asked_size(params)
@@ -88,15 +88,7 @@ class ToolList:
         return Page(self._tools[start:end], cursor)
 
     def _describe(self, tool: Listing) -> bytes:
-        described: dict[str, Any] = {
-            "name": tool.name,
-            "title": tool.title,
-            "description": tool.description,
-            "inputSchema": tool.input_schema,
-        }
-        # A root other than an object makes initialize-era clients refuse the whole list.
-        if tool.promises_object and self._output_schemas:
-            described["outputSchema"] = tool.output_schema
+        described = tool.describe(output_schema=self._output_schemas)
         if tool.annotations is not None:
             hints = types.ToolAnnotations.model_validate(tool.annotations)
             described["annotations"] = hints.model_dump(by_alias=True, exclude_none=True)

@@ -72,7 +72,9 @@ def narrow(
     )
 
 
-def declare_changes(capabilities: types.ServerCapabilities, *, tools_change: bool) -> None:
+def declare_changes(
+    capabilities: types.ServerCapabilities, *, tools_change: bool, has_streams: bool
+) -> None:
     """Declare only the notifications we send; the SDK declares them for every list it serves.
 
     https://github.com/modelcontextprotocol/python-sdk/issues/2896.
@@ -81,3 +83,4 @@ def declare_changes(capabilities: types.ServerCapabilities, *, tools_change: boo
         capabilities.tools.list_changed = tools_change
     if capabilities.resources is not None:
         capabilities.resources.list_changed = False
+        capabilities.resources.subscribe = has_streams

@@ -1,8 +1,10 @@
 """The plugins of a session: on disk, in the pages, and in the tool list."""
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -10,10 +12,11 @@ import anyio
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.config.settings import Settings, settings_files
+from opentabs_py.core.browsers import JoinedTabs
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.sdk_version import UNKNOWN
-from opentabs_py.core.tabs import Readiness
+from opentabs_py.core.tabs import PluginStatus, Tabs
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.debug import read_stack
 from opentabs_py.plugins.folders import Sources
@@ -32,12 +35,12 @@ class PluginView:
         manifest: The plugin's manifest.
     """
 
-    def __init__(self, manifest: PluginManifest, bridge: Bridge) -> None:
+    def __init__(self, manifest: PluginManifest, tabs: Tabs | JoinedTabs) -> None:
         self.manifest = manifest
-        self._bridge = bridge
+        self._tabs = tabs
 
     def __repr__(self) -> str:
-        return f"<PluginView {self.name} {self.readiness}>"
+        return f"<PluginView {self.name} {self.status}>"
 
     @property
     def name(self) -> str:
@@ -45,9 +48,9 @@ class PluginView:
         return self.manifest.name
 
     @property
-    def readiness(self) -> Readiness:
+    def status(self) -> PluginStatus:
         """`ready` in some page, `unavailable` in all open ones, or `closed` if none is open."""
-        return self._bridge.tabs.readiness(self.name)
+        return self._tabs.status(self.name)
 
 
 class PluginSet:
@@ -62,15 +65,15 @@ class PluginSet:
 
     Attributes:
         plugins: The plugins that are served.
-        quarantined: The faulty ones.
+        quarantined: Those that cannot be served.
 
     Raises:
         ConfigError: A setting names a plugin that does not exist.
     """
 
-    _bridge: Bridge
+    _bridges: Sequence[Bridge]
     _registry: ToolRegistry
-    _staged: StagedExtension
+    _staged: Sequence[StagedExtension]
 
     def __init__(
         self,
@@ -84,13 +87,14 @@ class PluginSet:
         self._cache = cache
         self._to_debug = settings.headed
         self._read_settings = read_settings
-        self._settings_fault: str | None = None
+        self._settings_problem: str | None = None
+        self._added: Counter[Path] = Counter()
         self._reloading = anyio.Lock()
         self._handle_settings(settings)
         self.plugins: list[Plugin]
         self.quarantined: list[Quarantined]
         self.plugins, self.quarantined = load_plugins(
-            self._sources.plugins(), self._given, cache=cache
+            self._configured.plugins(), self._given, cache=cache
         )
         refuse_unknown_plugins(self._given, self.plugins, self.quarantined)
         for folder in settings.plugin_folders:
@@ -108,15 +112,31 @@ class PluginSet:
         served = [pattern for each in plugins for pattern in each.manifest.url_patterns]
         return served + future_sites(quarantined, self._given)
 
-    async def serve(self, bridge: Bridge, registry: ToolRegistry, staged: StagedExtension) -> None:
-        """Serve the plugins: inject them into pages, and list their tools."""
-        self._bridge, self._registry, self._staged = bridge, registry, staged
+    async def serve(
+        self,
+        bridges: Sequence[Bridge],
+        registry: ToolRegistry,
+        staged: Sequence[StagedExtension],
+    ) -> None:
+        """Serve the plugins: inject them into pages, and list their tools.
+
+        Args:
+            bridges: The links to the browsers' extensions.
+            registry: Lists the tools.
+            staged: The extensions that the browsers load.
+        """
+        self._bridges, self._registry, self._staged = bridges, registry, staged
         staging = await anyio.to_thread.run_sync(self._stage, self.plugins)
         self.plugins = staging.plugins
-        self.quarantined += staging.faults
+        self.quarantined += staging.problems
         registry.set_plugins(plugin.manifest for plugin in self.plugins)
         registry.read_stack = self._read_stack
-        await bridge.sync_plugins(staging.specs)
+        await self._sync(staging.specs)
+
+    async def _sync(self, specs: Sequence[PluginSpec]) -> None:
+        async with anyio.create_task_group() as tasks:
+            for bridge in self._bridges:
+                tasks.start_soon(bridge.sync_plugins, specs)
 
     def find(self, name: str) -> Plugin | None:
         """Return a plugin by name; None if it is not served."""
@@ -135,7 +155,7 @@ class PluginSet:
         if plugin is None:
             wanted = "Name one of them" if name is None else f"There is no plugin {name!r}"
             raise LookupError(f"{wanted}: {', '.join(names) or 'none is loaded'}.")
-        return PluginView(plugin.manifest, self._bridge)
+        return PluginView(plugin.manifest, JoinedTabs([each.tabs for each in self._bridges]))
 
     async def reload(self) -> PluginChanges:
         """Load all plugins again and serve them; see `OpenTabs.reload_plugins`."""
@@ -144,12 +164,12 @@ class PluginSet:
             loaded, quarantined = await anyio.to_thread.run_sync(self._load)
             staging = await anyio.to_thread.run_sync(self._stage, loaded, self.plugins)
             plugins = staging.plugins
-            quarantined += staging.faults
+            quarantined += staging.problems
             changes = compare_plugins(before, (plugins, quarantined))
             if changes.added or changes.removed or changes.changed:
                 await self._let_in(self._sites(plugins, quarantined))
                 # First the pages, then the list, so that everything listed can be called.
-                await self._bridge.sync_plugins(staging.specs)
+                await self._sync(staging.specs)
                 self._registry.set_plugins(plugin.manifest for plugin in plugins)
             self.plugins, self.quarantined = plugins, quarantined
             _log_changes(changes)
@@ -168,14 +188,42 @@ class PluginSet:
 
         await watch_plugins(lambda: self._sources, reload)
 
+    @asynccontextmanager
+    async def added(self, plugins: Sequence[Path]) -> AsyncGenerator[Sequence[Quarantined]]:
+        """Serve more plugins while the context is open; several contexts may name the same one.
+
+        Args:
+            plugins: Their directories. Those that are served anyway are left alone.
+
+        Yields:
+            Those that cannot be served, and why.
+        """
+        wanted = {each.resolve() for each in plugins}
+        new = wanted - {each.resolve() for each in self._configured.plugins()}
+        try:
+            self._added.update(new)
+            if new:
+                await self.reload()
+            yield [each for each in self.quarantined if each.directory.resolve() in wanted]
+        finally:
+            self._added -= Counter(new)  # which forgets those that nobody wants any more
+            if not new <= self._added.keys():
+                with anyio.CancelScope(shield=True):  # bounded: nothing new is let in
+                    await self.reload()
+
+    @property
+    def _sources(self) -> Sources:
+        configured = self._configured
+        return replace(configured, directories=(*configured.directories, *self._added))
+
     def _load(self) -> tuple[list[Plugin], list[Quarantined]]:
         if self._read_settings is not None:
             try:
                 self._handle_settings(self._read_settings())
-                self._settings_fault = None
+                self._settings_problem = None
             except ConfigError as error:
-                if str(error) != self._settings_fault:  # logged once
-                    self._settings_fault = str(error)
+                if str(error) != self._settings_problem:  # logged once
+                    self._settings_problem = str(error)
                     logger.warning("Keeping the previous settings: %s", error)
         return load_plugins(
             self._sources.plugins(), self._given, served=self.plugins, cache=self._cache
@@ -183,7 +231,7 @@ class PluginSet:
 
     def _handle_settings(self, settings: Settings) -> None:
         self._given = settings.settings
-        self._sources = Sources(
+        self._configured = Sources(
             directories=(*self._directories, *settings.plugins),
             folders=settings.plugin_folders,
             files=() if self._read_settings is None else settings_files(),
@@ -191,10 +239,13 @@ class PluginSet:
 
     async def _let_in(self, sites: Sequence[str]) -> None:
         """Grant the extension access to new sites by reloading it, once no call is running."""
-        if self._staged.lacks(sites):
+        lacking = [each for each in self._staged if each.lacks(sites)]
+        if lacking:
             with anyio.move_on_after(self._registry.limits.ceiling):
-                await self._bridge.calls.wait_idle()
-            self._staged.allow(sites)
+                for bridge in self._bridges:
+                    await bridge.calls.wait_idle()
+        for each in lacking:
+            each.allow(sites)
 
     async def _read_stack(self, name: str, stack: str) -> str:
         plugin = self.find(name)
@@ -211,7 +262,7 @@ class PluginSet:
     def _stage(self, plugins: Sequence[Plugin], served: Sequence[Plugin] = ()) -> "_Staging":
         """Write the plugins' scripts to where the browser reads them.
 
-        A plugin whose files have changed since they were loaded is faulty: its parts would not fit
+        A plugin whose files have changed since they were loaded is invalid: its parts would not fit
         together. If it was served before, that version stays in service.
         """
         before = {plugin.directory: plugin for plugin in served}
@@ -221,23 +272,26 @@ class PluginSet:
                 staging.add(plugin, self._spec(plugin))
             except PluginError as error:
                 name = plugin.manifest.name
-                staging.faults.append(Quarantined(plugin.directory, str(error), name))
+                staging.problems.append(Quarantined(plugin.directory, str(error), name))
                 if (older := before.get(plugin.directory)) is not None:
                     staging.add(older, self._spec(older))  # reads nothing: it is there already
         return staging
 
     def _spec(self, plugin: Plugin) -> PluginSpec:
-        manifest, staged = plugin.manifest, self._staged
+        manifest = plugin.manifest
         adapter = plugin.adapter_to_debug if self._to_debug else plugin.adapter
         early = plugin.pre_script
+        # The same name in each, because it is that of the content.
+        [file] = {each.add_adapter(manifest.name, adapter) for each in self._staged}
+        pre_scripts = early and {each.add_pre_script(manifest.name, early) for each in self._staged}
         return PluginSpec(
             name=manifest.name,
             version=manifest.version,
             matches=list(manifest.url_patterns),
             exclude_matches=list(manifest.exclude_patterns),
-            file=staged.add_adapter(manifest.name, adapter),
+            file=file,
             config=dict(plugin.config),
-            pre_script=None if early is None else staged.add_pre_script(manifest.name, early),
+            pre_script=next(iter(pre_scripts)) if pre_scripts else None,
         )
 
 
@@ -247,11 +301,22 @@ class _Staging:
 
     plugins: list[Plugin]
     specs: list[PluginSpec]
-    faults: list[Quarantined]
+    problems: list[Quarantined]
 
     def add(self, plugin: Plugin, spec: PluginSpec) -> None:
         self.plugins.append(plugin)
         self.specs.append(spec)
+
+
+def refuse_left_out(tool: str, registry: ToolRegistry, quarantined: Sequence[Quarantined]) -> None:
+    """Refuse a tool that is unknown while plugins are left out, since that may be why.
+
+    Raises:
+        PluginError: The text says why they are left out.
+    """
+    if quarantined and registry.get(tool) is None:
+        reasons = " ".join(each.reason for each in quarantined)
+        raise PluginError(f"There is no tool {tool!r}, and a plugin was left out: {reasons}")
 
 
 def _log_changes(changes: PluginChanges) -> None:

@@ -7,8 +7,8 @@ process, and loading the rest of a session takes as long, so both happen in para
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import anyio
 import anyio.to_thread
-from playwright.async_api import BrowserContext, Error, Page
+from playwright.async_api import BrowserContext, Page
 
 from opentabs_py import __version__, stacks
-from opentabs_py.browser.addresses import with_scheme
-from opentabs_py.browser.crashes import start_worker_at_crashes
 from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.errors import BrowserError
+from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.seams import Seams
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
     from opentabs_py.bridge.bridge import Bridge
+    from opentabs_py.bridge.browsers import Pages
+    from opentabs_py.browser.endpoints import Attach
     from opentabs_py.calling.running import RunningCall
     from opentabs_py.calling.tool import Tool
     from opentabs_py.config.settings import Settings
@@ -60,8 +61,10 @@ class OpenTabs:
         tools: Tools written in Python: functions, methods of objects, and `Module`s.
         plugins: Directories of built plugins, in addition to those in the settings.
         browser: `launch` starts a Chromium; `none` waits for an extension that the user has
-            loaded by hand, from `extension_dir`. A `Launcher` starts one in its own way. With
+            loaded by hand, from `extension_dir`. `Attach` loads it into a browser that is running,
+            once its user allows it. A `Launcher` starts one in its own way. With
             Python tools and without plugins, no browser is started.
+        browsers: Several browsers to launch instead of one: the profile directory of each, by name.
         settings: Where to listen, what to launch, how long calls may take.
         read_settings: Reads the settings again when plugins are reloaded: the list of plugins and
             their settings may change while the session runs.
@@ -73,7 +76,6 @@ class OpenTabs:
         seams: Where tests take the place of the chain's parts.
     """
 
-    bridge: Bridge
     registry: ToolRegistry
     mcp_url: str
     extension_dir: Path
@@ -83,7 +85,8 @@ class OpenTabs:
         *,
         tools: Sequence[Any] = (),
         plugins: Sequence[str | Path] = (),
-        browser: Literal["launch", "none"] | Launcher = "launch",
+        browser: Literal["launch", "none"] | Attach | Launcher = "launch",
+        browsers: Mapping[str, str | Path] | None = None,
         settings: Settings | None = None,
         read_settings: Callable[[], Settings] | None = None,
         args: Sequence[str] = (),
@@ -97,6 +100,7 @@ class OpenTabs:
         self._directories = [*map(Path, plugins)]
         self._has_tools = bool(tools)
         self._browser = browser
+        self._profiles = {name: Path(profile) for name, profile in (browsers or {}).items()}
         self._args = args
         self._ignore_default_args = ignore_default_args
         self._seams = seams or Seams()
@@ -104,11 +108,8 @@ class OpenTabs:
         self._trace = trace
         self._python = self._make_tools(tools) if tools else None
         self._stack = AsyncExitStack()
-        self._launch: BackgroundLaunch | None = None
-        self._context: BrowserContext | None = None
-        self._browser_gone = anyio.Event()
         self._reopen = reopen
-        self._reopening = anyio.Lock()
+        self._browsers: list[SessionBrowser] = []
         self._keeps_records = False
         self._is_open = False
         self._server: SessionServer
@@ -135,7 +136,9 @@ class OpenTabs:
         traceback: TracebackType | None,
     ) -> None:
         """Stop everything, in reverse order."""
-        self._reopen = None  # the last calls must not launch a browser
+        for browser in self._browsers:
+            browser.keep_closed()  # the last calls must not launch it
+            await browser.leave()
         # Arguments not passed on: our task groups would wrap the caller's error in a group.
         await stacks.close(self._stack)
 
@@ -169,21 +172,52 @@ class OpenTabs:
         # The settings last: usually they need not be loaded to decide this.
         return (
             callable(self._browser)
-            or bool(self._directories)
+            or bool(self._directories or self._profiles)
             or not self._has_tools
             or bool(self.settings.plugins or self.settings.plugin_folders)
         )
 
     @property
+    def browsers(self) -> Mapping[str, SessionBrowser]:
+        """The browsers of this session, by name; one that is launched alone is named `default`."""
+        return {browser.bridge.name: browser for browser in self._browsers}
+
+    @property
+    def launches_browser(self) -> bool:
+        """Whether this session has a browser of its own, even if that was closed."""
+        return self._first.launch is not None
+
+    @property
     def context(self) -> BrowserContext:
-        """Playwright's browser context; its pages are the browser's tabs.
+        """Playwright's browser context; its pages are the (first) browser's tabs.
 
         Raises:
             BrowserError: This session did not launch a browser.
         """
-        if self._context is None:
+        return self._first.context
+
+    @property
+    def pages(self) -> Pages:
+        """The pages of all browsers, in which tools run."""
+        return self._server.pages
+
+    @property
+    def bridge(self) -> Bridge:
+        """The link to the (first) browser's extension."""
+        return self._first.bridge
+
+    @property
+    def _attach(self) -> Attach | None:
+        browser = self._browser
+        if isinstance(browser, str) or callable(browser) or not self.has_pages:
+            return None
+        return browser
+
+    @property
+    def _first(self) -> SessionBrowser:
+        if not self._browsers:
             raise BrowserError("This session controls no browser; open pages in your own.")
-        return self._context
+        return self._browsers[0]
 
     @property
     def mcp_server(self) -> McpServer[Any]:
@@ -207,7 +241,7 @@ class OpenTabs:
 
     @property
     def quarantined(self) -> Sequence[Quarantined]:
-        """The faulty plugins, and why."""
+        """Plugins that cannot be served, and why."""
         return self._server.plugins.quarantined
 
     def plugin(self, name: str | None = None) -> PluginView:
@@ -221,23 +255,19 @@ class OpenTabs:
     @property
     def browser_is_gone(self) -> bool:
         """Whether the browser was closed or died while the session ran."""
-        return self._browser_gone.is_set()
+        return self._first.is_gone
 
     async def wait_browser_gone(self) -> None:
         """Wait until the browser was closed or died."""
-        await self._browser_gone.wait()
+        await self._first.wait_gone()
 
     def handle_browser_gone(self) -> None:
         """Record that the browser was closed or died; for launchers that yielded no context."""
-        self.bridge.handle_browser_gone()
-        self._browser_gone.set()
-        if self._reopen is not None:
-            self.bridge.bring_browser = self._bring_browser
+        self._first.handle_gone()
 
     async def wait_browser_back(self) -> None:
         """Wait until a browser that was closed has been relaunched."""
-        while self.browser_is_gone:
-            await self.bridge.changed().wait()
+        await self._first.wait_back()
 
     async def reopen_browser(self) -> None:
         """Relaunch the browser in the same way, if it was closed or has died.
@@ -245,41 +275,10 @@ class OpenTabs:
         Raises:
             BrowserError: It did not start or connect.
         """
-        async with self._reopening:
-            if self._launch is None or not self.browser_is_gone:
-                return
-            self._handle_browser(await self._launch.again(self._server.tasks))
-            await self._server.wait_connected()
-            for url in self._reopen or ():
-                try:
-                    await self.open(url)
-                except BrowserError as error:
-                    logger.warning("%s", error)
-
-    async def _bring_browser(self) -> None:
-        from opentabs_py.core import failures  # noqa: PLC0415
-
-        try:
-            await self.reopen_browser()
-        except BrowserError as error:
-            raise failures.no_browser(str(error)) from error
-
-    def _handle_browser(self, context: BrowserContext | None) -> None:
-        self._context = context
-        self._browser_gone = anyio.Event()
-        self.bridge.handle_browser()
-        if context is not None:
-            context.on("close", self._handle_closed)
-            start_worker_at_crashes(
-                context, self.bridge.origin, lambda: self.bridge.connected, self._server.tasks
-            )
-
-    def _handle_closed(self, context: BrowserContext) -> None:
-        if context is self._context:
-            self.handle_browser_gone()
+        await self._first.reopen()
 
     async def open(self, url: str) -> Page:
-        """Open a page in a new tab and wait for it to load.
+        """Open a page in a new tab of the (first) browser and wait for it to load.
 
         Args:
             url: With or without its scheme, as people type it.
@@ -287,16 +286,7 @@ class OpenTabs:
         Raises:
             BrowserError: The page cannot be opened.
         """
-        blank = [page for page in self.context.pages if page.url == "about:blank"]
-        try:
-            page = blank[0] if blank else await self.context.new_page()
-            answer = await page.goto(with_scheme(url))
-        except Error as error:
-            reason = error.message.splitlines()[0]
-            raise BrowserError(f"Cannot open {url}: {reason}. Check the address.") from error
-        if answer is not None and answer.status >= 400:
-            logger.warning("%s answered %d %s", url, answer.status, answer.status_text)
-        return page
+        return await self._first.open(url)
 
     async def open_start_page(self, plugin: str) -> Page | None:
         """Open the page to try a plugin on: its `playground/`, or else its homepage.
@@ -361,6 +351,7 @@ class OpenTabs:
             RuntimeError: There are plugins, but the server is not running.
         """
         from opentabs_py.bridge.bridge import Bridge  # noqa: PLC0415
+        from opentabs_py.bridge.own_tabs import OwnTabs  # noqa: PLC0415
         from opentabs_py.calling.observer import progress_observers  # noqa: PLC0415
         from opentabs_py.server.mcp import run_tool  # noqa: PLC0415
         from opentabs_py.session.startup import add_python_tools, create_registry  # noqa: PLC0415
@@ -370,7 +361,7 @@ class OpenTabs:
                 if self.has_pages:
                     raise RuntimeError("Enter the server first: async with Server(...) as server.")
                 no_bridge = Bridge(secret="", origin="", version=__version__, clock=self._clock)
-                self.registry = create_registry(self.settings, no_bridge)
+                self.registry = create_registry(self.settings, no_bridge, OwnTabs(no_bridge))
                 self._observe_pages()
                 if self._python is not None:
                     add_python_tools(self.registry, self._python)
@@ -415,16 +406,28 @@ class OpenTabs:
 
         In open documents a new adapter replaces the old one, which is torn down first; calls
         running in the old one continue. MCP clients are notified if the tool list changes. A
-        plugin that has become faulty stays in service unchanged, and the fault is logged.
+        plugin that has become invalid stays in service unchanged, and the problem is logged.
         """
         return await self._server.plugins.reload()
+
+    @asynccontextmanager
+    async def added_plugins(
+        self, plugins: Sequence[str | Path]
+    ) -> AsyncGenerator[Sequence[Quarantined]]:
+        """Serve the built plugins in these directories too, while the context is open.
+
+        Yields:
+            Those that cannot be served, and why.
+        """
+        async with self._server.plugins.added([*map(Path, plugins)]) as quarantined:
+            yield quarantined
 
     async def watch_plugins(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
         await self._server.plugins.watch()
 
     async def _start(self, stack: AsyncExitStack) -> None:
-        launch = self._launch = await self._begin_launch(stack)
+        self._browsers = await self._begin_launches(stack)
         # Not abandoned when cancelled: if the interpreter exits while a thread imports a C++
         # module, it aborts.
         await anyio.to_thread.run_sync(import_module, "opentabs_py.session.startup")
@@ -442,31 +445,37 @@ class OpenTabs:
         )
         await server.start(
             stack,
-            launch,
+            self._browsers,
+            profiles=self._profiles,
             args=self._args,
             ignore_default_args=self._ignore_default_args,
-            by_hand=launch is None and self.has_pages,
+            by_hand=self._browser == "none" and self.has_pages,
+            attached=self._attach is not None,
         )
-        self.bridge, self.registry = server.bridge, server.registry
+        self.registry = server.registry
         self.mcp_url, self.extension_dir = server.mcp_url, server.extension_dir
         self._observe_pages()
-        if launch is not None:
-            self._handle_browser(await launch.result())
-            await server.wait_connected()
+        for browser in self._browsers:
+            await browser.start(server.tasks, self.extension_dir)
         self._is_open = True
 
-    async def _begin_launch(self, stack: AsyncExitStack) -> BackgroundLaunch | None:
+    async def _begin_launches(self, stack: AsyncExitStack) -> list[SessionBrowser]:
+        names = [*self._profiles] or ["default"]
         if callable(self._browser):
             launcher = self._browser
         elif self._browser == "launch" and self.has_pages:
             launcher = launch_browser
         else:
-            return None
-        launch = BackgroundLaunch(launcher)
+            return [SessionBrowser(names[0], None, attach=self._attach, reopen=None)]
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(launch.run)
-        return launch
+        launches = [BackgroundLaunch(launcher) for _ in names]
+        for launch in launches:
+            tasks.start_soon(launch.run)
+        return [
+            SessionBrowser(name, launch, reopen=self._reopen)
+            for name, launch in zip(names, launches, strict=True)
+        ]
 
     def _make_tools(self, given: Sequence[Any]) -> PythonTools:
         from opentabs_py.python_tools.collection import PythonTools  # noqa: PLC0415

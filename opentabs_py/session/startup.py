@@ -1,8 +1,9 @@
 """What a session serves: plugins and tools, to the extension and to MCP clients."""
 
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,31 +11,35 @@ import anyio
 from anyio.abc import TaskGroup
 
 from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.bridge.browsers import Browsers, Pages
+from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.browser.chromium import configured_chromium
-from opentabs_py.browser.launch import BackgroundLaunch, LaunchPlan
+from opentabs_py.browser.launch import LaunchPlan
 from opentabs_py.browser.scratch import temporary_dir
+from opentabs_py.browser.signed_in import read_sign_in
 from opentabs_py.browser.stage import StagedExtension, kept_secret, stage_extension
 from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.paths import cache_dir, data_dir
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
-from opentabs_py.errors import BrowserError
 from opentabs_py.plugins.load import playground
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.plugins.plugin import Plugin
+from opentabs_py.server.exposure import ReadyTools
 from opentabs_py.server.http import create_app, serve_directory, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp_side import McpSide
+from opentabs_py.server.own_tabs import TabsCloseTool, TabsOpenTool
 from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tabs_tool import TabsTool
+from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.plugins import PluginSet
 from opentabs_py.session.seams import Seams
 from opentabs_py.tracing.file import TraceWriter
 
 if TYPE_CHECKING:
     from opentabs_py.python_tools.collection import PythonTools
-
-CONNECT_WITHIN = 20.0  # s; usually takes half a second, on a loaded machine several
 
 
 class SessionServer:
@@ -52,7 +57,7 @@ class SessionServer:
 
     Attributes:
         plugins: The plugins found in the directories.
-        bridge: The link to the extension.
+        pages: The pages of all browsers, in which tools run.
         registry: All tools that are served.
         mcp_side: The servers that MCP clients talk to.
         mcp_url: The URL that MCP clients connect to.
@@ -60,7 +65,7 @@ class SessionServer:
         tasks: Tasks that run as long as the session.
     """
 
-    bridge: Bridge
+    pages: Pages
     registry: ToolRegistry
     mcp_side: McpSide
     mcp_url: str
@@ -96,20 +101,25 @@ class SessionServer:
     async def start(
         self,
         stack: AsyncExitStack,
-        launch: BackgroundLaunch | None,
+        browsers: list[SessionBrowser],
         *,
+        profiles: Mapping[str, Path],
         args: Sequence[str],
         ignore_default_args: Sequence[str],
         by_hand: bool,
+        attached: bool,
     ) -> None:
-        """Start everything, and launch the browser.
+        """Start everything, and launch the browsers.
 
         Args:
             stack: Stops everything.
-            launch: The browser's launch, which waits for a plan.
+            browsers: The browsers; those that are launched wait for their plan. Those into which
+                the user loads the extension are added as they connect.
+            profiles: Their profile directories by name, if not that of the settings.
             args: More command-line switches for it.
             ignore_default_args: Playwright switches to leave out.
             by_hand: The user loads the extension into their own browser.
+            attached: It is loaded into a browser that is running.
 
         Raises:
             BrowserError: There is no Chromium.
@@ -117,69 +127,93 @@ class SessionServer:
                 exist.
         """
         settings = self._settings
-        chromium = None if launch is None else configured_chromium(settings)
+        launched = [browser for browser in browsers if browser.launch is not None]
+        chromium = configured_chromium(settings) if launched else None
+        sign_in = None if settings.signed_in is None else read_sign_in(settings.signed_in)
         listener = bind(settings.host, settings.port)
         stack.callback(listener.close)
         port = listener.getsockname()[1]
         self.mcp_url = f"http://{settings.url_host}:{port}/mcp"
         directory = stack.enter_context(temporary_dir())
-        staged = self._stage(None if by_hand else directory / "extension", port)
-        self.extension_dir = staged.path
-
-        self.bridge = Bridge(
-            secret=staged.secret,
-            origin=staged.origin,
-            version=self._version,
-            message_limit=settings.message_limit,
-            clock=self._clock,
-            wrap_socket=self._seams.wrap_socket,
-        )
-        self.registry = create_registry(settings, self.bridge)
-        if self._trace is not None:
-            writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
-            self.registry.observe(writer.write)
-        if launch is not None and chromium is not None:
-            stack.push_async_callback(launch.close)  # if the following fails
-            launch.go_by(
+        staged: list[StagedExtension] = []
+        for index, browser in enumerate(browsers):
+            scratch = directory / str(index) if index else directory
+            if by_hand or attached:
+                staged.append(self._stage_in_place(port, attached=attached))
+            else:
+                staged.append(self._stage(scratch / "extension", port))
+            browser.bridge = self._create_bridge(staged[-1], browser.name, index)
+            if browser.launch is None or chromium is None:
+                continue
+            browser.sign_in = sign_in
+            profile = profiles.get(browser.name, settings.profile)
+            stack.push_async_callback(browser.launch.close)  # if the following fails
+            browser.launch.go_by(
                 LaunchPlan(
                     chromium=chromium,
-                    extension=staged.path,
-                    profile=settings.profile or directory / "profile",
-                    scratch=directory,
+                    extension=staged[-1].path,
+                    profile=profile or scratch / "profile",
+                    scratch=scratch,
                     headed=settings.headed,
                     sandbox=configured_sandbox(settings),
-                    keeps_profile=settings.profile is not None,
+                    keeps_profile=profile is not None,
                     args=args,
                     ignore_default_args=ignore_default_args,
                 )
             )
-        # While the browser starts. What connects meanwhile waits in the listener's queue.
-        await self.plugins.serve(self.bridge, self.registry, staged)
+        self.extension_dir = staged[0].path
+        bridges = [browser.bridge for browser in browsers]
+        if by_hand or attached:
+            several = Browsers(bridges, join=partial(self._join, browsers, staged[0]))
+            self.pages, bridges = several, several.bridges
+        else:
+            self.pages = bridges[0] if len(bridges) == 1 else Browsers(bridges)
+        self._own_tabs = OwnTabs(self.pages, keep=settings.keep_tabs)
+        self.registry = create_registry(settings, self.pages, self._own_tabs)
+        if self._trace is not None:
+            writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
+            self.registry.observe(writer.write)
+        # While the browsers start. What connects meanwhile waits in the listener's queue.
+        await self.plugins.serve(bridges, self.registry, staged)
         if self._python is not None:
             add_python_tools(self.registry, self._python)
             stack.callback(self._python.close)
 
         self.tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(self.tasks.cancel_scope.cancel)
-        await self.tasks.start(self.bridge.calls.run)
+        for bridge in bridges:
+            await self.tasks.start(bridge.calls.run)
         stop = await self._serve(stack, listener)
-        if launch is not None:
-            stack.push_async_callback(launch.close)  # before what the pages need
-            stack.callback(stop)  # while the browser closes
+        for browser in launched:
+            assert browser.launch is not None
+            stack.push_async_callback(browser.launch.close)  # before what the pages need
+        if launched:
+            stack.callback(stop)  # while the browsers close
+        else:
+            stack.push_async_callback(self._own_tabs.close_all)
+            stack.callback(self.mcp_side.stop)  # before calls notice that their tabs are closed
 
-    async def wait_connected(self) -> None:
-        """Wait for the extension of a browser that has been launched.
+    def _join(
+        self, browsers: list[SessionBrowser], staged: StagedExtension, name: str, index: int
+    ) -> Bridge:
+        """Add a browser into which the user has loaded the extension."""
+        joined = SessionBrowser(name, None, reopen=None)
+        joined.bridge = self._create_bridge(staged, name, index)
+        self.tasks.start_soon(joined.bridge.calls.run)
+        browsers.append(joined)
+        return joined.bridge
 
-        Raises:
-            BrowserError: It does not connect.
-        """
-        with anyio.move_on_after(CONNECT_WITHIN) as scope:
-            await self.bridge.wait_connected()
-        if scope.cancelled_caught:
-            raise BrowserError(
-                f"The extension did not connect within {CONNECT_WITHIN:g} s of the browser's "
-                "start. Branded Chrome and Edge refuse to load it; run `opentabs doctor`."
-            )
+    def _create_bridge(self, staged: StagedExtension, name: str, index: int) -> Bridge:
+        return Bridge(
+            secret=staged.secret,
+            origin=staged.origin,
+            version=self._version,
+            message_limit=self._settings.message_limit,
+            clock=self._clock,
+            wrap_socket=self._seams.wrap_socket,
+            name=name,
+            index=index,
+        )
 
     async def serve_playground(self, plugin: Plugin) -> str | None:
         """Serve a plugin's `playground/` and return its URL, if it matches local pages."""
@@ -199,12 +233,23 @@ class SessionServer:
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> Callable[[], None]:
         settings = self._settings
         streams = None if self._python is None else self._python.streams
-        self.mcp_side = McpSide(self.registry, settings, version=self._version, streams=streams)
+        ready = None
+        if settings.expose == "ready":
+            ready = ReadyTools(self.registry, self.pages)
+            self.tasks.start_soon(ready.run)
+        self.mcp_side = McpSide(
+            self.registry,
+            settings,
+            version=self._version,
+            streams=streams,
+            listed=ready,
+            on_client_gone=self._own_tabs.leave,
+        )
         self.tasks.start_soon(self.mcp_side.run)
         stack.callback(self.mcp_side.close)
         app = create_app(
             self.mcp_side.endpoints,
-            self.bridge,
+            self.pages,
             host=settings.url_host,
             token=token.get_secret_value() if (token := settings.token) else None,
         )
@@ -212,27 +257,47 @@ class SessionServer:
             serve_http(app, listener, on_stop=self.mcp_side.stop)
         )
 
-    def _stage(self, into: Path | None, port: int) -> StagedExtension:
-        host = self._settings.url_host
-        if into is not None:
-            sites, script = self.plugins.sites, self._seams.relay_script
-            return stage_extension(into, port=port, host=host, sites=sites, relay_script=script)
-        # Loaded by hand, so it keeps its place and its secret from run to run.
-        kept = data_dir() / "extension"
+    def _stage(self, into: Path, port: int) -> StagedExtension:
+        host, sites = self._settings.url_host, self.plugins.sites
+        script = self._seams.relay_script
+        return stage_extension(into, port=port, host=host, sites=sites, relay_script=script)
+
+    def _stage_in_place(self, port: int, *, attached: bool) -> StagedExtension:
+        """Stage the extension where it was the last time, with the secret that it had.
+
+        The one that is loaded by hand has to serve future plugins, so it keeps access to all sites.
+        """
+        kept = data_dir() / ("attached" if attached else "extension")
         kept.mkdir(parents=True, exist_ok=True)
         return stage_extension(
-            kept, port=port, host=host, secret=kept_secret(data_dir() / "secret")
+            kept,
+            port=port,
+            host=self._settings.url_host,
+            secret=kept_secret(data_dir() / "secret"),
+            sites=self.plugins.sites if attached else None,
+            reloads=not attached,
         )
 
 
-def create_registry(settings: Settings, bridge: Bridge) -> ToolRegistry:
-    """Return a registry configured by the settings."""
+def create_registry(settings: Settings, pages: Pages, own_tabs: OwnTabs) -> ToolRegistry:
+    """Return a registry configured by the settings.
+
+    Args:
+        settings: The settings.
+        pages: Where page tools run.
+        own_tabs: Opens tabs for clients.
+    """
     return ToolRegistry(
-        bridge,
+        pages,
         limits=settings.limits,
         input_limit=settings.message_limit,
         strict_output=settings.strict_output,
         debug=settings.debug,
+        beside_pages=[
+            TabsTool(pages),
+            TabsOpenTool(pages, own_tabs),
+            TabsCloseTool(own_tabs),
+        ],
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from opentabs_py.core.fault_injection import Rule
 from opentabs_py.core.text import visible
-from opentabs_py.testing.verdicts import Seen, not_increasing, schema_faults
+from opentabs_py.testing.verdicts import Seen, not_increasing, schema_violations
 
 LATE_REPORT = "OpenTabs: reported progress after its end:"  # the runtime writes it, once per call
 SHOWN = 3  # schema violations shown per value; the rest are most likely similar
@@ -23,8 +23,8 @@ def find_breaches(calls: Sequence[Seen], page_warnings: Sequence[str]) -> list[s
     for seen in calls:
         if seen.outcome == "succeeded" and seen.output_schema is not None:
             breaches += [
-                f"{seen.name} returned a value that violates its output schema: {fault}"
-                for fault in schema_faults(seen.output_schema, seen.value)[:SHOWN]
+                f"{seen.name} returned a value that violates its output schema: {violation}"
+                for violation in schema_violations(seen.output_schema, seen.value)[:SHOWN]
             ]
         if (step := not_increasing(seen.reports)) is not None:
             breaches.append(f"{seen.name} reported progress that did not increase: {step}")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from opentabs_py.config.paths import data_dir
-from opentabs_py.core.authoring import SourceFault
+from opentabs_py.core.authoring import SourceProblem
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.freshness import is_stale
@@ -29,8 +29,8 @@ async def build_if_stale(directory: Path) -> None:
             return  # another worker has built it in the meantime
         async with start_builder(find_toolchain(data_dir=data_dir())) as builder:
             built = await builder.build(directory)
-    if built.faults:
-        lines = "\n".join(map(_text, built.faults))
+    if built.problems:
+        lines = "\n".join(map(_text, built.problems))
         raise PluginError(f"{directory} was not built.\n{lines}")
 
 
@@ -42,7 +42,7 @@ def _alone(directory: Path) -> Generator[None]:
         yield
 
 
-def _text(fault: SourceFault) -> str:
-    place = fault.file if fault.line is None else f"{fault.file}:{fault.line}"
-    about = " ".join(part for part in (place, fault.tool, fault.path) if part)
-    return f"{about}\n    {fault.why}"
+def _text(problem: SourceProblem) -> str:
+    place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
+    about = " ".join(part for part in (place, problem.tool, problem.path) if part)
+    return f"{about}\n    {problem.why}"

@@ -12,9 +12,9 @@ from playwright.sync_api import BrowserContext, BrowserType, Error
 from opentabs_py.browser.launch import LaunchPlan, Planned
 from opentabs_py.config.settings import Settings
 from opentabs_py.errors import BrowserError
+from opentabs_py.session.browser import CONNECT_WITHIN
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
-from opentabs_py.session.startup import CONNECT_WITHIN
 from opentabs_py.testing.clock import StoppableClock
 from opentabs_py.testing.faults import FaultInjector, relay_faults
 from opentabs_py.testing.isolation import Isolation

@@ -32,6 +32,7 @@ from playwright._impl._async_base import AsyncBase
 from playwright._impl._sync_base import SyncBase
 
 from opentabs_py.calling.running import RunningCall
+from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import visible
 from opentabs_py.session.plugins import PluginView
 from opentabs_py.testing import verdicts
@@ -271,13 +272,13 @@ class PluginExpectations(_Expectations[R]):
     not_to_be_ready = _opposite(to_be_ready)
     not_to_be_unavailable = _opposite(to_be_unavailable)
 
-    def _expect(self, state: str, within: float | None) -> R:
+    def _expect(self, wanted: PluginStatus, within: float | None) -> R:
         def look() -> Verdict:
-            readiness = self._plugin.readiness
+            status = self._plugin.status
             # Pages come and go, and users sign in.
-            return Verdict(readiness == state, readiness, may_change=True)
+            return Verdict(status == wanted, status, may_change=True)
 
-        return self._go(self._watch(f"to be {state}", look, within))
+        return self._go(self._watch(f"to be {wanted}", look, within))
 
 
 class _Expect:

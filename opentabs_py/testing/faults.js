@@ -2,7 +2,7 @@
  * Faults that a test injects on the two hops in the browser. The test kit appends this to
  * `content/channel.js` in its copy of the extension; no other copy has it.
  *
- * The rules arrive through `chrome.storage.local`, as `{seed, epoch, version, rules}`;
+ * The rules arrive through `chrome.storage.local`, as `{draws, epoch, version, rules}`;
  * `opentabs_py/core/fault_injection.py` explains them. Once a document has them, its root element says so.
  * Applied faults are written to this world's console, which no page can see.
  */
@@ -12,6 +12,7 @@
     r: "tool.result",
     e: "tool.error",
     t: "tool.stamps",
+    l: "logged",
     s: "readiness",
   });
   const DOWN = /** @type {Record<string, string>} */ ({
@@ -19,17 +20,19 @@
     c: "tool.cancel",
     a: "adopt",
     x: "drop",
-    r: "readiness",
+    k: "check",
+    q: "ask",
     n: "nonce",
   });
 
   /** @typedef {{text: any, after: number}} Piece */
 
-  /** @typedef {{counts: number[], state: number}} Progress the state of the rules on a line */
+  /** @typedef {{counts: number[], drawn: number}} Progress the state of the rules on a line */
 
   /** @type {any[]} */
   let rules = [];
-  let seed = 0;
+  /** @type {number[]} random numbers from 0 to 1, for each line from the first */
+  let draws = [];
   let epoch = 0;
   /** @type {Map<string, Progress>} */
   const lines = new Map();
@@ -41,21 +44,9 @@
    */
   function progressOn(hop, direction) {
     const name = `${hop} ${direction}`;
-    const progress = lines.get(name) ?? { counts: [], state: seed };
+    const progress = lines.get(name) ?? { counts: [], drawn: 0 };
     lines.set(name, progress);
     return progress;
-  }
-
-  /**
-   * @param {number} bound
-   * @param {Progress} progress
-   */
-  function below(bound, progress) {
-    progress.state = (progress.state + 0x6d2b79f5) >>> 0;
-    let mixed = progress.state;
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) * bound) / 2 ** 32);
   }
 
   /**
@@ -65,7 +56,8 @@
   function corrupt(message, progress) {
     const isText = typeof message === "string";
     const text = isText ? message : JSON.stringify(message);
-    const at = below(text.length, progress);
+    const draw = draws[progress.drawn++ % draws.length] ?? 0;
+    const at = Math.floor(draw * text.length);
     const spoilt = `${text.slice(0, at)}${text[at] === "#" ? "*" : "#"}${text.slice(at + 1)}`;
     if (isText) {
       return spoilt;
@@ -168,20 +160,20 @@
     /** @type {(kind: string, text: string) => void} */
     #down;
 
-    /** @param {(kind: string, text: string) => void} take */
-    constructor(take) {
-      const up = line("event", "up", ({ kind, text }) => take(kind, text));
+    /** @param {(kind: string, text: string) => void} handle */
+    constructor(handle) {
+      const up = line("event", "up", ({ kind, text }) => handle(kind, text));
       super((kind, text) => up(UP[kind] ?? kind, { kind, text }));
-      this.#down = line("event", "down", (text) => super.tell(text));
+      this.#down = line("event", "down", (text) => super.send(text));
     }
 
     /**
      * @override
      * @param {string} text
      */
-    tell(text) {
+    send(text) {
       if (rules.length === 0) {
-        return super.tell(text); // whose answer says whether the runtime is there
+        return super.send(text); // whose answer says whether the runtime is there
       }
       this.#down(DOWN[text[0] ?? ""] ?? "", text);
       return true;
@@ -236,7 +228,7 @@
       lines.clear();
     }
     rules = plan?.rules ?? [];
-    seed = (plan?.seed ?? 0) >>> 0;
+    draws = plan?.draws ?? [];
     epoch = plan?.epoch;
     const mark = () => {
       document.documentElement.dataset.opentabsFaults = String(plan?.version ?? 0);

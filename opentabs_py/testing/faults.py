@@ -361,7 +361,7 @@ class FaultInjector:
     def _update_browser(self) -> None:
         self._version += 1
         plan = {
-            "seed": self.seed,
+            "draws": fault_injection.draws(self.seed),
             "epoch": self._epoch,
             "version": self._version,
             "rules": [rule.to_json() for rule in self._rules if rule.hop in _IN_BROWSER],

@@ -69,8 +69,9 @@ def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
     from opentabs_py.config.settings import load_settings  # noqa: PLC0415
 
     fresh = {"plugins": (), "host": "127.0.0.1", "port": 0, "profile": None, "token": None}
+    whole = {"expose": "all", "max_result": None}
     headed = pytestconfig.getoption("--headed", default=False)
-    return load_settings().model_copy(update={**fresh, "headed": headed})
+    return load_settings().model_copy(update={**fresh, **whole, "headed": headed})
 
 
 @pytest.fixture
@@ -181,6 +182,11 @@ def _opentabs_turn(
         context_args = dict(request.getfixturevalue("browser_context_args"))
         if context_mark is not None:
             context_args.update(context_mark.kwargs)
+        storage_state = context_args.pop("storage_state", None)
+        if marks.signed_in is not None:
+            from opentabs_py.browser.signed_in import read_sign_in  # noqa: PLC0415
+
+            storage_state = read_sign_in(marks.signed_in)
         chain = _opentabs_worker.open(
             chain,
             request.getfixturevalue("browser_type"),
@@ -200,7 +206,7 @@ def _opentabs_turn(
     )
     request.node.stash[TURN] = turn
     try:
-        turn.begin(context_args.get("storage_state"))
+        turn.begin(storage_state)
         yield turn
     finally:
         turn.end()

@@ -16,8 +16,8 @@ _FRAMES_DOWN = {"tool.dispatch", "tool.cancel", "tool.ack", "tool.settled", CHUN
 _TO_WORKER = {"attach", "began", "complete", "readiness", "received", "resending"}
 _TO_RELAY = {"adopt", "drop", "resend"}
 # `testing/faults.js` maps these to single letters.
-_FROM_PAGE = {"tool.progress", "tool.result", "tool.error", "tool.stamps", "readiness"}
-_TO_PAGE = {"tool.dispatch", "tool.cancel", "adopt", "drop", "readiness", "nonce"}
+_FROM_PAGE = {"tool.progress", "tool.result", "tool.error", "tool.stamps", "readiness", "logged"}
+_TO_PAGE = {"tool.dispatch", "tool.cancel", "adopt", "drop", "ask", "check", "nonce"}
 
 
 def check_kind(hop: Hop, kind: str | None, direction: Direction | None) -> None:

@@ -18,6 +18,7 @@ class Marks:
         fresh_profile: Whether the test gets its own browser.
         allow_breaches: Whether the test passes even if a tool breaks its contract.
         faults_seed: The seed for random faults.
+        signed_in: The saved sign-in that the test begins with; see `opentabs login`.
     """
 
     idle: float | None = None
@@ -26,6 +27,7 @@ class Marks:
     fresh_profile: bool = False
     allow_breaches: bool = False
     faults_seed: int = 0
+    signed_in: str | None = None
 
 
 KNOWN = tuple(field.name for field in fields(Marks))
@@ -56,6 +58,9 @@ def read_marks(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Ma
     seed = said.get("faults_seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise ValueError(f"pytest.mark.opentabs(faults_seed=...) must be an integer, not {seed!r}")  # noqa: TRY004
+    signed_in = said.get("signed_in")
+    if not isinstance(signed_in, str | None):
+        raise ValueError(f"pytest.mark.opentabs(signed_in=...) must be a name, not {signed_in!r}")  # noqa: TRY004
     if said.get("clock") not in (None, *get_args(Clock)):
         raise ValueError(
             f"pytest.mark.opentabs(clock=...) must be {' or '.join(map(repr, get_args(Clock)))}, "

@@ -119,7 +119,7 @@ def pytest_runtest_makereport(
     if report.failed and not any(name == _SECTION for name, _ in item.user_properties):
         from opentabs_py.testing.report import TITLE  # noqa: PLC0415
 
-        text = turn.failure_report(told=str(report.longrepr))
+        text = turn.failure_report(shown=str(report.longrepr))
         report.sections.append((TITLE, text))
         for properties in (item.user_properties, report.user_properties):
             properties.append((_SECTION, text))

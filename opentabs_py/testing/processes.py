@@ -19,10 +19,10 @@ def kill_extension_process(context: BrowserContext) -> None:
     assert browser is not None
     cdp: Any = browser.new_browser_cdp_session()
     try:
-        told = cdp.send("SystemInfo.getProcessInfo")
+        info = cdp.send("SystemInfo.getProcessInfo")
     finally:
         cdp.detach()
-    processes: list[tuple[str, int]] = [(each["type"], each["id"]) for each in told["processInfo"]]
+    processes: list[tuple[str, int]] = [(each["type"], each["id"]) for each in info["processInfo"]]
     [main] = [pid for type_, pid in processes if type_ == "browser"]
     for type_, pid in processes:
         if type_ == "renderer":

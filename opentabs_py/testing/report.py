@@ -20,7 +20,7 @@ def failure_report(
     running: Sequence[CallRecord],
     unknown: Sequence[Seen] = (),
     *,
-    told: str,
+    shown: str,
     faults: FaultLog | None = None,
 ) -> str:
     """Return the report of a test.
@@ -29,15 +29,15 @@ def failure_report(
         transcript: What happened in the test.
         running: The records so far of the calls that have not ended.
         unknown: The test's calls that have not reached the server.
-        told: The failure's own text; calls that it already shows are not repeated.
+        shown: The failure's own text; calls that it already shows are not repeated.
         faults: What the test did to messages and to its browser.
     """
     parts: list[str] = []
     left_out = len(transcript.records) - CALLS
     if left_out > 0:
         parts.append(f"({left_out} earlier calls)")
-    parts += [_call(record, told) for record in transcript.records[-CALLS:]]
-    parts += [_call(record, told, is_running=True) for record in running]
+    parts += [_call(record, shown) for record in transcript.records[-CALLS:]]
+    parts += [_call(record, shown, is_running=True) for record in running]
     parts += [f"… {seen.name}  {ending(seen)}" for seen in unknown]
     if not parts:
         parts.append("no call was made")
@@ -61,8 +61,8 @@ def annotation(path: str, line: int, title: str, message: str) -> str:
     return f"::error {marks}::{_data(message)}"
 
 
-def _call(record: CallRecord, told: str, *, is_running: bool = False) -> str:
-    if record.call_id[:8] in told:
+def _call(record: CallRecord, shown: str, *, is_running: bool = False) -> str:
+    if record.call_id[:8] in shown:
         return headline(record, is_running=is_running).plain + "  above"
     return report(record, is_running=is_running)
 

@@ -6,7 +6,7 @@ from typing import Any
 from playwright.sync_api import BrowserContext, Page
 
 from opentabs_py.calling.tool import Listing
-from opentabs_py.core.tabs import Readiness
+from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
 from opentabs_py.session.plugins import PluginView
@@ -34,7 +34,7 @@ class SyncPluginView:
         self._thread = thread
 
     def __repr__(self) -> str:
-        return f"<SyncPluginView {self.name} {self.readiness}>"
+        return f"<SyncPluginView {self.name} {self.status}>"
 
     @property
     def name(self) -> str:
@@ -42,9 +42,9 @@ class SyncPluginView:
         return self.manifest.name
 
     @property
-    def readiness(self) -> Readiness:
+    def status(self) -> PluginStatus:
         """`ready` in a page, `unavailable` in all open pages, or `closed`: no page is open."""
-        return self._thread.do(lambda: self._view.readiness)
+        return self._thread.do(lambda: self._view.status)
 
     def let_time_pass(self, seconds: float) -> None:
         """Wait for this long; page routes and events keep working."""

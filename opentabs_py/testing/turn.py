@@ -116,7 +116,7 @@ class Turn:
             found.append(unfired_text(unfired))
         return found
 
-    def failure_report(self, *, told: str) -> str:
+    def failure_report(self, *, shown: str) -> str:
         """Return the report of a failure; see `report.failure_report`."""
         with suppress(Error):
             self._thread.sleep(0)
@@ -129,7 +129,7 @@ class Turn:
                 if known[call.name] < 0:  # it has not come to the server
                     unknown.append(seen(call.running))
         faults = self._chain.faults.log_so_far()
-        return failure_report(self.transcript, running, unknown, told=told, faults=faults)
+        return failure_report(self.transcript, running, unknown, shown=shown, faults=faults)
 
     def stay(self, is_over: Callable[[], bool]) -> None:
         """Wait, with the pages alive, until `is_over()` is true or the browser is closed."""

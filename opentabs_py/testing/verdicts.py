@@ -13,10 +13,11 @@ from typing import Any, Literal
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.schemas import Checker
+from opentabs_py.core.trace import record
 from opentabs_py.errors import CallError, CallRefusedError, CallTimeoutError, ChainError
 from opentabs_py.testing.values import difference, is_within, shortened
 
-Outcome = Literal["running", "succeeded", "failed", "refused", "timed out", "cancelled", "lost"]
+Outcome = Literal["running"] | record.Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Seen:
             case None:
                 return "cancelled" if self.cancelled else "succeeded"
             case CallTimeoutError():
-                return "timed out"
+                return "timed_out"
             case CallRefusedError():
                 return "refused"
             case ChainError() if self.error.detail.category == "lost":
@@ -127,8 +128,8 @@ def progressed(
     """Judge whether the tool reported progress as expected."""
     have = len(seen.reports)
     got = "no progress report" if not have else f"{have} progress reports"
-    if monotonic and (fault := not_increasing(seen.reports)) is not None:
-        return Verdict(holds=False, got=fault)
+    if monotonic and (step := not_increasing(seen.reports)) is not None:
+        return Verdict(holds=False, got=step)
     if reports is not None:
         members = [set(each) for each in reports]
         shown = [
@@ -168,14 +169,14 @@ def matches_schema(seen: Seen) -> Verdict:
         return Verdict(False if seen.ended else None, ending(seen))
     if seen.output_schema is None:
         return Verdict(holds=False, got="the tool has no output schema")
-    faults = schema_faults(seen.output_schema, seen.value)
-    return Verdict(not faults, "\n".join(faults) or "a value that matches")
+    violations = schema_violations(seen.output_schema, seen.value)
+    return Verdict(not violations, "\n".join(violations) or "a value that matches")
 
 
-def schema_faults(schema: Mapping[str, Any], value: Any) -> list[str]:
+def schema_violations(schema: Mapping[str, Any], value: Any) -> list[str]:
     """Return the places where a value violates a schema, and why."""
-    faults = Checker(dict(schema)).faults(value)
-    return [f"{path or 'the value'}: {why}" for path, why in faults]
+    violations = Checker(dict(schema)).violations(value)
+    return [f"{path or 'the value'}: {why}" for path, why in violations]
 
 
 def returned(seen: Seen, expected: Any) -> Verdict:
@@ -216,7 +217,8 @@ def ending(seen: Seen) -> str:
         case outcome:
             which = f" ({seen.error.which})" if isinstance(seen.error, CallTimeoutError) else ""
             code = f"{seen.error.detail.code}: " if isinstance(seen.error, CallError) else ""
-            return f"{outcome}{which}, {reports}: {code}{seen.error}"
+            ended = outcome.replace("_", " ")
+            return f"{ended}{which}, {reports}: {code}{seen.error}"
 
 
 def report_json(report: ProgressReport) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _events(record: CallRecord, origin: float, tracks: _Tracks) -> Iterator[Even
     falls = record.waterfall()
     start = (record.started - origin) * 1e6
     first = start - record.lead(falls) * 1e6
-    ends = [first + (span.start + span.ms) * 1e3 for span in falls.spans]
+    ends = [first + (span.start + span.seconds) * 1e6 for span in falls.spans]
     last = max([start + record.seconds * 1e6, *ends])
     pid, tid, track = tracks.place(record, first, last)
     where = {"pid": pid, "tid": tid}
@@ -90,8 +90,8 @@ def _events(record: CallRecord, origin: float, tracks: _Tracks) -> Iterator[Even
             "ph": "X",
             "name": f"{span.hop} (ended here)" if span.unfinished else span.hop,
             "cat": span.carrier,
-            "ts": first + span.start * 1e3,
-            "dur": span.ms * 1e3,
+            "ts": first + span.start * 1e6,
+            "dur": span.seconds * 1e6,
         }
     counter = {"ph": "C", "name": f"progress of {track}", "pid": pid}
     yield from _instants(record, start, where)

@@ -72,19 +72,19 @@ def _error(error: ErrorDetail) -> dict[str, Any]:
 
 def _call(record: CallRecord, origin: float) -> dict[str, Any]:
     falls = record.waterfall()
-    lead = record.lead(falls) * 1000
-    ends = [span.start + span.ms for span in falls.spans]
+    lead = record.lead(falls)
+    ends = [span.start + span.seconds for span in falls.spans]
 
     def at(seconds: float) -> float:
-        return round(seconds * 1000 + lead, 3)
+        return _ms(seconds + lead)
 
     return {
         "id": record.call_id,
         "name": record.name,
         "plugin": record.plugin,
         "tool": record.tool,
-        "at": round((record.started - origin) * 1000 - lead, 3),
-        "ms": round(max([record.seconds * 1000 + lead, *ends]), 3),
+        "at": _ms(record.started - origin - lead),
+        "ms": _ms(max([record.seconds + lead, *ends])),
         "outcome": record.outcome,
         "outcomeText": outcome_text(record),
         "reached": record.reached,
@@ -97,13 +97,13 @@ def _call(record: CallRecord, origin: float) -> dict[str, Any]:
             {
                 "hop": span.hop,
                 "carrier": span.carrier,
-                "start": round(span.start, 3),
-                "ms": round(span.ms, 3),
+                "start": _ms(span.start),
+                "ms": _ms(span.seconds),
                 "unfinished": span.unfinished,
             }
             for span in falls.spans
         ],
-        "adjusted": round(falls.adjusted, 3),
+        "adjusted": _ms(falls.adjusted),
         "reports": record.reports,
         "progress": [
             {
@@ -131,3 +131,8 @@ def _call(record: CallRecord, origin: float) -> dict[str, Any]:
         "arguments": record.arguments,
         "result": record.result,
     }
+
+
+def _ms(seconds: float) -> float:
+    """Return a time as the viewer reads it."""
+    return round(seconds * 1000, 3)

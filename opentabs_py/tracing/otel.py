@@ -65,8 +65,8 @@ def _export(tracer: "Tracer", record: CallRecord) -> None:
     within = set_span_in_context(call)
     end = record.started + record.seconds
     for each in falls.spans:
-        hop_start = start + each.start / 1000
-        hop_end = hop_start + each.ms / 1000
+        hop_start = start + each.start
+        hop_end = hop_start + each.seconds
         end = max(end, hop_end)
         hop = tracer.start_span(
             each.hop,

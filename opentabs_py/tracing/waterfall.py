@@ -92,7 +92,7 @@ def headline(
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Maps milliseconds to columns; `cut` is the bar that is shortened."""
+    """Maps seconds to columns; `cut` is the bar that is shortened."""
 
     column: Callable[[float], int]
     width: int
@@ -103,7 +103,7 @@ def _drawing(record: CallRecord, width: int, *, end: tuple[str, str]) -> list[Te
     falls = record.waterfall()
     axis = _axis(falls.spans, width)
     lines = [
-        _row(_hop(span), duration(span.ms / 1000), _bar(span, axis, end)) for span in falls.spans
+        _row(_hop(span), duration(span.seconds), _bar(span, axis, end)) for span in falls.spans
     ]
     offset = record.lead(falls)
     if record.reports:
@@ -119,20 +119,20 @@ def _drawing(record: CallRecord, width: int, *, end: tuple[str, str]) -> list[Te
 
 
 def _axis(spans: Sequence[Span], width: int) -> _Axis:
-    whole = max((span.start + span.ms for span in spans), default=0.0)
-    longest = max(spans, key=lambda span: span.ms, default=None)
+    whole = max((span.start + span.seconds for span in spans), default=0.0)
+    longest = max(spans, key=lambda span: span.seconds, default=None)
     if longest is None or whole <= 0:
         return _Axis(lambda _: 0, width, None)
     last = width - 1
-    rest = whole - longest.ms
-    if longest.ms <= _CUT_OVER * whole or rest <= 0:
+    rest = whole - longest.seconds
+    if longest.seconds <= _CUT_OVER * whole or rest <= 0:
         return _Axis(lambda at: _within(round(at / whole * last), last), width, None)
-    start, end = longest.start, longest.start + longest.ms
+    start, end = longest.start, longest.start + longest.seconds
     inside, outside = _CUT_OVER * last, (1 - _CUT_OVER) * last
 
     def column(at: float) -> int:
         before = min(at, start) + max(0.0, at - end)
-        share = (min(max(at, start), end) - start) / longest.ms
+        share = (min(max(at, start), end) - start) / longest.seconds
         return _within(round(before / rest * outside + share * inside), last)
 
     return _Axis(column, width, longest)
@@ -143,7 +143,7 @@ def _within(column: int, last: int) -> int:
 
 
 def _bar(span: Span, axis: _Axis, end: tuple[str, str]) -> Text:
-    first, last = axis.column(span.start), axis.column(span.start + span.ms)
+    first, last = axis.column(span.start), axis.column(span.start + span.seconds)
     length = max(1, last - first)
     first = min(first, axis.width - length)
     bar = "╌" * length if span.unfinished else "━" * length
@@ -162,7 +162,7 @@ def _bar(span: Span, axis: _Axis, end: tuple[str, str]) -> Text:
 def _marks(times: Iterable[float], mark: str, axis: _Axis) -> Text:
     columns = [" "] * axis.width
     for at in times:
-        columns[axis.column(at * 1000)] = mark
+        columns[axis.column(at)] = mark
     return Text("".join(columns).rstrip(), style="cyan")
 
 
@@ -180,7 +180,7 @@ def _notes(falls: Waterfall, axis: _Axis) -> str:
     if axis.cut is not None:
         notes.append("the longest bar is shortened")
     if falls.adjusted > 0:
-        notes.append(f"corrected clocks that disagreed by {duration(falls.adjusted / 1000)}")
+        notes.append(f"corrected clocks that disagreed by {duration(falls.adjusted)}")
     return "; ".join(notes)
 
 

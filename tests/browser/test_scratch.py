@@ -1,17 +1,18 @@
 """Temporary directories, where other processes and other users have theirs too."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
 from opentabs_py.browser.scratch import own_directory, temporary_dir
+from tests.waiting import PATIENT
 
 
 def test_a_temporary_directory_is_gone_afterwards_with_all_that_is_in_it() -> None:
@@ -137,49 +138,41 @@ def test_a_link_to_a_directory_is_not_followed(
         assert (elsewhere / "precious").exists()
 
 
-FULL = """
-import sys
+# Kills itself when it has removed so many files.
+KILLED = """
+import os, signal, sys
 from opentabs_py.browser.scratch import temporary_dir
+count = 0
+def watch(event, _):
+    global count
+    if event == "os.remove":
+        count += 1
+        if count > int(sys.argv[1]):
+            os.kill(os.getpid(), signal.SIGKILL)
 with temporary_dir() as path:
-    for number in range(int(sys.argv[1])):
+    for number in range(100):
         (path / str(number)).touch()
     print(path, flush=True)
-    sys.stdin.read()
+    sys.addaudithook(watch)
 """
 
 
-def kill_while_it_removes(temporary: Path, *, rest: float) -> Path | None:
-    """Kill a process when no more than a part of its directory is left.
-
-    Returns:
-        The directory; None when the process was quicker.
-    """
-    files = 10_000
-    with subprocess.Popen(
-        [sys.executable, "-c", FULL, str(files)],
-        env={**os.environ, "TMPDIR": str(temporary)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as run:
-        assert run.stdin is not None
-        assert run.stdout is not None
-        path = Path(run.stdout.readline().strip())
-        run.stdin.close()
-        with suppress(FileNotFoundError):
-            while len(os.listdir(path)) > rest * files:  # noqa: PTH208 (it is to be quick)
-                pass
-        run.kill()
-    return path if path.exists() else None
-
-
-@pytest.mark.parametrize("rest", [0.9, 0.5, 0.1])
+@pytest.mark.parametrize("removed", [0, 1, 50, 99])
 def test_a_removal_that_was_killed_half_way_is_finished_by_the_next_run(
-    rest: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    removed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    attempts = (kill_while_it_removes(tmp_path, rest=rest) for _ in range(20))
-    path = next(path for path in attempts if path is not None)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(removed)],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=PATIENT,
+        check=False,
+    )
+    path = Path(killed.stdout.strip())
+    assert killed.returncode == -signal.SIGKILL
+    assert len(list(path.iterdir())) >= 100 - removed
     with temporary_dir():
         assert not path.exists()
 

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,3 +148,22 @@ def test_a_staged_extension_gets_access_to_sites_added_later(tmp_path: Path) -> 
 
 def test_an_extension_for_every_site_lacks_none(tmp_path: Path) -> None:
     assert not stage_extension(tmp_path / "x", port=1).lacks(["https://a.example/*"])
+
+
+def test_an_extension_that_must_not_reload_itself_never_lacks_sites(tmp_path: Path) -> None:
+    sites = ["https://chat.example/*"]
+    staged = stage_extension(tmp_path / "extension", port=1, sites=sites, reloads=False)
+    assert not staged.lacks(["https://other.example/*"])
+
+
+def test_its_version_follows_its_content_where_a_browser_may_have_an_older_one(
+    tmp_path: Path,
+) -> None:
+    def version(directory: Path) -> str:
+        return str(json.loads((directory / "manifest.json").read_bytes())["version"])
+
+    usual = version(stage_extension(tmp_path / "a", port=1).path)
+    stamped = version(stage_extension(tmp_path / "b", port=1, reloads=False).path)
+    again = version(stage_extension(tmp_path / "b", port=2, reloads=False).path)
+    assert re.fullmatch(re.escape(usual) + r"\.\d{1,5}", stamped)
+    assert again == stamped

@@ -14,6 +14,7 @@ import pytest
 
 from opentabs_py.config.assets import adapter_js_dir
 from opentabs_py.plugins.toolchain import find_node
+from tests.cli.in_process import opentabs_here
 
 ENVIRONMENT = {
     **os.environ,
@@ -37,7 +38,7 @@ def opentabs(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProc
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
-    made = opentabs("new", "my-chat", cwd=tmp_path)
+    made = opentabs_here("new", "my-chat", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     return tmp_path / "my-chat"
 
@@ -83,7 +84,7 @@ def test_new_without_node_says_what_is_missing_and_writes_the_plugin(tmp_path: P
 
 @pytest.mark.parametrize("name", ["My", "mcp"])
 def test_new_refuses_a_name_with_the_code_for_usage(tmp_path: Path, name: str) -> None:
-    made = opentabs("new", name, cwd=tmp_path)
+    made = opentabs_here("new", name, cwd=tmp_path)
 
     assert made.returncode == 2
     assert made.stderr.startswith("error: ")
@@ -97,7 +98,7 @@ def test_build_takes_the_current_directory_and_says_what_it_made(plugin: Path) -
     assert built.stdout == ""
 
 
-def test_build_reports_faults_by_place_and_exits_with_1(plugin: Path) -> None:
+def test_build_reports_problems_by_place_and_exits_with_1(plugin: Path) -> None:
     change(plugin / "src" / "tools" / "hello.ts", '"hand"', '"hnad"')
 
     built = opentabs("build", cwd=plugin)
@@ -115,8 +116,8 @@ def test_build_as_json_is_one_document(plugin: Path) -> None:
 
     document = json.loads(built.stdout)
     assert (built.returncode, document["ok"], document["plugin"]) == (1, False, "my-chat")
-    [fault] = document["faults"]
-    assert {key: fault[key] for key in ("file", "line", "tool", "path")} == {
+    [problem] = document["problems"]
+    assert {key: problem[key] for key in ("file", "line", "tool", "path")} == {
         "file": "src/tools/hello.ts",
         "line": 4,
         "tool": "hello",
@@ -182,8 +183,8 @@ def test_watch_builds_again_at_each_change_until_it_is_interrupted(
 def test_inspect_shows_what_a_plugin_asks_for(plugin: Path) -> None:
     opentabs("build", cwd=plugin)
 
-    shown = opentabs("inspect", cwd=plugin)
-    document = json.loads(opentabs("inspect", "--json", cwd=plugin).stdout)
+    shown = opentabs_here("inspect", cwd=plugin)
+    document = json.loads(opentabs_here("inspect", "--json", cwd=plugin).stdout)
 
     assert shown.returncode == 0
     for text in ("my-chat 0.1.0", "http://127.0.0.1/*", "my_chat_hello", "name?: string"):
@@ -193,7 +194,7 @@ def test_inspect_shows_what_a_plugin_asks_for(plugin: Path) -> None:
 
 
 def test_inspect_of_what_is_not_built_says_to_build_it(plugin: Path) -> None:
-    shown = opentabs("inspect", cwd=plugin)
+    shown = opentabs_here("inspect", cwd=plugin)
 
     assert shown.returncode == 2
     assert "Build the plugin first." in shown.stderr
@@ -265,4 +266,5 @@ def test_tools_lists_the_plugin_of_the_current_directory(plugin: Path) -> None:
 
     listed = opentabs("tools", "--json", cwd=plugin)
 
-    assert [tool["name"] for tool in json.loads(listed.stdout)] == ["my_chat_hello"]
+    names = [tool["name"] for tool in json.loads(listed.stdout)]
+    assert names == ["my_chat_hello", "tabs_close", "tabs_list", "tabs_open"]

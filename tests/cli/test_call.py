@@ -109,7 +109,7 @@ def test_call_exits_2_on_a_usage_error_and_says_what_is_wrong(
 
 
 def test_call_exits_3_when_a_timer_ends_it(directory: Path) -> None:
-    run = call(directory, "wait", "--idle-timeout", "0.5")
+    run = call(directory, "wait", "--idle", "0.5")
 
     assert run.returncode == 3
     assert "code=TIMEOUT_IDLE" in run.stderr

@@ -1,7 +1,5 @@
-"""`opentabs test`: which tests its arguments choose, and its exit codes, as a program."""
+"""`opentabs test`: which tests its arguments choose, and its exit codes."""
 
-import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,30 +29,51 @@ def plugin(tmp_path: Path) -> Path:
     return tests.parent
 
 
-def ran(done: "subprocess.CompletedProcess[str]") -> tuple[bool, int]:
-    """Return whether Node's tests ran, and how many of pytest's passed."""
-    passed = re.search(r"(\d+) passed", done.stdout)
-    return "In Node" in done.stderr, int(passed[1]) if passed else 0
+@pytest.mark.parametrize(
+    ("arguments", "in_node", "by_pytest", "options"),
+    [
+        ([], ["chat.test.js"], ["tests"], []),
+        (["tests/test_first.py"], [], ["tests/test_first.py"], []),
+        (["tests/test_first.py::test_that"], [], ["tests/test_first.py::test_that"], []),
+        (["-q", "tests/test_first.py", "tests/more"], [],
+         ["tests/test_first.py", "tests/more"], ["-q"]),
+        (["tests/chat.test.js"], ["chat.test.js"], [], []),
+        (["tests/chat.test.js", "tests/more/test_second.py", "-k", "this"], ["chat.test.js"],
+         ["tests/more/test_second.py"], ["-k", "this"]),
+        (["--ignore", "tests/more"], ["chat.test.js"], ["tests"], ["--ignore", "tests/more"]),
+    ],
+)  # fmt: skip
+def test_only_the_tests_that_are_named_are_chosen(
+    plugin: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    in_node: list[str],
+    by_pytest: list[str],
+    options: list[str],
+) -> None:
+    monkeypatch.chdir(plugin)
+
+    chosen = choose(arguments)
+
+    assert [Path(file).name for file in chosen.for_node()] == in_node
+    assert [Path(path).absolute() for path in chosen.for_pytest()] == [
+        Path(path).absolute() for path in by_pytest
+    ]
+    assert list(chosen.pytest_args) == options
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
-    [
-        ([], (True, 4)),
-        (["tests/test_first.py"], (False, 2)),
-        (["tests/test_first.py::test_that"], (False, 1)),
-        (["-q", "tests/test_first.py", "tests/more"], (False, 4)),
-        (["tests/chat.test.js"], (True, 0)),
-        (["tests/chat.test.js", "tests/more/test_second.py", "-k", "this"], (True, 1)),
-        (["--ignore", "tests/more"], (True, 2)),
-    ],
+    ("arguments", "passed"),
+    [([], 4), (["tests/chat.test.js", "tests/more/test_second.py", "-k", "this"], 1)],
 )
-def test_only_the_tests_that_are_named_run(
-    plugin: Path, arguments: list[str], wanted: tuple[bool, int]
+def test_the_chosen_tests_run_in_node_and_in_pytest(
+    plugin: Path, arguments: list[str], passed: int
 ) -> None:
     done = opentabs("test", *arguments, cwd=plugin)
 
-    assert (done.returncode, *ran(done)) == (0, *wanted), done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "In Node" in done.stderr
+    assert f" {passed} passed" in done.stdout
 
 
 def test_a_named_file_is_of_the_plugin_that_it_lies_in(plugin: Path) -> None:
@@ -63,9 +82,8 @@ def test_a_named_file_is_of_the_plugin_that_it_lies_in(plugin: Path) -> None:
     assert choose([str(plugin / "tests" / "more")]).directory == plugin
 
 
-@pytest.mark.parametrize("arguments", [["-k", "nothing"], ["tests/more", "-k", "nothing"]])
-def test_a_run_that_selects_no_test_exits_with_5(plugin: Path, arguments: list[str]) -> None:
-    assert opentabs("test", *arguments, cwd=plugin).returncode == 5
+def test_a_run_that_selects_no_test_exits_with_5(plugin: Path) -> None:
+    assert opentabs("test", "tests/more", "-k", "nothing", cwd=plugin).returncode == 5
 
 
 def test_a_folder_without_tests_exits_with_5(tmp_path: Path) -> None:
@@ -75,9 +93,7 @@ def test_a_folder_without_tests_exits_with_5(tmp_path: Path) -> None:
     assert f"There are no tests in {tmp_path / 'tests'}." in " ".join(done.stderr.split())
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--no-such-option"], ["tests/missing.py"], ["tests/test_first.py::test_other"]]
-)
+@pytest.mark.parametrize("arguments", [["--no-such-option"], ["tests/missing.py"]])
 def test_what_pytest_cannot_understand_exits_with_2(plugin: Path, arguments: list[str]) -> None:
     assert opentabs("test", *arguments, cwd=plugin).returncode == 2
 

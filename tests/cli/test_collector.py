@@ -1,7 +1,10 @@
-"""How often Python looks for garbage while a command runs."""
+"""How often Python looks for garbage while a command runs, and what becomes of free memory."""
 
+import ctypes
 import subprocess
 import sys
+
+import pytest
 
 WATCHED = """
 import atexit, gc
@@ -13,6 +16,17 @@ collector.expect_much = lambda: (relax(), print(gc.get_threshold() > usual))
 main()
 """
 
+RELEASING = """
+import psutil
+from opentabs_py.cli import collector
+memory = lambda: psutil.Process().memory_info().rss
+blocks = [bytes(1_000) for _ in range(50_000)]
+del blocks[:-1]
+before = memory()
+collector.release()
+print((before - memory()) / 1e6)
+"""
+
 
 def test_a_command_looks_seldom_while_it_runs_and_at_its_end_not_at_all() -> None:
     command = [sys.executable, "-c", WATCHED, "--version"]
@@ -21,3 +35,11 @@ def test_a_command_looks_seldom_while_it_runs_and_at_its_end_not_at_all() -> Non
     assert seldom == "True"
     assert version.startswith("opentabs ")
     assert at_the_end == "True True"
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="it is not glibc")
+def test_free_memory_is_returned_to_the_system() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", RELEASING], capture_output=True, text=True, check=True
+    )
+    assert float(run.stdout) > 20

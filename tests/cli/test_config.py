@@ -13,7 +13,8 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from opentabs_py.demo import demo_plugin_dir
-from tests.cli.test_authoring import ENVIRONMENT, opentabs
+from tests.cli.in_process import opentabs_here
+from tests.cli.test_authoring import ENVIRONMENT
 
 KEYS = {
     "claude-code": "mcpServers",
@@ -30,7 +31,7 @@ RUNNING = ["--http", "http://127.0.0.1:8377/mcp"]
 
 
 def block(client: str, *options: str, cwd: Path) -> str:
-    printed = opentabs("config", "--client", client, *options, cwd=cwd)
+    printed = opentabs_here("config", "--client", client, *options, cwd=cwd)
     assert printed.returncode == 0, printed.stderr
     return printed.stdout
 
@@ -49,7 +50,7 @@ def test_every_block_has_the_absolute_path_of_the_command_and_of_the_plugin(
 ) -> None:
     (tmp_path / "chat").mkdir()
 
-    told = entry(client, "--plugin", "chat", "--profile", "here", "--headed", cwd=tmp_path)
+    told = entry(client, "--plugin", "chat", "--profile", "./here", "--headed", cwd=tmp_path)
 
     assert told["command"] == str(Path(sys.executable).parent / "opentabs")
     plugin, profile = str(tmp_path / "chat"), str(tmp_path / "here")
@@ -70,8 +71,8 @@ def test_the_plugin_of_the_current_directory_is_in_the_block(tmp_path: Path) -> 
 def test_a_block_whose_browser_opens_no_page_comes_with_a_warning(tmp_path: Path) -> None:
     plugin = ["--client", "cursor", "--plugin", str(demo_plugin_dir())]
 
-    without = opentabs("config", *plugin, cwd=tmp_path)
-    with_page = opentabs("config", *plugin, "--open", "http://127.0.0.1:9/", cwd=tmp_path)
+    without = opentabs_here("config", *plugin, cwd=tmp_path)
+    with_page = opentabs_here("config", *plugin, "--open", "http://127.0.0.1:9/", cwd=tmp_path)
 
     assert "Add --open URL" in " ".join(without.stderr.split())
     assert "Add --open URL" not in with_page.stderr
@@ -193,7 +194,7 @@ def test_a_token_is_named_and_never_written_down(
 def test_what_cannot_be_is_refused_with_the_code_for_usage(
     tmp_path: Path, options: list[str]
 ) -> None:
-    assert opentabs("config", *options, cwd=tmp_path).returncode == 2
+    assert opentabs_here("config", *options, cwd=tmp_path).returncode == 2
 
 
 async def test_a_client_with_the_block_lists_the_tools(tmp_path: Path) -> None:

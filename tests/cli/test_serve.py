@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from opentabs_py.cli.serve import read_browsers
+from opentabs_py.errors import ConfigError
 from tests.plugins.test_load import build
 
 SERVE = [sys.executable, "-m", "opentabs_py", "serve"]
@@ -20,7 +23,7 @@ SERVE = [sys.executable, "-m", "opentabs_py", "serve"]
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--idle-timeout", "2s"], "idle_timeout: write a number without a unit, such as 2.5"),
+        (["--idle", "2s"], "idle: write a number without a unit, such as 2.5"),
         (["--ceiling", "5 min"], "ceiling: write a number without a unit, such as 2.5"),
         (["--keepalive", "0"], "keepalive: write more than 0"),
         (["--port", "http"], "port: write a whole number, such as 2"),
@@ -88,7 +91,8 @@ def test_the_plugins_of_a_folder_are_listed(tmp_path: Path) -> None:
     build(tmp_path / "plugins" / "mail", name="mail")
     command = [*SERVE[:-1], "tools", "--json", "--plugins", str(tmp_path / "plugins")]
     run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert [tool["name"] for tool in json.loads(run.stdout)] == ["chat_send", "mail_send"]
+    names = [tool["name"] for tool in json.loads(run.stdout)]
+    assert names == ["chat_send", "mail_send", "tabs_close", "tabs_list", "tabs_open"]
 
 
 def test_serving_nothing_is_a_warning_that_says_what_to_pass(tmp_path: Path) -> None:
@@ -103,3 +107,26 @@ def test_serving_a_tool_logs_no_warning(tmp_path: Path) -> None:
         "from opentabs_py import tool\n\n\n@tool\ndef one() -> int:\n    return 1\n"
     )
     assert "Nothing to serve" not in start("--tools", "tools.py", cwd=tmp_path)
+
+
+def test_browsers_are_named_with_their_profiles(tmp_path: Path) -> None:
+    assert read_browsers([]) == read_browsers(["launch"]) == ("launch", {})
+    assert read_browsers(["none"]) == ("none", {})
+    named = read_browsers([f"work={tmp_path}/a=b", "home=x"])
+    assert named == ("launch", {"work": tmp_path / "a=b", "home": Path("x")})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["launch", "none"], "Cannot use --browser launch"),
+        (["chrome"], "Cannot use --browser chrome"),
+        (["Work=x"], "Cannot use --browser Work=x"),
+        (["work="], "Cannot use --browser work="),
+        (["work=x", "work=y"], "Two browsers are named 'work'"),
+        (["work=x", "home=./x"], "cannot share the profile x"),
+    ],
+)
+def test_browsers_that_cannot_be_are_refused(given: list[str], said: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        read_browsers(given)

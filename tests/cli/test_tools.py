@@ -4,17 +4,37 @@ import json
 from pathlib import Path
 
 from opentabs_py.demo import demo_plugin_dir
-from tests.cli.test_authoring import opentabs
+from tests.cli.in_process import opentabs_here
 
 
 def test_a_search_lists_only_what_matches_and_the_best_first(tmp_path: Path) -> None:
     options = ["--plugin", str(demo_plugin_dir()), "--json", "--search"]
-    found = opentabs("tools", *options, "export the messages of a channel", cwd=tmp_path)
+    found = opentabs_here("tools", *options, "export the messages of a channel", cwd=tmp_path)
     names = [tool["name"] for tool in json.loads(found.stdout)]
     assert names[0] == "demo_export_messages"
 
 
 def test_a_search_that_finds_nothing_says_so(tmp_path: Path) -> None:
-    found = opentabs("tools", "--plugin", str(demo_plugin_dir()), "--search", "zebra", cwd=tmp_path)
+    found = opentabs_here(
+        "tools", "--plugin", str(demo_plugin_dir()), "--search", "zebra", cwd=tmp_path
+    )
     assert (found.returncode, found.stdout) == (0, "")
     assert "No tool matches" in found.stderr
+
+
+def test_costs_are_shown_with_the_most_expensive_tool_first_and_a_total(tmp_path: Path) -> None:
+    options = ["tools", "--plugin", str(demo_plugin_dir()), "--cost"]
+    document = json.loads(opentabs_here(*options, "--json", cwd=tmp_path).stdout)
+    totals = [tool["tokens"]["total"] for tool in document["tools"]]
+    outputs = [tool["tokens"]["output"] for tool in document["tools"]]
+    assert totals == sorted(totals, reverse=True)
+    assert document["tokens"]["total"] == sum(totals)
+    assert document["tokens"]["withoutOutputSchemas"] == sum(totals) - sum(outputs)
+
+    shown = opentabs_here(*options, cwd=tmp_path).stdout
+    assert f"About {sum(totals):,} tokens in all" in shown
+    assert shown.splitlines()[1].split() == [
+        document["tools"][0]["name"],
+        *(f"{document['tools'][0]['tokens'][part]:,}" for part in ("description", "input")),
+        *(f"{document['tools'][0]['tokens'][part]:,}" for part in ("output", "total")),
+    ]

@@ -82,7 +82,7 @@ def test_as_json_calls_have_their_record_hops_and_how_far_they_came(written: Pat
     assert call["error"]["code"] == "TIMEOUT_IDLE"
     assert (call["reached"], call["workerRestarts"], call["adjusted"]) == ("page", 1, 0)
     assert call["hops"][-1] == {
-        "hop": "tool", "carrier": "tool", "start": 1.5, "ms": 2498.5, "unfinished": True,
+        "hop": "tool", "carrier": "tool", "start": 0.0015, "seconds": 2.4985, "unfinished": True,
     }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in ("XDG_CONFIG_HOME", "HOME", "APPDATA", "LOCALAPPDATA"):
         monkeypatch.setenv(variable, str(tmp_path / "home"))
     for name in (
-        "IDLE_TIMEOUT",
+        "IDLE",
         "CEILING",
         "PORT",
         "HEADED",
@@ -49,27 +49,27 @@ def test_without_any_source_the_timers_are_the_documented_ones() -> None:
 
 
 def test_the_users_file_is_read() -> None:
-    write_user_file("idle_timeout = 5.5")
-    assert load_settings().idle_timeout == 5.5
+    write_user_file("idle = 5.5")
+    assert load_settings().idle == 5.5
 
 
 def test_the_project_wins_over_the_users_file() -> None:
-    write_user_file("idle_timeout = 1.0\nceiling = 11.0")
-    write_pyproject("idle_timeout = 2.0")
+    write_user_file("idle = 1.0\nceiling = 11.0")
+    write_pyproject("idle = 2.0")
     settings = load_settings()
-    assert (settings.idle_timeout, settings.ceiling) == (2.0, 11.0)
+    assert (settings.idle, settings.ceiling) == (2.0, 11.0)
 
 
 def test_the_environment_wins_over_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    write_pyproject("idle_timeout = 2.0")
-    monkeypatch.setenv("OPENTABS_IDLE_TIMEOUT", "3")
-    assert load_settings().idle_timeout == 3.0
+    write_pyproject("idle = 2.0")
+    monkeypatch.setenv("OPENTABS_IDLE", "3")
+    assert load_settings().idle == 3.0
 
 
 def test_what_is_given_wins_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    write_pyproject("idle_timeout = 2.0")
-    monkeypatch.setenv("OPENTABS_IDLE_TIMEOUT", "3")
-    assert load_settings(idle_timeout=4.0).idle_timeout == 4.0
+    write_pyproject("idle = 2.0")
+    monkeypatch.setenv("OPENTABS_IDLE", "3")
+    assert load_settings(idle=4.0).idle == 4.0
 
 
 def test_none_counts_as_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +99,8 @@ def test_a_value_of_the_environment_that_cannot_be_used_is_named(
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("idle_timeout", "2s", "write a number without a unit, such as 2.5, not '2s'"),
-        ("idle_timeout", [2], "write a number without a unit, such as 2.5, not [2]"),
+        ("idle", "2s", "write a number without a unit, such as 2.5, not '2s'"),
+        ("idle", [2], "write a number without a unit, such as 2.5, not [2]"),
         ("keepalive", 0.0, "write more than 0, not 0.0"),
         ("ceiling", float("inf"), "write a finite number, not inf"),
         ("port", "http", "write a whole number, such as 2, not 'http'"),
@@ -108,6 +108,7 @@ def test_a_value_of_the_environment_that_cannot_be_used_is_named(
         ("port", 70_000, "write 65535 or less, not 70000"),
         ("port", -1, "write 0 or more, not -1"),
         ("headed", "maybe", "write true or false, not 'maybe'"),
+        ("expose", "some", "write 'all' or 'ready', not 'some'"),
         ("message_limit", 10, "write 1024 or more, not 10"),
         ("idel_timeout", 2, "there is no such setting"),
     ],
@@ -126,7 +127,7 @@ def test_a_list_of_the_environment_is_written_as_path_is(monkeypatch: pytest.Mon
 
 
 def test_a_file_that_is_not_toml_is_reported() -> None:
-    write_user_file("idle_timeout = = 5")
+    write_user_file("idle = = 5")
     with pytest.raises(ConfigError, match="Cannot read a settings file"):
         load_settings()
 

@@ -1,5 +1,7 @@
 """The arguments of a call, checked against its tool's input schema."""
 
+import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -45,11 +47,29 @@ def test_an_unknown_argument_is_refused_with_the_known_names() -> None:
     assert "the tool takes cursor, limit, parent, text" in said
 
 
-def test_an_unknown_argument_hides_no_other_fault() -> None:
+def test_an_unknown_argument_hides_no_other_violation() -> None:
     said = refusal({"curser": "a", "limit": 0})
     assert "at curser" in said
     assert "at limit: 0 is less than the minimum of 1" in said
     assert '"text" is a required property' in said
+
+
+def test_a_refusal_names_the_tool() -> None:
+    assert refusal({}).startswith("The arguments of chat_list do not match")
+    assert refusal({"text": object()}).startswith("The arguments of chat_list do not match")
+    assert refusal({"text": "x" * 100}, limit=100).startswith("The arguments of chat_list take ")
+
+
+def test_at_most_two_similar_names_are_suggested() -> None:
+    said = refusal({"page0": 1}, properties={f"page{n}": {} for n in "123"}, required=[])
+    assert re.search(r"\(did you mean page\d or page\d\?\)", said)
+
+
+@pytest.mark.parametrize(("count", "end"), [(20, "x19."), (21, "x19, ….")])
+def test_only_the_first_names_of_many_are_listed(count: int, end: str) -> None:
+    names: dict[str, Any] = {f"x{n:02}": {} for n in range(count)}
+    said = refusal({"zzz": 1}, properties=names, required=[])
+    assert f"the tool takes x00, x01, {', '.join(f'x{n:02}' for n in range(2, 19))}, {end}" in said
 
 
 def test_a_tool_without_arguments_says_so() -> None:
@@ -77,6 +97,15 @@ def test_an_argument_that_the_schema_allows_by_itself_is_read(more: dict[str, An
     assert read({"text": "hi", "x": 1}, **more) == {"text": "hi", "x": 1}
 
 
+@pytest.mark.parametrize("more", [{}, {"additionalProperties": False}])
+def test_a_schema_that_lists_its_arguments_is_closed(more: dict[str, Any]) -> None:
+    assert is_closed({"type": "object", "properties": {"text": {}}, **more})
+
+
+def test_a_schema_without_properties_accepts_any_argument() -> None:
+    assert ArgumentReader("any", {"type": "object"}, limit=100).read({"a": 1}) == {"a": 1}
+
+
 @pytest.mark.parametrize("schema", [{"type": "object"}, {"type": "object", "allOf": [{}]}])
 def test_a_schema_that_declares_nothing_is_open(schema: dict[str, Any]) -> None:
     assert not is_closed(schema)
@@ -102,5 +131,13 @@ def test_arguments_over_the_limit_are_refused() -> None:
     assert "100 is the limit" in refusal({"text": "x" * 100}, limit=100)
 
 
-def test_arguments_that_are_not_json_are_refused() -> None:
-    assert "not serializable as JSON" in refusal({"text": {1, 2}, "cursor": object()})
+def test_arguments_of_just_the_limit_in_characters_are_read() -> None:
+    arguments = {"text": "ä" * 20}
+    assert read(arguments, limit=len('{"text":""}') + 20) == arguments
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, datetime(2026, 1, 1, tzinfo=UTC)])
+def test_arguments_that_are_not_json_are_refused(value: object) -> None:
+    said = refusal({"text": value})
+    assert "at the top: not serializable as JSON: " in said
+    assert type(value).__name__ in said.partition("JSON: ")[2]

@@ -7,9 +7,9 @@ import pytest
 
 from opentabs_py.core.authoring import (
     BuildReport,
-    SourceFault,
+    SourceProblem,
     display_name,
-    find_source_faults,
+    find_source_problems,
     tools_json,
 )
 
@@ -47,7 +47,7 @@ def tool(**changes: Any) -> dict[str, Any]:
         "fields": {"name": "send_message", "description": "Send", "icon": "send"},
         "input": SCHEMA,
         "output": {"type": "object"},
-        "faults": [],
+        "problems": [],
     }
     return {**report, **changes}
 
@@ -57,34 +57,34 @@ def report(*tools: dict[str, Any], plugin: Any = PLUGIN, **changes: Any) -> Buil
         {
             "description": {"plugin": plugin, "tools": list(tools)},
             "files": {},
-            "faults": [],
+            "problems": [],
             "warnings": [],
             **changes,
         }
     )
 
 
-def faults(built: BuildReport, package: Any = PACKAGE) -> list[SourceFault]:
-    return find_source_faults(package, built, entry=ENTRY, icons=Icons())
+def problems(built: BuildReport, package: Any = PACKAGE) -> list[SourceProblem]:
+    return find_source_problems(package, built, entry=ENTRY, icons=Icons())
 
 
 def said(built: BuildReport, package: Any = PACKAGE) -> list[str]:
-    return [str(fault) for fault in faults(built, package)]
+    return [str(problem) for problem in problems(built, package)]
 
 
-def test_a_sound_plugin_has_no_faults() -> None:
-    assert faults(report(tool())) == []
+def test_a_sound_plugin_has_no_problems() -> None:
+    assert problems(report(tool())) == []
 
 
 @pytest.mark.parametrize("name", ["acme-chat", "chat"])
 def test_the_class_may_name_the_plugin_with_or_without_its_scope(name: str) -> None:
-    assert faults(report(tool(), plugin={**PLUGIN, "name": name})) == []
+    assert problems(report(tool(), plugin={**PLUGIN, "name": name})) == []
 
 
-def test_a_fault_in_the_code_is_reported_with_its_place() -> None:
+def test_a_problem_in_the_code_is_reported_with_its_place() -> None:
     built = report(
         plugin=None,
-        faults=[
+        problems=[
             {"file": "src/a.ts", "line": 3, "why": "Unexpected token"},
             {"file": "", "line": None, "why": "cannot be imported"},
         ],
@@ -93,12 +93,12 @@ def test_a_fault_in_the_code_is_reported_with_its_place() -> None:
     assert said(built) == ["src/a.ts:3: Unexpected token", "src/index.ts: cannot be imported"]
 
 
-def test_a_fault_of_a_tool_is_reported_with_its_file_its_name_and_the_path() -> None:
-    fault = {"path": "input.when", "why": "uses z.date()"}
+def test_a_problem_of_a_tool_is_reported_with_its_file_its_name_and_the_path() -> None:
+    problem = {"path": "input.when", "why": "uses z.date()"}
 
-    [found] = faults(report(tool(input=None, faults=[fault])))
+    [found] = problems(report(tool(input=None, problems=[problem])))
 
-    assert found == SourceFault(
+    assert found == SourceProblem(
         "src/tools/send.ts", 4, "send_message", "input.when", "uses z.date()"
     )
 
@@ -163,7 +163,7 @@ def test_an_icon_that_is_not_a_string_is_reported_once() -> None:
     assert "send_message icon: is 5, not a string" in text
 
 
-def test_faults_of_package_json_are_reported_by_path() -> None:
+def test_problems_of_package_json_are_reported_by_path() -> None:
     package = {**PACKAGE, "opentabs": {**PACKAGE["opentabs"], "urlPatterns": ["nonsense"]}}
 
     [text] = said(report(tool()), package)
@@ -184,14 +184,14 @@ def test_faults_of_package_json_are_reported_by_path() -> None:
         ({"excludePatterns": "x"}, "excludePatterns: is not a list; write one"),
     ],
 )
-def test_faults_of_the_class_are_reported_by_member(changes: dict[str, Any], wanted: str) -> None:
+def test_problems_of_the_class_are_reported_by_member(changes: dict[str, Any], wanted: str) -> None:
     [text] = said(report(tool(), plugin={**PLUGIN, **changes}))
 
     assert text.startswith(f"src/index.ts: {wanted}")
 
 
 @pytest.mark.parametrize("name", [None, "chat"])
-def test_a_package_that_names_no_plugin_is_one_fault(name: str | None) -> None:
+def test_a_package_that_names_no_plugin_is_one_problem(name: str | None) -> None:
     package = {**PACKAGE, "name": name}
 
     [text] = said(report(tool()), package)
@@ -199,17 +199,17 @@ def test_a_package_that_names_no_plugin_is_one_fault(name: str | None) -> None:
     assert text.startswith("package.json: name: ")
 
 
-def test_a_package_that_is_not_an_object_is_reported_with_the_other_faults() -> None:
+def test_a_package_that_is_not_an_object_is_reported_with_the_other_problems() -> None:
     texts = said(report(tool(fields={"name": "a", "description": ""})), [])
 
     assert [text.partition(":")[0] for text in texts] == ["package.json", "src/tools/send.ts"]
 
 
-def test_all_faults_are_reported_together() -> None:
-    first = tool(input=None, faults=[{"path": "input.a", "why": "uses .transform()"}])
+def test_all_problems_are_reported_together() -> None:
+    first = tool(input=None, problems=[{"path": "input.a", "why": "uses .transform()"}])
     second = tool(fields={"name": "B", "icon": "no"})
 
-    places = [(fault.tool, fault.path) for fault in faults(report(first, second))]
+    places = [(problem.tool, problem.path) for problem in problems(report(first, second))]
 
     assert places == [
         ("send_message", "input.a"),

@@ -86,9 +86,12 @@ def connected(*calls: Made, documents: Sequence[DocumentState] = ()) -> Dispatch
     return dispatch
 
 
-def the_error(dispatch: Dispatch) -> ChainError | CallTimeoutError | ToolFailedError:
+def the_error(
+    dispatch: Dispatch, call_id: str = A
+) -> ChainError | CallTimeoutError | ToolFailedError:
     (event,) = dispatch.drain_events()
     assert isinstance(event, Failed)
+    assert event.call_id == call_id
     assert isinstance(event.error, ChainError | CallTimeoutError | ToolFailedError)
     return event.error
 
@@ -299,6 +302,23 @@ def test_a_timed_out_page_learns_why_its_signal_fires() -> None:
     assert "idle" in cancel.params.reason
 
 
+def test_a_call_that_timed_out_says_how_far_it_got_and_how_many_reports_came() -> None:
+    dispatch = connected(request())
+    dispatch.receive(progress(0, 1, 2), 1.0)
+    dispatch.drain_events()
+    dispatch.handle_timer(31.0)
+    text = str(the_error(dispatch))
+    assert "the call was sent to the page" in text
+    assert "3 progress reports arrived" in text
+
+
+def test_a_call_made_without_a_link_that_timed_out_says_that_nothing_was_sent() -> None:
+    dispatch = Dispatch()
+    dispatch.call(*request(), 0.0)
+    dispatch.handle_timer(30.0)
+    assert "the extension is not connected" in str(the_error(dispatch))
+
+
 def test_the_timers_run_while_the_link_is_down() -> None:
     dispatch = connected(request(idle=30.0))
     dispatch.connection_lost()
@@ -376,8 +396,18 @@ def test_reports_that_came_before_are_dropped_counted_and_acknowledged() -> None
     assert dispatch.drain_events() == []
     assert dispatch.counters.duplicate_reports == 3
     (ack,) = dispatch.drain_messages()
+    dispatch.receive(progress(2), 3.0)
+    assert dispatch.counters.duplicate_reports == 4
     assert isinstance(ack, ToolAck)
     assert ack.params.seq == 2
+
+
+def test_the_first_report_alone_is_acknowledged() -> None:
+    dispatch = connected(request())
+    dispatch.receive(progress(0), 1.0)
+    (ack,) = dispatch.drain_messages()
+    assert isinstance(ack, ToolAck)
+    assert ack.params.seq == 0
 
 
 def test_of_a_batch_only_new_reports_are_delivered() -> None:
@@ -406,7 +436,8 @@ def test_a_report_that_came_before_does_not_move_the_idle_timer() -> None:
 def test_reports_dropped_on_the_way_are_counted() -> None:
     dispatch = connected(request())
     dispatch.receive(progress(5, dropped=5), 1.0)
-    assert dispatch.counters.dropped_reports == 5
+    dispatch.receive(progress(8, dropped=2), 1.0)
+    assert dispatch.counters.dropped_reports == 7
 
 
 def test_a_batch_without_reports_acknowledges_nothing() -> None:
@@ -455,6 +486,7 @@ def test_a_cancelled_call_ends_and_its_page_is_notified() -> None:
     (event,) = dispatch.drain_events()
     assert isinstance(event, Failed)
     assert event.error.detail.code == "CANCELLED"
+    assert "the client cancelled it" in str(event.error)
     (cancel,) = dispatch.drain_messages()
     assert isinstance(cancel, ToolCancel)
     assert cancel.params.reason == "the client cancelled it"
@@ -506,6 +538,8 @@ def test_after_hello_a_call_that_no_document_has_heard_of_is_sent_again() -> Non
     assert isinstance(message, ToolDispatch)
     assert message.params.call_id == A
     assert dispatch.counters.redispatched == 1
+    dispatch.connection_resumed([document()], [TAB], 2.0)
+    assert dispatch.counters.redispatched == 2
 
 
 def test_after_hello_a_call_that_its_document_knows_is_not_sent_again() -> None:
@@ -669,6 +703,16 @@ def test_a_call_whose_document_vanishes_is_lost_if_no_message_about_it_follows()
     assert dispatch.pending == 1
     dispatch.handle_timer(11.0 + MOVED_ON_GRACE)
     assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
+
+
+def test_a_call_is_lost_with_its_tab_though_a_call_before_it_is_not() -> None:
+    params, _, limits = request(B)
+    elsewhere = (params.model_copy(update={"document_id": OTHER_PAGE}), OTHER_TAB, limits)
+    both = [document(), document(document_id=OTHER_PAGE, tab_id=OTHER_TAB)]
+    dispatch = connected(request(A), elsewhere, documents=both)
+    dispatch.documents_changed([document()], [TAB], 1.0)
+    assert the_error(dispatch, B).detail.code == "TAB_CLOSED"
+    assert dispatch.pending == 1
 
 
 def test_a_call_that_crossed_the_news_of_its_page_can_still_be_said_not_delivered() -> None:

@@ -127,8 +127,8 @@ class DispatchMachine(RuleBasedStateMachine):
     @rule(number=numbers)
     def error(self, number: int) -> None:
         call_id = self.call_id(number)
-        fault = WireError(code="OOPS", message="oops")
-        params = ErrorParams(document_id=self.page_of(call_id), call_id=call_id, seq=3, error=fault)
+        error = WireError(code="OOPS", message="oops")
+        params = ErrorParams(document_id=self.page_of(call_id), call_id=call_id, seq=3, error=error)
         self.dispatch.receive(ToolErrored(params=params), self.now)
         ends = {call_id: "OOPS"} if self.pending.pop(call_id, None) else {}
         self.check(ends=ends, receipts=[call_id])

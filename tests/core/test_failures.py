@@ -1,6 +1,8 @@
 """Every error of a call says what happened, then what to do."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -24,74 +26,76 @@ def timed_out(which: str = "idle", *, reports: int = 0, connected: bool = True) 
     return failures.timed_out(timers, connected=connected)
 
 
-@pytest.mark.parametrize(
-    ("make", "kind", "code", "what", "advice"),
-    [
-        (lambda: failures.lost("tab_closed"), ChainError, "TAB_CLOSED",
-         "tab was closed", "check before you call again"),
-        (lambda: failures.lost("navigated"), ChainError, "PAGE_NAVIGATED",
-         "navigated or reloaded", "check before you call again"),
-        (lambda: failures.lost("crashed"), ChainError, "PAGE_CRASHED",
-         "page crashed", "check before you call again"),
-        (lambda: failures.lost("reloaded"), ChainError, "EXTENSION_RELOADED",
-         "extension reloaded", "check before you call again"),
-        (lambda: failures.lost("not_delivered"), ChainError, "NOT_DELIVERED",
-         "did not run", "Call again"),
-        (lambda: failures.tool_raised("export", "ValueError", "…"), ToolFailedError,
-         "INTERNAL_ERROR", "export failed: ValueError", "See the server's log"),
-        (lambda: failures.result_not_serialisable("export", "a socket"), ToolFailedError,
-         "RESULT_NOT_SERIALISABLE", "not JSON-serializable: a socket", "This is a bug in the tool"),
-        (lambda: failures.result_too_large("export", 2000, 1000), ToolFailedError,
-         "RESULT_TOO_LARGE", "takes 2,000 characters", "Ask for less"),
-        (lambda: failures.no_stream("abc"), CallRefusedError, "UNKNOWN_STREAM",
-         "You have no stream 'abc'", "its id is in the result"),
-        (lambda: failures.python_tool_timed_out(Timers(Limits(), 0.0, 3.0, 2)),
-         CallTimeoutError, "TIMEOUT_IDLE",
-         "2 progress reports arrived, the last 3.0 s", "report progress more often"),
-        (lambda: timed_out("idle"), CallTimeoutError, "TIMEOUT_IDLE",
-         "no progress for 30 s", "call reportProgress() more often"),
-        (lambda: timed_out("ceiling"), CallTimeoutError, "TIMEOUT_CEILING",
-         "no result after 40 s", "raise the ceiling"),
-        (failures.not_connected, ChainError, "EXTENSION_NOT_CONNECTED",
-         "not connected", "`opentabs doctor`"),
-        (lambda: failures.no_browser("There is no Chromium. Install one."), ChainError,
-         "EXTENSION_NOT_CONNECTED", "There is no Chromium", "Install one"),
-        (lambda: failures.server_stopped("chat_send", has_begun=False), ChainError,
-         "SERVER_STOPPED", "chat_send did not run", "Call again once it is back"),
-        (lambda: failures.server_stopped("chat_send", has_begun=True), ChainError,
-         "SERVER_STOPPED", "stopped while chat_send was running", "check before you call again"),
-        (lambda: failures.only_by_gateway("chat_send", "call_tool"), CallRefusedError,
-         "UNKNOWN_TOOL", "Call 'chat_send' with call_tool", "pass its name"),
-        (lambda: failures.result_breaks_schema("chat_send", [("id", "no")], value=1),
-         BrokenResultError, "RESULT_BREAKS_SCHEMA", "chat_send succeeded",
-         "This is a bug in the plugin"),
-        (lambda: failures.no_tab("chat", ["https://a/*", "https://b/*"]), ChainError,
-         "TAB_NOT_FOUND", "No open tab matches", "Open https://a/* or https://b/*"),
-        (lambda: failures.no_tab("chat", []), ChainError, "TAB_NOT_FOUND",
-         "'chat'", "Open its site"),
-        (lambda: failures.wrong_tab("chat", 9, {1: "General\n| Chat", 2: ""}), ChainError,
-         "TAB_NOT_FOUND", 'Its tabs: 1 "General | Chat", 2.', "Leave out tabId"),
-        (lambda: failures.wrong_tab("chat", 9, {}), ChainError, "TAB_NOT_FOUND",
-         "no tab open", "Leave out tabId"),
-        (lambda: failures.not_ready("chat", "https://a/", "signed out"), ChainError,
-         "TAB_NOT_READY", "signed out", "sign in there"),
-        (lambda: failures.not_ready("chat", "https://a/", None), ChainError,
-         "TAB_NOT_READY", "isReady() is not true", "sign in there"),
-        (lambda: failures.unknown_tool("chat_sent", ["chat_send", "chat_seen"]), CallRefusedError,
-         "UNKNOWN_TOOL", "no tool 'chat_sent'", "Did you mean chat_send or chat_seen?"),
-        (lambda: failures.unknown_tool("x", []), CallRefusedError, "UNKNOWN_TOOL",
-         "no tool 'x'", "List the tools"),
-        (lambda: failures.invalid_arguments("chat_send", [("to[0]", "7 is too short"), ("", "no")]),
-         CallRefusedError, "INVALID_ARGUMENTS", "at to[0]: 7 is too short; at the top: no",
-         "Correct them"),
-        (lambda: failures.input_too_large("chat_send", 70_000, 65_536), CallRefusedError,
-         "INPUT_TOO_LARGE", "70,000 characters as JSON; 65,536 is the limit", "Send less"),
-        (lambda: failures.cancelled("the client cancelled it"), CallError, "CANCELLED",
-         "cancelled: the client cancelled it.", ""),
-        (lambda: failures.internal("chat_send"), CallError, "INTERNAL_ERROR",
-         "chat_send failed inside the server", "See its log"),
-    ],
-)  # fmt: skip
+MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
+    (lambda: failures.lost("tab_closed"), ChainError, "TAB_CLOSED",
+     "tab was closed", "check before you call again"),
+    (lambda: failures.lost("navigated"), ChainError, "PAGE_NAVIGATED",
+     "navigated or reloaded", "check before you call again"),
+    (lambda: failures.lost("crashed"), ChainError, "PAGE_CRASHED",
+     "page crashed", "check before you call again"),
+    (lambda: failures.lost("reloaded"), ChainError, "EXTENSION_RELOADED",
+     "extension reloaded", "check before you call again"),
+    (lambda: failures.lost("not_delivered"), ChainError, "NOT_DELIVERED",
+     "did not run", "Call again"),
+    (lambda: failures.tool_raised("export", "ValueError", "…"), ToolFailedError,
+     "INTERNAL_ERROR", "export failed: ValueError", "See the server's log"),
+    (lambda: failures.result_not_serialisable("export", "a socket"), ToolFailedError,
+     "RESULT_NOT_SERIALISABLE", "not JSON-serializable: a socket", "This is a bug in the tool"),
+    (lambda: failures.result_too_large("export", 2000, 1000), ToolFailedError,
+     "RESULT_TOO_LARGE", "takes 2,000 characters", "Ask for less"),
+    (lambda: failures.no_stream("abc"), CallRefusedError, "UNKNOWN_STREAM",
+     "You have no stream 'abc'", "its id is in the result"),
+    (lambda: failures.python_tool_timed_out(Timers(Limits(), 0.0, 3.0, 2)),
+     CallTimeoutError, "TIMEOUT_IDLE",
+     "2 progress reports arrived, the last 3.0 s", "report progress more often"),
+    (lambda: timed_out("idle"), CallTimeoutError, "TIMEOUT_IDLE",
+     "no progress for 30 s", "call reportProgress() more often"),
+    (lambda: timed_out("ceiling"), CallTimeoutError, "TIMEOUT_CEILING",
+     "no result after 40 s", "raise the ceiling"),
+    (failures.not_connected, ChainError, "EXTENSION_NOT_CONNECTED",
+     "not connected", "`opentabs doctor`"),
+    (lambda: failures.no_browser("There is no Chromium. Install one."), ChainError,
+     "EXTENSION_NOT_CONNECTED", "There is no Chromium", "Install one"),
+    (lambda: failures.server_stopped("chat_send", has_begun=False), ChainError,
+     "SERVER_STOPPED", "chat_send did not run", "Call again once it is back"),
+    (lambda: failures.server_stopped("chat_send", has_begun=True), ChainError,
+     "SERVER_STOPPED", "stopped while chat_send was running", "check before you call again"),
+    (lambda: failures.only_by_gateway("chat_send", "call_tool"), CallRefusedError,
+     "UNKNOWN_TOOL", "Call 'chat_send' with call_tool", "pass its name"),
+    (lambda: failures.result_breaks_schema("chat_send", [("id", "no")], value=1),
+     BrokenResultError, "RESULT_BREAKS_SCHEMA", "chat_send succeeded",
+     "This is a bug in the plugin"),
+    (lambda: failures.no_tab("chat", ["https://a/*", "https://b/*"]), ChainError,
+     "TAB_NOT_FOUND", "No open tab matches", "Open https://a/* or https://b/*"),
+    (lambda: failures.no_tab("chat", []), ChainError, "TAB_NOT_FOUND",
+     "'chat'", "Open its site"),
+    (lambda: failures.wrong_tab("chat", 9, {1: "General\n| Chat", 2: ""}), ChainError,
+     "TAB_NOT_FOUND", 'Its tabs: 1 "General | Chat", 2.', "Leave out tabId"),
+    (lambda: failures.wrong_tab("chat", 9, {}), ChainError, "TAB_NOT_FOUND",
+     "no tab open", "Leave out tabId"),
+    (lambda: failures.other_instance("chat", 9, "work", None), ChainError,
+     "TAB_NOT_FOUND", "Tab 9 shows no instance", "name the instance of that tab"),
+    (lambda: failures.not_ready("chat", "https://a/", "signed out"), ChainError,
+     "TAB_NOT_READY", "signed out", "sign in there"),
+    (lambda: failures.not_ready("chat", "https://a/", None), ChainError,
+     "TAB_NOT_READY", "isReady() is not true", "sign in there"),
+    (lambda: failures.unknown_tool("chat_sent", ["chat_send", "chat_seen"]), CallRefusedError,
+     "UNKNOWN_TOOL", "no tool 'chat_sent'", "Did you mean chat_send or chat_seen?"),
+    (lambda: failures.unknown_tool("x", []), CallRefusedError, "UNKNOWN_TOOL",
+     "no tool 'x'", "List the tools"),
+    (lambda: failures.invalid_arguments("chat_send", [("to[0]", "7 is too short"), ("", "no")]),
+     CallRefusedError, "INVALID_ARGUMENTS", "at to[0]: 7 is too short; at the top: no",
+     "Correct them"),
+    (lambda: failures.input_too_large("chat_send", 70_000, 65_536), CallRefusedError,
+     "INPUT_TOO_LARGE", "70,000 characters as JSON; 65,536 is the limit", "Send less"),
+    (lambda: failures.cancelled("the client cancelled it"), CallError, "CANCELLED",
+     "cancelled: the client cancelled it.", ""),
+    (lambda: failures.internal("chat_send"), CallError, "INTERNAL_ERROR",
+     "chat_send failed inside the server", "See its log"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "kind", "code", "what", "advice"), MADE)
 def test_an_error_says_what_happened_and_then_what_to_do(
     make: Callable[[], CallError], kind: type[CallError], code: str, what: str, advice: str
 ) -> None:
@@ -103,6 +107,65 @@ def test_an_error_says_what_happened_and_then_what_to_do(
     assert what in text
     assert text.index(what) <= text.index(advice) or advice == ""
     assert text.endswith((".", "?"))
+
+
+def documented(code: str) -> tuple[str | None, str]:
+    """Return the category and the last column of a code's row in docs/architecture.md."""
+    text = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
+    [row] = [line for line in text.splitlines() if re.match(rf"\| [^|]*`{code}`[^|]* \|", line)]
+    *_, category, retry, _ = [cell.strip(" `") for cell in row.split("|")]
+    return category or None, retry
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [(make, code) for make, _, code, *_ in MADE],
+)
+def test_an_error_has_the_category_that_is_documented_and_may_be_repeated_as_documented(
+    make: Callable[[], CallError], code: str
+) -> None:
+    category, retry = documented(code)
+    assert make().detail.category == category
+    if retry in ("yes", "no"):
+        assert make().detail.retryable is (retry == "yes")
+
+
+def test_what_may_be_repeated_depends_on_more_than_the_code() -> None:
+    begun = [failures.server_stopped("x", has_begun=has_begun) for has_begun in (False, True)]
+    assert [error.detail.retryable for error in begun] == [True, False]
+    assert failures.no_tab("chat", []).detail.retryable is True
+    assert failures.wrong_tab("chat", 9, {}).detail.retryable is False
+
+
+def test_an_error_keeps_what_its_reader_needs_besides_the_text() -> None:
+    broken = failures.result_breaks_schema("chat_send", [("id", "no")], value={"id": 1})
+    assert broken.value == {"id": 1}
+    assert failures.tool_raised("export", "ValueError", "at run").detail.stack == "at run"
+
+
+def test_a_page_title_in_an_error_is_short_and_readable() -> None:
+    text = str(failures.wrong_tab("chat", 9, {1: "Grüße " * 100}))
+    assert "Grüße" in text
+    assert len(text) < 250
+
+
+def test_the_error_of_a_timer_in_full() -> None:
+    assert str(timed_out("idle")) == (
+        "Timed out (idle): no progress for 30 s; no progress report arrived; the call was sent to "
+        "the page. The tool was asked to stop, but may already have finished; check before "
+        "retrying. Have the tool call reportProgress() more often, or raise the idle timeout."
+    )
+    assert str(timed_out("ceiling", reports=1, connected=False)) == (
+        "Timed out (ceiling): no result after 40 s, the longest a call may take; 1 progress report "
+        "arrived, the last 12.5 s after the start; the extension is not connected. The tool may "
+        "already have finished; check before retrying. Have the tool do less per call, or raise "
+        "the ceiling."
+    )
+    assert str(failures.python_tool_timed_out(Timers(Limits(), 0.0, 3.0, 2))) == (
+        "Timed out (idle): no progress for 30 s; 2 progress reports arrived, the last 3.0 s after "
+        "the start. The tool was asked to stop, but may already have finished; check before "
+        "retrying. Have the tool report progress more often, or raise the idle timeout."
+    )
 
 
 def test_only_a_lost_call_that_did_not_run_may_be_repeated_blindly() -> None:
@@ -130,11 +193,13 @@ def test_a_timeout_says_which_timer_ended_it() -> None:
 def test_the_fields_of_a_tools_error_stay_whole() -> None:
     wire = WireError(
         code="SLOW_DOWN", message="Too fast.", category="rate_limit", retryable=True,
-        retry_after_ms=1500.0,
+        retry_after_ms=1500.0, stack="at run",
     )  # fmt: skip
     error = failures.from_wire(wire)
     assert isinstance(error, ToolFailedError)
-    assert error.detail == ErrorDetail("SLOW_DOWN", "Too fast.", "rate_limit", True, 1500.0)
+    assert error.detail == ErrorDetail(
+        "SLOW_DOWN", "Too fast.", "rate_limit", True, 1500.0, "at run"
+    )
 
 
 @pytest.mark.parametrize(("started", "kind"), [(False, ChainError), (True, ToolFailedError)])
@@ -143,3 +208,12 @@ def test_an_error_before_the_tool_was_started_is_the_chains_whatever_its_code(
 ) -> None:
     wire = WireError(code="TAB_NOT_READY", message="No.", started=started)
     assert type(failures.from_wire(wire)) is kind
+
+
+def test_the_errors_of_opening_and_closing_tabs_say_what_to_do() -> None:
+    closing = failures.not_opened(7)
+    assert closing.detail.code == "TAB_NOT_YOURS"
+    assert "Tab 7 is not one that you opened with tabs_open" in str(closing)
+    opening = failures.tab_not_opened("https://chat.example/")
+    assert (opening.detail.code, opening.detail.retryable) == ("TAB_NOT_OPENED", True)
+    assert "https://chat.example/" in str(opening)

@@ -12,10 +12,10 @@ from opentabs_py.core.fault_injection import (
     Faults,
     Piece,
     Planted,
-    Random,
     Rule,
     corrupt,
     counts,
+    draws,
     ranges,
     read_log,
 )
@@ -160,16 +160,16 @@ def test_a_held_message_also_follows_a_corrupted_one() -> None:
     assert passed(*rules) == "acd"
 
 
-@given(st.text(min_size=1), st.integers(0, 2**32 - 1))
-def test_a_corrupted_text_differs_in_one_character(text: str, seed: int) -> None:
-    spoilt = corrupt(text, Random(seed))
+@given(st.text(min_size=1), st.floats(0, 1, exclude_max=True))
+def test_a_corrupted_text_differs_in_one_character(text: str, draw: float) -> None:
+    corrupted = corrupt(text, draw)
 
-    assert len(spoilt) == len(text)
-    assert sum(old != new for old, new in zip(text, spoilt, strict=True)) == 1
+    assert len(corrupted) == len(text)
+    assert sum(old != new for old, new in zip(text, corrupted, strict=True)) == 1
 
 
 def test_an_empty_text_cannot_be_corrupted() -> None:
-    assert corrupt("", Random(1)) == ""
+    assert corrupt("", 0.5) == ""
 
 
 def test_the_same_seed_corrupts_the_same_characters() -> None:
@@ -178,14 +178,19 @@ def test_the_same_seed_corrupts_the_same_characters() -> None:
     assert passed(rule, texts="abcdefgh") == passed(rule, texts="abcdefgh") == "########"
 
 
-# The same numbers stand in adapter_js/test/faults.test.js: a seed means the same on both sides.
-NUMBERS = [601, 448, 852, 669, 174]
+def test_each_corrupted_message_uses_the_next_random_number() -> None:
+    faults = Faults([Rule("websocket", "corrupt")], seed=7)
+    text = "a" * 1000
+
+    corrupted = [faults.apply("websocket", "up", "x", text)[0].text for _ in range(300)]
+
+    wanted = [int(draw * 1000) for draw in draws(7)]
+    assert [each.index("#") for each in corrupted] == [*wanted, *wanted[: 300 - len(wanted)]]
+    assert len(set(wanted)) > 100
 
 
-def test_the_random_numbers_are_those_of_the_pages_side() -> None:
-    random = Random(42)
-
-    assert [random.below(1000) for _ in range(5)] == NUMBERS
+def test_another_seed_has_other_random_numbers() -> None:
+    assert draws(1) == draws(1) != draws(2)
 
 
 def test_a_rule_is_written_with_its_time_in_milliseconds() -> None:

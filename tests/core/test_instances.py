@@ -47,6 +47,16 @@ def test_a_page_is_of_the_instance_at_its_origin_with_the_longest_path_before_it
     assert Instance("team", SHARED).has(url) == (name == "team")
 
 
+def test_the_longest_path_decides_and_not_the_name() -> None:
+    instances = Instances({"z": ("https://x.example/",), "a": ("https://x.example/team/",)})
+    assert instances.owner("https://x.example/team/1") == "a"
+
+
+@pytest.mark.parametrize("url", ["about:blank", "https://", "https:///path", "file://host/x"])
+def test_what_has_no_web_host_has_no_address(url: str) -> None:
+    assert address(url) is None
+
+
 def test_where_only_paths_differ_a_page_beside_them_is_of_none() -> None:
     instances = Instances({"a": ("https://x.example/a",), "b": ("https://x.example/b",)})
     assert instances.owner("https://x.example/c") is None

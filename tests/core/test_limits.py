@@ -19,6 +19,13 @@ def test_a_report_moves_the_idle_timer_and_is_counted() -> None:
     assert (timers.next(), timers.reports) == ((150.0, "idle"), 3)
 
 
+def test_reports_add_up_and_count_as_one_unless_said_otherwise() -> None:
+    timers = started()
+    timers.restart_idle(110.0, reports=3)
+    timers.restart_idle(120.0)
+    assert timers.reports == 4
+
+
 def test_no_report_moves_the_ceiling() -> None:
     timers = started()
     timers.restart_idle(399.0)

@@ -1,4 +1,4 @@
-"""A plugin's manifest: what is read from it, and how its faults are reported."""
+"""A plugin's manifest: what is read from it, and how its problems are reported."""
 
 import json
 from collections.abc import Callable
@@ -50,19 +50,19 @@ def parse(package: object = None, tools: object = None) -> PluginManifest:
     return parse_plugin(json.dumps(package), json.dumps(tools))
 
 
-def faults_of(package: object = None, tools: object = None) -> list[str]:
-    """Return the lines that report a plugin's faults."""
+def problems_of(package: object = None, tools: object = None) -> list[str]:
+    """Return the lines that report a plugin's problems."""
     with pytest.raises(PluginError) as caught:
         parse(package, tools)
     head, *lines = str(caught.value).split("\n  ")
-    count = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
+    count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
     assert head == f"The plugin is not valid; it has {count}:"
     return lines
 
 
-def fault_of_tool(**more: object) -> str:
-    [fault] = faults_of(tools={"tools": [a_tool(**more)]})
-    return fault
+def problem_of_tool(**more: object) -> str:
+    [problem] = problems_of(tools={"tools": [a_tool(**more)]})
+    return problem
 
 
 # --- what is read ---------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_a_schema_in_an_older_dialect_is_judged_by_that_dialect() -> None:
     pair = {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}
     older = {"$schema": "http://json-schema.org/draft-07/schema#", **pair}
     assert parse(tools=[a_tool(output_schema=older)]).tools[0].output_schema == older
-    assert "is not valid JSON Schema at items" in fault_of_tool(output_schema=pair)
+    assert "is not valid JSON Schema at items" in problem_of_tool(output_schema=pair)
 
 
 def test_a_schema_may_refer_to_parts_of_itself() -> None:
@@ -202,9 +202,9 @@ def test_a_plugin_s_id_follows_from_its_package_s_name(package: str, plugin: str
 def test_a_package_name_that_names_no_plugin_is_refused_with_the_reason(
     package: str, why: str
 ) -> None:
-    [fault] = faults_of(a_package(package))
-    assert fault.startswith("package.json: name: ")
-    assert why in fault
+    [problem] = problems_of(a_package(package))
+    assert problem.startswith("package.json: name: ")
+    assert why in problem
 
 
 # --- before it is built ---------------------------------------------------------
@@ -236,10 +236,10 @@ def test_the_sites_of_a_plugin_that_is_not_built_are_known_from_its_package(
     assert find_sites(text, given) == (("*://*.chat.example/*",) if sites is None else sites)
 
 
-# --- faults ---------------------------------------------------------------------
+# --- problems ---------------------------------------------------------------------
 
 
-def test_every_fault_of_both_files_is_reported_together() -> None:
+def test_every_problem_of_both_files_is_reported_together() -> None:
     package = {"name": "chat", "opentabs": {"displayName": "", "urlPatterns": ["nowhere", 7]}}
     tools = {
         "tools": [
@@ -250,7 +250,7 @@ def test_every_fault_of_both_files_is_reported_together() -> None:
         ],
         "preScriptFile": "../secret.js",
     }
-    paths = [fault.split(": ")[:2] for fault in faults_of(package, tools)]
+    paths = [problem.split(": ")[:2] for problem in problems_of(package, tools)]
     assert paths == [
         ["package.json", "name"],
         ["package.json", "version"],
@@ -268,7 +268,7 @@ def test_every_fault_of_both_files_is_reported_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "fault"),
+    ("package", "problem"),
     [
         (
             a_package(displayName=""),
@@ -310,21 +310,21 @@ def test_every_fault_of_both_files_is_reported_together() -> None:
         (a_package(displayName="\ud800"), None),
     ],
 )
-def test_a_fault_says_where_why_and_what_to_write(package: object, fault: str | None) -> None:
-    [told] = faults_of(package)
-    if fault is not None:
-        assert told == fault
+def test_a_problem_says_where_why_and_what_to_write(package: object, problem: str | None) -> None:
+    [told] = problems_of(package)
+    if problem is not None:
+        assert told == problem
     assert told.startswith("package.json: ")
     assert "; " in told
 
 
-def test_a_fault_in_an_old_build_s_array_is_found_by_its_path_in_the_file() -> None:
-    [fault] = faults_of(tools=[a_tool(), a_tool("Send")])
-    assert fault.startswith("dist/tools.json: [1].name: 'Send' is not a valid tool name; ")
+def test_a_problem_in_an_old_build_s_array_is_found_by_its_path_in_the_file() -> None:
+    [problem] = problems_of(tools=[a_tool(), a_tool("Send")])
+    assert problem.startswith("dist/tools.json: [1].name: 'Send' is not a valid tool name; ")
 
 
 def test_a_tools_file_of_another_shape_is_refused() -> None:
-    assert faults_of(tools="none") == [
+    assert problems_of(tools="none") == [
         'dist/tools.json: is "none", not an object; build the plugin again'
     ]
 
@@ -343,9 +343,9 @@ def test_a_tools_file_of_another_shape_is_refused() -> None:
 def test_a_file_that_is_not_json_is_reported(text: str | bytes, why: str) -> None:
     with pytest.raises(PluginError) as caught:
         parse_plugin(json.dumps(a_package()), text)
-    [_, fault] = str(caught.value).split("\n  ")
-    assert fault.startswith(f"dist/tools.json: {why}")
-    assert fault.endswith("; build the plugin again")
+    [_, problem] = str(caught.value).split("\n  ")
+    assert problem.startswith(f"dist/tools.json: {why}")
+    assert problem.endswith("; build the plugin again")
 
 
 @pytest.mark.parametrize(
@@ -358,8 +358,8 @@ def test_a_file_that_is_not_json_is_reported(text: str | bytes, why: str) -> Non
     ],
 )
 def test_a_plugin_without_pages_needs_a_required_url_setting(settings: object) -> None:
-    [fault] = faults_of(a_package(urlPatterns=[], configSchema=settings))
-    assert fault.startswith("package.json: opentabs.urlPatterns: is empty; write the pages")
+    [problem] = problems_of(a_package(urlPatterns=[], configSchema=settings))
+    assert problem.startswith("package.json: opentabs.urlPatterns: is empty; write the pages")
 
 
 def test_a_required_url_setting_stands_for_the_pages() -> None:
@@ -372,12 +372,12 @@ def test_a_required_url_setting_stands_for_the_pages() -> None:
     ["../evil.js", "/etc/passwd", "a/../b.js", "..", "", "dist/", "a\\b.js", ".hidden.js", "a//b"],
 )
 def test_a_pre_script_outside_dist_is_refused(path: str) -> None:
-    [fault] = faults_of(tools={"tools": [], "preScriptFile": path})
-    assert "is not a file in the plugin's dist directory" in fault
+    [problem] = problems_of(tools={"tools": [], "preScriptFile": path})
+    assert "is not a file in the plugin's dist directory" in problem
 
 
 @pytest.mark.parametrize("of_tools", [False, True])
-def test_every_fault_of_the_settings_is_reported_with_its_path(of_tools: bool) -> None:
+def test_every_problem_of_the_settings_is_reported_with_its_path(of_tools: bool) -> None:
     settings: Json = {
         "a": {"type": "colour"},
         "b": {"type": "select", "options": ["x", 2]},
@@ -385,9 +385,9 @@ def test_every_fault_of_the_settings_is_reported_with_its_path(of_tools: bool) -
         "d": {"type": "number", "default": "5", "unknown": 1},
     }
     tools = {"tools": [], "configSchema": settings}
-    told = faults_of(tools=tools) if of_tools else faults_of(a_package(configSchema=settings))
+    told = problems_of(tools=tools) if of_tools else problems_of(a_package(configSchema=settings))
     path = "dist/tools.json: configSchema" if of_tools else "package.json: opentabs.configSchema"
-    assert sorted(fault.removeprefix(path).split(": ")[0] for fault in told) == [
+    assert sorted(problem.removeprefix(path).split(": ")[0] for problem in told) == [
         ".a.type", ".b.options[1]", ".c", ".d.default",
     ]  # fmt: skip
 
@@ -399,12 +399,12 @@ def test_a_good_tool_name_is_accepted(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "Send", "send-it", "_a", "a_", "a__b", "1a", "ä", "a\n"])
 def test_a_bad_tool_name_is_refused_with_an_example_of_a_good_one(name: str) -> None:
-    assert "for example 'send_message'" in fault_of_tool(name=name)
+    assert "for example 'send_message'" in problem_of_tool(name=name)
 
 
 def test_two_tools_of_one_name_are_refused_at_the_second() -> None:
-    [fault] = faults_of(tools={"tools": [a_tool(), a_tool("other"), a_tool()]})
-    assert fault == (
+    [problem] = problems_of(tools={"tools": [a_tool(), a_tool("other"), a_tool()]})
+    assert problem == (
         "dist/tools.json: tools[2].name: 'send_message' is also the name of tools[0]; "
         "give each tool its own name"
     )
@@ -433,13 +433,13 @@ def test_two_tools_of_one_name_are_refused_at_the_second() -> None:
     ],
 )
 def test_an_input_schema_that_could_not_serve_is_refused(schema: Json, why: str) -> None:
-    fault = fault_of_tool(input_schema=schema)
-    assert fault.startswith("dist/tools.json: tools[0].input_schema: ")
-    assert why in fault
+    problem = problem_of_tool(input_schema=schema)
+    assert problem.startswith("dist/tools.json: tools[0].input_schema: ")
+    assert why in problem
 
 
 def test_an_output_schema_that_could_not_serve_is_refused() -> None:
-    assert "tools[0].output_schema: is not valid JSON Schema at type" in fault_of_tool(
+    assert "tools[0].output_schema: is not valid JSON Schema at type" in problem_of_tool(
         output_schema={"type": "text"}
     )
 
@@ -450,11 +450,11 @@ def test_an_output_schema_may_describe_any_type() -> None:
 
 
 @pytest.mark.parametrize("depth", [260, 300])
-def test_a_schema_nested_too_deeply_for_the_validator_is_a_fault_not_a_crash(depth: int) -> None:
+def test_a_schema_nested_too_deeply_for_the_validator_is_a_problem_not_a_crash(depth: int) -> None:
     schema: Json = {"type": "object"}
     for _ in range(depth):
         schema = {"type": "object", "properties": {"a": schema}}
-    assert "tools[0].input_schema: is nested too deeply" in fault_of_tool(input_schema=schema)
+    assert "tools[0].input_schema: is nested too deeply" in problem_of_tool(input_schema=schema)
 
 
 _JSON = st.recursive(
@@ -549,22 +549,22 @@ def test_a_plugin_of_the_longest_id_version_and_patterns_fits_the_wire() -> None
 
 
 def test_an_id_that_is_too_long_is_reported_with_the_limit() -> None:
-    [fault] = faults_of(a_package("opentabs-plugin-" + "c" * (LONGEST_ID + 1)))
-    assert "a plugin id of 129 characters" in fault
-    assert "128 at most" in fault
+    [problem] = problems_of(a_package("opentabs-plugin-" + "c" * (LONGEST_ID + 1)))
+    assert "a plugin id of 129 characters" in problem
+    assert "128 at most" in problem
 
 
 def test_a_tool_name_is_too_long_when_it_is_with_the_id_before_it() -> None:
     parse(tools={"tools": [a_tool("t" * 123)]})
-    [fault] = faults_of(tools={"tools": [a_tool("t" * 124)]})
-    assert fault.startswith("dist/tools.json: tools[0].name: ")
-    assert "a name of 129 characters" in fault
-    assert "128 are allowed" in fault
+    [problem] = problems_of(tools={"tools": [a_tool("t" * 124)]})
+    assert problem.startswith("dist/tools.json: tools[0].name: ")
+    assert "a name of 129 characters" in problem
+    assert "128 are allowed" in problem
 
 
 def test_a_version_that_is_too_long_is_reported_with_the_limit() -> None:
-    [fault] = faults_of({**a_package(), "version": "1" * 257})
-    assert "version: has 257 characters, but at most 256 are allowed; write" in fault
+    [problem] = problems_of({**a_package(), "version": "1" * 257})
+    assert "version: has 257 characters, but at most 256 are allowed; write" in problem
 
 
 @pytest.mark.parametrize(
@@ -580,6 +580,6 @@ def test_a_version_that_is_too_long_is_reported_with_the_limit() -> None:
     ],
 )
 def test_a_homepage_that_is_not_of_the_web_is_refused(homepage: str) -> None:
-    [fault] = faults_of(a_package(homepage=homepage))
-    assert "opentabs.homepage: is " in fault
-    assert "not an http or https URL; write one" in fault
+    [problem] = problems_of(a_package(homepage=homepage))
+    assert "opentabs.homepage: is " in problem
+    assert "not an http or https URL; write one" in problem

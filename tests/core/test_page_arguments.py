@@ -22,8 +22,7 @@ def test_a_tool_gets_an_optional_tab_id() -> None:
     assert list(properties) == ["text", "tabId"]
     assert properties["tabId"] == {
         "type": "integer",
-        "description": "The browser tab to use; take it from the tab list in an error or in a "
-        "tool's answer. Default: the active tab.",
+        "description": "The browser tab to use, from tabs_list. Default: the active tab.",
     }
 
 

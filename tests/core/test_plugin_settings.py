@@ -1,4 +1,4 @@
-"""A plugin's settings: valid declarations, valid values, and how faults are reported."""
+"""A plugin's settings: valid declarations, valid values, and how problems are reported."""
 
 import datetime as dt
 import json
@@ -10,7 +10,7 @@ from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.plugin_settings import (
     Typed,
     declared_settings,
-    find_schema_faults,
+    find_schema_problems,
     find_unknown_plugins,
     parse_assignment,
     settle,
@@ -25,23 +25,23 @@ Json = dict[str, Any]
 SECRET = "hunter2"
 
 
-def schema_faults(**about: object) -> list[str]:
+def schema_problems(**about: object) -> list[str]:
     declared: Json = {"it": about}
-    return [f"{path_text(path)}: {why}" for path, why in find_schema_faults(declared)]
+    return [f"{path_text(path)}: {why}" for path, why in find_schema_problems(declared)]
 
 
-def faults(schema: Json, given: Json) -> list[str]:
-    """Return the fault lines for the values of a plugin named my-chat."""
+def problems(schema: Json, given: Json) -> list[str]:
+    """Return the problem lines for the values of a plugin named my-chat."""
     with pytest.raises(PluginError) as caught:
         settle("my-chat", schema, given)
     head, *lines = str(caught.value).split("\n  ")
-    count = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
+    count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
     assert head == f"The settings of the plugin 'my-chat' are not valid; they have {count}:"
     return lines
 
 
-def fault(kind: str, given: object, **more: Any) -> str:
-    [line] = faults({"it": {"type": kind, **more}}, {"it": given})
+def problem(kind: str, given: object, **more: Any) -> str:
+    [line] = problems({"it": {"type": kind, **more}}, {"it": given})
     return line
 
 
@@ -64,8 +64,8 @@ def value(kind: str, given: object, **more: Any) -> object:
         {"type": "string", "options": "only a select has some"},
     ],
 )
-def test_what_may_be_declared_is_not_a_fault(about: Json) -> None:
-    assert schema_faults(**about) == []
+def test_what_may_be_declared_is_not_a_problem(about: Json) -> None:
+    assert schema_problems(**about) == []
 
 
 @pytest.mark.parametrize(
@@ -103,17 +103,17 @@ def test_what_may_be_declared_is_not_a_fault(about: Json) -> None:
     ],
 )
 def test_what_may_not_be_declared_is_reported_with_its_path(about: Json, told: str) -> None:
-    [fault] = schema_faults(**about)
-    assert fault.startswith(told)
+    [problem] = schema_problems(**about)
+    assert problem.startswith(told)
 
 
-def test_all_faults_of_a_schema_are_reported_together() -> None:
+def test_all_problems_of_a_schema_are_reported_together() -> None:
     declared: Json = {
         "a": {"type": "x", "label": 1},
         "b": "told elsewhere",
         "c": {"type": "select", "options": [1, "b", 2]},
     }
-    paths = [path_text(path) for path, _ in find_schema_faults(declared)]
+    paths = [path_text(path) for path, _ in find_schema_problems(declared)]
     assert paths == ["a.type", "a.label", "c.options[0]", "c.options[2]"]
 
 
@@ -188,11 +188,11 @@ def test_a_url_may_be_several_by_the_names_of_instances(given: object) -> None:
 def test_instances_that_cannot_be_told_apart_or_opened_are_refused(
     given: object, what: str
 ) -> None:
-    assert what in fault("url", given)
+    assert what in problem("url", given)
 
 
-def test_no_fault_of_an_instance_shows_a_secret_of_its_url() -> None:
-    assert "hunter2" not in fault("url", {"work": "ftp://me:hunter2@x.example/?key=hunter2"})
+def test_no_problem_of_an_instance_shows_a_secret_of_its_url() -> None:
+    assert "hunter2" not in problem("url", {"work": "ftp://me:hunter2@x.example/?key=hunter2"})
 
 
 def test_a_select_accepts_the_values_of_its_options() -> None:
@@ -200,7 +200,7 @@ def test_a_select_accepts_the_values_of_its_options() -> None:
     for given in ("daily", "weekly", Typed("weekly")):
         taken = value("select", given, options=options)
         assert (taken, type(taken)) == (given, str)
-    assert fault("select", "Once a week", options=options) == (
+    assert problem("select", "Once a week", options=options) == (
         'my-chat.it is "Once a week", not one of "daily", "weekly"; set it with '
         '--set my-chat.it=daily, or as it = "daily" under [settings.my-chat] in a settings file'
     )
@@ -254,7 +254,7 @@ def test_a_select_accepts_the_values_of_its_options() -> None:
 def test_a_value_of_another_type_is_reported_with_what_is_allowed_and_how_to_set_it(
     kind: str, given: object, what: str
 ) -> None:
-    line = fault(kind, given, options=["a"])
+    line = problem(kind, given, options=["a"])
     assert line.startswith("my-chat.it ")
     assert what in line
     assert "--set my-chat.it=" in line
@@ -270,8 +270,8 @@ def test_a_value_of_another_type_is_reported_with_what_is_allowed_and_how_to_set
         ("string", [SECRET]),
     ],
 )
-def test_no_fault_shows_what_may_be_a_secret(kind: str, given: object) -> None:
-    assert SECRET not in fault(kind, given)
+def test_no_problem_shows_what_may_be_a_secret(kind: str, given: object) -> None:
+    assert SECRET not in problem(kind, given)
 
 
 def test_what_is_not_given_has_its_default_or_is_left_out() -> None:
@@ -285,13 +285,13 @@ def test_what_is_not_given_has_its_default_or_is_left_out() -> None:
 
 def test_what_is_required_must_be_given_and_must_not_be_empty() -> None:
     about = {"type": "string", "required": True, "label": "Your token"}
-    [line] = faults({"it": about}, {})
+    [line] = problems({"it": about}, {})
     assert line == (
         "my-chat.it is missing (Your token); it must be a string; set it with "
         '--set my-chat.it=text, or as it = "text" under [settings.my-chat] in a settings file'
     )
-    assert fault("string", "", required=True).startswith("my-chat.it is empty, not a string;")
-    [line] = faults({"it": {"type": "url", "required": True}}, {"it": None})
+    assert problem("string", "", required=True).startswith("my-chat.it is empty, not a string;")
+    [line] = problems({"it": {"type": "url", "required": True}}, {"it": None})
     assert line.startswith("my-chat.it is missing; it must be an http or https URL, or a table")
 
 
@@ -304,18 +304,18 @@ def test_what_is_required_must_be_given_and_must_not_be_empty() -> None:
     ],
 )
 def test_an_undeclared_key_is_reported_with_the_declared_ones(schema: Json, hint: str) -> None:
-    assert faults(schema, {"sites": SECRET}) == [
+    assert problems(schema, {"sites": SECRET}) == [
         f"my-chat.sites is set, but the plugin has no such setting; {hint}"
     ]
 
 
-def test_all_faults_of_the_values_are_reported_together() -> None:
+def test_all_problems_of_the_values_are_reported_together() -> None:
     schema: Json = {
         "a": {"type": "number"},
         "b": {"type": "url", "required": True},
         "c": {"type": "boolean"},
     }
-    told = faults(schema, {"a": "x", "c": "y", "d": 1, "e": 2})
+    told = problems(schema, {"a": "x", "c": "y", "d": 1, "e": 2})
     assert [line.split()[0] for line in told] == [
         "my-chat.d", "my-chat.e", "my-chat.a", "my-chat.b", "my-chat.c",
     ]  # fmt: skip

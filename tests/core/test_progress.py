@@ -87,6 +87,10 @@ def test_a_total_that_says_nothing_is_left_out(total: float | None) -> None:
     assert send_all((0.0, total))[0] == ProgressNotification(0.0, None, "report 0")
 
 
+def test_a_small_total_is_kept() -> None:
+    assert send_all((0.25, 0.5))[0].total == 0.5
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_value_that_is_not_a_number_counts_as_missing(value: float) -> None:
     assert send_all((value, 4.0)) == [ProgressNotification(1.0, None, "report 0")]
@@ -162,6 +166,16 @@ def test_a_clock_that_steps_back_gives_no_tokens() -> None:
     assert len(progress.drain(10.0)) == 1
     assert progress.drain(9.0) == []
     assert progress.next_time() == 11.0
+
+
+def test_a_token_that_is_due_is_there_though_rounding_says_otherwise() -> None:
+    progress = ProgressFilter(Pace(burst=1, rate=10.0))
+    flood(progress, 2, 13.4)
+    progress.drain(13.4)
+    due = progress.next_time()
+    assert due is not None
+    assert (due - 13.4) * 10.0 < 1  # by 4e-15
+    assert len(progress.drain(due)) == 1
 
 
 @given(
@@ -260,6 +274,19 @@ def test_a_keep_alive_before_the_first_report_says_zero_and_leaves_room_below_th
     assert progress.drain(105.0) == [ProgressNotification(0.0, None, None)]
     progress.report(ProgressReport(0, 1.0, 3.0, "Page 1"), 106.0)
     assert values(progress.drain(106.0)) == [1.0]
+
+
+def test_the_first_silence_begins_with_the_call() -> None:
+    assert ProgressFilter(Pace(keepalive=0.5)).next_time() == 0.5
+    assert ProgressFilter(Pace(keepalive=0.5), started=7.0).next_time() == 7.5
+
+
+def test_a_repetition_costs_as_much_as_a_report() -> None:
+    progress = ProgressFilter(Pace(burst=1, rate=0.25, keepalive=1.0))
+    assert len(progress.drain(1.0)) == 1
+    assert progress.drain(2.0) == []
+    assert progress.next_time() == 5.0
+    assert len(progress.drain(5.0)) == 1
 
 
 def test_a_keep_alive_does_not_count_as_a_report() -> None:

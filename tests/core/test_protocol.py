@@ -1,4 +1,4 @@
-"""Which messages are valid, and where the fault of an invalid one is."""
+"""Which messages are valid, and where an invalid one is wrong."""
 
 import json
 from typing import Any
@@ -41,6 +41,7 @@ HELLO = {
         "protocolVersion": 1,
         "extensionVersion": "1.0",
         "bootId": "b",
+        "browserId": "c" * 32,
         "browser": "Chromium",
         "time": 1.5,
         "tabIds": [7],
@@ -72,7 +73,7 @@ def changed(message: dict[str, Any], path: str, value: object) -> str:
     return json.dumps(copy)
 
 
-def fault(text: str) -> ProtocolError:
+def problem(text: str) -> ProtocolError:
     with pytest.raises(ProtocolError) as caught:
         parse_from_extension(text)
     return caught.value
@@ -104,7 +105,7 @@ def test_an_integer_is_a_number() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Response(id=3, result={"injected": 1, "faults": []}),
+        Response(id=3, result={"injected": 1, "problems": []}),
         Failure(id=3, error=RpcError(code=-32603, message="no")),
         Failure(id=None, error=RpcError(code=-32600, message='a "method" is wrong')),
     ],
@@ -145,7 +146,7 @@ def test_an_answer_is_distinguished_from_a_message_with_a_method(
 )
 def test_a_wrong_value_is_refused_and_its_path_named(path: str, value: object) -> None:
     named = path.replace(".0", "[0]")
-    assert fault(changed(PROGRESS, path, value)).path == named
+    assert problem(changed(PROGRESS, path, value)).path == named
 
 
 @pytest.mark.parametrize(
@@ -160,28 +161,28 @@ def test_a_wrong_value_is_refused_and_its_path_named(path: str, value: object) -
     ],
 )
 def test_a_wrong_hello_is_refused(path: str, value: object) -> None:
-    assert fault(changed(HELLO, path, value)).path.startswith(path.split(".0", maxsplit=1)[0])
+    assert problem(changed(HELLO, path, value)).path.startswith(path.split(".0", maxsplit=1)[0])
 
 
 def test_a_field_that_is_missing_is_named() -> None:
     without = {**PROGRESS, "params": {"documentId": PAGE, "reports": []}}
-    assert fault(json.dumps(without)).path == "params.callId"
+    assert problem(json.dumps(without)).path == "params.callId"
 
 
 def test_the_names_that_fields_have_in_python_are_not_those_of_the_wire() -> None:
     text = json.dumps(PROGRESS).replace("documentId", "document_id")
-    assert fault(text).path == "params.documentId"
+    assert problem(text).path == "params.documentId"
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "nonsense", "[]", "1", "null", '{"method":"tool.dance"}', '{"method":1}']
 )
 def test_something_that_is_not_a_message_is_refused_as_a_whole(text: str) -> None:
-    assert fault(text).path == ""
+    assert problem(text).path == ""
 
 
 def test_half_a_surrogate_pair_is_not_a_valid_string() -> None:
-    assert "hex escape" in str(fault(changed(PROGRESS, "params.reports.0.message", "\ud83d")))
+    assert "hex escape" in str(problem(changed(PROGRESS, "params.reports.0.message", "\ud83d")))
 
 
 # --- a result that cannot be read -----------------------------------------------------
@@ -212,7 +213,7 @@ def test_a_result_that_cannot_be_read_still_ends_its_call(
 
 def test_a_result_that_names_no_call_is_refused() -> None:
     text = '{"jsonrpc":"2.0","method":"tool.result","params":{"documentId":"x","value":1}}'
-    assert fault(text).path == "params.documentId"
+    assert problem(text).path == "params.documentId"
 
 
 # --- what is written ------------------------------------------------------------------

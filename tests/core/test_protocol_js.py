@@ -177,9 +177,9 @@ def test_python_and_javascript_judge_every_message_alike(judge_in_javascript: Ju
         random = Random(seed)
         variants = [sound_one, *(mutated(sound_one, random) for _ in range(12))]
         texts = [json.dumps(variant) for variant in variants]
-        faults = judge_in_javascript([(kind, text) for text in texts])
-        assert faults[0] is None
-        for text, found in zip(texts, faults, strict=True):
+        problems = judge_in_javascript([(kind, text) for text in texts])
+        assert problems[0] is None
+        for text, found in zip(texts, problems, strict=True):
             assert is_sound_in_python(kind, text) == (found is None), (found, text)
             verdicts[found is None] += 1
 

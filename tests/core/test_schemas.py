@@ -145,7 +145,7 @@ def test_a_schema_that_applies_itself_to_its_own_place_is_refused(endless: Json)
 )
 def test_recursive_data_is_checked_as_deep_as_people_nest_it(schema: Json, value: Json) -> None:
     check_schema(schema)
-    assert Checker(schema).faults(value) == []
+    assert Checker(schema).violations(value) == []
 
 
 @pytest.mark.parametrize(
@@ -161,20 +161,20 @@ def test_recursive_data_is_checked_as_deep_as_people_nest_it(schema: Json, value
 )
 def test_a_value_that_would_take_too_long_is_refused_unchecked(schema: Json, value: Json) -> None:
     check_schema(schema)
-    [(path, why)] = Checker(schema).faults(value)
+    [(path, why)] = Checker(schema).violations(value)
     assert path == ""
     assert "too large or too deeply nested" in why
 
 
-def test_a_fault_among_too_many_parts_is_reported_without_its_path() -> None:
+def test_a_violation_among_too_many_parts_is_reported_without_its_path() -> None:
     schema: Json = {"type": "array", "items": {"type": "string"}}
-    [(path, why)] = Checker(schema).faults([1] * 100_000)
+    [(path, why)] = Checker(schema).violations([1] * 100_000)
     assert (path, why) == ("", "does not match the schema, and is too large to say where")
 
 
-def test_faults_do_not_copy_a_long_value_many_times() -> None:
+def test_violations_do_not_copy_a_long_value_many_times() -> None:
     schema: Json = doubling(10, "anyOf", additionalProperties={"$ref": "#/$defs/a0"})
-    [(_, why)] = Checker(schema).faults({"x": "y" * 100_000})
+    [(_, why)] = Checker(schema).violations({"x": "y" * 100_000})
     assert "too large to say where" in why
 
 
@@ -183,9 +183,9 @@ def test_faults_do_not_copy_a_long_value_many_times() -> None:
 BACKTRACKING = "(?=a)(a|b|ab)*c"
 
 
-def test_a_pattern_that_backtracks_without_end_is_a_fault() -> None:
+def test_a_pattern_that_backtracks_without_end_is_a_violation() -> None:
     schema: Json = {"properties": {"x": {"pattern": BACKTRACKING}}}
-    [(path, why)] = Checker(schema).faults({"x": "ab" * 1_000})
+    [(path, why)] = Checker(schema).violations({"x": "ab" * 1_000})
     assert path == "x"
     assert "backtracking" in why
 
@@ -197,14 +197,14 @@ def test_a_pattern_that_may_backtrack_is_left_out_for_texts_that_are_too_long() 
         "additionalProperties": False,
     }
     checker = Checker(schema)
-    assert len(checker.faults({"x": "ab", "z": 1})) == 2
-    assert checker.faults({"x": "ab" * 500_000, "y": "a", "z": 1}) == []
-    assert checker.faults({"x": "ab" * 500_000, "y": "b"}) != []
+    assert len(checker.violations({"x": "ab", "z": 1})) == 2
+    assert checker.violations({"x": "ab" * 500_000, "y": "a", "z": 1}) == []
+    assert checker.violations({"x": "ab" * 500_000, "y": "b"}) != []
 
 
 def test_a_linear_pattern_in_the_name_of_members_is_kept() -> None:
     schema: Json = {"patternProperties": {"^a": {"type": "null"}}, "pattern": BACKTRACKING}
-    assert Checker(schema).faults({"a": "ab" * 500_000}) != []
+    assert Checker(schema).violations({"a": "ab" * 500_000}) != []
 
 
 # --- the width is a bound -----------------------------------------------------------------

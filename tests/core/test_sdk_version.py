@@ -28,14 +28,14 @@ def test_a_plugin_of_a_newer_sdk_is_refused_with_the_command_to_update(version: 
     with pytest.raises(PluginError) as caught:
         parse(sdkVersion=version)
     assert str(caught.value) == (
-        "The plugin is not valid; it has 1 fault:\n"
+        "The plugin is not valid; it has 1 problem:\n"
         f"  dist/tools.json: sdkVersion: is {version}, but this version of opentabs-py supports "
         "the plugin SDK only up to 0.1; update it: pip install --upgrade opentabs-py"
     )
 
 
-def test_other_faults_in_a_plugin_of_a_newer_sdk_are_not_reported() -> None:
-    with pytest.raises(PluginError, match="it has 1 fault"):
+def test_other_problems_in_a_plugin_of_a_newer_sdk_are_not_reported() -> None:
+    with pytest.raises(PluginError, match="it has 1 problem"):
         parse(sdkVersion="99.0.0", tools={"send": {}}, preScriptFile=["a", "b"])
 
 

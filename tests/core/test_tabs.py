@@ -90,6 +90,7 @@ def test_a_tab_id_without_the_plugin_is_refused_and_the_others_are_named() -> No
     assert error.detail.code == "TAB_NOT_FOUND"
     assert "Tab 9" in str(error)
     assert "Its tabs: 2, 1." in str(error)
+    assert "'chat'" in str(error)
 
 
 def test_a_tab_id_that_is_not_ready_is_refused_though_another_tab_is() -> None:
@@ -103,6 +104,7 @@ def test_a_tab_of_another_plugin_is_refused() -> None:
     error = refused(tabs(document(1, plugin="mail")))
     assert error.detail.code == "TAB_NOT_FOUND"
     assert "https://chat.example/* or https://www.chat.example/*" in str(error)
+    assert "'chat'" in str(error)
 
 
 # --- waiting --------------------------------------------------------------------------
@@ -113,11 +115,16 @@ def test_a_new_document_that_is_not_ready_is_waited_for() -> None:
     assert isinstance(choice, Wait)
     assert choice.until == 5.0
     assert choice.error.detail.code == "TAB_NOT_READY"
+    said = "'chat' is not ready in https://chat.example/1: isReady() has not answered yet."
+    assert said in str(choice.error)
 
 
 def test_a_document_that_is_not_ready_after_the_grace_is_refused() -> None:
     made = tabs(document(1, "pending"))
-    assert refused(made, now=5.0).detail.code == "TAB_NOT_READY"
+    error = refused(made, now=5.0)
+    assert error.detail.code == "TAB_NOT_READY"
+    said = "'chat' is not ready in https://chat.example/1: isReady() has not answered yet."
+    assert said in str(error)
 
 
 def test_an_old_document_that_is_not_ready_yields_to_the_next() -> None:
@@ -140,6 +147,8 @@ def test_a_document_keeps_its_age_when_its_state_is_reported_again() -> None:
     made.update([document(1, "pending"), document(2, "pending")], 3.0)
     assert refused(made, tab_id=1, now=5.0).detail.code == "TAB_NOT_READY"
     assert isinstance(made.choose(Target("chat", PATTERNS, 2), 5.0), Wait)
+    made.update([document(1, "pending")], 6.0)
+    assert refused(made, tab_id=1, now=6.0).detail.code == "TAB_NOT_READY"
 
 
 def test_a_document_that_is_no_longer_listed_is_gone() -> None:
@@ -197,6 +206,7 @@ def test_an_extension_whose_browser_is_gone_is_not_waited_for() -> None:
 def test_the_link_takes_the_documents_with_it() -> None:
     made = tabs(document(1))
     made.connection_changed(connected=False, now=10.0)
+    assert (made.documents, made.status("chat")) == ((), "closed")
     made.connection_changed(connected=True, now=11.0)
     assert refused(made).detail.code == "TAB_NOT_FOUND"
 
@@ -205,7 +215,7 @@ def test_the_link_takes_the_documents_with_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("states", "readiness"),
+    ("states", "status"),
     [
         ([], "closed"),
         (["pending"], "unavailable"),
@@ -213,9 +223,9 @@ def test_the_link_takes_the_documents_with_it() -> None:
         (["unavailable", "ready"], "ready"),
     ],
 )
-def test_a_plugin_is_as_ready_as_its_readiest_tab(states: list[str], readiness: str) -> None:
+def test_a_plugin_is_as_ready_as_its_readiest_tab(states: list[str], status: str) -> None:
     made = tabs(*(document(tab_id, state) for tab_id, state in enumerate(states)))
-    assert made.readiness("chat") == readiness
+    assert made.status("chat") == status
 
 
 # --- tabs whose document has not reported yet -----------------------------------------
@@ -233,7 +243,8 @@ def test_a_tab_that_is_loading_is_waited_for_where_no_document_is() -> None:
     choice = loading(tabs(), 1).choose(Target("chat", PATTERNS), 4.999)
     assert isinstance(choice, Wait)
     assert choice.until == 5.0
-    assert "the page is loading" in str(choice.error)
+    assert "The plugin 'chat' is not ready in " in str(choice.error)
+    assert "/1: the page is loading. " in str(choice.error)
 
 
 def test_a_tab_that_still_loads_after_the_grace_is_refused() -> None:
@@ -292,3 +303,60 @@ def test_a_tab_that_loads_is_waited_for_only_by_calls_for_its_instance() -> None
     assert isinstance(for_instance("a", made, now=0.0), Wait)
     assert isinstance(for_instance("b", made, now=0.0), ChainError)
     assert "shows the instance 'a'" in str(for_instance("b", made, tab_id=1, now=0.0))
+
+
+# --- tabs of one's own ----------------------------------------------------------------
+
+
+def chosen_for(
+    client: str | None, made: Tabs, tab_id: int | None = None, now: float = 100.0
+) -> DocumentState | Wait | ChainError:
+    return made.choose(Target("chat", PATTERNS, tab_id, client=client), now)
+
+
+def choice(client: str | None, made: Tabs, tab_id: int | None = None) -> int | str:
+    """Return the tab that is chosen, or the code of the error."""
+    found = chosen_for(client, made, tab_id)
+    assert not isinstance(found, Wait)
+    return found.tab_id if isinstance(found, DocumentState) else found.detail.code
+
+
+def test_a_client_stays_in_its_own_tab_and_others_in_the_users() -> None:
+    made = tabs(document(1, active=True, focused=True), document(2), document(3))
+    made.owners.add(2, "a")
+    made.owners.add(3, "b")
+    assert [choice(client, made) for client in ("a", "b", "c", None)] == [2, 3, 1, 1]
+
+
+def test_of_its_own_tabs_a_client_uses_the_one_it_used_last() -> None:
+    made = tabs(document(1), document(2), document(3))
+    made.owners.add(3, "a")
+    made.owners.add(2, "a")
+    assert choice("a", made) == 2
+    made.owners.use(3)
+    assert choice("a", made) == 3
+
+
+def test_a_tab_of_another_client_is_as_good_as_none_and_cannot_be_named() -> None:
+    made = tabs(document(2, active=True, focused=True))
+    made.owners.add(2, "a")
+    assert choice("b", made) == "TAB_NOT_FOUND"
+    assert choice("b", made, tab_id=2) == "TAB_NOT_YOURS"
+    assert choice("a", made, tab_id=2) == 2
+    assert choice(None, made, tab_id=2) == 2
+
+
+def test_the_error_for_a_wrong_tab_does_not_name_those_of_others() -> None:
+    made = tabs(document(1), document(2))
+    made.owners.add(2, "a")
+    error = chosen_for("b", made, tab_id=9)
+    assert "Its tabs: 1. " in str(error)
+
+
+def test_a_client_waits_for_its_own_tab_to_load_though_the_users_is_ready() -> None:
+    made = tabs(document(1))
+    made.owners.add(2, "a")
+    coming = LoadingTab(tab_id=2, url="https://chat.example/2", plugins=["chat"])
+    made.update([document(1)], 10.0, loading=[coming])
+    assert isinstance(chosen_for("a", made, now=10.0), Wait)
+    assert choice("b", made) == 1

@@ -55,7 +55,7 @@ def test_what_the_site_answers_is_what_the_tools_promise(manifest: PluginManifes
         }
     assert answers.keys() == promised.keys()
     for name, answer in answers.items():
-        assert Checker(promised[name]).faults(answer) == []
+        assert Checker(promised[name]).violations(answer) == []
 
 
 def test_the_page_is_the_one_the_plugin_looks_for() -> None:

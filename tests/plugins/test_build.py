@@ -88,7 +88,7 @@ async def builder(toolchain: Toolchain) -> AsyncGenerator[Builder]:
 
 async def build(builder: Builder, directory: Path) -> Built:
     built = await builder.build(directory)
-    assert built.faults == ()
+    assert built.problems == ()
     return built
 
 
@@ -232,13 +232,13 @@ async def test_a_change_is_built(builder: Builder, tmp_path: Path) -> None:
     assert list(tools(tmp_path)[0]["input_schema"]["properties"]) == ["body"]
 
 
-async def test_a_faulty_source_leaves_what_was_built(builder: Builder, tmp_path: Path) -> None:
+async def test_an_invalid_source_leaves_what_was_built(builder: Builder, tmp_path: Path) -> None:
     await build(builder, source(tmp_path))
     before = dist(tmp_path)
 
     built = await builder.build(source(tmp_path, given="z.string()"))
 
-    assert built.faults != ()
+    assert built.problems != ()
     assert dist(tmp_path) == before
 
 
@@ -414,9 +414,9 @@ async def test_what_json_schema_cannot_say_is_refused_by_its_path(
 
     built = await builder.build(source(tmp_path, given=f"z.object({{ it: {schema} }})"))
 
-    [fault] = built.faults
-    assert str(fault).startswith(f"src/tools.ts:3: send_message {wanted}")
-    assert ";" in fault.why or "," in fault.why  # and what to write instead
+    [problem] = built.problems
+    assert str(problem).startswith(f"src/tools.ts:3: send_message {wanted}")
+    assert ";" in problem.why or "," in problem.why  # and what to write instead
     assert not (tmp_path / "dist").exists()
 
 
@@ -455,8 +455,8 @@ async def test_an_input_that_is_not_an_object_is_refused(
 ) -> None:
     built = await builder.build(source(tmp_path, given=schema))
 
-    [fault] = built.faults
-    assert (fault.path, fault.why.partition(",")[0]) == ("input", "is not an object")
+    [problem] = built.problems
+    assert (problem.path, problem.why.partition(",")[0]) == ("input", "is not an object")
 
 
 @pytest.mark.parametrize("schema", ["undefined", "{ type: 'object' }"])
@@ -465,15 +465,15 @@ async def test_a_schema_that_is_not_from_zod_is_refused(
 ) -> None:
     built = await builder.build(source(tmp_path, output=schema))
 
-    [fault] = built.faults
-    assert fault.path == "output"
-    assert "write one, as in z.object({ ok: z.boolean() })" in fault.why
+    [problem] = built.problems
+    assert problem.path == "output"
+    assert "write one, as in z.object({ ok: z.boolean() })" in problem.why
 
 
 async def test_the_output_is_checked_as_the_input_is(builder: Builder, tmp_path: Path) -> None:
     built = await builder.build(source(tmp_path, output="z.object({ at: z.date() })"))
 
-    assert [fault.path for fault in built.faults] == ["output.at"]
+    assert [problem.path for problem in built.problems] == ["output.at"]
 
 
 async def test_everything_wrong_is_reported_in_one_run(builder: Builder, tmp_path: Path) -> None:
@@ -486,7 +486,7 @@ async def test_everything_wrong_is_reported_in_one_run(builder: Builder, tmp_pat
     )
 
     # Of a module's exports the first by name is the first: `other`, then `send`.
-    assert [(fault.file, fault.line, fault.path) for fault in built.faults] == [
+    assert [(problem.file, problem.line, problem.path) for problem in built.problems] == [
         ("package.json", None, "version"),
         ("src/tools.ts", 10, "input"),
         ("src/tools.ts", 3, "input.d"),
@@ -528,7 +528,7 @@ async def test_a_source_that_cannot_be_parsed_is_reported_with_its_place(
 
     built = await builder.build(source(tmp_path, **{"src/index.ts": text}))
 
-    assert [str(fault) for fault in built.faults if str(fault).startswith(wanted)]
+    assert [str(problem) for problem in built.problems if str(problem).startswith(wanted)]
     assert not (tmp_path / "dist").exists()
 
 
@@ -551,7 +551,7 @@ async def test_what_goes_on_in_a_plugin_does_not_keep_the_build(
 async def test_a_directory_without_a_source_is_reported(builder: Builder, tmp_path: Path) -> None:
     built = await builder.build(tmp_path)
 
-    assert [fault.why.partition(";")[0] for fault in built.faults] == [
+    assert [problem.why.partition(";")[0] for problem in built.problems] == [
         "is missing",
         "has no src/index.ts",
     ]
@@ -563,8 +563,8 @@ async def test_an_unreadable_package_json_is_reported(
 ) -> None:
     built = await builder.build(source(tmp_path, **{"package.json": text}))
 
-    [fault] = built.faults
-    assert fault.file == "package.json"
+    [problem] = built.problems
+    assert problem.file == "package.json"
 
 
 async def test_a_dist_that_cannot_be_written_is_an_error(builder: Builder, tmp_path: Path) -> None:

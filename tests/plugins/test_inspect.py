@@ -32,6 +32,7 @@ def test_tools_are_named_as_clients_see_them_and_weighed(tmp_path: Path) -> None
     [tool] = inspection.tools
     assert tool.name == "chat_send"
     assert tool.schema_bytes > 20
+    assert inspection.tokens == tool.tokens.total > 20
     assert inspection.sizes["adapter.iife.js"] == 2
 
 
@@ -43,8 +44,11 @@ def test_tools_are_named_as_clients_see_them_and_weighed(tmp_path: Path) -> None
             "send: text has no description",
         ),
         ({"output_schema": None}, "send: it has no output schema"),
-        ({"description": "x" * 2000}, "send: its description has 2,000 characters"),
-        ({"output_schema": {"description": "x" * 200_000}}, "its schemas have 200,"),
+        ({"description": "Sends it. " * 200}, "send: its description costs 6"),
+        (
+            {"input_schema": {"type": "object", "description": "Sends it. " * 9_000}},
+            "the list costs 27,0",
+        ),
     ],
 )
 def test_a_suspicious_tool_gets_a_warning(

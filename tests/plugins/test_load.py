@@ -129,7 +129,7 @@ def test_a_path_that_is_not_a_directory_is_refused(tmp_path: Path) -> None:
         load_plugin(tmp_path / "nowhere")
 
 
-def test_a_faulty_manifest_is_reported_with_its_directory(tmp_path: Path) -> None:
+def test_an_invalid_manifest_is_reported_with_its_directory(tmp_path: Path) -> None:
     directory = build(tmp_path / "chat")
     (directory / "package.json").write_text("{")
     with pytest.raises(PluginError) as caught:
@@ -188,6 +188,15 @@ def test_two_tools_of_one_name_are_both_refused_and_the_rest_is_served(tmp_path:
         assert "a_b_send" in each.reason
         assert "'b_send' of 'a'" in each.reason
         assert "'send' of 'a-b'" in each.reason
+
+
+def test_a_tool_that_would_have_the_name_of_our_own_is_refused_and_the_rest_is_served(
+    tmp_path: Path,
+) -> None:
+    directory = build(tmp_path / "1", a_tool("list"), a_tool("read"), name="tabs")
+    [plugin], [quarantined] = load_plugins([directory])
+    assert [tool.name for tool in plugin.manifest.tools] == ["read"]
+    assert "named tabs_list: 'tabs_list' of 'opentabs' and 'list' of 'tabs'" in quarantined.reason
 
 
 # --- pre-scripts ----------------------------------------------------------------------

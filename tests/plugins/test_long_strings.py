@@ -12,6 +12,7 @@ from mcp.client import Client
 
 from opentabs_py import OpenTabs
 from opentabs_py.config.settings import load_settings
+from opentabs_py.core.plugin_names import RESERVED_TOOLS
 from opentabs_py.core.text import path_text
 from tests.fakes import a_tool, package_json, tools_json
 
@@ -195,4 +196,4 @@ async def test_a_session_starts_beside_a_plugin_with_a_long_string(
     async with a_session(healthy, long) as tabs:
         assert [plugin.directory for plugin in tabs.plugins] == [healthy]
         assert [each.directory for each in tabs.quarantined] == [long]
-        assert await listed(tabs) == {"healthy_read"}
+        assert await listed(tabs) == {"healthy_read", *RESERVED_TOOLS}

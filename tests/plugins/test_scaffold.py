@@ -22,7 +22,7 @@ def toolchain() -> Toolchain:
 
 
 @pytest.mark.parametrize("language", ["ts", "js"])
-async def test_a_new_plugin_builds_without_faults_and_its_unit_test_passes(
+async def test_a_new_plugin_builds_without_problems_and_its_unit_test_passes(
     toolchain: Toolchain, tmp_path: Path, language: Language
 ) -> None:
     scaffold("my-chat", tmp_path / "x", language=language)
@@ -32,7 +32,7 @@ async def test_a_new_plugin_builds_without_faults_and_its_unit_test_passes(
     command = [str(toolchain.node), "--test", f"tests/hello.test.{language}"]
     tested = await anyio.run_process(command, cwd=tmp_path / "x", check=False)
 
-    assert (built.faults, built.warnings) == ((), ())
+    assert (built.problems, built.warnings) == ((), ())
     assert (built.name, built.tools) == ("my-chat", ("hello",))
     assert tested.returncode == 0, tested.stdout
     assert b"pass 1" in tested.stdout

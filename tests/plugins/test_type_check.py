@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from opentabs_py.config.assets import adapter_js_dir
-from opentabs_py.core.authoring import SourceFault
+from opentabs_py.core.authoring import SourceProblem
 from opentabs_py.plugins.links import link_packages
 from opentabs_py.plugins.scaffold import scaffold
 from opentabs_py.plugins.toolchain import find_node, find_toolchain
@@ -29,36 +29,36 @@ def plugin(tmp_path: Path) -> Path:
     return directory
 
 
-async def faults(plugin: Path) -> list[SourceFault]:
+async def problems(plugin: Path) -> list[SourceProblem]:
     tsc = find_tsc(plugin)
     assert tsc is not None
     return await check_types(plugin, tsc, find_node()[0])
 
 
-async def test_a_new_plugin_has_no_faults_of_types(plugin: Path) -> None:
-    assert await faults(plugin) == []
+async def test_a_new_plugin_has_no_problems_of_types(plugin: Path) -> None:
+    assert await problems(plugin) == []
 
 
-async def test_a_fault_of_types_has_its_file_and_line(plugin: Path) -> None:
+async def test_a_problem_of_types_has_its_file_and_line(plugin: Path) -> None:
     index = plugin / "src" / "index.ts"
     index.write_text(index.read_text() + WRONG)
     line = len(index.read_text().splitlines())
 
-    [fault] = await faults(plugin)
+    [problem] = await problems(plugin)
 
-    assert (fault.file, fault.line) == ("src/index.ts", line)
-    assert fault.why == "Type 'string' is not assignable to type 'number'. (TS2322)"
+    assert (problem.file, problem.line) == ("src/index.ts", line)
+    assert problem.why == "Type 'string' is not assignable to type 'number'. (TS2322)"
 
 
-async def test_a_fault_in_the_type_checkers_settings_is_reported(plugin: Path) -> None:
+async def test_a_problem_in_the_type_checkers_settings_is_reported(plugin: Path) -> None:
     settings = json.loads((plugin / "tsconfig.json").read_text())
     settings["compilerOptions"]["strickt"] = True
     (plugin / "tsconfig.json").write_text(json.dumps(settings))
 
-    [fault] = await faults(plugin)
+    [problem] = await problems(plugin)
 
-    assert fault.file == "tsconfig.json"
-    assert "strickt" in fault.why
+    assert problem.file == "tsconfig.json"
+    assert "strickt" in problem.why
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="tsc is a shell script here")
@@ -67,9 +67,9 @@ async def test_a_tsc_that_crashes_is_reported(plugin: Path) -> None:
     tsc.write_text("#!/bin/sh\necho it broke >&2\nexit 7\n")
     tsc.chmod(0o755)
 
-    [fault] = await check_types(plugin, tsc, find_node()[0])
+    [problem] = await check_types(plugin, tsc, find_node()[0])
 
-    assert "it broke" in fault.why
+    assert "it broke" in problem.why
 
 
 async def test_without_typescript_or_its_settings_there_is_nothing_to_check_with(

@@ -75,7 +75,7 @@ def refuse() -> None:
 
 @tool
 def crash() -> None:
-    """Fail by a fault."""
+    """Fail with an unexpected error."""
     raise ValueError("the secret")
 
 

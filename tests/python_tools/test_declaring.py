@@ -296,7 +296,9 @@ def test_a_function_whose_types_make_an_exponential_schema_is_refused() -> None:
 
 
 def _exponential(schema: dict[str, Any]) -> None:
-    inner: dict[str, Any] = {}
-    for _ in range(16):
-        inner = {"allOf": [inner, inner]}
-    schema.update(inner)
+    levels = {
+        f"level{n}": {"allOf": [{"$dynamicRef": f"#/properties/x/$defs/level{n + 1}"}] * 10}
+        for n in range(6)
+    }
+    schema["$defs"] = {**levels, "level6": {}}
+    schema["$dynamicRef"] = "#/properties/x/$defs/level0"

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from websockets.asyncio.client import connect
 
-from opentabs_py.server import guards
+from opentabs_py.server import slow_clients
 from tests.served import Served
 from tests.waiting import PATIENT
 
@@ -47,7 +47,7 @@ async def read_to_end(connection: socket.socket) -> bytes:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HEADERS_WITHIN", "BODY_WITHIN", "READ_FIRST"):
-        monkeypatch.setattr(guards, name, 0.05)
+        monkeypatch.setattr(slow_clients, name, 0.05)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -70,7 +70,7 @@ async def test_the_second_request_of_a_connection_has_its_time_too() -> None:
 
 @pytest.mark.usefixtures("impatient")
 async def test_a_body_that_keeps_coming_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guards, "BODY_RATE", 1)  # a second for each byte
+    monkeypatch.setattr(slow_clients, "BODY_RATE", 1)  # a second for each byte
     async with Served().over_http() as url:
         with connected(url, HEAD + b"{" + b" " * 998) as steady:
             for _ in range(3):
@@ -84,7 +84,7 @@ async def test_a_body_that_keeps_coming_is_waited_for(monkeypatch: pytest.Monkey
 async def test_of_too_many_half_requests_the_oldest_is_closed_and_others_are_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(guards, "MOST_HALF_SENT", 20)
+    monkeypatch.setattr(slow_clients, "MOST_HALF_SENT", 20)
     async with Served().over_http() as url:
         with ExitStack() as stack:
             halves = [stack.enter_context(connected(url, HALF)) for _ in range(60)]

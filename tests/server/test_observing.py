@@ -93,7 +93,7 @@ TOOLS_OWN = ToolFailedError(ErrorDetail("RATE_LIMITED", "Slow down."))
     [
         (TOOLS_OWN, "failed"),
         (failures.lost("tab_closed"), "lost"),
-        (ValueError("a fault of ours"), "failed"),
+        (ValueError("a bug of ours"), "failed"),
     ],
 )
 async def test_a_call_that_fails_is_recorded_and_still_fails(
@@ -158,7 +158,7 @@ async def test_every_observer_is_called_and_a_failing_one_affects_no_call(
     observed, others = Observed(), list[CallRecord]()
 
     def fail(_record: CallRecord) -> None:
-        raise RuntimeError("an observer's own fault")
+        raise RuntimeError("an observer's own bug")
 
     observed.registry.observe(fail)
     observed.registry.observe(others.append)

@@ -59,7 +59,7 @@ async def test_strictly_it_is_an_error_that_holds_the_value_and_is_recorded_as_o
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_strictly_a_client_sees_the_fault_and_then_the_value(mode: str) -> None:
+async def test_strictly_a_client_sees_the_violation_and_then_the_value(mode: str) -> None:
     served = serving({"n": "one"}, strict=True)
     async with Client(served.server, mode=mode) as client:
         result = await client.call_tool("chat_send", {})

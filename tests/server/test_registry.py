@@ -100,7 +100,7 @@ async def test_arguments_that_break_the_schema_are_refused_with_path_and_rule(
     assert bridge.received == []
 
 
-async def test_of_many_faults_five_are_reported() -> None:
+async def test_of_many_violations_five_are_reported() -> None:
     registry, _ = a_registry()
     error = await refused(registry, "chat_send", {"text": "hi", "to": ["x"] * 50})
     assert str(error).count("is not of type") == 5

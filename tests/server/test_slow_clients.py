@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from opentabs_py.core.progress import Pace, ProgressReport
-from opentabs_py.server import guards
+from opentabs_py.server import slow_clients
 from tests.fakes import FakeBridge, Json
 from tests.served import INITIALIZE, Served
 from tests.waiting import PATIENT, until_all_wait
@@ -93,13 +93,13 @@ async def test_one_that_reads_nothing_for_too_long_is_disconnected_and_its_sessi
 ) -> None:
     cut = anyio.Event()
 
-    def note(protocol: guards.PatientProtocol, error: Exception | None) -> None:
+    def note(protocol: slow_clients.PatientProtocol, error: Exception | None) -> None:
         lose(protocol, error)
         cut.set()
 
-    lose = guards.PatientProtocol.connection_lost
-    monkeypatch.setattr(guards.PatientProtocol, "connection_lost", note)
-    monkeypatch.setattr(guards, "READ_WITHIN", 0.2)
+    lose = slow_clients.PatientProtocol.connection_lost
+    monkeypatch.setattr(slow_clients.PatientProtocol, "connection_lost", note)
+    monkeypatch.setattr(slow_clients, "READ_WITHIN", 0.2)
     served = Served(FakeBridge(value={"text": "x" * (24 * MIB)}))
     async with served.over_http() as url, a_session(url) as session:
         connection = await post_and_read_nothing(url, session)
@@ -118,8 +118,8 @@ async def test_one_that_reads_nothing_for_too_long_is_disconnected_and_its_sessi
 async def test_of_many_that_read_nothing_the_first_are_disconnected_and_others_are_answered(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(guards, "UNREAD_TOTAL", 60 * MIB)
-    monkeypatch.setattr(guards, "STUCK_AFTER", 0.05)
+    monkeypatch.setattr(slow_clients, "UNREAD_TOTAL", 60 * MIB)
+    monkeypatch.setattr(slow_clients, "STUCK_AFTER", 0.05)
     served = Served(FakeBridge(value={"text": "x" * (12 * MIB)}))  # 24 MiB in an answer
     async with served.over_http() as url, AsyncExitStack() as stack:
         stuck: list[socket.socket] = []

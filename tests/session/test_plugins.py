@@ -30,7 +30,7 @@ def build(directory: Path, *, name: str = "chat", tools: str | None = None) -> P
 async def serve(plugins: PluginSet, tmp_path: Path) -> ToolRegistry:
     bridge = FakeBridge()
     registry = ToolRegistry(bridge, limits=Limits(), input_limit=1_000_000)
-    await plugins.serve(bridge, registry, stage_extension(tmp_path / "extension", port=1))
+    await plugins.serve([bridge], registry, [stage_extension(tmp_path / "extension", port=1)])
     return registry
 
 

@@ -26,6 +26,7 @@ def test_the_closest_mark_wins_and_the_others_say_the_rest() -> None:
         ((), {"ceiling": "5m"}, "ceiling=...\\) must be a number of seconds, not '5m'"),
         ((), {"idle": True}, "must be a number of seconds, not True"),
         ((), {"faults_seed": 1.5}, "must be an integer, not 1.5"),
+        ((), {"signed_in": 3}, "must be a name, not 3"),
         ((), {"clock": "fast"}, "must be 'real' or 'manual', not 'fast'"),
     ],
 )

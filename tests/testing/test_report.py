@@ -20,8 +20,8 @@ def a_record(call_id: str = "0123456789abcdef") -> CallRecord:
 def test_a_call_that_the_failure_shows_is_not_shown_again() -> None:
     transcript = Transcript(records=[a_record()])
 
-    shown = failure_report(transcript, [], told="")
-    again = failure_report(transcript, [], told="... chat_read 01234567 ...")
+    shown = failure_report(transcript, [], shown="")
+    again = failure_report(transcript, [], shown="... chat_read 01234567 ...")
 
     assert "server → service worker" in shown
     assert "server → service worker" not in again
@@ -35,7 +35,7 @@ def test_only_the_last_calls_and_lines_are_shown_and_the_others_counted() -> Non
         logs=[PluginLog("chat", "info", "hello")],
     )
 
-    text = failure_report(transcript, [], told="")
+    text = failure_report(transcript, [], shown="")
 
     assert text.startswith("(2 earlier calls)")
     assert "(5 earlier lines)\n  error 5\n" in text
@@ -45,14 +45,14 @@ def test_only_the_last_calls_and_lines_are_shown_and_the_others_counted() -> Non
 def test_a_running_call_is_shown_and_so_is_that_there_was_none() -> None:
     running = Seen("chat_read", ended=False, reports=[ProgressReport(0, 1)])
 
-    assert failure_report(Transcript(), [], [running], told="") == (
+    assert failure_report(Transcript(), [], [running], shown="") == (
         "… chat_read  still running, 1 progress report"
     )
-    assert failure_report(Transcript(), [], told="") == "no call was made"
+    assert failure_report(Transcript(), [], shown="") == "no call was made"
 
 
 def test_a_call_that_runs_shows_how_far_it_has_come() -> None:
-    text = failure_report(Transcript(), [a_record()], told="")
+    text = failure_report(Transcript(), [a_record()], shown="")
 
     assert text.startswith("… chat_read  500 ms  still running")
     assert "service worker → relay" in text
@@ -63,7 +63,7 @@ def test_a_call_that_runs_shows_how_far_it_has_come() -> None:
 def test_what_pages_and_plugins_wrote_does_nothing_to_the_terminal() -> None:
     evil = "\x1b]0;owned\x07\u202e"
     transcript = Transcript(page_errors=[evil], logs=[PluginLog("chat", "info", evil)])
-    text = failure_report(transcript, [], told="")
+    text = failure_report(transcript, [], shown="")
     assert text.count("\\u001b]0;owned\\u0007\\u202e") == 2
     assert "\x1b" not in text + breach_text([evil])
 
@@ -72,12 +72,12 @@ def test_what_was_done_on_the_way_is_shown_with_what_does_it_again() -> None:
     planted = Planted(Rule("port", "drop", kind="tool.progress"), {"up": "1-2"})
     log = FaultLog(7, (planted,), ("reload_extension()",))
 
-    text = failure_report(Transcript(), [], told="", faults=log)
+    text = failure_report(Transcript(), [], shown="", faults=log)
 
     assert "faults, with seed 7:\n  drop port tool.progress: up 1-2\n  reload_extension()" in text
     again = FaultLog(7, (planted,)).to_json()
     assert f"\n  to repeat: opentabs.faults.replay({again!r})" in text
-    assert "faults" not in failure_report(Transcript(), [], told="", faults=FaultLog(7))
+    assert "faults" not in failure_report(Transcript(), [], shown="", faults=FaultLog(7))
 
 
 def test_an_annotation_is_one_line_whatever_is_in_it() -> None:

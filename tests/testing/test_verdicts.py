@@ -45,12 +45,14 @@ def timed_out(which: Literal["idle", "ceiling"]) -> Seen:
         (ended(error=ChainError(NOT_FOUND)), "failed"),
         (ended(error=ChainError(ErrorDetail("X", "x", category="lost"))), "lost"),
         (ended(error=RuntimeError("a bug of ours")), "failed"),
-        (timed_out("idle"), "timed out"),
+        (timed_out("idle"), "timed_out"),
     ],
 )
 def test_a_call_ends_in_one_way(seen: Seen, outcome: str) -> None:
     assert seen.outcome == outcome
-    assert verdicts.ending(seen).startswith("still running" if seen is RUNNING else outcome)
+    assert verdicts.ending(seen).startswith(
+        "still running" if seen is RUNNING else outcome.replace("_", " ")
+    )
 
 
 def test_nothing_is_decided_of_the_end_of_a_call_that_runs() -> None:

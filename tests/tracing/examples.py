@@ -12,7 +12,7 @@ STARTED = 1_700_000_000.0
 
 def stamps(*ms: float) -> dict[str, float]:
     """The stamps after the client's, in order, so long after the call's start."""
-    return {name: STARTED * 1000 + at for name, at in zip(STAMPS[1:], ms, strict=False)}
+    return {name: STARTED + at / 1000 for name, at in zip(STAMPS[1:], ms, strict=False)}
 
 
 SUCCEEDED = CallRecord(
@@ -47,7 +47,7 @@ TIMED_OUT = replace(
         "timeout",
     ),
     limits=Limits(2.0, 5.0),
-    stamps={name: at + 1000 for name, at in stamps(0, 0.25, 0.75, 1, 1.5).items()},
+    stamps={name: at + 1 for name, at in stamps(0, 0.25, 0.75, 1, 1.5).items()},
     left=Limits(0.0, 2.5),
     reports=1,
     progress=(ProgressMark(0.5, 0, 1, 3, "page 1"),),
@@ -65,7 +65,7 @@ TOOL_FAILED = replace(
     seconds=0.5,
     outcome="failed",
     error=ErrorDetail("RATE_LIMITED", "Slow down.", "rate_limit", True, 1500),
-    stamps={name: at + 2000 for name, at in stamps(0, 0.2, 1, 2, 3, 497, 498, 499, 500).items()},
+    stamps={name: at + 2 for name, at in stamps(0, 0.2, 1, 2, 3, 497, 498, 499, 500).items()},
     reports=0,
     progress=(),
     log_count=0,
@@ -76,7 +76,7 @@ LOST = replace(
     call_id="8" + "d" * 31,
     outcome="lost",
     error=ErrorDetail("TAB_CLOSED", "The tab was closed during the call.", "lost"),
-    stamps={name: at + 2000 for name, at in stamps(0, 0.2, 1).items()},
+    stamps={name: at + 2 for name, at in stamps(0, 0.2, 1).items()},
 )
 REFUSED = CallRecord(
     call_id="6" + "e" * 31,
@@ -86,7 +86,7 @@ REFUSED = CallRecord(
     outcome="refused",
     limits=Limits(),
     error=ErrorDetail("UNKNOWN_TOOL", "There is no tool 'demo_exprot'."),
-    stamps={"server.accepted": (STARTED + 3) * 1000},
+    stamps={"server.accepted": STARTED + 3},
 )
 CANCELLED = replace(
     TOOL_FAILED,
@@ -94,12 +94,12 @@ CANCELLED = replace(
     started=STARTED + 4,
     outcome="cancelled",
     error=None,
-    stamps={name: at + 4000 for name, at in stamps(0, 0.2, 1, 2, 3).items()},
+    stamps={name: at + 4 for name, at in stamps(0, 0.2, 1, 2, 3).items()},
 )
 ALL = (SUCCEEDED, TIMED_OUT, TOOL_FAILED, LOST, REFUSED, CANCELLED)
 
 
 def later(record: CallRecord, seconds: float) -> CallRecord:
     """The same call so long after."""
-    moved = {name: at + seconds * 1000 for name, at in record.stamps.items()}
+    moved = {name: at + seconds for name, at in record.stamps.items()}
     return replace(record, started=record.started + seconds, stamps=moved)

@@ -29,17 +29,21 @@ def names(events: list[Event], what: str) -> dict[int, str]:
 
 def test_a_call_holds_its_hops_in_microseconds_from_the_first_call_on() -> None:
     call, *hops = spans(events_of(SUCCEEDED))
-    assert (call["name"], call["ts"], call["dur"]) == ("demo_export_messages", 0, 1_200_000)
-    assert [(hop["name"], hop["ts"], hop["dur"]) for hop in hops[:3]] == [
+    assert (call["name"], call["ts"]) == ("demo_export_messages", 0)
+    assert call["dur"] == pytest.approx(1_200_000)
+    wanted = [
         ("server", 0, 250),
         ("server → service worker", 250, 500),
         ("service worker → relay", 750, 250),
     ]
+    for hop, (name, start, duration) in zip(hops, wanted, strict=False):
+        assert (hop["name"], hop["ts"]) == (name, pytest.approx(start, abs=1))
+        assert hop["dur"] == pytest.approx(duration, abs=1)
     assert call["args"]["outcome"] == "succeeded"
 
 
 def test_no_hop_leaves_its_call_and_no_call_another_of_its_thread() -> None:
-    early = SUCCEEDED.with_stamps({"client.sent": STARTED * 1000 - 10})
+    early = SUCCEEDED.with_stamps({"client.sent": STARTED - 0.01})
     events = spans(events_of(*ALL, early))
     calls = [event for event in events if event["cat"] == "call"]
     ends = dict.fromkeys(range(1, 9), -1000000000.0)
@@ -56,7 +60,7 @@ def test_no_hop_leaves_its_call_and_no_call_another_of_its_thread() -> None:
 
 
 def test_a_call_that_its_client_stamped_begins_there_and_its_reports_stay_where_they_came() -> None:
-    events = events_of(SUCCEEDED.with_stamps({"client.sent": STARTED * 1000 - 10}))
+    events = events_of(SUCCEEDED.with_stamps({"client.sent": STARTED - 0.01}))
     call, first, *_ = spans(events)
     assert call["ts"] == pytest.approx(-10_000, abs=0.5)
     assert call["dur"] == pytest.approx(1_210_000, abs=0.5)

@@ -96,7 +96,7 @@ def test_a_call_has_its_hops_and_marks_on_one_axis() -> None:
 
 def test_a_call_whose_client_was_stamped_begins_there() -> None:
     record = SUCCEEDED.with_stamps(
-        {"client.sent": STARTED * 1000 - 50, "client.received": STARTED * 1000 + 1250}
+        {"client.sent": STARTED - 0.05, "client.received": STARTED + 1.25}
     )
     call = call_of(to_html([record], title="t"))
     assert (call["at"], call["ms"]) == (-50, 1300)

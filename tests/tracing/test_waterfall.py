@@ -102,7 +102,7 @@ def test_clocks_that_disagreed_are_reported() -> None:
 
 
 def test_reports_stand_where_they_came_although_the_client_was_stamped_first() -> None:
-    record = SUCCEEDED.with_stamps({"client.sent": STARTED * 1000 - 400})
+    record = SUCCEEDED.with_stamps({"client.sent": STARTED - 0.4})
     lines = report(record).splitlines()
     tool = next(line for line in lines if line.startswith("  tool"))
     marks = next(line for line in lines if line.startswith("  progress"))

@@ -65,15 +65,15 @@ class Span:
     Attributes:
         hop: From where to where; `a … b` if stamps in between are missing.
         carrier: What carries it.
-        start: Milliseconds since the call's first stamp.
-        ms: How long it took, in milliseconds.
+        start: Seconds since the call's first stamp.
+        seconds: How long it took.
         unfinished: Whether the call ended during this hop.
     """
 
     hop: str
     carrier: Carrier
     start: float
-    ms: float
+    seconds: float
     unfinished: bool = False
 
 
@@ -83,8 +83,8 @@ class Waterfall:
 
     Attributes:
         spans: None is negative, and none begins before the previous one ends.
-        origin: The call's first stamp, on the stamps' clock.
-        adjusted: The most milliseconds by which a stamp was moved to ensure that, because
+        origin: The call's first stamp.
+        adjusted: The most seconds by which a stamp was moved to ensure that, because
             the clocks disagreed; zero if none was.
     """
 
@@ -94,7 +94,7 @@ class Waterfall:
 
 
 def clock_offset(*, sent: float, received: float, remote: float) -> float:
-    """Return what to add to the remote clock to get ours; all in milliseconds."""
+    """Return what to add to the remote clock to get ours; all in seconds."""
     return (sent + received) / 2 - remote
 
 
@@ -120,7 +120,7 @@ def waterfall(
     """Turn the stamps of one call, on one clock, into its hops.
 
     Args:
-        stamps: Milliseconds by the names in `STAMPS`; other names are ignored.
+        stamps: Seconds since the epoch, by the names in `STAMPS`; other names are ignored.
         ended: When a call without an answer ended; adds the hop that was under way.
         reported: Whether its tool reported progress, so that the last hop was the tool.
     """

@@ -19,7 +19,8 @@ from opentabs_py.core.text import path_text
 from opentabs_py.core.trace.hops import Reached, Waterfall, reached, waterfall
 from opentabs_py.errors import ErrorDetail, TraceError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_IN_MS: Final = 1  # the format whose stamps were in milliseconds
 MARK: Final = "opentabs_trace"
 
 T = TypeVar("T")
@@ -92,7 +93,7 @@ class CallRecord:
         tab_id: The tab it was sent to.
         url: The page in that tab, without query and fragment.
         attempts: How often it was sent to a document; more than once if one had just gone away.
-        stamps: When it passed each hop, in milliseconds since the epoch on the server's clock.
+        stamps: When it passed each hop, in seconds since the epoch on the server's clock.
         left: The time left on the timers; None if they never ran.
         reports: How many progress reports arrived.
         progress: The first and the last of them, in order.
@@ -148,12 +149,12 @@ class CallRecord:
 
     def waterfall(self) -> Waterfall:
         """Return its hops; the last is unfinished if no answer came."""
-        ended = (self.started + self.seconds) * 1000
+        ended = self.started + self.seconds
         return waterfall(self.stamps, ended=ended, reported=self.reports > 0)
 
     def lead(self, falls: Waterfall) -> float:
         """Return the seconds between its first hop and its start, say if the client stamped it."""
-        return max(0.0, self.started - falls.origin / 1000) if falls.spans else 0.0
+        return max(0.0, self.started - falls.origin) if falls.spans else 0.0
 
     def with_stamps(self, stamps: Mapping[str, float]) -> "CallRecord":
         """Return a copy with more stamps, for example those of its MCP client."""
@@ -245,7 +246,11 @@ def parse_trace(lines: Iterable[str]) -> Trace:
         if version is not None:
             headers.append(_read_header(line, version, number))
         else:
-            records.append(_read(_RECORD, line, number))
+            record = _read(_RECORD, line, number)
+            if headers[-1].version == _IN_MS:
+                stamps = {name: at / 1000 for name, at in record.stamps.items()}
+                record = replace(record, stamps=stamps)
+            records.append(record)
     if not headers:
         raise TraceError(_no_trace("it is empty"))
     return Trace(tuple(headers), tuple(records), cut + (broken is not None))

@@ -53,7 +53,7 @@ class Instant:
     """One moment on two clocks.
 
     Attributes:
-        wall: Milliseconds since the epoch.
+        wall: Seconds since the epoch.
         steady: Seconds on the clock that the timers use.
     """
 
@@ -212,7 +212,7 @@ class CallRecording:
             name=self._name,
             plugin=self._plugin,
             tool=self._tool,
-            started=self._began / 1000,
+            started=self._began,
             seconds=self._at(now),
             outcome=outcome,
             tab_id=self._tab_id,
@@ -232,7 +232,7 @@ class CallRecording:
 
     def _at(self, now: Instant) -> float:
         # If the wall clock is set back meanwhile, times must not become negative.
-        return max(0.0, now.wall - self._began) / 1000
+        return max(0.0, now.wall - self._began)
 
     def _clean(self, detail: ErrorDetail) -> ErrorDetail:
         message = detail.message

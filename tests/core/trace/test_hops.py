@@ -21,7 +21,7 @@ SKEWED = {"server.sent": 100.0, "worker.down": 97.0, "worker.up": 103.0, "server
 def test_the_stamps_of_a_whole_call_give_every_hop_in_order() -> None:
     falls = waterfall(WHOLE)
     assert [(span.hop, span.carrier) for span in falls.spans] == list(HOPS)
-    assert [(s.start, s.ms) for s in falls.spans] == [(2.0 * i, 2.0) for i in range(len(HOPS))]
+    assert [(s.start, s.seconds) for s in falls.spans] == [(2.0 * i, 2.0) for i in range(len(HOPS))]
     assert falls.adjusted == 0.0
 
 
@@ -45,30 +45,42 @@ def test_no_stamps_give_no_hops(stamps: dict[str, float]) -> None:
 
 def test_a_browsers_clock_behind_ours_is_shifted_as_a_whole_and_reported() -> None:
     falls = waterfall(SKEWED)
-    assert [(span.start, span.ms) for span in falls.spans] == [(0.0, 0.0), (0.0, 6.0), (6.0, 4.0)]
+    assert [(span.start, span.seconds) for span in falls.spans] == [
+        (0.0, 0.0),
+        (0.0, 6.0),
+        (6.0, 4.0),
+    ]
     assert falls.adjusted == 3.0
 
 
 def test_a_browsers_clock_ahead_of_ours_is_moved_no_further_than_it_must() -> None:
     falls = waterfall({**SKEWED, "worker.down": 106.0, "worker.up": 112.0})
-    assert [(span.start, span.ms) for span in falls.spans] == [(0.0, 4.0), (4.0, 6.0), (10.0, 0.0)]
+    assert [(span.start, span.seconds) for span in falls.spans] == [
+        (0.0, 4.0),
+        (4.0, 6.0),
+        (10.0, 0.0),
+    ]
     assert falls.adjusted == 2.0
 
 
 def test_a_browsers_time_that_cannot_fit_into_ours_is_cut() -> None:
     falls = waterfall({**SKEWED, "worker.down": 90.0, "worker.up": 120.0})
-    assert [(span.start, span.ms) for span in falls.spans] == [(0.0, 0.0), (0.0, 10.0), (10.0, 0.0)]
+    assert [(span.start, span.seconds) for span in falls.spans] == [
+        (0.0, 0.0),
+        (0.0, 10.0),
+        (10.0, 0.0),
+    ]
 
 
 def test_a_clock_that_was_set_back_gives_no_negative_hop() -> None:
     falls = waterfall({"server.accepted": 10.0, "server.sent": 7.0})
-    assert (falls.spans[0].ms, falls.adjusted) == (0.0, 3.0)
+    assert (falls.spans[0].seconds, falls.adjusted) == (0.0, 3.0)
 
 
 def test_a_clients_clock_yields_to_the_servers() -> None:
     stamps = {"client.sent": 12.0, "server.accepted": 10.0, "server.received": 20.0}
     falls = waterfall({**stamps, "client.received": 19.0})
-    assert [(s.start, s.ms) for s in falls.spans] == [(0.0, 0.0), (0.0, 10.0), (10.0, 0.0)]
+    assert [(s.start, s.seconds) for s in falls.spans] == [(0.0, 0.0), (0.0, 10.0), (10.0, 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +96,7 @@ def test_a_clients_clock_yields_to_the_servers() -> None:
 def test_a_call_without_an_answer_ends_in_the_hop_that_was_under_way(last: str, hop: str) -> None:
     stamps = {name: WHOLE[name] for name in STAMPS[1 : STAMPS.index(last) + 1]}
     span = waterfall(stamps, ended=WHOLE[last] + 50.0).spans[-1]
-    assert (span.hop, span.ms, span.unfinished) == (hop, 50.0, True)
+    assert (span.hop, span.seconds, span.unfinished) == (hop, 50.0, True)
 
 
 def test_a_call_that_reported_ends_in_the_tool_whatever_stamps_are_missing() -> None:
@@ -99,9 +111,9 @@ def test_an_answer_that_is_on_its_way_back_leaves_no_hop_under_way() -> None:
 
 
 def test_a_call_that_ended_before_its_last_stamp_lasts_no_less_than_nothing() -> None:
-    assert waterfall({"server.accepted": 5.0}, ended=4.0).spans[0].ms == 0.0
+    assert waterfall({"server.accepted": 5.0}, ended=4.0).spans[0].seconds == 0.0
     spans = waterfall({"server.accepted": 5.0, "worker.down": 8.0}, ended=6.0).spans
-    assert [(span.start, span.ms) for span in spans] == [(0.0, 1.0), (1.0, 0.0)]
+    assert [(span.start, span.seconds) for span in spans] == [(0.0, 1.0), (1.0, 0.0)]
 
 
 @given(
@@ -115,8 +127,8 @@ def test_no_hop_starts_before_the_one_before_it_has_ended_or_lasts_less_than_not
     at = 0.0
     for span in waterfall(stamps, ended=ended, reported=reported).spans:
         assert span.start >= at - 1e-3
-        assert span.ms >= 0
-        at = span.start + span.ms
+        assert span.seconds >= 0
+        at = span.start + span.seconds
 
 
 @given(ahead=st.floats(-1e6, 1e6))
@@ -126,7 +138,7 @@ def test_however_far_the_browsers_clock_is_off_the_tools_own_time_is_kept(ahead:
         for name, at in WHOLE.items()
     }
     tool = next(span for span in waterfall(stamps).spans if span.hop == "tool")
-    assert tool.ms == pytest.approx(2.0, abs=1e-6)
+    assert tool.seconds == pytest.approx(2.0, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import (
+    FORMAT,
     CallRecord,
     LinkMark,
     LogMark,
@@ -22,7 +23,7 @@ from opentabs_py.core.trace.record import (
 )
 from opentabs_py.errors import ErrorDetail, TraceError
 
-HEADER = TraceHeader(1, "1.2.3", 1_700_000_000.0)
+HEADER = TraceHeader(FORMAT, "1.2.3", 1_700_000_000.0)
 FIRST = header_line(HEADER)
 BARE = CallRecord(
     call_id="a" * 32,
@@ -42,7 +43,7 @@ FULL = replace(
     tab_id=7,
     url="https://chat.example/",
     attempts=2,
-    stamps={"server.accepted": 1_700_000_001_000.0, "server.sent": 1_700_000_001_001.5},
+    stamps={"server.accepted": 1_700_000_001.0, "server.sent": 1_700_000_001.5},
     limits=Limits(2.0, 4.0),
     left=Limits(0.0, 2.0),
     reports=1,
@@ -125,8 +126,21 @@ def test_a_file_that_is_not_a_trace_is_refused_with_the_reason(line: str, what: 
 
 
 def test_a_trace_of_a_later_format_is_refused_with_what_to_do() -> None:
-    said = said_of('{"opentabs_trace": 2}')
-    assert "format 2, but this version of opentabs-py reads format 1. Update" in said
+    said = said_of('{"opentabs_trace": 3}')
+    assert "format 3, but this version of opentabs-py reads format 2. Update" in said
+
+
+def test_blank_lines_are_skipped() -> None:
+    assert parse_trace([FIRST, "\n", record_line(FULL), " \n"]).records == (FULL,)
+
+
+def test_stamps_of_format_1_are_read_as_seconds_also_where_the_file_goes_on() -> None:
+    stamps = {"server.accepted": 1_700_000_001_000.0, "server.sent": 1_700_000_001_500.0}
+    old = [header_line(TraceHeader(1, "1", 0.0)), record_line(replace(FULL, stamps=stamps))]
+
+    trace = parse_trace([*old, FIRST, record_line(FULL)])
+
+    assert trace.records == (FULL, FULL)
 
 
 @pytest.mark.parametrize(
@@ -168,12 +182,12 @@ def test_stamps_reports_and_value_show_how_far_a_call_got() -> None:
 
 def test_a_call_without_an_answer_ends_in_the_hop_that_was_under_way() -> None:
     last = replace(FULL, reports=0).waterfall().spans[-1]
-    assert (last.hop, last.ms, last.unfinished) == ("server → service worker", 1998.5, True)
+    assert (last.hop, last.seconds, last.unfinished) == ("server → service worker", 1.5, True)
     assert FULL.waterfall().spans[-1].hop == "tool"
 
 
 def test_stamps_of_its_client_can_be_added_and_an_answered_call_has_no_hop_under_way() -> None:
-    at = 1_700_000_001_000.0
+    at = 1_700_000_001.0
     record = FULL.with_stamps({"client.sent": at - 1, "server.received": at + 9})
     spans = record.waterfall().spans
     assert [span.hop for span in spans] == ["MCP client → server", "server", "server … server"]
@@ -181,8 +195,8 @@ def test_stamps_of_its_client_can_be_added_and_an_answered_call_has_no_hop_under
 
 
 def test_a_call_started_later_than_its_first_hop_when_its_client_stamped_that() -> None:
-    record = BARE.with_stamps({"server.accepted": BARE.started * 1000, "server.sent": 1e15})
+    record = BARE.with_stamps({"server.accepted": BARE.started, "server.sent": 1e12})
     assert record.lead(record.waterfall()) == 0.0
-    record = record.with_stamps({"client.sent": BARE.started * 1000 - 250})
+    record = record.with_stamps({"client.sent": BARE.started - 0.25})
     assert record.lead(record.waterfall()) == pytest.approx(0.25)
     assert BARE.lead(BARE.waterfall()) == 0.0

@@ -10,6 +10,7 @@ from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState, LogEntry
 from opentabs_py.core.trace.record import (
+    FORMAT,
     CallRecord,
     LinkMark,
     LogMark,
@@ -23,6 +24,7 @@ from opentabs_py.core.trace.recorder import (
     KEPT,
     MESSAGE_MAX,
     NAME_MAX,
+    STACK_MAX,
     VALUE_MAX,
     CallRecording,
     Instant,
@@ -41,7 +43,7 @@ LIMITS = Limits(idle=2.0, ceiling=10.0)
 
 def at(seconds: float) -> Instant:
     """Return an instant this long after the call began; the two clocks are unrelated."""
-    return Instant(wall=1_700_000_000_000.0 + 1000 * seconds, steady=50.0 + seconds)
+    return Instant(wall=1_700_000_000.0 + seconds, steady=50.0 + seconds)
 
 
 def a_document(url: str = "https://chat.example/room", tab_id: int = 7) -> DocumentState:
@@ -144,7 +146,7 @@ def test_a_base_exception_means_that_the_call_was_cancelled() -> None:
     assert (record.outcome, record.error) == ("cancelled", None)
 
 
-def test_a_fault_of_the_server_is_named_and_not_quoted() -> None:
+def test_a_bug_of_the_server_is_named_and_not_quoted() -> None:
     record = sent().fail(ValueError("a secret"), at(1))
     assert record.outcome == "failed"
     assert record.error == ErrorDetail("INTERNAL_ERROR", "The server failed: ValueError")
@@ -176,6 +178,28 @@ def test_a_call_sent_again_after_the_workers_death_keeps_when_it_left_first() ->
     stamps = recording.succeed(None, at(3)).stamps
     assert (stamps["server.sent"], stamps["worker.down"]) == (at(1).wall, at(1).wall)
     assert (stamps["runtime.down"], stamps["worker.up"]) == (at(2).wall, at(2).wall)
+
+
+def test_a_call_that_was_never_sent_was_accepted_and_has_no_page() -> None:
+    record = taken().fail(failures.unknown_tool("chat_sent", []), at(0.5))
+    assert (record.url, record.tab_id, record.attempts) == (None, None, 0)
+    assert record.stamps == {"server.accepted": at(0).wall}
+
+
+def test_the_stack_of_an_error_is_kept_up_to_a_bound() -> None:
+    def stack_of(text: str) -> str | None:
+        record = sent().fail(failures.tool_raised("export", "ValueError", text), at(1))
+        assert record.error is not None
+        return record.error.stack
+
+    assert stack_of("at run") == "at run"
+    assert len(stack_of("x" * 100_000) or "") == STACK_MAX
+
+
+def test_an_argument_that_json_lacks_is_recorded_as_its_repr() -> None:
+    record = taken(arguments={"at": range(3)}).so_far(at(1))
+    assert record.arguments is not None
+    assert "range(0, 3)" in record.arguments
 
 
 def test_a_stamp_with_an_unknown_name_is_ignored() -> None:
@@ -241,7 +265,7 @@ def test_texts_are_cut_to_a_bound_and_can_be_written() -> None:
     assert record.error is not None
     assert len(record.name) == len(record.error.code) == NAME_MAX
     assert len(record.error.message) == len(record.progress[0].message or "") == MESSAGE_MAX
-    lines = [header_line(TraceHeader(1, "1", 0.0)), record_line(record)]
+    lines = [header_line(TraceHeader(FORMAT, "1", 0.0)), record_line(record)]
     assert parse_trace(lines).records == (record,)
 
 

@@ -50,8 +50,8 @@ _EXPECTED: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault in a member of a file.
+class Problem:
+    """A problem in a member of a file.
 
     Attributes:
         path: The keys and indexes that lead to the member.
@@ -70,12 +70,12 @@ class Fault:
         return f"{path}: {self.why}" if path else self.why
 
 
-def fault_of(details: ErrorDetails) -> Fault:
+def problem_of(details: ErrorDetails) -> Problem:
     """Return what pydantic found, for the author of the file."""
     path = details["loc"]
     kind = details["type"]
     if kind == "value_error":
-        return Fault(path, details["msg"].removeprefix("Value error, "))
+        return Problem(path, details["msg"].removeprefix("Value error, "))
     if kind == "missing":
         why = "is missing"
     elif kind == "string_too_short":
@@ -87,7 +87,7 @@ def fault_of(details: ErrorDetails) -> Fault:
         expected = _EXPECTED.get(kind, "what belongs here")
         why = f"is {show(details['input'])}, not {expected}"
     what = WHAT_TO_WRITE.get(re.sub(r"\d+", "", path_text(path)), "correct it or leave it out")
-    return Fault(path, f"{why}; {what}")
+    return Problem(path, f"{why}; {what}")
 
 
 def show(value: object) -> str:

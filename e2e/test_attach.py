@@ -1,0 +1,190 @@
+"""The browser that a person uses: attached to by Chrome's own dialog, which is clicked for real."""
+
+import json
+import os
+import subprocess
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from e2e.on_disk import write_plugin
+from opentabs_py.browser.chromium import configured_chromium
+from opentabs_py.browser.endpoints import PORT_FILE, Attach
+from opentabs_py.config.settings import load_settings
+from opentabs_py.errors import ChainError
+from opentabs_py.session.browser import SessionBrowser
+from opentabs_py.session.session import OpenTabs
+
+PATIENT = 40  # s
+# Where the dialog's buttons are, in pixels, in a window at the top left corner of the screen.
+ALLOW, CANCEL = (698, 316), (609, 316)
+
+
+class Chromium:
+    """A Chromium as a person starts it, without any switch for debugging."""
+
+    def __init__(self, directory: Path, display: str) -> None:
+        self.directory = directory
+        self._environment = {**os.environ, "DISPLAY": display}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def allow_debugging(self) -> None:
+        """Turn on what chrome://inspect/#remote-debugging turns on."""
+        self.directory.mkdir(exist_ok=True)
+        setting = {"devtools": {"remote_debugging": {"user-enabled": True}}}
+        (self.directory / "Local State").write_text(json.dumps(setting))
+
+    def start(self, url: str) -> None:
+        (self.directory / PORT_FILE).unlink(missing_ok=True)
+        command = [str(configured_chromium(load_settings())), f"--user-data-dir={self.directory}"]
+        command += ["--no-first-run", "--no-default-browser-check", "--window-position=0,0"]
+        command += ["--password-store=basic", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        self._process = subprocess.Popen(
+            [*command, url],
+            env=self._environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    async def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            await anyio.to_thread.run_sync(self._process.wait)
+            self._process = None
+
+    def click(self, place: tuple[int, int]) -> None:
+        command = ["xdotool", "mousemove", *map(str, place), "click", "1"]
+        subprocess.run(command, env=self._environment, check=True, timeout=PATIENT)
+
+
+@pytest.fixture
+async def chromium(display: str, tmp_path: Path) -> AsyncGenerator[Chromium]:
+    person = Chromium(tmp_path / "profile", display)
+    yield person
+    await person.stop()
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data directory of its own, where the attached extension is staged."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+@asynccontextmanager
+async def attached(
+    chromium: Chromium, tmp_path: Path, *, keep: bool = False
+) -> AsyncGenerator[OpenTabs]:
+    plugin = write_plugin(tmp_path / "chat", tools=["version", "where"])
+    settings = load_settings(port=0, profile=None, headed=False)
+    attach = Attach(user_data_dir=chromium.directory, keep=keep)
+    async with OpenTabs(plugins=[plugin], browser=attach, settings=settings) as tabs:
+        yield tabs
+
+
+def the_browser(tabs: OpenTabs) -> SessionBrowser:
+    """Return the browser, whatever its name: once it has connected, that follows from its id."""
+    [browser] = tabs.browsers.values()
+    return browser
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that nothing here can announce: another process does it."""
+    with anyio.fail_after(PATIENT):
+        while not condition():  # noqa: ASYNC110
+            await anyio.sleep(0.1)
+
+
+async def answer(chromium: Chromium, tabs: OpenTabs, place: tuple[int, int]) -> None:
+    """Press a button of the dialog, once it is there, until it is gone."""
+    browser = the_browser(tabs)
+    await until(lambda: "asks" in browser.asks)
+    with anyio.fail_after(PATIENT):
+        while "asks" in browser.asks and not tabs.bridge.connected:
+            chromium.click(place)
+            await anyio.sleep(0.5)
+
+
+@pytest.mark.usefixtures("data")
+async def test_a_tool_runs_in_the_browser_of_a_person_who_allows_it(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.allow_debugging()
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path) as tabs:
+        with pytest.raises(ChainError, match="not connected"):
+            await tabs.call("chat_version")
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.bridge.wait_ready("chat")
+        assert (await tabs.call("chat_where"))["url"] == f"{site}/mine"
+        manifest = json.loads((tabs.extension_dir / "manifest.json").read_bytes())
+        assert manifest["host_permissions"] == ["http://127.0.0.1/*"]
+
+
+@pytest.mark.usefixtures("data")
+async def test_the_extension_is_taken_out_at_the_end_unless_it_is_kept(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.allow_debugging()
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path, keep=True) as tabs:
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.bridge.wait_ready("chat")
+    # Another server, on another port: the extension finds it, and nobody is asked.
+    async with attached(chromium, tmp_path) as tabs:
+        with anyio.fail_after(PATIENT):
+            await tabs.bridge.wait_ready("chat")
+        assert the_browser(tabs).asks == ""
+        assert await tabs.call("chat_version") == {"version": "1"}
+    # This one has taken it out, so the next has to ask.
+    async with attached(chromium, tmp_path) as tabs:
+        await until(lambda: "Click Allow" in the_browser(tabs).asks)
+
+
+@pytest.mark.usefixtures("data")
+async def test_a_person_who_presses_cancel_is_not_asked_again_and_calls_say_why(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.allow_debugging()
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path) as tabs:
+        await answer(chromium, tabs, CANCEL)
+        await until(lambda: "Cancel" in the_browser(tabs).asks)
+        with pytest.raises(ChainError, match="perhaps you pressed Cancel") as error:
+            await tabs.call("chat_version")
+        assert error.value.detail.code == "EXTENSION_NOT_CONNECTED"
+
+
+@pytest.mark.usefixtures("data")
+async def test_a_browser_that_restarts_is_asked_again(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.allow_debugging()
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path) as tabs:
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.bridge.wait_ready("chat")
+        await chromium.stop()
+        await until(lambda: not tabs.bridge.connected)
+        chromium.start(f"{site}/again")
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.bridge.wait_ready("chat")
+        assert (await tabs.call("chat_where"))["url"] == f"{site}/again"
+
+
+@pytest.mark.usefixtures("data")
+async def test_without_debugging_the_error_says_what_to_tick(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path) as tabs:
+        await until(lambda: the_browser(tabs).asks != "")
+        with pytest.raises(ChainError, match="chrome://inspect/#remote-debugging"):
+            await tabs.call("chat_version")

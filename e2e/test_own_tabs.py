@@ -1,0 +1,210 @@
+"""Tabs of one's own: agents work side by side, each in tabs that nobody else uses."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.client import Client
+
+from e2e.on_disk import write_plugin
+from opentabs_py.config.settings import load_settings
+from opentabs_py.errors import ChainError
+from opentabs_py.session.session import OpenTabs
+
+PATIENT = 30  # s
+AGENTS = 10
+CALLS = 100  # of each agent
+
+_STATE = """async () => ({
+  tabs: await chrome.tabs.query({}),
+  groups: await chrome.tabGroups.query({}),
+  focused: (await chrome.windows.getLastFocused()).id,
+})"""
+
+
+@pytest.fixture(scope="module")
+async def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_plugin(tmp_path_factory.mktemp("own") / "chat", tools=["version", "wait", "where"])
+
+
+@pytest.fixture(scope="module")
+async def tabs(
+    site: str,  # noqa: ARG001 (which ends after it)
+    plugin: Path,
+) -> AsyncGenerator[OpenTabs]:
+    settings = load_settings(port=0, profile=None, headed=False)
+    async with OpenTabs(plugins=[plugin], settings=settings) as tabs:
+        yield tabs
+
+
+@pytest.fixture(autouse=True)
+async def _empty(tabs: OpenTabs) -> AsyncGenerator[None]:
+    """Leaves one empty tab, however a test ends."""
+    yield
+    for page in tabs.context.pages[1:]:
+        await page.close()
+    await tabs.context.pages[0].goto("about:blank")
+    with anyio.fail_after(PATIENT):
+        while tabs.bridge.tabs.documents:
+            await tabs.bridge.changed().wait()
+
+
+def agent(tabs: OpenTabs) -> Client:
+    """An MCP client with a session."""
+    return Client(tabs.mcp_url, mode="legacy")
+
+
+async def open_own(client: Client, url: str) -> Any:
+    opened = await client.call_tool("tabs_open", {"url": url})
+    assert not opened.is_error, opened.content
+    return opened.structured_content
+
+
+async def where(client: Client, **arguments: Any) -> str:
+    result = await client.call_tool("chat_where", arguments)
+    if result.is_error:
+        assert result.meta is not None
+        return str(result.meta["opentabs/error"]["code"])
+    assert result.structured_content is not None
+    return str(result.structured_content["url"])
+
+
+async def state(tabs: OpenTabs) -> Any:
+    """What Chrome itself says of its tabs and groups."""
+    return await tabs.context.service_workers[0].evaluate(_STATE)
+
+
+async def until_open(tabs: OpenTabs, count: int) -> None:
+    """Wait until the browser has that many tabs."""
+    with anyio.fail_after(PATIENT):
+        while (now := len(tabs.context.pages)) != count:
+            if now < count:  # the extension may report a tab before Playwright does
+                await tabs.context.wait_for_event("page", timeout=PATIENT * 1000)
+            else:
+                await tabs.context.pages[-1].wait_for_event("close", timeout=PATIENT * 1000)
+
+
+async def test_a_tab_is_opened_in_the_group_and_without_the_focus(
+    tabs: OpenTabs, site: str
+) -> None:
+    page = await tabs.open(f"{site}/user")
+    before = await state(tabs)
+    async with agent(tabs) as client, agent(tabs) as other:
+        async with anyio.create_task_group() as tasks:  # at once: there is one group nevertheless
+            tasks.start_soon(open_own, client, f"{site}/one")
+            tasks.start_soon(open_own, other, f"{site}/other")
+        after = await state(tabs)
+        [group] = after["groups"]
+        assert group["title"] == "OpenTabs"
+        own = [tab for tab in after["tabs"] if tab["url"] != page.url]
+        assert {tab["url"] for tab in own} == {f"{site}/one", f"{site}/other"}
+        assert [(tab["active"], tab["groupId"]) for tab in own] == [(False, group["id"])] * 2
+        [users] = [tab for tab in after["tabs"] if tab["url"] == page.url]
+        assert (users["active"], users["groupId"]) == (True, -1)
+        assert after["focused"] == before["focused"]
+    await until_open(tabs, 1)
+
+
+async def test_other_clients_neither_choose_it_nor_may_name_it(tabs: OpenTabs, site: str) -> None:
+    await tabs.open(f"{site}/user")
+    async with agent(tabs) as one, agent(tabs) as other:
+        opened = await open_own(one, f"{site}/own")
+        assert opened["plugins"] == [{"name": "chat", "readiness": "ready"}]
+        assert await where(one) == f"{site}/own"
+        assert await where(other) == f"{site}/user"
+        assert await where(other, tabId=opened["tabId"]) == "TAB_NOT_YOURS"
+        assert (await tabs.call("chat_where"))["url"] == f"{site}/user"
+        listed = (await other.call_tool("tabs_list", {})).structured_content
+        assert listed is not None
+        assert [tab["url"] for tab in listed["tabs"]] == [f"{site}/user"]
+    await until_open(tabs, 1)
+
+
+async def test_a_tab_of_another_client_is_no_tab_to_fall_back_on(tabs: OpenTabs, site: str) -> None:
+    async with agent(tabs) as one, agent(tabs) as other:
+        await open_own(one, f"{site}/own")
+        assert await where(other) == "TAB_NOT_FOUND"
+        with pytest.raises(ChainError) as error:
+            await tabs.call("chat_where")
+        assert error.value.detail.code == "TAB_NOT_FOUND"
+    await until_open(tabs, 1)
+
+
+async def test_it_is_closed_when_its_client_goes_or_asks_for_it(tabs: OpenTabs, site: str) -> None:
+    async with agent(tabs) as stays:
+        await open_own(stays, f"{site}/stays")
+        async with agent(tabs) as goes:
+            await open_own(goes, f"{site}/goes")
+            await until_open(tabs, 3)
+        await until_open(tabs, 2)
+        assert await where(stays) == f"{site}/stays"
+        opened = await open_own(stays, f"{site}/short")
+        closed = await stays.call_tool("tabs_close", {"tabId": opened["tabId"]})
+        assert closed.structured_content == {"closed": opened["tabId"]}
+        await until_open(tabs, 2)
+        assert await where(stays) == f"{site}/stays"
+    await until_open(tabs, 1)
+
+
+async def test_its_owner_stays_in_it_when_the_worker_dies(tabs: OpenTabs, site: str) -> None:
+    await tabs.open(f"{site}/user")
+    async with agent(tabs) as client:
+        await open_own(client, f"{site}/own")
+        tabs.bridge.disconnect(1001, "by a test")
+        with anyio.fail_after(PATIENT):
+            while tabs.bridge.connected:
+                await tabs.bridge.changed().wait()
+            assert await where(client) == f"{site}/own"
+    await until_open(tabs, 1)
+
+
+async def test_ten_agents_work_side_by_side_and_none_in_anothers_tab(
+    tabs: OpenTabs, site: str
+) -> None:
+    await tabs.open(f"{site}/user")
+    seen: dict[int, list[str]] = {number: [] for number in range(AGENTS)}
+
+    async def work(number: int) -> None:
+        async with agent(tabs) as client:
+            await open_own(client, f"{site}/agent/{number}")
+            for _ in range(CALLS):
+                seen[number].append(await where(client))
+
+    with anyio.fail_after(PATIENT * 4):
+        async with anyio.create_task_group() as tasks:
+            for number in seen:
+                tasks.start_soon(work, number)
+    assert seen == {number: [f"{site}/agent/{number}"] * CALLS for number in range(AGENTS)}
+    await until_open(tabs, 1)
+
+
+async def test_kept_tabs_stay_and_are_the_users_from_then_on(plugin: Path, site: str) -> None:
+    settings = load_settings(port=0, profile=None, headed=False, keep_tabs=True)
+    async with OpenTabs(plugins=[plugin], settings=settings) as tabs:
+        async with agent(tabs) as client:
+            await open_own(client, f"{site}/kept")
+        with anyio.fail_after(PATIENT):
+            while tabs.bridge.tabs.owners:
+                await anyio.lowlevel.checkpoint()
+        assert (await tabs.call("chat_where"))["url"] == f"{site}/kept"
+
+
+async def test_without_a_normal_window_one_is_opened_for_the_tab(plugin: Path, site: str) -> None:
+    settings = load_settings(port=0, profile=None, headed=False)
+    async with OpenTabs(plugins=[plugin], settings=settings) as tabs:
+        await tabs.context.service_workers[0].evaluate(
+            """async () => {
+              const [normal] = await chrome.windows.getAll();
+              await chrome.windows.create({ type: "popup", url: "about:blank" });
+              await chrome.windows.remove(normal.id);
+            }"""
+        )
+        async with agent(tabs) as client:
+            await open_own(client, f"{site}/own")
+            assert await where(client) == f"{site}/own"
+            after = await state(tabs)
+            assert [group["title"] for group in after["groups"]] == ["OpenTabs"]
+            [own] = [tab for tab in after["tabs"] if tab.get("url") == f"{site}/own"]
+            assert own["windowId"] != after["focused"]

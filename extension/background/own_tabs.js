@@ -1,0 +1,113 @@
+/**
+ * The tabs that clients open for themselves: in a group of their own, and never with the focus.
+ */
+
+const TITLE = "OpenTabs";
+const BLANK_WITHIN = 1000; // ms; an empty page takes a few
+
+/** @type {Map<number, () => void>} */
+const loading = new Map();
+
+/** @type {Promise<unknown>} */
+let last = Promise.resolve();
+
+/**
+ * Handles the end of a tab's loading.
+ * @param {number} tabId
+ */
+export function loaded(tabId) {
+  loading.get(tabId)?.();
+}
+
+/**
+ * Opens an empty tab in the group.
+ * @returns {Promise<number>} its id
+ */
+export function open() {
+  // One after the other, or each of the first few would create a group.
+  const opened = last.then(openNext);
+  last = opened.catch(() => undefined);
+  return opened;
+}
+
+/**
+ * @param {number} tabId
+ * @param {string} url
+ */
+export async function show(tabId, url) {
+  try {
+    await chrome.tabs.update(tabId, { url });
+  } catch (error) {
+    console.warn("OpenTabs: cannot show a page in a new tab:", error); // which was closed
+  }
+}
+
+/** @param {number} tabId */
+export async function close(tabId) {
+  try {
+    await chrome.tabs.remove(tabId);
+  } catch {
+    // It is closed already.
+  }
+}
+
+async function openNext() {
+  const [group] = await groups();
+  const windowId = group?.windowId ?? (await normalWindow());
+  const tab =
+    windowId === undefined
+      ? (await chrome.windows.create({ url: "about:blank", focused: false }))?.tabs?.[0]
+      : await chrome.tabs.create({ url: "about:blank", active: false, windowId });
+  if (tab?.id === undefined) {
+    throw new Error("the browser opened no tab");
+  }
+  await untilLoaded(tab.id);
+  try {
+    await put(tab.id, tab.windowId, group?.id);
+  } catch (error) {
+    console.warn("OpenTabs: cannot group a tab:", error); // it is as good without
+  }
+  return tab.id;
+}
+
+/**
+ * Waits for the empty page, which would otherwise replace the one that is shown next.
+ * @param {number} tabId
+ */
+async function untilLoaded(tabId) {
+  const done = new Promise((resolve) => {
+    loading.set(tabId, () => resolve(undefined));
+    setTimeout(resolve, BLANK_WITHIN);
+  });
+  if ((await chrome.tabs.get(tabId)).status !== "complete") {
+    await done;
+  }
+  loading.delete(tabId);
+}
+
+/** Not every Chromium has groups. */
+async function groups() {
+  return (await chrome.tabGroups?.query({ title: TITLE })) ?? [];
+}
+
+async function normalWindow() {
+  try {
+    return (await chrome.windows.getLastFocused({ windowTypes: ["normal"] })).id;
+  } catch {
+    return undefined; // no such window is open
+  }
+}
+
+/**
+ * @param {number} tabId
+ * @param {number} windowId
+ * @param {number | undefined} known the group, if there is one
+ */
+async function put(tabId, windowId, known) {
+  if (known !== undefined) {
+    await chrome.tabs.group({ tabIds: tabId, groupId: known });
+    return;
+  }
+  const groupId = await chrome.tabs.group({ tabIds: tabId, createProperties: { windowId } });
+  await chrome.tabGroups.update(groupId, { title: TITLE });
+}

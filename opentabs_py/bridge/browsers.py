@@ -1,0 +1,230 @@
+"""All browsers of a server, as its tools and its clients see them."""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Protocol
+
+import anyio
+
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.bridge.link import Socket
+from opentabs_py.bridge.reception import serve_connection
+from opentabs_py.calling.clock import Clock
+from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core import protocol
+from opentabs_py.core.browsers import Browser, JoinedTabs, choose
+from opentabs_py.core.tabs import Tabs, Target, Wait
+
+REMEMBERED: Final = 1000  # how many clients' last browsers are known, one for each plugin
+
+
+class Pages(Protocol):
+    """The pages of one browser or of several, in which tools run."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the calls' timers."""
+        ...
+
+    @property
+    def tabs(self) -> Tabs | JoinedTabs:
+        """The state of the tabs."""
+        ...
+
+    @property
+    def connected(self) -> bool:
+        """Whether an extension has said hello and is still connected."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the browsers."""
+        ...
+
+    @property
+    def plugins(self) -> list[str]:
+        """The names of the plugins that the pages receive."""
+        ...
+
+    @property
+    def plugin_problems(self) -> Sequence[protocol.PluginProblem]:
+        """The plugins that could not be injected, and where."""
+        ...
+
+    @property
+    def origin(self) -> str:
+        """The Origin of the extension, `chrome-extension://ID`."""
+        ...
+
+    @property
+    def bridges(self) -> Sequence[Bridge]:
+        """The browsers' links, each at its index."""
+        ...
+
+    def last_used(self, client: str | None) -> int | None:
+        """Return the index of the browser that a client used last; None if there is none."""
+        ...
+
+    async def call(self, target: Target, tool: str, call: ToolCall) -> Any:
+        """Run a plugin's tool in a page and return its JSON value; see `Bridge.call`."""
+        ...
+
+    async def wait_linked(self) -> None:
+        """Wait for an extension that has just disconnected; see `Bridge.wait_linked`."""
+        ...
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change of connection, tabs or plugins."""
+        ...
+
+    def admit(self, subprotocols: Sequence[str]) -> Callable[[Socket], Awaitable[None]] | None:
+        """Return what serves an extension's connection; None if it sends no secret of ours."""
+        ...
+
+
+class Browsers:
+    """Several browsers as one: a call finds the right one of them.
+
+    Args:
+        bridges: The browsers' links, each with its index; at least one. More may follow.
+        join: For browsers in which the user has loaded the extension: creates the link to one
+            more, with this name and index. Without it, each browser has a secret of its own.
+    """
+
+    def __init__(
+        self, bridges: Sequence[Bridge], *, join: Callable[[str, int], Bridge] | None = None
+    ) -> None:
+        self.bridges: list[Bridge] = []
+        self.clock = bridges[0].clock
+        self.origin = bridges[0].origin
+        self._all_tabs: list[Tabs] = []
+        self.tabs = JoinedTabs(self._all_tabs)
+        self._views: list[Browser] = []
+        self._join = join
+        self._by_id: dict[str, Bridge] = {}
+        self._last: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._changed = anyio.Event()
+        for bridge in bridges:
+            self._add(bridge)
+
+    @property
+    def connected(self) -> bool:
+        """Whether any extension has said hello and is still connected."""
+        return any(bridge.connected for bridge in self.bridges)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the browsers."""
+        return [bridge.name for bridge in self.bridges]
+
+    def last_used(self, client: str | None) -> int | None:
+        """Return the index of the browser that a client used last; None if there is none."""
+        used = (index for (user, _), index in reversed(self._last.items()) if user == client)
+        return next(used, None)
+
+    @property
+    def plugins(self) -> list[str]:
+        """The names of the plugins that the pages receive."""
+        return self.bridges[0].plugins
+
+    @property
+    def plugin_problems(self) -> Sequence[protocol.PluginProblem]:
+        """The plugins that could not be injected, and where."""
+        return [problem for bridge in self.bridges for problem in bridge.plugin_problems]
+
+    async def call(self, target: Target, tool: str, call: ToolCall) -> Any:
+        """Run a plugin's tool in a page and return its JSON value; see `Bridge.call`.
+
+        Raises:
+            ChainError: As for one browser, or several could take the call.
+        """
+        for bridge in self.bridges:
+            if bridge.bring_browser is not None:
+                await bridge.bring_browser()
+        user = None if target.client is None else (target.client, target.plugin)
+        index = await self._choose(target, None if user is None else self._last.get(user))
+        if user is not None:
+            self._remember(user, index)
+        return await self.bridges[index].call(target, tool, call)
+
+    async def wait_linked(self) -> None:
+        """Wait for an extension that has just disconnected.
+
+        Raises:
+            ChainError: None is connected.
+        """
+        while (link := self.tabs.link(anyio.current_time())) is not None:
+            if not isinstance(link, Wait):
+                raise link
+            changed = self._changed
+            with anyio.CancelScope(deadline=link.until):
+                await changed.wait()
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change of connection, tabs or plugins."""
+        return self._changed
+
+    def admit(self, subprotocols: Sequence[str]) -> Callable[[Socket], Awaitable[None]] | None:
+        """Return what serves an extension's connection; None if it sends no secret of ours."""
+        if self._join is not None:
+            return self._serve_any if self.bridges[0].accepts(subprotocols) else None
+        admitting = (bridge.admit(subprotocols) for bridge in self.bridges)
+        return next((serve for serve in admitting if serve is not None), None)
+
+    async def _serve_any(self, socket: Socket) -> None:
+        limit = self.bridges[0].message_limit
+        await serve_connection(socket, self._find_bridge, message_limit=limit)
+
+    def _find_bridge(self, hello: protocol.HelloParams) -> Bridge:
+        """Return the link to a browser, by the id that its extension keeps."""
+        bridge = self._by_id.get(hello.browser_id)
+        if bridge is not None:
+            return bridge
+        assert self._join is not None
+        name = f"browser-{hello.browser_id[:4]}"  # the same after each restart of the server
+        if not self._by_id:
+            bridge = self.bridges[0]
+            bridge.name = name
+            self._views[0] = Browser(name, bridge.tabs)
+        else:
+            bridge = self._join(name, len(self.bridges))
+            bridge.set_plugins(self.bridges[0].plugin_specs)
+            self._add(bridge)
+        self._by_id[hello.browser_id] = bridge
+        return bridge
+
+    def _add(self, bridge: Bridge) -> None:
+        bridge.on_change = self._notify
+        self.bridges.append(bridge)
+        self._all_tabs.append(bridge.tabs)
+        bridge.tabs.owners = self.tabs.owners
+        self._views.append(Browser(bridge.name, bridge.tabs))
+
+    async def _choose(self, target: Target, last: int | None) -> int:
+        has_asked = False
+        while True:
+            changed = self._changed
+            choice = choose(self._views, target, last, anyio.current_time())
+            if isinstance(choice, int):
+                if has_asked or self._views[choice].tabs.status(target.plugin) == "ready":
+                    return choice
+                # A page that was just opened, or a user who just signed in, may be unknown.
+                has_asked = True
+                async with anyio.create_task_group() as tasks:
+                    for bridge in self.bridges:
+                        tasks.start_soon(bridge.ask, target.plugin)
+            elif isinstance(choice, Wait):
+                with anyio.CancelScope(deadline=choice.until):
+                    await changed.wait()
+            else:
+                raise choice
+
+    def _remember(self, user: tuple[str, str], index: int) -> None:
+        self._last[user] = index
+        self._last.move_to_end(user)
+        if len(self._last) > REMEMBERED:
+            self._last.popitem(last=False)
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()

@@ -1,0 +1,84 @@
+"""How an extension's connection begins: its secret, its hello, and the browser it belongs to."""
+
+import hmac
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+import anyio
+
+from opentabs_py.bridge.link import Connection, Socket, SocketClosedError
+from opentabs_py.core import protocol
+
+logger = logging.getLogger(__name__)
+
+SUBPROTOCOL: Final = "opentabs"
+_PRESENTED: Final = "opentabs.secret."
+HELLO_WITHIN: Final = 10.0  # s; the extension sends it as soon as the socket is open
+
+
+class Host(Protocol):
+    """A browser's side of the server, which its extension talks to."""
+
+    async def read(self, connection: Connection, hello: protocol.Hello) -> None:
+        """Handle what the extension sends, from its hello on, until the connection ends."""
+        ...
+
+    def handle_disconnected(self, connection: Connection) -> None:
+        """Handle the end of the connection."""
+        ...
+
+
+def offers(subprotocols: Sequence[str], secret: str) -> bool:
+    """Return whether one of the offered subprotocols carries a secret."""
+    wanted = f"{_PRESENTED}{secret}".encode()
+    return any(hmac.compare_digest(offered.encode(), wanted) for offered in subprotocols)
+
+
+async def serve_connection(
+    socket: Socket, find_host: Callable[[protocol.HelloParams], Host], *, message_limit: int
+) -> None:
+    """Serve one accepted connection until it ends.
+
+    Args:
+        socket: The connection.
+        find_host: Returns the browser that a hello comes from.
+        message_limit: The longest message in either direction, in characters.
+    """
+    connection = Connection(socket, message_limit=message_limit)
+    host: Host | None = None
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(connection.write)
+            tasks.start_soon(connection.keep_alive)
+            try:
+                hello = await _receive_hello(connection)
+                if hello is not None:
+                    host = find_host(hello.params)
+                    await host.read(connection, hello)
+            except SocketClosedError:
+                logger.debug("The extension's connection ended")
+            tasks.cancel_scope.cancel()
+    finally:
+        connection.abandon_requests()
+        if host is not None:
+            host.handle_disconnected(connection)
+
+
+async def _receive_hello(connection: Connection) -> protocol.Hello | None:
+    """Return the extension's hello; None if it sends none, or of another version."""
+    hello = None
+    with anyio.move_on_after(HELLO_WITHIN):
+        while not isinstance(hello := await connection.receive(), protocol.Hello):
+            connection.refuse("send hello first")
+    if not isinstance(hello, protocol.Hello):
+        await connection.close(protocol.CLOSE_PROTOCOL, f"no hello within {HELLO_WITHIN:g} s")
+        return None
+    if hello.params.protocol_version != protocol.PROTOCOL_VERSION:
+        reason = (
+            f"protocol {hello.params.protocol_version}, wanted {protocol.PROTOCOL_VERSION}: "
+            "update the extension and reload it"
+        )
+        await connection.close(protocol.CLOSE_BAD_VERSION, reason)
+        return None
+    return hello

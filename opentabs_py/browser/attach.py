@@ -1,0 +1,163 @@
+"""Load the extension into a browser that is running, and let go of it.
+
+The debugging connection lasts only as long as loading takes. From then on, the browser is reached
+by the extension alone, so nothing else of it can be read or controlled.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import anyio
+import anyio.to_thread
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidHandshake, WebSocketException
+
+from opentabs_py.browser.endpoints import HOW_TO_ALLOW, Attach, Endpoint, find_endpoint
+from opentabs_py.errors import BrowserError
+
+logger = logging.getLogger(__name__)
+
+LOOK_AGAIN: Final = 1.0  # s; how often a running browser is looked for
+REMIND_AFTER: Final = 30.0  # s without an answer to the browser's question
+ANSWERS_WITHIN: Final = 20.0  # s; loading takes less than a tenth of a second
+KNOWN_BY: Final = 3.0  # s; an extension that is loaded already tries to connect once a second
+
+
+class RefusedError(BrowserError):
+    """The user, or the browser, does not allow the connection."""
+
+
+async def load_extension(endpoint: Endpoint, extension: Path) -> None:
+    """Load an unpacked extension into a running browser, once its user has allowed it.
+
+    The browser asks "Allow remote debugging?". The question has no time limit.
+
+    Raises:
+        RefusedError: The user pressed Cancel.
+        BrowserError: The browser went away, or did not load the extension.
+    """
+    try:
+        # Not through a proxy; and the browser answers when its user does.
+        async with connect(endpoint.url, open_timeout=None, proxy=None, max_size=None) as socket:
+            request = {
+                "id": 1,
+                "method": "Extensions.loadUnpacked",
+                "params": {"path": str(extension)},
+            }
+            await socket.send(json.dumps(request))
+            with anyio.fail_after(ANSWERS_WITHIN):
+                while True:
+                    answer: dict[str, Any] = json.loads(await socket.recv())
+                    if answer.get("id") == 1:
+                        break
+    except InvalidHandshake as error:
+        raise RefusedError(
+            f"{endpoint.browser} did not allow the connection; perhaps you pressed Cancel."
+        ) from error
+    except (OSError, WebSocketException, TimeoutError) as error:
+        raise BrowserError(f"{endpoint.browser} closed the connection: {error}") from error
+    if "error" in answer:
+        why = answer["error"].get("message", answer["error"])
+        raise BrowserError(f"{endpoint.browser} did not load the extension: {why}")
+
+
+class Link(Protocol):
+    """The link to an extension."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether it is connected."""
+        ...
+
+    async def wait_connected(self) -> None:
+        """Wait until it is connected."""
+        ...
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change of the connection."""
+        ...
+
+
+class Attachment:
+    """Keeps the extension loaded in a running browser, across the browser's restarts.
+
+    Args:
+        extension: The staged extension; always in the same place, so that an extension that an
+            earlier server left behind finds this one.
+        link: The link to the extension.
+        options: Which browser.
+        show: Called with what the user should do now, whenever that changes; with an empty text
+            when there is nothing to do.
+    """
+
+    def __init__(
+        self,
+        extension: Path,
+        link: Link,
+        options: Attach,
+        *,
+        show: Callable[[str], None],
+    ) -> None:
+        self._extension = extension
+        self._link = link
+        self._options = options
+        self._show = show
+        self._shown = ""
+
+    async def run(self) -> None:
+        """Load the extension whenever the browser lacks it, until cancelled.
+
+        The user is asked once for each start of the browser: after a refusal, no more.
+        """
+        settled: Endpoint | None = None  # where the extension was loaded, or refused
+        with anyio.move_on_after(KNOWN_BY):
+            await self._link.wait_connected()
+        while True:
+            try:
+                endpoint = await self._find()
+            except BrowserError as error:
+                self._say(str(error))
+            else:
+                if self._link.connected:
+                    self._say("")
+                elif endpoint is None:
+                    self._say(f"No running browser allows debugging. {HOW_TO_ALLOW} Waiting.")
+                elif endpoint != settled:
+                    await self._load(endpoint)
+                settled = endpoint
+            while self._link.connected:
+                await self._link.changed().wait()
+            await anyio.sleep(LOOK_AGAIN)
+
+    async def _find(self) -> Endpoint | None:
+        options = self._options
+        return await anyio.to_thread.run_sync(find_endpoint, options.user_data_dir, options.cdp)
+
+    async def _load(self, endpoint: Endpoint) -> None:
+        self._say(f'{endpoint.browser} asks "Allow remote debugging?". Click Allow there.')
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._remind, endpoint)
+                await load_extension(endpoint, self._extension)
+                tasks.cancel_scope.cancel()
+        except* RefusedError as errors:
+            again = "To be asked again, restart this server or the browser."
+            self._say(f"{errors.exceptions[0]} {again}")
+        except* BrowserError as errors:
+            self._say(str(errors.exceptions[0]))
+        else:
+            self._say("")
+            logger.info("Attached to %s", endpoint.browser)
+
+    async def _remind(self, endpoint: Endpoint) -> None:
+        while True:
+            await anyio.sleep(REMIND_AFTER)
+            self._show(f"{endpoint.browser} still asks. Click Allow there.")
+
+    def _say(self, text: str) -> None:
+        if text != self._shown:
+            self._shown = text
+            self._show(text)

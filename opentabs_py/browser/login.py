@@ -1,0 +1,86 @@
+"""A window in which a person signs in."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import anyio
+from playwright.async_api import BrowserContext, Error
+
+from opentabs_py.browser.addresses import with_scheme
+from opentabs_py.browser.launch import LaunchPlan, launch_browser
+from opentabs_py.browser.signed_in import State
+from opentabs_py.errors import BrowserError
+
+LOOK_AGAIN: Final = 1.0  # s; what is saved if the window is closed is at most this old
+_STORED: Final = "[location.origin, Object.entries(localStorage)]"
+
+
+async def sign_in(plan: LaunchPlan, url: str, finished: Callable[[], Awaitable[None]]) -> State:
+    """Open a window, and return what it keeps of its user once they are done.
+
+    Args:
+        plan: How to launch the browser.
+        url: The page to open.
+        finished: Returns when the user says that they are done; they may also close the window.
+
+    Raises:
+        BrowserError: The browser did not start, or the page cannot be opened.
+    """
+
+    async def planned() -> LaunchPlan:
+        await anyio.lowlevel.checkpoint()
+        return plan
+
+    async with launch_browser(planned) as context:
+        closed = anyio.Event()
+        context.on("close", lambda _: closed.set())
+        page = context.pages[0] if context.pages else await context.new_page()
+        try:
+            await page.goto(with_scheme(url))
+        except Error as error:
+            reason = error.message.splitlines()[0]
+            raise BrowserError(f"Cannot open {url}: {reason}. Check the address.") from error
+        seen = _Seen()
+        async with anyio.create_task_group() as tasks:
+
+            async def wait(done: Callable[[], Awaitable[object]]) -> None:
+                await done()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(seen.follow, context)
+            tasks.start_soon(wait, finished)
+            tasks.start_soon(wait, closed.wait)
+        if closed.is_set():
+            return seen.state
+        state: Any = await context.storage_state(indexed_db=True)
+        return dict(state)
+
+
+class _Seen:
+    """What was last seen of a browser, for when its window is closed."""
+
+    def __init__(self) -> None:
+        self._cookies: list[Any] = []
+        self._stored: dict[str, list[list[str]]] = {}
+
+    @property
+    def state(self) -> State:
+        origins = [
+            {
+                "origin": origin,
+                "localStorage": [{"name": name, "value": value} for name, value in entries],
+            }
+            for origin, entries in self._stored.items()
+        ]
+        return {"cookies": self._cookies, "origins": origins}
+
+    async def follow(self, context: BrowserContext) -> None:
+        while True:
+            try:
+                self._cookies = await context.cookies()
+                for page in context.pages:
+                    origin, entries = await page.evaluate(_STORED)
+                    self._stored[origin] = entries
+            except Error:
+                pass  # a page is being left, has no storage, or the window is closing
+            await anyio.sleep(LOOK_AGAIN)

@@ -1,0 +1,124 @@
+"""Saved sign-ins: the cookies and storage of a signed-in browser, encrypted.
+
+The key is in the system's keyring; where there is none, in a file that only its owner can read.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from opentabs_py.config.files import write_whole
+from opentabs_py.config.names import check_name
+from opentabs_py.config.paths import data_dir
+from opentabs_py.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+SERVICE: Final = "opentabs"
+KEY_NAME: Final = "sign-ins"
+
+State = dict[str, Any]
+"""Playwright's storage state: `{cookies, origins}`."""
+
+
+def save_sign_in(name: str, state: State, *, warn: Callable[[str], None] = logger.warning) -> Path:
+    """Save a sign-in, encrypted, and return its file.
+
+    Args:
+        name: What it is called.
+        state: What to save.
+        warn: Called if the key can only be kept in a file.
+
+    Raises:
+        ConfigError: The name is not valid.
+    """
+    from cryptography.fernet import Fernet  # noqa: PLC0415 (rarely needed)
+
+    file = _file(check_name(name))
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    token = Fernet(_key(warn, create=True)).encrypt(json.dumps(state).encode())
+    write_whole(file, token, mode=0o600)
+    return file
+
+
+def read_sign_in(name: str) -> State:
+    """Return a saved sign-in.
+
+    Raises:
+        ConfigError: There is none with this name, or it cannot be decrypted.
+    """
+    from cryptography.fernet import Fernet, InvalidToken  # noqa: PLC0415
+
+    again = f"Sign in again: opentabs login URL --save {name}"
+    try:
+        token = _file(check_name(name)).read_bytes()
+    except FileNotFoundError:
+        saved = ", ".join(sign_ins()) or "none"
+        raise ConfigError(f"There is no sign-in named {name!r}. Saved: {saved}. {again}") from None
+    try:
+        state: State = json.loads(Fernet(_key(logger.warning, create=False)).decrypt(token))
+    except (InvalidToken, ValueError):
+        raise ConfigError(
+            f"Cannot decrypt the sign-in {name!r}: it was saved with another key. {again}"
+        ) from None
+    return state
+
+
+def sign_ins() -> list[str]:
+    """Return the names of the saved sign-ins."""
+    return sorted(file.stem for file in _file("x").parent.glob("*.sealed"))
+
+
+def remove_sign_in(name: str) -> bool:
+    """Remove a saved sign-in; return whether there was one."""
+    file = _file(check_name(name))
+    existed = file.exists()
+    file.unlink(missing_ok=True)
+    return existed
+
+
+def profile_dir(name: str) -> Path:
+    """Return the directory of a named profile.
+
+    Raises:
+        ConfigError: The name is not valid.
+    """
+    return data_dir() / "profiles" / check_name(name)
+
+
+def profiles() -> list[str]:
+    """Return the names of the profiles."""
+    parent = data_dir() / "profiles"
+    return sorted(each.name for each in parent.iterdir()) if parent.is_dir() else []
+
+
+def _file(name: str) -> Path:
+    return data_dir() / "sign-ins" / f"{name}.sealed"
+
+
+def _key(warn: Callable[[str], None], *, create: bool) -> bytes:
+    """Return the key, from the keyring or else the file, creating it if that is asked for."""
+    import keyring  # noqa: PLC0415
+    from cryptography.fernet import Fernet  # noqa: PLC0415
+    from keyring.errors import KeyringError  # noqa: PLC0415
+
+    file = data_dir() / "sign-ins.key"
+    try:
+        kept = keyring.get_password(SERVICE, KEY_NAME)
+        if kept is None and create and not file.exists():
+            kept = Fernet.generate_key().decode()
+            keyring.set_password(SERVICE, KEY_NAME, kept)
+        if kept is not None:
+            return kept.encode()
+    except KeyringError as error:
+        logger.debug("No keyring: %s", error)
+    if file.exists():
+        return file.read_bytes()
+    key = Fernet.generate_key()
+    if create:
+        warn(f"No keyring found: the key for saved sign-ins is in {file}. Keep that file private.")
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(file, key, mode=0o600)
+    return key

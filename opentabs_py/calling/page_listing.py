@@ -1,0 +1,21 @@
+"""What clients see of a plugin's tool."""
+
+from opentabs_py.calling.tool import Listing
+from opentabs_py.core.manifest import PluginManifest, PluginTool
+from opentabs_py.core.page_arguments import listed_schema
+from opentabs_py.core.plugin_names import mcp_name
+
+
+def listing_of(plugin: PluginManifest, tool: PluginTool) -> Listing:
+    """Return the public description of a plugin's tool."""
+    return Listing(
+        name=mcp_name(plugin.name, tool.name),
+        owner=plugin.name,
+        title=tool.display_name,
+        description=tool.description,
+        input_schema=listed_schema(tool.input_schema, plugin.instances.names),
+        output_schema=tool.output_schema,
+        annotations=tool.annotations,
+        summary=tool.summary or "",
+        group=tool.group or "",
+    )

@@ -1,0 +1,159 @@
+"""`opentabs call` with a server that is running: what happens there is shown here.
+
+Imports neither Playwright nor the MCP SDK, which together take longer than the call.
+"""
+
+import logging
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
+from opentabs_py.cli.codes import CHAIN_FAILED, USAGE
+from opentabs_py.cli.signals import exit_at_signals
+from opentabs_py.daemon.local_client import LocalClient
+from opentabs_py.daemon.state import ServerState
+from opentabs_py.errors import ChainError, ConfigError, ErrorDetail, OpenTabsError
+
+# Where plugins may be named besides the command line.
+VARIABLES = ("OPENTABS_PLUGINS", "OPENTABS_PLUGIN_FOLDERS")
+
+
+def call_running(
+    state: ServerState,
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    plugins: Sequence[Path],
+    plugin_folders: Sequence[Path],
+    urls: Sequence[str],
+    idle: str | None,
+    ceiling: str | None,
+    as_json: bool,
+) -> int:
+    """Call a tool of a running server, show what happens, and return the exit code.
+
+    Args:
+        state: The server.
+        tool: The tool's name.
+        arguments: Its arguments.
+        plugins: Directories of plugins that the call needs.
+        plugin_folders: Folders that contain such directories.
+        urls: Pages to open for the call.
+        idle: Seconds of silence that end the call, as typed.
+        ceiling: Seconds that the call may take, as typed.
+        as_json: Print one JSON document.
+
+    Raises:
+        ConfigError: An option is not valid, or the server refused the call.
+        ChainError: The server does not answer.
+    """
+    directories, folders = _plugins(plugins, plugin_folders)
+    request = {
+        "tool": tool,
+        "arguments": arguments,
+        "idle": _seconds("idle", idle),
+        "ceiling": _seconds("ceiling", ceiling),
+        "plugins": [str(each.absolute()) for each in directories],
+        "plugin_folders": [str(each.absolute()) for each in folders],
+        "open": [*urls],
+    }
+    exit_at_signals()
+    began = time.perf_counter()
+    try:
+        said = _show(state, request, as_json=as_json)
+        if "refused" in said:
+            if said["failed"] == "caller":
+                raise ConfigError(said["refused"])
+            raise ChainError(ErrorDetail("CHAIN_FAILED", said["refused"], category="chain"))
+    except OpenTabsError as error:
+        if not as_json:
+            raise
+        print_outcome(failed_outcome(error, time.perf_counter() - began), as_json=True)
+        return USAGE if isinstance(error, ConfigError) else CHAIN_FAILED
+    print_outcome(said["outcome"], as_json=as_json)
+    return EXIT_CODES[said["failed"]]
+
+
+def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> dict[str, Any]:
+    """Make a call, show what happens until it ends, and return the last document."""
+    from opentabs_py.cli.terminal import log_to_stderr, progress_bar, warn
+
+    if not as_json:
+        log_to_stderr(level=logging.WARNING)
+    log = logging.getLogger("opentabs_py.plugin")
+    reports: list[dict[str, Any]] = []
+    with (
+        progress_bar("Calling", quiet=as_json) as bar,
+        closing(LocalClient(state).call(request)) as happenings,
+    ):
+        for said in happenings:
+            match said:
+                case {"say": text}:
+                    bar.say(text)
+                case {"progress": report}:
+                    reports.append(report)
+                    bar.update(report["progress"], report["total"], report["message"])
+                case {"log": {"level": level, "message": message}}:
+                    log.log(logging.getLevelNamesMapping()[level.upper()], "%s", message)
+                case {"warning": text}:
+                    if not as_json:
+                        warn(text)
+                case {"outcome": outcome}:
+                    return {**said, "outcome": {**outcome, "progress": reports}}
+                case _:
+                    return said
+    message = (
+        f"The server {state.name!r} stopped before the call ended; the tool may have run. See "
+        "`opentabs logs`."
+    )
+    raise ChainError(ErrorDetail("SERVER_STOPPED", message, category="lost"))
+
+
+def _plugins(
+    plugins: Sequence[Path], folders: Sequence[Path]
+) -> tuple[Sequence[Path], Sequence[Path]]:
+    """Return the plugins that the call needs, wherever they are named."""
+    if plugins or folders:
+        return plugins, folders
+    if _is_configured_here():
+        from opentabs_py.cli.options import gather_settings
+
+        settings = gather_settings(None, None, None)
+        return settings.plugins, settings.plugin_folders
+    here = Path()
+    return ([here] if (here / "package.json").is_file() and _is_plugin(here) else []), []
+
+
+def _is_configured_here() -> bool:
+    """Return whether the environment or the project may name plugins: reading them takes long."""
+    if any(each in os.environ for each in VARIABLES):
+        return True
+    try:
+        return "tool.opentabs" in Path("pyproject.toml").read_text("utf-8", "replace")
+    except OSError:
+        return False
+
+
+def _is_plugin(directory: Path) -> bool:
+    from opentabs_py.plugins.load import is_plugin
+
+    return is_plugin(directory)
+
+
+def _seconds(name: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds > 0):
+        from opentabs_py.config.settings import load_settings
+
+        load_settings(**{name: text})  # which says what is wrong with it
+    return seconds

@@ -1,0 +1,60 @@
+"""`opentabs logs`: the log of a server that runs in the background."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+import typer
+
+from opentabs_py.cli.start import Name
+
+
+def logs(
+    name: Name = "default",
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Keep printing what is logged, until Ctrl-C.")
+    ] = False,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", min=0, metavar="N", help="How many lines to begin with.")
+    ] = 50,
+    plugin: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only what this plugin logged.")
+    ] = None,
+) -> None:
+    """Print the log of a server, also of one that has ended."""
+    from opentabs_py.config.names import check_name
+    from opentabs_py.daemon import log
+    from opentabs_py.daemon.state import read_state
+    from opentabs_py.errors import ConfigError
+
+    state = read_state(check_name(name, "server name"))
+    file = log.log_file(name)
+    if state is not None and state.log is None:
+        raise ConfigError(f"The server {name!r} (pid {state.pid}) logs to its terminal.")
+    if not follow and not file.exists():
+        raise ConfigError(f"There is no log of a server named {name!r} at {file}.")
+    # Opened before the last lines are read, so that none is missed in between.
+    following = log.follow(file)
+    if follow:
+        next(following)
+    shown = _of_plugin(log.last_lines(file, sys.maxsize if plugin else lines), plugin)
+    _write([*shown][-lines:] if lines else [])
+    if follow:
+        _write(_of_plugin((each for each in following if each is not None), plugin))
+
+
+def _write(lines: Iterable[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+
+def _of_plugin(lines: Iterable[str], plugin: str | None) -> Iterator[str]:
+    from opentabs_py.daemon.log import is_of_plugin
+
+    is_shown = plugin is None
+    for line in lines:
+        if plugin is not None and (found := is_of_plugin(line, plugin)) is not None:
+            is_shown = found
+        if is_shown:
+            yield line

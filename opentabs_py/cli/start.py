@@ -1,0 +1,190 @@
+"""`opentabs start`, `stop` and `restart`: a server that stays."""
+
+import inspect
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from opentabs_py.cli.serve import serve
+from opentabs_py.errors import ConfigError
+
+if TYPE_CHECKING:
+    from opentabs_py.daemon.state import ServerState
+
+LOOK_AGAIN = 0.3  # s
+
+Name = Annotated[
+    str,
+    typer.Option("--name", metavar="NAME", help="Which server, if you run several."),
+]
+
+
+class StartCommand(TyperCommand):
+    """A command that keeps its arguments as they were typed, to pass them on to `serve`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the arguments, then parse them, so that a wrong one is reported here and now."""
+        ctx.meta["arguments"] = [*args]
+        return super().parse_args(ctx, args)
+
+
+# Of the options of `serve`, those that make no sense for a server without a terminal.
+_NOT_IN_BACKGROUND = {"stdio", "exit_with_browser", "name", "log_file"}
+
+
+def _with_options_of_serve(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of `serve` to a command, which finds them in the context's arguments."""
+    own = [
+        each
+        for each in inspect.signature(command).parameters.values()
+        if each.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    serves = inspect.signature(serve).parameters.values()
+    passed_on = [each for each in serves if each.name not in _NOT_IN_BACKGROUND]
+    command.__signature__ = inspect.Signature([*own, *passed_on])  # type: ignore[attr-defined]
+    command.__annotations__ |= {each.name: each.annotation for each in passed_on}
+    return command
+
+
+@_with_options_of_serve
+def start(
+    ctx: typer.Context,
+    name: Name = "default",
+    print_unit: Annotated[
+        bool,
+        typer.Option(
+            "--print-unit",
+            help="Print a systemd user unit, or on macOS a launchd agent, that starts this server "
+            "when you log in; start nothing.",
+        ),
+    ] = False,
+    **_serve: Any,
+) -> None:
+    """Start a server in the background, and return when it is up.
+
+    Takes the options of `opentabs serve`. While it runs, `opentabs call` and other commands use it
+    instead of starting a browser of their own.
+
+    [dim]opentabs start --plugin DIR --headed --profile ~/.opentabs-profile[/]
+    """
+    from opentabs_py.cli.terminal import write_result
+    from opentabs_py.config.names import check_name
+    from opentabs_py.daemon.state import AlreadyRunningError, is_claimed, read_state
+    from opentabs_py.daemon.units import unit
+
+    arguments = _for_serve(ctx.meta["arguments"])
+    check_name(name, "server name")
+    if print_unit:
+        write_result(unit(name, arguments, Path.cwd()))
+        return
+    if is_claimed(name):
+        raise AlreadyRunningError(name, read_state(name))
+    _report_started(_start(name, arguments, Path.cwd()))
+
+
+def stop(name: Name = "default") -> None:
+    """Stop a server that runs in the background. Its calls are cancelled, its browser is closed."""
+    from opentabs_py.cli.terminal import err
+    from opentabs_py.config.names import check_name
+    from opentabs_py.daemon.spawn import stop_server
+    from opentabs_py.daemon.state import read_state
+
+    state = read_state(check_name(name, "server name"))
+    if state is None:
+        err.print(f"No server named {name!r} is running.")
+        return
+    stop_server(state)
+    err.print(f"Stopped the server {name!r} (pid {state.pid}).")
+
+
+def restart(name: Name = "default") -> None:
+    """Stop a server and start it again, with the same options, in the same directory."""
+    from opentabs_py.config.names import check_name
+    from opentabs_py.daemon.spawn import stop_server
+    from opentabs_py.daemon.state import read_state
+
+    state = read_state(check_name(name, "server name"))
+    if state is None:
+        raise ConfigError(f"No server named {name!r} is running. Start one: opentabs start")
+    if state.log is None:
+        raise ConfigError(
+            f"The server {name!r} (pid {state.pid}) runs in a terminal; restart it there."
+        )
+    stop_server(state)
+    _report_started(_start(name, _for_serve(state.arguments), Path(state.directory)))
+
+
+def _for_serve(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments without those that `start_server` adds, or that only `start` has."""
+    kept: list[str] = []
+    given = iter(arguments)
+    for each in given:
+        if each in ("--name", "--log-file"):
+            next(given, None)
+        elif each != "--print-unit" and not each.startswith(("--name=", "--log-file=")):
+            kept.append(each)
+    return kept
+
+
+def _start(name: str, arguments: Sequence[str], directory: Path) -> "ServerState":
+    from opentabs_py.cli.signals import exit_at_signals
+    from opentabs_py.cli.terminal import err, spinner
+    from opentabs_py.daemon.spawn import StartFailedError, start_server
+
+    exit_at_signals()
+    try:
+        with spinner("Starting"):
+            return start_server(name, arguments, directory)
+    except OSError as error:
+        raise ConfigError(
+            f"Cannot write {error.filename}: {error.strerror}. A server in the background needs a "
+            "home directory for its log; `opentabs serve` needs none."
+        ) from error
+    except StartFailedError as error:
+        for line in error.log:
+            err.out(line)
+        raise typer.Exit(error.code if error.code > 0 else 3) from None
+
+
+def _wait_attached(state: "ServerState") -> dict[str, Any]:
+    """Show what a server that attaches asks its user to do, until that is done.
+
+    Returns:
+        Its status.
+    """
+    from opentabs_py.cli.terminal import err, spinner
+    from opentabs_py.daemon.local_client import LocalClient
+
+    client, shown = LocalClient(state), ""
+    with spinner("Waiting for the browser; Ctrl-C leaves the server running"):
+        while True:
+            status = client.status()
+            asks = " ".join(each["asks"] for each in status["browsers"])
+            is_attached = any(each["attached"] for each in status["browsers"])
+            if status["extension"] or not is_attached or (asks and not err.is_terminal):
+                break
+            if asks != shown:
+                shown = asks
+                err.print(asks, style="yellow", soft_wrap=True)
+            time.sleep(LOOK_AGAIN)
+    if asks and not status["extension"]:
+        err.print(asks, style="yellow", soft_wrap=True)  # nobody is there to wait
+    return status
+
+
+def _report_started(state: "ServerState") -> None:
+    from opentabs_py.cli.terminal import err, warn
+
+    status = _wait_attached(state)
+    owners = ", ".join(each["name"] for each in status["plugins"]) or "no plugin"
+    flag = "" if state.name == "default" else f" --name {state.name}"
+    for reason in status["leftOut"]:
+        warn(f"left out: {reason}")
+    err.print(f"[green]●[/] {state.name} is running (pid {state.pid}): {owners}", highlight=False)
+    err.print(f"  MCP     {state.mcp_url}", soft_wrap=True)
+    err.print(f"  log     {state.log}", soft_wrap=True)
+    err.print(f"  [dim]opentabs status{flag} · opentabs logs -f{flag} · opentabs stop{flag}[/]")

@@ -1,0 +1,114 @@
+"""`opentabs status`: which servers are running, and what they are doing."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from opentabs_py.cli.codes import CHAIN_FAILED
+from opentabs_py.cli.options import Json
+from opentabs_py.errors import ChainError
+
+if TYPE_CHECKING:
+    from opentabs_py.daemon.state import ServerState
+
+# Of a server's state file; the rest are secrets, or what only programs need.
+SHOWN = ("name", "pid", "version", "started", "directory", "log")
+STATUS = {"ready": "[green]ready[/]", "unavailable": "[yellow]not ready[/]"}
+
+
+def status(
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Only this server.  \\[default: all]"),
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Show the running servers: their plugins, tabs and calls.
+
+    Exit codes: 0 a server is running; 3 none is, or one does not answer.
+    """
+    from opentabs_py.cli.terminal import err, write_json
+    from opentabs_py.config.names import check_name
+    from opentabs_py.daemon.state import read_state, read_states
+
+    if name is None:
+        states = read_states()
+    else:
+        state = read_state(check_name(name, "server name"))
+        states = [] if state is None else [state]
+    reports = [_report(state) for state in states]
+    if json_:
+        write_json(reports)
+    elif not reports:
+        which = "No server" if name is None else f"No server named {name!r}"
+        err.print(f"{which} is running. Start one: opentabs start")
+    for report in reports if not json_ else ():
+        _print(report)
+    bad = not reports or any(report["error"] is not None for report in reports)
+    raise typer.Exit(CHAIN_FAILED if bad else 0)
+
+
+def _report(state: "ServerState") -> dict[str, Any]:
+    """Return what a server says of itself, without its tokens."""
+    from opentabs_py.daemon.local_client import LocalClient
+
+    known = {name: getattr(state, name) for name in SHOWN}
+    try:
+        said: dict[str, Any] = LocalClient(state).status()
+    except ChainError as error:
+        return {**known, "mcpUrl": state.mcp_url, "error": str(error)}
+    return {**known, **said, "error": None}
+
+
+def _print(report: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from opentabs_py.cli.terminal import out
+
+    if report["error"] is not None:
+        out.print(f"[red]●[/] [bold]{report['name']}[/]: {escape(report['error'])}")
+        return
+    up = _duration(time.time() - report["started"])
+    connected = [each["name"] for each in report["browsers"] if each["connected"]]
+    browser = _browsers(connected, of=len(report["browsers"]))
+    calls = f"{report['calls']} call{'' if report['calls'] == 1 else 's'} running"
+    out.print(f"[green]●[/] [bold]{report['name']}[/]  up {up}, {browser}, {calls}")
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim", min_width=8)
+    rows.add_column(overflow="fold")
+    rows.add_row("  pid", f"{report['pid']}, version {report['version']}")
+    rows.add_row("  MCP", report["mcpUrl"])
+    rows.add_row("  log", report["log"] or "its terminal")
+    for index, plugin in enumerate(report["plugins"]):
+        state = STATUS.get(plugin["status"], "[dim]no tab open[/]")
+        text = f"[cyan]{escape(plugin['name'])}[/] {escape(plugin['version'])}  {state}"
+        rows.add_row("  plugins" if index == 0 else "", f"{text}, {plugin['tools']} tools")
+    for index, tab in enumerate(report["tabs"]):
+        text = f"{escape(tab['title'] or '(no title)')}  [dim]{escape(tab['url'])}[/]"
+        rows.add_row("  tabs" if index == 0 else "", text)
+    for asks in filter(None, (browser["asks"] for browser in report["browsers"])):
+        rows.add_row("  [yellow]waits[/]", escape(asks))
+    for reason in report["leftOut"]:
+        rows.add_row("  [yellow]left out[/]", escape(reason))
+    out.print(rows)
+
+
+def _browsers(connected: Sequence[str], *, of: int) -> str:
+    if not connected:
+        return "no browser is connected"
+    return "its browser is connected" if of == 1 else f"connected: {', '.join(connected)}"
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people write it: `42 s`, `5 min`, `3 h 20 min`, `2 d 4 h`."""
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    if hours < 1:
+        return f"{minutes:.0f} min"
+    if days < 1:
+        return f"{hours:.0f} h {minutes % 60:.0f} min"
+    return f"{days:.0f} d {hours % 24:.0f} h"

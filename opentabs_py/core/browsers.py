@@ -1,0 +1,198 @@
+"""Which browser takes a call, where a server has several.
+
+Each browser may be signed in as someone else, so a call is never sent to one of them by a guess:
+what cannot be decided is an error that names them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from opentabs_py.core import failures
+from opentabs_py.core.protocol import DocumentState, HelloParams, LoadingTab, TabsParams
+from opentabs_py.core.tab_owners import TabOwners
+from opentabs_py.core.tabs import PluginStatus, Tabs, Target, Wait
+from opentabs_py.errors import CallRefusedError, ChainError
+
+# Each browser numbers its tabs by itself, with at most ten digits. Among all browsers, those of the
+# first keep their numbers, and those of the others follow in blocks.
+BLOCK: Final = 10_000_000_000
+
+Snapshot = TypeVar("Snapshot", HelloParams, TabsParams)
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """A browser that may take a call.
+
+    Attributes:
+        name: Its name, for people and agents.
+        tabs: Its tabs, numbered among those of all browsers.
+    """
+
+    name: str
+    tabs: Tabs
+
+
+class JoinedTabs:
+    """The tabs of all browsers as one; always current.
+
+    Args:
+        all_tabs: The tabs of each browser.
+    """
+
+    def __init__(self, all_tabs: Sequence[Tabs]) -> None:
+        self._all = all_tabs
+
+    @property
+    def documents(self) -> Sequence[DocumentState]:
+        """The documents of all browsers."""
+        return [document for tabs in self._all for document in tabs.documents]
+
+    @property
+    def loading(self) -> Sequence[LoadingTab]:
+        """The tabs of all browsers whose document has not reported yet."""
+        return [tab for tabs in self._all for tab in tabs.loading]
+
+    @property
+    def owners(self) -> TabOwners:
+        """Which tabs belong to which clients."""
+        return self._all[0].owners
+
+    @property
+    def has_browser(self) -> bool:
+        """Whether any browser is there."""
+        return any(tabs.has_browser for tabs in self._all)
+
+    def status(self, plugin: str) -> PluginStatus:
+        """Return the best status of a plugin in any browser."""
+        found = {tabs.status(plugin) for tabs in self._all}
+        if "ready" in found:
+            return "ready"
+        return "unavailable" if "unavailable" in found else "closed"
+
+    def link(self, now: float) -> Wait | ChainError | None:
+        """Return None while an extension is connected; otherwise, wait for one or fail.
+
+        An extension that has just disconnected is waited for, whatever the others do.
+        """
+        links = [tabs.link(now) for tabs in self._all]
+        waits = [link for link in links if isinstance(link, Wait)]
+        if waits:
+            return min(waits, key=lambda wait: wait.until)
+        return None if None in links else links[0]
+
+
+def choose(
+    browsers: Sequence[Browser], target: Target, last: int | None, now: float
+) -> int | Wait | ChainError:
+    """Choose the browser for a call, by its index.
+
+    The named tab's; else that of the tab that this client opened for itself; else the one in which
+    this client last used the plugin; else the only one in which the plugin is ready; else, of
+    several, the one whose focused tab it is ready in. If it is ready nowhere, the same applies to
+    browsers that have a tab of it at all.
+
+    Args:
+        browsers: All browsers, at least one.
+        target: What the call needs.
+        last: The browser in which the client last used the plugin.
+        now: The time, in seconds.
+    """
+    if target.tab_id is not None:
+        named = target.tab_id // BLOCK
+        return named if named < len(browsers) else 0  # whose error lists the plugin's tabs
+    links = [browser.tabs.link(now) for browser in browsers]
+    owners = browsers[0].tabs.owners  # of all browsers
+    for tab in owners.of(target.client) if owners else ():
+        link = links[tab // BLOCK]
+        if isinstance(link, Wait):
+            return link  # whether the tab has the plugin is not known
+        if _has_tab(browsers[tab // BLOCK], replace(target, tab_id=tab)):
+            return tab // BLOCK
+    if last is not None and (isinstance(links[last], Wait) or _has_tab(browsers[last], target)):
+        return last
+    for link in links:
+        if isinstance(link, Wait):
+            return link  # it may have the tab; another's would be a guess
+    connected = [index for index, link in enumerate(links) if link is None]
+    ready = [index for index in connected if _ready(browsers[index], target)]
+    some = ready or [index for index in connected if _has_tab(browsers[index], target)]
+    if not some:
+        return connected[0] if connected else 0  # whose error says that there is no tab
+    if len(some) == 1:
+        return some[0]
+    focused = [index for index in some if _has_focus(browsers[index], target, is_ready=bool(ready))]
+    if len(focused) == 1:
+        return focused[0]
+    places = {
+        browsers[index].name: {d.tab_id: d.title for d in _documents(browsers[index], target)}
+        for index in some
+    }
+    return failures.several_browsers(target.plugin, places)
+
+
+def choose_for_new(
+    names: Sequence[str], named: str | None, last: int | None
+) -> int | CallRefusedError:
+    """Choose the browser for a new tab, by its index.
+
+    The named one; else the one that this client used last; else the only one.
+
+    Args:
+        names: The names of the browsers.
+        named: The name that the client asks for.
+        last: The browser that the client used last, for any plugin.
+    """
+    if named is not None:
+        return names.index(named) if named in names else failures.which_browser(names, named)
+    if len(names) == 1:
+        return 0
+    return failures.which_browser(names) if last is None else last
+
+
+def renumbered(snapshot: Snapshot, index: int) -> Snapshot:
+    """Return what a browser reported, with its tabs numbered among those of all browsers."""
+    if index == 0:
+        return snapshot
+    base = index * BLOCK
+    return snapshot.model_copy(
+        update={
+            "tab_ids": [base + tab_id for tab_id in snapshot.tab_ids],
+            "crashed": [base + tab_id for tab_id in snapshot.crashed],
+            "documents": [
+                each.model_copy(update={"tab_id": base + each.tab_id})
+                for each in snapshot.documents
+            ],
+            "loading": [
+                each.model_copy(update={"tab_id": base + each.tab_id}) for each in snapshot.loading
+            ],
+        }
+    )
+
+
+def _documents(browser: Browser, target: Target) -> list[DocumentState]:
+    documents, _ = browser.tabs.usable(target)
+    return [each for each in documents if _is_wanted(each, target)]
+
+
+def _ready(browser: Browser, target: Target) -> list[DocumentState]:
+    documents = _documents(browser, target)
+    return [each for each in documents if each.plugins[target.plugin].readiness == "ready"]
+
+
+def _has_tab(browser: Browser, target: Target) -> bool:
+    _, loading = browser.tabs.usable(target)
+    return bool(_documents(browser, target)) or any(_is_wanted(each, target) for each in loading)
+
+
+def _is_wanted(tab: DocumentState | LoadingTab, target: Target) -> bool:
+    """Return whether a tab is the one that is named, if one is, and of the instance."""
+    return target.tab_id in (None, tab.tab_id) and (
+        target.instance is None or target.instance.has(tab.url)
+    )
+
+
+def _has_focus(browser: Browser, target: Target, *, is_ready: bool) -> bool:
+    documents = _ready(browser, target) if is_ready else _documents(browser, target)
+    return any(each.active and each.focused for each in documents)

@@ -1,0 +1,55 @@
+"""Which plugins' tools are listed, where only those are listed that work now."""
+
+from dataclasses import dataclass
+from math import inf
+
+from opentabs_py.core.browsers import JoinedTabs
+from opentabs_py.core.tabs import Tabs, Wait
+
+NO_PLUGINS: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Exposure:
+    """Follows the tabs, without following every flicker of theirs.
+
+    A plugin is listed once it is ready in a tab. From then on, a tab in which it is not ready yet
+    counts too, so a page that navigates within its site changes nothing.
+
+    Args:
+        rest: Seconds without a change after which the list changes.
+        apart: Seconds between two changes of the list.
+
+    Attributes:
+        shown: The plugins that are listed; another object whenever they change.
+    """
+
+    rest: float = 0.25
+    apart: float = 1.0  # a client reads the whole list after each change
+    shown: frozenset[str] = NO_PLUGINS
+    _wanted: frozenset[str] = NO_PLUGINS
+    _wanted_since: float = -inf
+    _shown_since: float = -inf
+
+    def step(self, tabs: Tabs | JoinedTabs, now: float) -> float:
+        """Handle the state of the tabs; return when to do so again, if they do not change."""
+        link = tabs.link(now)
+        if isinstance(link, Wait):
+            return link.until  # the extension is most likely about to report the same tabs again
+        wanted = NO_PLUGINS if link is not None else self._find(tabs)
+        if wanted != self._wanted:
+            self._wanted, self._wanted_since = wanted, now
+        if wanted == self.shown:
+            return inf
+        due = max(self._wanted_since + self.rest, self._shown_since + self.apart)
+        if now < due:
+            return due
+        self.shown, self._shown_since = wanted, now
+        return inf
+
+    def _find(self, tabs: Tabs | JoinedTabs) -> frozenset[str]:
+        states = [each for document in tabs.documents for each in document.plugins.items()]
+        ready = {name for name, state in states if state.readiness == "ready"}
+        coming = {name for name, state in states if state.readiness == "pending"}
+        coming.update(*(tab.plugins for tab in tabs.loading))
+        return frozenset(ready | (coming & self.shown))

@@ -1,0 +1,84 @@
+"""Which tabs belong to which clients: those that they opened."""
+
+from collections.abc import Collection, Sequence
+
+
+class TabOwners:
+    """The tabs that clients have opened; false if there are none. All others belong to the user.
+
+    A client is known by its session. A tab that was opened without one belongs to nobody in
+    particular, and only calls that name it use it.
+    """
+
+    def __init__(self) -> None:
+        self._owners: dict[int, str | None] = {}  # the most recently used last
+        self._leaving: set[int] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._owners)
+
+    def add(self, tab_id: int, client: str | None) -> None:
+        """Record that a client opened a tab."""
+        self._owners[tab_id] = client
+
+    def remove(self, tab_id: int) -> None:
+        """Forget a tab, which was closed or is now the user's."""
+        self._owners.pop(tab_id, None)
+        self._leaving.discard(tab_id)
+
+    def use(self, tab_id: int) -> None:
+        """Record that a call uses a tab."""
+        if tab_id in self._owners:
+            self._owners[tab_id] = self._owners.pop(tab_id)
+
+    def of(self, client: str | None) -> list[int]:
+        """Return the tabs of a client, the most recently opened or used one first."""
+        if client is None:
+            return []
+        return [tab for tab, owner in reversed(self._owners.items()) if owner == client]
+
+    def every(self) -> list[int]:
+        """Return the tabs of all clients."""
+        return [*self._owners]
+
+    def has_opened(self, client: str | None, tab_id: int) -> bool:
+        """Return whether a client opened a tab; None stands for all clients without a session."""
+        return (
+            tab_id in self._owners
+            and tab_id not in self._leaving
+            and self._owners[tab_id] == client
+        )
+
+    def may_name(self, client: str | None, tab_id: int) -> bool:
+        """Return whether a call of a client may use a tab if it names it.
+
+        A call without a session may come from the user, who may use every tab.
+        """
+        if tab_id in self._leaving:
+            return False
+        return client is None or self._owners.get(tab_id) in (None, client)
+
+    def usable(self, client: str | None, tabs: Sequence[int]) -> list[int]:
+        """Return those of some tabs that a call of a client may use without naming one.
+
+        If the client opened any, it stays in those, the most recently used one first. Otherwise,
+        it may use those that no client opened, in their order.
+        """
+        own = [tab for tab in self.of(client) if tab in tabs]
+        return own or [tab for tab in tabs if tab not in self._owners]
+
+    def abandon(self, tab_id: int) -> None:
+        """Keep all calls out of a tab until it is closed."""
+        self._owners[tab_id] = None
+        self._leaving.add(tab_id)
+
+    def reconnected(self, tabs: range, open_tabs: Collection[int]) -> list[int]:
+        """Handle a browser that reports its tabs again; return those to close.
+
+        Args:
+            tabs: The numbers that its tabs can have.
+            open_tabs: The numbers of those that are open.
+        """
+        for tab in [each for each in self._owners if each in tabs and each not in open_tabs]:
+            self.remove(tab)
+        return [tab for tab in self._leaving if tab in tabs]

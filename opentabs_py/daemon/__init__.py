@@ -1,0 +1,1 @@
+"""Servers that run in the background: where they are recorded, and how commands talk to them."""

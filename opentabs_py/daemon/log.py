@@ -1,0 +1,131 @@
+"""The log of a server that runs in the background: a file that rotates."""
+
+import io
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Final
+
+from opentabs_py.config.paths import log_dir
+from opentabs_py.core.text import visible
+
+LARGEST: Final = 2 * 1024 * 1024  # bytes; then the log continues in a new file
+KEPT: Final = 3  # older files
+LOOK_AGAIN: Final = 0.2  # s; how often a followed log is read
+_LINE: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ (?P<logger>\S+): ")
+
+
+class _File(RotatingFileHandler):
+    """A rotating log file that only its owner can read."""
+
+    def _open(self) -> io.TextIOWrapper:
+        file = super()._open()
+        Path(self.baseFilename).chmod(0o600)
+        return file
+
+
+class _Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
+class _Lines(io.TextIOBase):
+    """Logs what is printed, line by line."""
+
+    def __init__(self, name: str, level: int) -> None:
+        self._logger = logging.getLogger(name)
+        self._level = level
+        self._begun = ""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in filter(None, lines):
+            self._logger.log(self._level, "%s", line)
+        return len(text)
+
+
+def log_file(name: str) -> Path:
+    """Return the log file of a server."""
+    return log_dir() / f"{name}.log"
+
+
+def log_to_file(file: Path) -> None:
+    """Write this process's log, and what it prints, to a file."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handler = _File(file, maxBytes=LARGEST, backupCount=KEPT, encoding="utf-8", errors="replace")
+    handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    for name in ("opentabs_py", "opentabs_py.plugin"):
+        logging.getLogger(name).setLevel(logging.INFO)
+    sys.stdout = _Lines("opentabs_py.stdout", logging.INFO)
+    sys.stderr = _Lines("opentabs_py.stderr", logging.WARNING)
+
+
+def last_lines(file: Path, count: int) -> list[str]:
+    """Return the last lines of a log, older files included; an empty list if there is none."""
+    lines: list[str] = []
+    older = [file.with_name(f"{file.name}.{number}") for number in range(1, KEPT + 1)]
+    for each in (file, *older):
+        if len(lines) < count and each.is_file():
+            lines = each.read_text("utf-8", "replace").splitlines() + lines
+    return lines[-count:] if count else []
+
+
+def follow(file: Path) -> Iterator[str | None]:
+    """Yield the lines that are written to a log from now on, also after it has rotated.
+
+    Yields None whenever there is nothing more at the moment, after a short wait.
+    """
+    opened, from_start = None, False
+    try:
+        while True:
+            if opened is None:
+                try:
+                    opened = file.open(encoding="utf-8", errors="replace")
+                except FileNotFoundError:
+                    from_start = True
+                else:
+                    opened.seek(0, os.SEEK_SET if from_start else os.SEEK_END)
+            if opened is not None:
+                yield from _whole_lines(opened)
+                if _is_replaced(file, opened):
+                    yield from _whole_lines(opened)  # written before it was replaced
+                    opened.close()
+                    opened, from_start = None, True
+                    continue
+            yield None
+            time.sleep(LOOK_AGAIN)
+    finally:
+        if opened is not None:
+            opened.close()
+
+
+def is_of_plugin(line: str, plugin: str) -> bool | None:
+    """Return whether a line is a plugin's; None for the continuation of the line before."""
+    found = _LINE.match(line)
+    return None if found is None else found["logger"] == f"opentabs_py.plugin.{plugin}"
+
+
+def _whole_lines(file: io.TextIOWrapper) -> Iterator[str]:
+    while True:
+        at = file.tell()
+        line = file.readline()
+        if not line.endswith("\n"):
+            file.seek(at)  # the rest is still being written
+            return
+        yield line.removesuffix("\n")
+
+
+def _is_replaced(file: Path, opened: io.TextIOWrapper) -> bool:
+    try:
+        return file.stat().st_ino != os.fstat(opened.fileno()).st_ino
+    except FileNotFoundError:
+        return True

@@ -1,0 +1,128 @@
+"""Start a server in the background, and end it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from opentabs_py.daemon.local_client import LocalClient
+from opentabs_py.daemon.log import log_file
+from opentabs_py.daemon.state import ServerState, is_claimed, read_state
+from opentabs_py.errors import BrowserError, ChainError
+
+LOOK_AGAIN: Final = 0.05  # s
+UP_WITHIN: Final = 60.0  # s; a browser starts in one, on a loaded machine in ten
+GONE_WITHIN: Final = 15.0  # s; a server ends its calls, its browser and itself in less than one
+
+
+class StartFailedError(BrowserError):
+    """A server exited before it was up.
+
+    Attributes:
+        code: Its exit code.
+        log: What it wrote to its log.
+    """
+
+    def __init__(self, code: int, log: Sequence[str]) -> None:
+        super().__init__(f"The server exited with code {code} before it was up.")
+        self.code = code
+        self.log = log
+
+
+def start_server(name: str, arguments: Sequence[str], directory: Path) -> ServerState:
+    """Start `opentabs serve` in the background, and return its state once it is up.
+
+    It belongs to no terminal, so closing the one that started it does not end it.
+
+    Args:
+        name: Its name.
+        arguments: The options of `serve`.
+        directory: Where it is started; relative paths start there.
+
+    Raises:
+        StartFailedError: It exited.
+        BrowserError: It is not up after a minute; it was ended.
+    """
+    log = log_file(name)
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    begun = log.stat().st_size if log.exists() else 0
+    command = [sys.executable, "-m", "opentabs_py", "serve", *arguments]
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "ab") as out:
+        # What is written before the log is set up, or by a library that knows no logging.
+        process = subprocess.Popen(
+            [*command, "--log-file", str(log), "--name", name],
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            **_detached(),
+        )
+    try:
+        return _wait_up(name, process, log, begun)
+    except BaseException:
+        # Also after Ctrl-C: a server that nobody waits for is not left behind.
+        process.terminate()
+        process.wait(GONE_WITHIN)
+        raise
+
+
+def _wait_up(name: str, process: "subprocess.Popen[Any]", log: Path, begun: int) -> ServerState:
+    deadline = time.monotonic() + UP_WITHIN
+    while time.monotonic() < deadline:
+        if (code := process.poll()) is not None:
+            raise StartFailedError(code, _since(log, begun))
+        state = read_state(name)
+        if state is not None and state.pid == process.pid:
+            return state
+        time.sleep(LOOK_AGAIN)
+    raise BrowserError(f"The server was not up after {UP_WITHIN:g} s; see {log}.")
+
+
+def stop_server(state: ServerState) -> None:
+    """Ask a server to stop, and wait until it is gone.
+
+    Raises:
+        BrowserError: It does not exit.
+    """
+    try:
+        LocalClient(state).stop()
+    except ChainError:
+        # It lives, because its lock is held, but its interface does not answer.
+        with suppress(ProcessLookupError):
+            os.kill(state.pid, signal.SIGTERM)
+    deadline = time.monotonic() + GONE_WITHIN
+    while is_claimed(state.name) or _is_running(state.pid):
+        if time.monotonic() > deadline:
+            raise BrowserError(
+                f"The server {state.name!r} (pid {state.pid}) has not exited after "
+                f"{GONE_WITHIN:g} s. See `opentabs logs`, or end the process yourself."
+            )
+        time.sleep(LOOK_AGAIN)
+
+
+def _is_running(pid: int) -> bool:
+    import psutil  # noqa: PLC0415 (only needed here)
+
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _detached() -> dict[str, Any]:
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS
+        return {"creationflags": flags}
+    return {"start_new_session": True}
+
+
+def _since(log: Path, begun: int) -> list[str]:
+    with log.open("rb") as file:
+        file.seek(begun if log.stat().st_size >= begun else 0)
+        return file.read().decode("utf-8", "replace").splitlines()

@@ -1,0 +1,150 @@
+"""Where a running server is recorded, so that other commands find it.
+
+Each server has a name. `NAME.json` says how to reach it, and the server locks `NAME.lock` for as
+long as it lives, so a file that a killed server left behind is recognized without asking anyone.
+Both are readable by their owner only, because the file contains the token of the local interface.
+"""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from filelock import FileLock, Timeout
+
+from opentabs_py.config.files import write_whole
+from opentabs_py.config.paths import state_dir
+from opentabs_py.errors import ConfigError
+
+DEFAULT_NAME: Final = "default"
+LOCK_WITHIN = 1.0  # s; a command that looks whether a server lives holds the lock for an instant
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """A running server, as other commands see it.
+
+    Attributes:
+        name: What it is called; one server of a user has a name.
+        pid: Its process.
+        version: Its version of this package.
+        started: When it started, in seconds since 1970.
+        mcp_url: Where MCP clients connect.
+        mcp_token: The token that they must send; None if they need none.
+        local_port: The port of its local interface, on 127.0.0.1.
+        local_token: The token for that.
+        arguments: The arguments of the `serve` command that runs it.
+        directory: The directory in which it was started, an absolute path.
+        log: Its log file; None if it logs to a terminal.
+    """
+
+    name: str
+    pid: int
+    version: str
+    started: float
+    mcp_url: str
+    mcp_token: str | None
+    local_port: int
+    local_token: str
+    arguments: tuple[str, ...]
+    directory: str
+    log: str | None
+
+
+class AlreadyRunningError(ConfigError):
+    """Another server has the name.
+
+    Attributes:
+        state: That server; None if it is still starting.
+    """
+
+    def __init__(self, name: str, state: ServerState | None) -> None:
+        self.state = state
+        where = "is just starting" if state is None else f"runs already (pid {state.pid})"
+        flag = "" if name == DEFAULT_NAME else f" --name {name}"
+        super().__init__(
+            f"The server {name!r} {where}. Stop it (`opentabs stop{flag}`), restart it "
+            f"(`opentabs restart{flag}`), or give this one another name (--name)."
+        )
+
+
+def read_state(name: str = DEFAULT_NAME) -> ServerState | None:
+    """Return the server with this name; None if none is running."""
+    state = _read(_file(name))
+    # The lock is checked last, because it costs more and usually there is no file.
+    return state if state is not None and is_claimed(name) else None
+
+
+def read_states() -> list[ServerState]:
+    """Return all running servers, by name."""
+    found = [read_state(file.stem) for file in sorted(state_dir().glob("*.json"))]
+    return [state for state in found if state is not None]
+
+
+def is_claimed(name: str) -> bool:
+    """Return whether a server with this name lives, even if it is not up yet."""
+    if not _lock_file(name).exists():
+        return False  # there has never been a server with this name
+    lock = _lock(name)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    lock.release()
+    return False
+
+
+@contextmanager
+def claim(name: str) -> Generator["Claim"]:
+    """Claim a name for this process, so that it can record itself as that server.
+
+    Raises:
+        AlreadyRunningError: Another server has it.
+    """
+    directory = state_dir()
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = _lock(name)
+    try:
+        lock.acquire(timeout=LOCK_WITHIN)
+    except Timeout:
+        raise AlreadyRunningError(name, _read(_file(name))) from None
+    try:
+        _file(name).unlink(missing_ok=True)  # a killed server's
+        yield Claim(name)
+    finally:
+        _file(name).unlink(missing_ok=True)
+        lock.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to be the server with a name."""
+
+    name: str
+
+    def publish(self, state: ServerState) -> None:
+        """Let other commands find this server."""
+        write_whole(_file(self.name), json.dumps(asdict(state)).encode(), mode=0o600)
+
+
+def _file(name: str) -> Path:
+    return state_dir() / f"{name}.json"
+
+
+def _lock_file(name: str) -> Path:
+    return state_dir() / f"{name}.lock"
+
+
+def _lock(name: str) -> FileLock:
+    return FileLock(_lock_file(name), mode=0o600, preserve_lock_file=True)
+
+
+def _read(file: Path) -> ServerState | None:
+    try:
+        document: dict[str, Any] = json.loads(file.read_bytes())
+        document["arguments"] = tuple(document["arguments"])
+        return ServerState(**document)
+    except (OSError, ValueError, TypeError, KeyError):  # none, or another version's
+        return None

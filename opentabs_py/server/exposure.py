@@ -1,0 +1,75 @@
+"""List only the tools that work now, because a tab of their site is open and ready."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import anyio
+
+from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.page_tool import PageTool
+from opentabs_py.calling.listeners import Listeners
+from opentabs_py.calling.tool import Tool
+from opentabs_py.core.exposure import Exposure
+
+
+class Listed(Protocol):
+    """The tools that clients see in a list."""
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """The tools, sorted by name; the same object until they change."""
+        ...
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a function whenever the tools change; return the unsubscriber."""
+        ...
+
+
+class ReadyTools:
+    """The listed tools, without those of plugins that are ready in no tab.
+
+    Args:
+        listed: All tools.
+        pages: The pages of all browsers.
+        exposure: Decides which plugins are ready, and how often that may change.
+    """
+
+    def __init__(self, listed: Listed, pages: Pages, exposure: Exposure | None = None) -> None:
+        self._listed = listed
+        self._pages = pages
+        self._exposure = exposure or Exposure()
+        self._listeners: Listeners[[]] = Listeners("changes of the ready tools")
+        self._all: Sequence[Tool] = ()
+        self._shown: frozenset[str] = frozenset()
+        self._tools: Sequence[Tool] = ()
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """The tools, sorted by name; the same object until they change."""
+        if self._all is not self._listed.tools or self._shown is not self._exposure.shown:
+            self._all, self._shown = self._listed.tools, self._exposure.shown
+            self._tools = [tool for tool in self._all if self._works(tool)]
+        return self._tools
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a function whenever the tools change; return the unsubscriber."""
+        ends = (self._listed.subscribe(listener), self._listeners.subscribe(listener))
+
+        def end() -> None:
+            for each in ends:
+                each()
+
+        return end
+
+    async def run(self) -> None:
+        """Follow the tabs until cancelled."""
+        while True:
+            changed, before = self._pages.changed(), self._exposure.shown
+            until = self._exposure.step(self._pages.tabs, anyio.current_time())
+            if self._exposure.shown is not before:
+                self._listeners.notify()
+            with anyio.CancelScope(deadline=until):
+                await changed.wait()
+
+    def _works(self, tool: Tool) -> bool:
+        return not isinstance(tool, PageTool) or tool.listing.owner in self._shown

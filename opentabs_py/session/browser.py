@@ -1,0 +1,210 @@
+"""One browser of a session: its link, its launch, and its pages."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from playwright.async_api import BrowserContext, Error, Page
+
+from opentabs_py.browser.addresses import with_scheme
+from opentabs_py.browser.crashes import start_worker_at_crashes
+from opentabs_py.errors import BrowserError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from anyio.abc import TaskGroup
+
+    from opentabs_py.bridge.bridge import Bridge
+    from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.browser.launch import BackgroundLaunch
+    from opentabs_py.browser.signed_in import State
+
+logger = logging.getLogger(__name__)
+
+CONNECT_WITHIN = 20.0  # s; usually takes half a second, on a loaded machine several
+
+
+class SessionBrowser:
+    """A browser that a session uses.
+
+    Args:
+        name: Its name, for people and agents.
+        launch: Its launch; None for one that is running already.
+        attach: Load the extension into it; None if the user does that by hand.
+        reopen: If a call needs it after it was closed or has died, relaunch it and open these
+            pages in it. Without it, such calls fail.
+
+    Attributes:
+        bridge: The link to its extension; set before `start`.
+        sign_in: The cookies and the storage that it begins with, if it is launched.
+    """
+
+    bridge: Bridge
+
+    def __init__(
+        self,
+        name: str,
+        launch: BackgroundLaunch | None,
+        *,
+        attach: Attach | None = None,
+        reopen: Sequence[str] | None,
+    ) -> None:
+        self.name = name
+        self.launch = launch
+        self.attach = attach
+        self.sign_in: State | None = None
+        self._reopen = reopen
+        self._context: BrowserContext | None = None
+        self._gone = anyio.Event()
+        self._reopening = anyio.Lock()
+        self._tasks: TaskGroup
+
+    def __repr__(self) -> str:
+        return f"<SessionBrowser {self.name}>"
+
+    @property
+    def context(self) -> BrowserContext:
+        """Playwright's browser context; its pages are the browser's tabs.
+
+        Raises:
+            BrowserError: This session did not launch the browser.
+        """
+        if self._context is None:
+            raise BrowserError("This session controls no browser; open pages in your own.")
+        return self._context
+
+    @property
+    def asks(self) -> str:
+        """What the user should do so that the extension can be loaded; empty while nothing."""
+        return self.bridge.tabs.asks
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it was closed or died while the session ran."""
+        return self._gone.is_set()
+
+    async def start(self, tasks: TaskGroup, extension: Path) -> None:
+        """Wait until it is running and its extension is connected, if it is launched.
+
+        Args:
+            tasks: Tasks that run as long as the session.
+            extension: The extension that is staged for it.
+
+        Raises:
+            BrowserError: It did not start or connect.
+        """
+        self._tasks = tasks
+        if self.launch is not None:
+            await self._handle(await self.launch.result())
+            await self._wait_connected()
+        elif self.attach is not None:
+            from opentabs_py.browser.attach import Attachment  # noqa: PLC0415 (rarely needed)
+
+            attachment = Attachment(extension, self.bridge, self.attach, show=self._show)
+            tasks.start_soon(attachment.run)
+
+    async def leave(self) -> None:
+        """Remove the extension from a browser that it was loaded into."""
+        if self.attach is not None and not self.attach.keep:
+            with anyio.CancelScope(shield=True):  # bounded
+                await self.bridge.remove_extension("the server stops")
+
+    def keep_closed(self) -> None:
+        """Do not relaunch it any more."""
+        self._reopen = None
+
+    async def wait_gone(self) -> None:
+        """Wait until it was closed or died."""
+        await self._gone.wait()
+
+    async def wait_back(self) -> None:
+        """Wait until it has been relaunched."""
+        while self.is_gone:
+            await self.bridge.changed().wait()
+
+    def handle_gone(self) -> None:
+        """Record that it was closed or died; for launchers that yielded no context."""
+        self.bridge.handle_browser_gone()
+        self._gone.set()
+        if self._reopen is not None:
+            self.bridge.bring_browser = self._bring
+
+    async def reopen(self) -> None:
+        """Relaunch it in the same way, if it was closed or has died.
+
+        Raises:
+            BrowserError: It did not start or connect.
+        """
+        async with self._reopening:
+            if self.launch is None or not self.is_gone:
+                return
+            await self._handle(await self.launch.again(self._tasks))
+            await self._wait_connected()
+            for url in self._reopen or ():
+                try:
+                    await self.open(url)
+                except BrowserError as error:
+                    logger.warning("%s", error)
+
+    async def open(self, url: str) -> Page:
+        """Open a page in a new tab and wait for it to load.
+
+        Args:
+            url: With or without its scheme, as people type it.
+
+        Raises:
+            BrowserError: The page cannot be opened.
+        """
+        blank = [page for page in self.context.pages if page.url == "about:blank"]
+        try:
+            page = blank[0] if blank else await self.context.new_page()
+            answer = await page.goto(with_scheme(url))
+        except Error as error:
+            reason = error.message.splitlines()[0]
+            raise BrowserError(f"Cannot open {url}: {reason}. Check the address.") from error
+        if answer is not None and answer.status >= 400:
+            logger.warning("%s answered %d %s", url, answer.status, answer.status_text)
+        return page
+
+    async def _bring(self) -> None:
+        from opentabs_py.core import failures  # noqa: PLC0415
+
+        try:
+            await self.reopen()
+        except BrowserError as error:
+            raise failures.no_browser(str(error)) from error
+
+    async def _wait_connected(self) -> None:
+        with anyio.move_on_after(CONNECT_WITHIN) as scope:
+            await self.bridge.wait_connected()
+        if scope.cancelled_caught:
+            raise BrowserError(
+                f"The extension did not connect within {CONNECT_WITHIN:g} s of the browser's "
+                "start. Branded Chrome and Edge refuse to load it; run `opentabs doctor`."
+            )
+
+    async def _handle(self, context: BrowserContext | None) -> None:
+        if context is not None and self.sign_in is not None:
+            state: Any = self.sign_in
+            await context.set_storage_state(state)
+        self._context = context
+        self._gone = anyio.Event()
+        self.bridge.handle_browser()
+        if context is not None:
+            context.on("close", self._handle_closed)
+            start_worker_at_crashes(
+                context, self.bridge.origin, lambda: self.bridge.connected, self._tasks
+            )
+
+    def _show(self, text: str) -> None:
+        self.bridge.tabs.asks = text
+        if text:
+            logger.warning("%s", text)
+
+    def _handle_closed(self, context: BrowserContext) -> None:
+        if context is self._context:
+            self.handle_gone()

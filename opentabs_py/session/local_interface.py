@@ -1,0 +1,339 @@
+"""The local interface of a server: what the command line asks of one that is running.
+
+It has its own port and token, so it is independent of the MCP side. A call is answered with one
+JSON document per line while it runs, and is cancelled when its connection closes.
+`daemon/local_client.py` is the other side.
+"""
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict, dataclass
+from http import HTTPStatus
+from math import inf
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from playwright.async_api import Error, Page
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from opentabs_py import __version__
+from opentabs_py.calling.observer import CallObserver
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.progress import Pace, ProgressFilter, ProgressReport
+from opentabs_py.core.protocol import LogEntry
+from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
+from opentabs_py.plugins.folders import Sources
+from opentabs_py.plugins.freshness import is_stale
+from opentabs_py.server.guards import LocalOnly, RequireToken
+from opentabs_py.session.plugins import refuse_left_out
+from opentabs_py.session.session import OpenTabs
+
+WAITING_LOGS: Final = 1000  # log entries that a reader has not received yet; older ones are dropped
+Seconds = Field(default=None, gt=0, allow_inf_nan=False)
+
+
+class CallRequest(BaseModel):
+    """A call that a command makes.
+
+    Attributes:
+        tool: The tool's MCP name.
+        arguments: Its arguments.
+        idle: Seconds of silence that end the call; None for the server's.
+        ceiling: Seconds that the call may take; None for the server's.
+        plugins: Directories of built plugins that it needs; absolute paths.
+        plugin_folders: Folders that contain such directories.
+        open: Pages to open for it, which are closed after it.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    tool: str
+    arguments: dict[str, Any]
+    idle: float | None = Seconds
+    ceiling: float | None = Seconds
+    plugins: list[str] = []
+    plugin_folders: list[str] = []
+    open: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class LocalInterface:
+    """What the command line may ask of a session.
+
+    Args:
+        tabs: The session.
+        pace: How often a call's progress is sent.
+        stop: Begins to stop the server.
+    """
+
+    tabs: OpenTabs
+    pace: Pace
+    stop: Callable[[], None]
+
+    def app(self, token: str) -> Starlette:
+        """Return the ASGI application; every request must have the token."""
+        return Starlette(
+            routes=[
+                Route("/status", self._report_status),
+                Route("/tools", self._list_tools),
+                Route("/call", _CallEndpoint(self.tabs, self.pace), methods=["POST"]),
+                Route("/stop", self._stop, methods=["POST"]),
+            ],
+            middleware=[Middleware(LocalOnly), Middleware(RequireToken, token=token)],
+        )
+
+    async def _report_status(self, _request: Request) -> Response:
+        return JSONResponse(status(self.tabs))
+
+    async def _list_tools(self, _request: Request) -> Response:
+        registry = self.tabs.registry
+        tools = [
+            {
+                "listing": asdict(each.listing),
+                "isOfPlugin": registry.status(each.listing.owner) is not None,
+            }
+            for each in registry.tools
+        ]
+        return JSONResponse(tools)
+
+    async def _stop(self, _request: Request) -> Response:
+        self.stop()
+        return JSONResponse({}, status_code=HTTPStatus.ACCEPTED)
+
+
+def status(tabs: OpenTabs) -> dict[str, Any]:
+    """Return what a server serves, where, and what it is doing."""
+    pages = tabs.pages
+    return {
+        "version": __version__,
+        "mcpUrl": tabs.mcp_url,
+        "extension": pages.connected,
+        "plugins": [
+            {
+                "name": each.manifest.name,
+                "version": each.manifest.version,
+                "directory": str(each.directory.absolute()),
+                "tools": len(each.manifest.tools),
+                "status": pages.tabs.status(each.manifest.name),
+            }
+            for each in tabs.plugins
+        ],
+        "leftOut": [each.reason for each in tabs.quarantined],
+        "tools": len(tabs.tools),
+        "tabs": [
+            {"id": each.tab_id, "title": each.title, "url": each.url, "plugins": [*each.plugins]}
+            for each in pages.tabs.documents
+        ],
+        "browsers": [
+            {
+                "name": name,
+                "connected": each.bridge.connected,
+                "attached": each.attach is not None,
+                "asks": each.asks,
+            }
+            for name, each in tabs.browsers.items()
+        ],
+        "calls": sum(each.bridge.calls.running for each in tabs.browsers.values()),
+    }
+
+
+class _CallEndpoint:
+    """Answers a call with what happens, until it ends. A class, because it streams by itself."""
+
+    def __init__(self, tabs: OpenTabs, pace: Pace) -> None:
+        self._tabs = tabs
+        self._pace = pace
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            request = CallRequest.model_validate_json(await Request(scope, receive).body())
+        except ValidationError as error:
+            refusal = JSONResponse({"error": str(error)}, status_code=HTTPStatus.BAD_REQUEST)
+            await refusal(scope, receive, send)
+            return
+        headers = [(b"content-type", b"application/x-ndjson")]
+        await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": headers})
+        stream = _Stream(send, self._pace)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_cancel_at_disconnect, receive, tasks.cancel_scope)
+            tasks.start_soon(stream.run)
+            outcome = await self._outcome(request, stream)
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):  # the client may take long to read a large result
+                await stream.finish(outcome)
+
+    async def _outcome(self, request: CallRequest, stream: "_Stream") -> dict[str, Any]:
+        try:
+            async with AsyncExitStack() as stack:
+                await self._prepare(request, stream, stack)
+                return await self._call(request, stream)
+        except (ConfigError, PluginError, CallRefusedError) as error:
+            return {"refused": str(error), "failed": "caller"}
+        except OpenTabsError as error:
+            return {"refused": str(error), "failed": "chain"}
+
+    async def _prepare(
+        self, request: CallRequest, stream: "_Stream", stack: AsyncExitStack
+    ) -> None:
+        """Serve the plugins that the call needs, and open its pages."""
+        tabs = self._tabs
+        sources = Sources([*map(Path, request.plugins)], [*map(Path, request.plugin_folders)])
+        wanted = sources.plugins()
+        left_out = await stack.enter_async_context(tabs.added_plugins(wanted))
+        for each in left_out:
+            stream.warn(f"left out: {each.reason}")
+        for directory in wanted:
+            if is_stale(directory):
+                stream.warn(
+                    f"{directory.name} has changed since it was built: run `opentabs build "
+                    f"{directory}`."
+                )
+        refuse_left_out(request.tool, tabs.registry, left_out)
+        for url in request.open:
+            stream.say(f"Opening {url}")
+            await tabs.reopen_browser()
+            page = await tabs.open(url)
+            stack.push_async_callback(_close, page)
+        found = tabs.registry.get(request.tool)
+        if found is not None and not request.open:
+            owner = found.listing.owner
+            if tabs.registry.status(owner) == "closed" and tabs.launches_browser:
+                stream.say(f"Opening the start page of {owner}")
+                await tabs.reopen_browser()
+                await tabs.open_start_page(owner)  # it stays open, for the next call
+
+    async def _call(self, request: CallRequest, stream: "_Stream") -> dict[str, Any]:
+        from opentabs_py.server.mcp import (  # noqa: PLC0415 (the MCP SDK takes long to load)
+            ERROR_META_KEY,
+            FAILED_META_KEY,
+            run_tool,
+        )
+
+        usual = self._tabs.registry.limits
+        limits = None
+        if request.idle is not None or request.ceiling is not None:
+            limits = Limits(request.idle or usual.idle, request.ceiling or usual.ceiling)
+        stream.say(request.tool)
+        began = time.perf_counter()
+        stream.begin()
+        result = await run_tool(
+            self._tabs.registry,
+            request.tool,
+            request.arguments,
+            limits=limits,
+            observers=[stream],
+        )
+        seconds = time.perf_counter() - began
+        meta = result.meta or {}
+        document = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return {
+            "outcome": {
+                "isError": result.is_error,
+                "content": document["content"],
+                "structuredContent": result.structured_content,
+                "error": meta.get(ERROR_META_KEY),
+                "seconds": round(seconds, 4),
+            },
+            "failed": meta.get(FAILED_META_KEY),
+        }
+
+
+async def _close(page: Page) -> None:
+    with suppress(Error):  # the page or its browser is gone already
+        if len(page.context.pages) > 1:
+            await page.close()
+        else:
+            await page.goto("about:blank")  # without a page, the browser would exit
+
+
+async def _cancel_at_disconnect(receive: Receive, scope: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
+
+
+class _Stream(CallObserver):
+    """Sends what happens in a call, one JSON document per line; its failures never fail the call.
+
+    Args:
+        send: Sends to the client; waits while the client does not read.
+        pace: How often to send progress.
+    """
+
+    def __init__(self, send: Send, pace: Pace) -> None:
+        self._send = send
+        self._filter = ProgressFilter(pace, started=anyio.current_time())
+        self._notes: deque[dict[str, Any]] = deque(maxlen=WAITING_LOGS)
+        self._began = anyio.current_time()
+        self._changed = anyio.Event()
+        self._sending = anyio.Lock()
+
+    def begin(self) -> None:
+        """Note that the call itself begins now."""
+        self._began = anyio.current_time()
+
+    def say(self, text: str) -> None:
+        """Send what is going on, for people."""
+        self._note({"say": text})
+
+    def warn(self, text: str) -> None:
+        """Send a warning, for people."""
+        self._note({"warning": text})
+
+    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+        """Receive progress reports; `core.progress` decides which of them are sent."""
+        now = anyio.current_time()
+        for report in reports:
+            self._filter.report(report, now)
+        self._changed.set()
+
+    def on_log(self, entries: Sequence[LogEntry], /) -> None:
+        """Receive what the call's plugin logs."""
+        for entry in entries:
+            self._note({"log": {"level": entry.level, "message": entry.message}})
+
+    async def run(self) -> None:
+        """Send what there is, until cancelled."""
+        while True:
+            self._changed = anyio.Event()
+            async with self._sending:
+                await self._write([*self._drain(), *self._progress(finish=False)])
+            next_time = self._filter.next_time()
+            with anyio.CancelScope(deadline=inf if next_time is None else next_time):
+                await self._changed.wait()
+
+    async def finish(self, outcome: dict[str, Any]) -> None:
+        """Send what is left and the outcome, and end the response."""
+        async with self._sending:
+            await self._write([*self._drain(), *self._progress(finish=True), outcome])
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _note(self, document: dict[str, Any]) -> None:
+        self._notes.append(document)
+        self._changed.set()
+
+    def _drain(self) -> list[dict[str, Any]]:
+        notes = [*self._notes]
+        self._notes.clear()
+        return notes
+
+    def _progress(self, *, finish: bool) -> list[dict[str, Any]]:
+        now = anyio.current_time()
+        ready = self._filter.finish(now) if finish else self._filter.drain(now)
+        at = round(now - self._began, 4)
+        return [{"progress": {**asdict(each), "at": at}} for each in ready]
+
+    async def _write(self, documents: Sequence[dict[str, Any]]) -> None:
+        if documents:
+            body = "".join(json.dumps(each) + "\n" for each in documents).encode()
+            await self._send({"type": "http.response.body", "body": body, "more_body": True})

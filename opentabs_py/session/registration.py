@@ -1,0 +1,59 @@
+"""Register a session as a running server, so that other commands find and use it."""
+
+import os
+import secrets
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from opentabs_py import __version__
+from opentabs_py.config.settings import Settings
+from opentabs_py.daemon.state import Claim, ServerState
+from opentabs_py.server.http import serve_http
+from opentabs_py.server.listen import bind
+from opentabs_py.session.local_interface import LocalInterface
+from opentabs_py.session.session import OpenTabs
+
+
+@asynccontextmanager
+async def registered(
+    tabs: OpenTabs,
+    claim: Claim,
+    settings: Settings,
+    *,
+    arguments: Sequence[str],
+    log: Path | None,
+    stop: Callable[[], None],
+) -> AsyncGenerator[None]:
+    """Serve a session's local interface while the context is open, and say where it is.
+
+    Args:
+        tabs: The session, which has started.
+        claim: The name under which it is found.
+        settings: Its settings.
+        arguments: The arguments that start the same server again.
+        log: Its log file.
+        stop: Begins to stop the server.
+    """
+    listener = bind("127.0.0.1", 0)
+    local_token = secrets.token_hex(32)
+    app = LocalInterface(tabs, settings.pace, stop).app(local_token)
+    token = settings.token
+    async with serve_http(app, listener):
+        claim.publish(
+            ServerState(
+                name=claim.name,
+                pid=os.getpid(),
+                version=__version__,
+                started=time.time(),
+                mcp_url=tabs.mcp_url,
+                mcp_token=None if token is None else token.get_secret_value(),
+                local_port=listener.getsockname()[1],
+                local_token=local_token,
+                arguments=tuple(arguments),
+                directory=str(Path.cwd()),
+                log=None if log is None else str(log),
+            )
+        )
+        yield

@@ -1,0 +1,99 @@
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opentabs_py.daemon import log
+
+PROGRAM = """
+import logging, sys
+from pathlib import Path
+from opentabs_py.daemon.log import log_to_file
+log_to_file(Path(sys.argv[1]))
+logging.getLogger("opentabs_py").info("served\\x1b[31m")
+logging.getLogger("opentabs_py.plugin.chat").info("chat: hello")
+logging.getLogger("httpx").info("unwanted")
+print("printed")
+sys.stderr.write("half ")
+sys.stderr.write("a line\\nrest")
+"""
+
+
+def test_what_is_logged_or_printed_is_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "server.log"
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(file)], capture_output=True, text=True, check=True
+    )
+    assert (run.stdout, run.stderr) == ("", "")
+    said = [line.split(" ", 2)[2] for line in file.read_text().splitlines()]
+    assert said == [
+        "INFO opentabs_py: served\\u001b[31m",
+        "INFO opentabs_py.plugin.chat: chat: hello",
+        "INFO opentabs_py.stdout: printed",
+        "WARNING opentabs_py.stderr: half a line",
+    ]
+    if sys.platform != "win32":
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_lines_of_one_plugin_are_told_from_others_and_from_continuations() -> None:
+    begin = "2026-11-23 10:00:00,000 WARNING"
+    assert log.is_of_plugin(f"{begin} opentabs_py.plugin.chat: chat: x", "chat") is True
+    assert log.is_of_plugin(f"{begin} opentabs_py.plugin.chats: chats: x", "chat") is False
+    assert log.is_of_plugin(f"{begin} opentabs_py: opentabs_py.plugin.chat: x", "chat") is False
+    assert log.is_of_plugin("    at line 3", "chat") is None
+
+
+def test_the_last_lines_reach_back_into_rotated_files(tmp_path: Path) -> None:
+    file = tmp_path / "server.log"
+    (tmp_path / "server.log.2").write_text("1\n2\n")
+    (tmp_path / "server.log.1").write_text("3\n")
+    file.write_text("4\n5\n")
+    assert log.last_lines(file, 1) == ["5"]
+    assert log.last_lines(file, 4) == ["2", "3", "4", "5"]
+    assert log.last_lines(file, 9) == ["1", "2", "3", "4", "5"]
+    assert log.last_lines(file, 0) == []
+    assert log.last_lines(tmp_path / "none.log", 3) == []
+
+
+def test_a_followed_log_continues_after_it_has_rotated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "LOOK_AGAIN", 0)
+    file = tmp_path / "server.log"
+    handler = log._File(file, maxBytes=200, backupCount=3, encoding="utf-8")
+    logger = logging.getLogger("opentabs_py.test_log")
+    monkeypatch.setattr(logger, "propagate", False)
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    logger.info("before")
+    following = log.follow(file)
+    assert next(following) is None
+    seen: list[str] = []
+    for number in range(20):
+        logger.info("line %d %s", number, "x" * 30)
+        while (line := next(following)) is not None:
+            seen.append(line.split(" x")[0])
+    logger.removeHandler(handler)
+    handler.close()
+    following.close()  # type: ignore[attr-defined]
+    assert (tmp_path / "server.log.3").exists()
+    assert seen == [f"line {number}" for number in range(20)]
+
+
+def test_a_line_is_followed_only_when_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "LOOK_AGAIN", 0)
+    file = tmp_path / "server.log"
+    following = log.follow(file)
+    assert next(following) is None  # there is no file yet
+    with file.open("w", buffering=1) as out:
+        out.write("half")
+        out.flush()
+        assert next(following) is None
+        out.write(" and half\n")
+        assert next(following) == "half and half"
+    following.close()  # type: ignore[attr-defined]

@@ -1,0 +1,118 @@
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from opentabs_py.config.names import check_name
+from opentabs_py.config.paths import state_dir
+from opentabs_py.daemon.state import (
+    AlreadyRunningError,
+    ServerState,
+    claim,
+    is_claimed,
+    read_state,
+    read_states,
+)
+from opentabs_py.errors import ConfigError
+
+STATE = ServerState(
+    name="work",
+    pid=os.getpid(),
+    version="1.2.3",
+    started=1.5,
+    mcp_url="http://127.0.0.1:1/mcp",
+    mcp_token=None,
+    local_port=2,
+    local_token="secret",
+    arguments=("--plugin", "a b"),
+    directory="/somewhere",
+    log=None,
+)
+SERVER = """
+import sys, time
+from opentabs_py.daemon.state import ServerState, claim
+with claim("work") as claimed:
+    claimed.publish(ServerState("work", 1, "1", 1.0, "u", None, 2, "t", (), "/", None))
+    print("up", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+def test_a_published_server_is_found_until_its_claim_ends() -> None:
+    with claim("work") as claimed:
+        assert read_state("work") is None
+        claimed.publish(STATE)
+        assert read_state("work") == STATE
+        assert read_states() == [STATE]
+        assert read_state() is None
+    assert read_state("work") is None
+    assert read_states() == []
+
+
+def test_a_second_server_with_the_same_name_is_refused_and_the_first_stays() -> None:
+    with claim("work") as claimed:
+        claimed.publish(STATE)
+        with pytest.raises(
+            AlreadyRunningError, match=rf"runs already \(pid {os.getpid()}\)"
+        ) as error:
+            claim("work").__enter__()
+        assert error.value.state == STATE
+        assert read_state("work") == STATE
+
+
+def test_servers_with_other_names_run_beside_each_other() -> None:
+    with claim("work") as one, claim("home") as two:
+        one.publish(STATE)
+        two.publish(replace(STATE, name="home"))
+        assert [each.name for each in read_states()] == ["home", "work"]
+
+
+def test_a_killed_server_is_not_found_and_leaves_its_name_free() -> None:
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"up\n"
+        assert read_state("work") is not None
+        server.send_signal(signal.SIGKILL)
+    assert (state_dir() / "work.json").exists()
+    assert read_state("work") is None
+    assert not is_claimed("work")
+    with claim("work") as claimed:
+        assert read_state("work") is None
+        claimed.publish(STATE)
+        assert read_state("work") == STATE
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_only_the_owner_can_read_the_token() -> None:
+    with claim("work") as claimed:
+        claimed.publish(STATE)
+        assert (state_dir() / "work.json").stat().st_mode & 0o777 == 0o600
+        assert state_dir().stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"name": "work"}'])
+def test_a_file_that_cannot_be_read_counts_as_no_server(text: str) -> None:
+    with claim("work") as claimed:
+        claimed.publish(STATE)
+        (state_dir() / "work.json").write_text(text)
+        assert read_state("work") is None
+
+
+def test_looking_for_a_server_creates_nothing(tmp_path: Path) -> None:
+    assert read_state("work") is None
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "Work", "-a", "a" * 41])
+def test_a_name_that_is_no_file_name_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="not a valid server name"):
+        check_name(name, "server name")
