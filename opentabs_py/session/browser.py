@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -59,6 +60,7 @@ class SessionBrowser:
         self.sign_in: State | None = None
         self._reopen = reopen
         self._context: BrowserContext | None = None
+        self._first: Page | None = None  # the empty one of a launch, until something is opened
         self._gone = anyio.Event()
         self._reopening = anyio.Lock()
         self._tasks: TaskGroup
@@ -159,11 +161,19 @@ class SessionBrowser:
         Raises:
             BrowserError: The page cannot be opened.
         """
-        blank = [page for page in self.context.pages if page.url == "about:blank"]
+        # A page is tried once: Chromium's error page still comes after `goto` has failed, and
+        # would end the next one.
+        first, self._first = self._first, None
+        page = None
         try:
-            page = blank[0] if blank else await self.context.new_page()
+            if first is None or first.is_closed() or first.url != "about:blank":
+                page = await self.context.new_page()
+            else:
+                page = first
             answer = await page.goto(with_scheme(url))
         except Error as error:
+            if page is not None and page is not first:
+                await close_page(page)
             reason = error.message.splitlines()[0]
             raise BrowserError(f"Cannot open {url}: {reason}. Check the address.") from error
         if answer is not None and answer.status >= 400:
@@ -196,6 +206,7 @@ class SessionBrowser:
         self.bridge.handle_browser()
         if context is not None:
             context.on("close", self._handle_closed)
+            self._first = context.pages[0] if context.pages else None
             start_worker_at_crashes(
                 context, self.bridge.origin, lambda: self.bridge.connected, self._tasks
             )
@@ -208,3 +219,12 @@ class SessionBrowser:
     def _handle_closed(self, context: BrowserContext) -> None:
         if context is self._context:
             self.handle_gone()
+
+
+async def close_page(page: Page) -> None:
+    """Close a page; a browser's last one is emptied, since a browser without a page exits."""
+    with suppress(Error):  # the page or its browser is gone already
+        if len(page.context.pages) > 1:
+            await page.close()
+        else:
+            await page.goto("about:blank")

@@ -9,7 +9,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from math import inf
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
-from playwright.async_api import Error, Page
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -35,6 +34,7 @@ from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, Plu
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.freshness import is_stale
 from opentabs_py.server.guards import LocalOnly, RequireToken
+from opentabs_py.session.browser import close_page
 from opentabs_py.session.plugins import refuse_left_out
 from opentabs_py.session.session import OpenTabs
 
@@ -203,7 +203,7 @@ class _CallEndpoint:
             stream.say(f"Opening {url}")
             await tabs.reopen_browser()
             page = await tabs.open(url)
-            stack.push_async_callback(_close, page)
+            stack.push_async_callback(close_page, page)
         found = tabs.registry.get(request.tool)
         if found is not None and not request.open:
             owner = found.listing.owner
@@ -246,14 +246,6 @@ class _CallEndpoint:
             },
             "failed": meta.get(FAILED_META_KEY),
         }
-
-
-async def _close(page: Page) -> None:
-    with suppress(Error):  # the page or its browser is gone already
-        if len(page.context.pages) > 1:
-            await page.close()
-        else:
-            await page.goto("about:blank")  # without a page, the browser would exit
 
 
 async def _cancel_at_disconnect(receive: Receive, scope: anyio.CancelScope) -> None:
