@@ -109,6 +109,26 @@ def test_serving_a_tool_logs_no_warning(tmp_path: Path) -> None:
     assert "Nothing to serve" not in start("--tools", "tools.py", cwd=tmp_path)
 
 
+@pytest.fixture
+def nowhere_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home whose state directory cannot be made."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+
+
+@pytest.mark.usefixtures("nowhere_to_write")
+def test_a_home_that_cannot_be_written_to_does_not_keep_it_from_serving(tmp_path: Path) -> None:
+    assert "MCP at " in start(cwd=tmp_path)
+
+
+@pytest.mark.usefixtures("nowhere_to_write")
+def test_a_server_in_the_background_needs_a_place_for_its_log(tmp_path: Path) -> None:
+    command = [*SERVE[:-1], "start", "--browser", "none"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stderr.startswith("error: Cannot write ")
+
+
 def test_browsers_are_named_with_their_profiles(tmp_path: Path) -> None:
     assert read_browsers([]) == read_browsers(["launch"]) == ("launch", {})
     assert read_browsers(["none"]) == ("none", {})

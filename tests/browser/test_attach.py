@@ -1,0 +1,66 @@
+"""Attaching: what a person is told while the extension cannot be loaded."""
+
+import socket
+from collections.abc import Generator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from opentabs_py.browser import attach, endpoints
+from opentabs_py.browser.attach import Attachment
+from opentabs_py.browser.endpoints import Attach
+from tests.browser.test_endpoints import allow
+
+
+class EnoughError(Exception):
+    """Ends an attachment, which never ends by itself."""
+
+
+class NeverConnected:
+    """The link to an extension that does not connect."""
+
+    connected = False
+
+    async def wait_connected(self) -> None:
+        await anyio.sleep_forever()
+
+    def changed(self) -> anyio.Event:
+        return anyio.Event()
+
+
+@pytest.fixture
+def two_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Two browsers of this user that allow debugging."""
+    chrome, edge = tmp_path / "chrome", tmp_path / "edge"
+    monkeypatch.setattr(endpoints, "user_data_dirs", lambda: {chrome: "Chrome", edge: "Edge"})
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        for directory in (chrome, edge):
+            allow(directory, listener.getsockname()[1])
+        yield
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("two_running")
+async def test_the_same_advice_is_shown_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = 0
+    find = attach.find_endpoint
+
+    def count(user_data_dir: Path | None, cdp: str | None) -> endpoints.Endpoint | None:
+        nonlocal looked
+        looked += 1
+        if looked > 5:
+            raise EnoughError
+        return find(user_data_dir, cdp)
+
+    monkeypatch.setattr(attach, "find_endpoint", count)
+    monkeypatch.setattr(attach, "KNOWN_BY", 0.0)
+    monkeypatch.setattr(attach, "LOOK_AGAIN", 0.0)
+    shown: list[str] = []
+    attachment = Attachment(tmp_path, NeverConnected(), Attach(), show=shown.append)
+    with pytest.raises(EnoughError):
+        await attachment.run()
+    assert len(shown) == 1
+    assert "--user-data-dir" in shown[0]
