@@ -46,7 +46,7 @@ async def test_the_same_advice_is_shown_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = 0
-    find = attach.find_endpoint
+    find = endpoints.find_endpoint
 
     def count(user_data_dir: Path | None, cdp: str | None) -> endpoints.Endpoint | None:
         nonlocal looked
