@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.client import Client
+from playwright.async_api import Page
 
 from e2e.on_disk import write_plugin
 from opentabs_py.config.settings import load_settings
@@ -56,6 +57,13 @@ def agent(tabs: OpenTabs) -> Client:
     return Client(tabs.mcp_url, mode="legacy")
 
 
+async def open_users(tabs: OpenTabs, url: str) -> Page:
+    """Open a page in the tab that is the user's."""
+    page = tabs.context.pages[0]
+    await page.goto(url)
+    return page
+
+
 async def open_own(client: Client, url: str) -> Any:
     opened = await client.call_tool("tabs_open", {"url": url})
     assert not opened.is_error, opened.content
@@ -89,7 +97,7 @@ async def until_open(tabs: OpenTabs, count: int) -> None:
 async def test_a_tab_is_opened_in_the_group_and_without_the_focus(
     tabs: OpenTabs, site: str
 ) -> None:
-    page = await tabs.open(f"{site}/user")
+    page = await open_users(tabs, f"{site}/user")
     before = await state(tabs)
     async with agent(tabs) as client, agent(tabs) as other:
         async with anyio.create_task_group() as tasks:  # at once: there is one group nevertheless
@@ -108,7 +116,7 @@ async def test_a_tab_is_opened_in_the_group_and_without_the_focus(
 
 
 async def test_other_clients_neither_choose_it_nor_may_name_it(tabs: OpenTabs, site: str) -> None:
-    await tabs.open(f"{site}/user")
+    await open_users(tabs, f"{site}/user")
     async with agent(tabs) as one, agent(tabs) as other:
         opened = await open_own(one, f"{site}/own")
         assert opened["plugins"] == [{"name": "chat", "readiness": "ready"}]
@@ -149,7 +157,7 @@ async def test_it_is_closed_when_its_client_goes_or_asks_for_it(tabs: OpenTabs, 
 
 
 async def test_its_owner_stays_in_it_when_the_worker_dies(tabs: OpenTabs, site: str) -> None:
-    await tabs.open(f"{site}/user")
+    await open_users(tabs, f"{site}/user")
     async with agent(tabs) as client:
         await open_own(client, f"{site}/own")
         tabs.bridge.disconnect(1001, "by a test")
@@ -163,7 +171,7 @@ async def test_its_owner_stays_in_it_when_the_worker_dies(tabs: OpenTabs, site: 
 async def test_ten_agents_work_side_by_side_and_none_in_anothers_tab(
     tabs: OpenTabs, site: str
 ) -> None:
-    await tabs.open(f"{site}/user")
+    await open_users(tabs, f"{site}/user")
     seen: dict[int, list[str]] = {number: [] for number in range(AGENTS)}
 
     async def work(number: int) -> None:
