@@ -7,6 +7,7 @@ OpenTabsError
 ├── BrowserError           no usable Chromium, or it would not start
 ├── ProtocolError          a message on the wire is wrong
 ├── TraceError             a file is not a trace
+├── FleetError             NATS, which carries a fleet, cannot be reached
 └── CallError              a tool call returned no value
     ├── ToolFailedError    the tool itself threw
     │   └── ToolError      raised by a tool written in Python, for the caller to read
@@ -54,6 +55,10 @@ class ProtocolError(OpenTabsError):
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(message)
         self.path = path
+
+
+class FleetError(OpenTabsError):
+    """NATS cannot be reached or refuses the connection, or a name in the fleet is taken."""
 
 
 class ErrorJson(TypedDict):

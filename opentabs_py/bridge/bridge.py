@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -39,7 +39,7 @@ class Bridge:
         clock: The clock of the calls' timers, but of no other wait. By default, real time.
         wrap_socket: Called with each connection's socket; returns the one to use instead.
         name: The browser's name, for people and agents.
-        index: Its place among the browsers of a server, which its tabs' numbers depend on.
+        number: Its number among all browsers, with which those of its tabs begin.
 
     Attributes:
         calls: The calls in the browser's pages.
@@ -59,11 +59,11 @@ class Bridge:
         clock: Clock | None = None,
         wrap_socket: Callable[[Socket], Socket] = lambda socket: socket,
         name: str = "default",
-        index: int = 0,
+        number: int = 0,
     ) -> None:
         self.name = name
-        self._index = index
-        self._numbers = range(index * BLOCK, (index + 1) * BLOCK)
+        self.number = number
+        self._numbers = range(number * BLOCK, (number + 1) * BLOCK)
         self.clock = clock or SystemClock()
         self.origin = origin
         self.calls = PageCalls(self.clock)
@@ -143,12 +143,16 @@ class Bridge:
 
     def last_used(self, client: str | None) -> int | None:  # noqa: ARG002
         """Return the index of the browser that a client used last."""
-        return self._index
+        return 0
+
+    def index_of(self, tab_id: int) -> int:  # noqa: ARG002
+        """Return the index of the browser that has a tab."""
+        return 0
 
     @property
-    def names(self) -> Sequence[str]:
-        """The name of the browser."""
-        return [self.name]
+    def names(self) -> Mapping[int, str]:
+        """The name of the browser, by its number."""
+        return {self.number: self.name}
 
     @property
     def plugins(self) -> list[str]:
@@ -290,7 +294,7 @@ class Bridge:
             self._notify()
 
     def _greet(self, connection: Connection, hello: protocol.Hello) -> None:
-        params = renumbered(hello.params, self._index)
+        params = renumbered(hello.params, self.number)
         if self._connection is not None:
             self._connection.start_close(protocol.CLOSE_REPLACED, "replaced by a newer connection")
         now = anyio.current_time()
@@ -323,7 +327,7 @@ class Bridge:
             case protocol.ToolStamps(params=params):
                 self.calls.handle_stamps(connection, params)
             case protocol.TabsChanged(params=params) | (protocol.TabsParams() as params):
-                params = renumbered(params, self._index)
+                params = renumbered(params, self.number)
                 self.tabs.update(params.documents, anyio.current_time(), loading=params.loading)
                 self.calls.handle_tabs(params)
                 self._notify()

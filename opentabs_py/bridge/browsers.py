@@ -1,7 +1,7 @@
 """All browsers of a server, as its tools and its clients see them."""
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import anyio
@@ -12,7 +12,7 @@ from opentabs_py.bridge.reception import serve_connection
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
-from opentabs_py.core.browsers import Browser, JoinedTabs, choose
+from opentabs_py.core.browsers import BLOCK, Browser, JoinedTabs, choose
 from opentabs_py.core.tabs import Tabs, Target, Wait
 
 REMEMBERED: Final = 1000  # how many clients' last browsers are known, one for each plugin
@@ -37,8 +37,8 @@ class Pages(Protocol):
         ...
 
     @property
-    def names(self) -> Sequence[str]:
-        """The names of the browsers."""
+    def names(self) -> Mapping[int, str]:
+        """The names of the browsers, by the number that their tabs' numbers begin with."""
         ...
 
     @property
@@ -59,6 +59,10 @@ class Pages(Protocol):
     @property
     def bridges(self) -> Sequence[Bridge]:
         """The browsers' links, each at its index."""
+        ...
+
+    def index_of(self, tab_id: int) -> int:
+        """Return the index of the browser that has a tab, if any of them has."""
         ...
 
     def last_used(self, client: str | None) -> int | None:
@@ -89,10 +93,15 @@ class Browsers:
         bridges: The browsers' links, each with its index; at least one. More may follow.
         join: For browsers in which the user has loaded the extension: creates the link to one
             more, with this name and index. Without it, each browser has a secret of its own.
+        equal: It does not matter which of them takes a call, so the one with the fewest does.
     """
 
     def __init__(
-        self, bridges: Sequence[Bridge], *, join: Callable[[str, int], Bridge] | None = None
+        self,
+        bridges: Sequence[Bridge],
+        *,
+        join: Callable[[str, int], Bridge] | None = None,
+        equal: bool = False,
     ) -> None:
         self.bridges: list[Bridge] = []
         self.clock = bridges[0].clock
@@ -100,7 +109,9 @@ class Browsers:
         self._all_tabs: list[Tabs] = []
         self.tabs = JoinedTabs(self._all_tabs)
         self._views: list[Browser] = []
+        self._loads: list[int] = []  # how many calls run in each
         self._join = join
+        self._equal = equal
         self._by_id: dict[str, Bridge] = {}
         self._last: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._changed = anyio.Event()
@@ -113,12 +124,21 @@ class Browsers:
         return any(bridge.connected for bridge in self.bridges)
 
     @property
-    def names(self) -> Sequence[str]:
-        """The names of the browsers."""
-        return [bridge.name for bridge in self.bridges]
+    def names(self) -> Mapping[int, str]:
+        """The names of the browsers, by the number that their tabs' numbers begin with."""
+        return {bridge.number: bridge.name for bridge in self.bridges}
+
+    def index_of(self, tab_id: int) -> int:
+        """Return the index of the browser that has a tab, if any of them has."""
+        return tab_id // BLOCK - self.bridges[0].number
 
     def last_used(self, client: str | None) -> int | None:
-        """Return the index of the browser that a client used last; None if there is none."""
+        """Return the index of the browser that a client used last; None if there is none.
+
+        Of equal browsers, it is the one with the fewest calls, whoever asks.
+        """
+        if self._equal:
+            return min(range(len(self.bridges)), key=self._loads.__getitem__)
         used = (index for (user, _), index in reversed(self._last.items()) if user == client)
         return next(used, None)
 
@@ -141,11 +161,16 @@ class Browsers:
         for bridge in self.bridges:
             if bridge.bring_browser is not None:
                 await bridge.bring_browser()
-        user = None if target.client is None else (target.client, target.plugin)
+        is_known = target.client is not None and not self._equal
+        user = (str(target.client), target.plugin) if is_known else None
         index = await self._choose(target, None if user is None else self._last.get(user))
         if user is not None:
             self._remember(user, index)
-        return await self.bridges[index].call(target, tool, call)
+        self._loads[index] += 1
+        try:
+            return await self.bridges[index].call(target, tool, call)
+        finally:
+            self._loads[index] -= 1
 
     async def wait_linked(self) -> None:
         """Wait for an extension that has just disconnected.
@@ -185,7 +210,7 @@ class Browsers:
         if not self._by_id:
             bridge = self.bridges[0]
             bridge.name = name
-            self._views[0] = Browser(name, bridge.tabs)
+            self._views[0] = Browser(name, bridge.tabs, bridge.number)
         else:
             bridge = self._join(name, len(self.bridges))
             bridge.set_plugins(self.bridges[0].plugin_specs)
@@ -198,13 +223,15 @@ class Browsers:
         self.bridges.append(bridge)
         self._all_tabs.append(bridge.tabs)
         bridge.tabs.owners = self.tabs.owners
-        self._views.append(Browser(bridge.name, bridge.tabs))
+        self._views.append(Browser(bridge.name, bridge.tabs, bridge.number))
+        self._loads.append(0)
 
     async def _choose(self, target: Target, last: int | None) -> int:
         has_asked = False
         while True:
             changed = self._changed
-            choice = choose(self._views, target, last, anyio.current_time())
+            loads = self._loads if self._equal else None
+            choice = choose(self._views, target, last, anyio.current_time(), loads)
             if isinstance(choice, int):
                 if has_asked or self._views[choice].tabs.status(target.plugin) == "ready":
                     return choice

@@ -6,7 +6,7 @@ import anyio
 
 from opentabs_py.bridge.browsers import Pages
 from opentabs_py.core import failures
-from opentabs_py.core.browsers import BLOCK, choose_for_new
+from opentabs_py.core.browsers import choose_for_new
 
 CLOSE_WITHIN: Final = 2.0  # s; closing a tab takes tens of ms, unless its page asks the user
 
@@ -36,8 +36,8 @@ class OwnTabs:
             CallError: It cannot be opened, or it is not clear in which browser.
         """
         own = self._pages.tabs.owners.of(client)
-        last = own[0] // BLOCK if own else self._pages.last_used(client)
-        index = choose_for_new(self._pages.names, browser, last)
+        last = self._pages.index_of(own[0]) if own else self._pages.last_used(client)
+        index = choose_for_new([*self._pages.names.values()], browser, last)
         if not isinstance(index, int):
             raise index
         bridge = self._pages.bridges[index]
@@ -62,7 +62,7 @@ class OwnTabs:
 
     def discard(self, tab: int) -> None:
         """Close a tab without waiting for it."""
-        self._pages.bridges[tab // BLOCK].close_tab(tab)
+        self._pages.bridges[self._pages.index_of(tab)].close_tab(tab)
 
     def leave(self, client: str) -> None:
         """Handle the end of a client: close its tabs, unless they are kept."""

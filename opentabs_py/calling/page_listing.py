@@ -18,4 +18,5 @@ def listing_of(plugin: PluginManifest, tool: PluginTool) -> Listing:
         annotations=tool.annotations,
         summary=tool.summary or "",
         group=tool.group or "",
+        needs_tab=True,
     )

@@ -29,6 +29,7 @@ class Listing:
         annotations: MCP's hints, for example `{"readOnlyHint": true}`.
         summary: What it does, in a few words.
         group: What it belongs to, within its plugin.
+        needs_tab: Whether it runs in a page, so that a tab of its plugin's site has to be open.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Listing:
     annotations: dict[str, Any] | None = None
     summary: str = ""
     group: str = ""
+    needs_tab: bool = False
 
     @property
     def promises_object(self) -> bool:

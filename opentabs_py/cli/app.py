@@ -12,6 +12,7 @@ from opentabs_py.cli import (
     config,
     demo,
     doctor,
+    fleet,
     inspect,
     login,
     logs,
@@ -22,6 +23,7 @@ from opentabs_py.cli import (
     status,
     tools,
     trace,
+    worker,
 )
 
 app = typer.Typer(
@@ -72,6 +74,8 @@ app.command("tools")(tools.tools)
 app.command("config")(config.config)
 app.command("doctor")(doctor.doctor)
 app.command("login")(login.login)
+app.command("worker")(worker.worker)
+app.add_typer(fleet.app, name="fleet")
 app.add_typer(login.profile_app, name="profile")
 app.add_typer(trace.app, name="trace")
 app.add_typer(browser.app, name="browser")

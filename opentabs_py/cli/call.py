@@ -12,6 +12,15 @@ import typer
 
 from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
 from opentabs_py.cli.codes import CHAIN_FAILED
+from opentabs_py.cli.fleet_options import (
+    Ca,
+    Cert,
+    Creds,
+    FleetName,
+    Labels,
+    Nats,
+    gather_fleet,
+)
 from opentabs_py.cli.options import (
     Ceiling,
     Fresh,
@@ -65,6 +74,12 @@ def call(
     server: ServerName = "default",
     fresh: Fresh = False,
     json_: Json = False,
+    nats: Nats = None,
+    label: Labels = None,
+    fleet: FleetName = "default",
+    creds: Creds = None,
+    ca: Ca = None,
+    cert: Cert = None,
 ) -> None:
     """Call one tool: progress goes to stderr, the result to stdout.
 
@@ -74,6 +89,8 @@ def call(
     Without --open, opens the plugin's start page, its playground/ or its homepage, unless a running
     server has a page of the plugin open.
 
+    With --nats, calls a tool of a fleet's workers.
+
     [dim]opentabs call demo_export_messages '{"channelId": "general"}' --plugin DIR --open URL[/]
 
     Exit codes: 0 success; 1 the tool failed; 2 usage error; 3 the chain failed (no browser, no tab,
@@ -81,7 +98,15 @@ def call(
     """
     parsed = _read_arguments(arguments)
     is_special = bool(tools_ or set_ or profile or signed_in or headed is not None)
-    if not (fresh or is_special):
+    endpoint = None
+    if nats is not None:
+        if plugin or plugins or open_ or is_special:
+            raise ConfigError(
+                "With --nats, the tools and the pages are those of the workers. Leave out the "
+                "options that name plugins, tools, pages or a browser."
+            )
+        endpoint = gather_fleet(nats, fleet, creds, ca, cert, labels=label)
+    if not (fresh or is_special or endpoint):
         from opentabs_py.config.names import check_name
         from opentabs_py.daemon.state import read_state
 
@@ -131,14 +156,14 @@ def call(
         tools = gather_tools(tools_)  # which may import anything
         load_soon(*CLIENT_MODULES)  # while the browser starts
         with progress_bar("Starting", quiet=json_) as bar:
-            async with OpenTabs(tools=tools, settings=settings) as tabs:
+            async with OpenTabs(tools=tools, settings=settings, nats=endpoint) as tabs:
                 print_quarantined(tabs.quarantined)
                 warn_of_stale(tabs.plugins)
                 refuse_left_out(tool, tabs.registry, tabs.quarantined)
                 for url in open_ or []:
                     bar.say(f"Opening {url}")
                     await tabs.open(url)
-                if not open_:
+                if not (open_ or endpoint):
                     await _open_start_page(tabs, tool)
                 bar.say(tool)
                 outcome, failed = await call_over_mcp(tabs.mcp_url, tool, parsed, bar.update)

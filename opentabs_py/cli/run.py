@@ -5,6 +5,7 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import anyio
 from anyio.abc import TaskStatus
@@ -14,18 +15,26 @@ from opentabs_py.errors import OpenTabsError
 SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
 
 
-def run(command: Callable[[], Awaitable[int]], *, interruptible: bool = True) -> int:
+def run(
+    command: Callable[[], Awaitable[int]],
+    *,
+    interruptible: bool = True,
+    on_signal: Callable[[], bool] = lambda: False,
+) -> int:
     """Run a coroutine function and return its exit code.
 
     SIGINT and SIGTERM cancel it, so that everything it opened is closed; the exit code is then
     128 + signal. For a command that normally ends by a signal (`serve`), it is 0: pass
-    `interruptible=False`.
+    `interruptible=False`. If `on_signal` returns true, the command ends by itself instead.
     """
     uvloop = sys.platform != "win32"
-    return anyio.run(_guard, command, interruptible, backend_options={"use_uvloop": uvloop})
+    guarded = partial(_guard, command, interruptible=interruptible, on_signal=on_signal)
+    return anyio.run(guarded, backend_options={"use_uvloop": uvloop})
 
 
-async def _guard(command: Callable[[], Awaitable[int]], interruptible: bool) -> int:
+async def _guard(
+    command: Callable[[], Awaitable[int]], *, interruptible: bool, on_signal: Callable[[], bool]
+) -> int:
     ended_by: int | None = None
     failure: OpenTabsError | None = None
     code = 0
@@ -37,6 +46,8 @@ async def _guard(command: Callable[[], Awaitable[int]], interruptible: bool) -> 
         with anyio.open_signal_receiver(*SIGNALS) as signals:
             task_status.started()
             async for number in signals:
+                if on_signal():
+                    continue
                 ended_by = number
                 # Pending operations of the browser's driver fail now, and nobody awaits them.
                 asyncio.get_running_loop().set_exception_handler(_log_at_debug)

@@ -15,6 +15,17 @@ import typer
 from anyio.abc import TaskStatus
 
 from opentabs_py.cli import collector
+from opentabs_py.cli.fleet_options import (
+    Ca,
+    CallsPerClient,
+    Cert,
+    Creds,
+    FleetName,
+    Labels,
+    Nats,
+    Queue,
+    gather_fleet,
+)
 from opentabs_py.cli.options import (
     Ceiling,
     Headed,
@@ -33,6 +44,7 @@ from opentabs_py.errors import BrowserError, ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.config.fleet import FleetOptions
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.daemon.state import Claim
@@ -193,6 +205,14 @@ def serve(
     log_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Log to a file that rotates.")
     ] = None,
+    nats: Nats = None,
+    label: Labels = None,
+    queue: Queue = 1000,
+    calls_per_client: CallsPerClient = None,
+    fleet: FleetName = "default",
+    creds: Creds = None,
+    ca: Ca = None,
+    cert: Cert = None,
 ) -> None:
     """Serve plugins' tools to MCP clients, with a dedicated Chromium.
 
@@ -203,6 +223,9 @@ def serve(
     Ctrl-C or SIGTERM stops the server and leaves no processes or files behind. `opentabs start`
     does the same in the background. Without --stdio, other commands use this server, such as
     `opentabs call`.
+
+    With --nats, it is an endpoint of a fleet: it serves the tools of all workers (`opentabs
+    worker`), and launches no browser.
     """
     from opentabs_py.browser.endpoints import Attach, check_cdp
     from opentabs_py.cli.run import run
@@ -225,6 +248,23 @@ def serve(
         raise ConfigError(
             "--open, --headed and --profile need a browser that serve launches. Omit them, or omit "
             "--browser none."
+        )
+    endpoint = None
+    if nats is not None:
+        if plugin or plugins or browser or attach or open_ or headed or profile or signed_in:
+            raise ConfigError(
+                "An endpoint of a fleet has no plugins and no browser; its workers have them. Pass "
+                "--plugin, --open and the browser's options to `opentabs worker`, or omit --nats."
+            )
+        endpoint = gather_fleet(
+            nats,
+            fleet,
+            creds,
+            ca,
+            cert,
+            labels=label,
+            queue=queue,
+            calls_per_client=calls_per_client,
         )
     if stdio:
         _check_pipes()
@@ -277,6 +317,7 @@ def serve(
                 trace=trace,
                 claim=claim,
                 log=log_file,
+                endpoint=endpoint,
             )
         return 0
 
@@ -324,6 +365,7 @@ async def _serve(
     trace: Path | None,
     claim: "Claim | None",
     log: Path | None,
+    endpoint: "FleetOptions | None",
 ) -> None:
     from opentabs_py.cli.terminal import print_quarantined, warn_of_stale
     from opentabs_py.core.plugin_names import OURSELVES
@@ -340,6 +382,7 @@ async def _serve(
         browsers=profiles,
         reopen=None if exit_with_browser else urls,
         trace=trace,
+        nats=endpoint,
     ) as tabs:
         print_quarantined(tabs.quarantined)
         warn_of_stale(tabs.plugins)
@@ -351,7 +394,10 @@ async def _serve(
             tabs.registry.observe(_log_call)
             if not urls:
                 await _open_start_pages(tabs)
-        if not (tabs.plugins or tabs.quarantined or tabs.tools):
+        if endpoint is not None:
+            workers = tabs.fleet.directory.usable
+            logger.info("%d workers of the fleet at %s", len(workers), endpoint.shown)
+        elif not (tabs.plugins or tabs.quarantined or tabs.tools):
             logger.warning(
                 "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
                 "DIR, or Python tools with --tools FILE."

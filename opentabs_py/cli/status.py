@@ -71,7 +71,7 @@ def _print(report: dict[str, Any]) -> None:
     if report["error"] is not None:
         out.print(f"[red]●[/] [bold]{report['name']}[/]: {escape(report['error'])}")
         return
-    up = _duration(time.time() - report["started"])
+    up = duration(time.time() - report["started"])
     connected = [each["name"] for each in report["browsers"] if each["connected"]]
     browser = _browsers(connected, of=len(report["browsers"]))
     calls = f"{report['calls']} call{'' if report['calls'] == 1 else 's'} running"
@@ -102,7 +102,7 @@ def _browsers(connected: Sequence[str], *, of: int) -> str:
     return "its browser is connected" if of == 1 else f"connected: {', '.join(connected)}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Return a duration as people write it: `42 s`, `5 min`, `3 h 20 min`, `2 d 4 h`."""
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     if minutes < 1:

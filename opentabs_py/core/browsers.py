@@ -28,10 +28,12 @@ class Browser:
     Attributes:
         name: Its name, for people and agents.
         tabs: Its tabs, numbered among those of all browsers.
+        number: The number that those of its tabs begin with.
     """
 
     name: str
     tabs: Tabs
+    number: int = 0
 
 
 class JoinedTabs:
@@ -84,36 +86,43 @@ class JoinedTabs:
 
 
 def choose(
-    browsers: Sequence[Browser], target: Target, last: int | None, now: float
+    browsers: Sequence[Browser],
+    target: Target,
+    last: int | None,
+    now: float,
+    loads: Sequence[int] | None = None,
 ) -> int | Wait | ChainError:
     """Choose the browser for a call, by its index.
 
     The named tab's; else that of the tab that this client opened for itself; else the one in which
     this client last used the plugin; else the only one in which the plugin is ready; else, of
-    several, the one whose focused tab it is ready in. If it is ready nowhere, the same applies to
-    browsers that have a tab of it at all.
+    several, the one whose focused tab it is ready in, or of equal browsers, the one with the fewest
+    calls. If it is ready nowhere, the same applies to browsers that have a tab of it at all.
 
     Args:
         browsers: All browsers, at least one.
         target: What the call needs.
         last: The browser in which the client last used the plugin.
         now: The time, in seconds.
+        loads: How many calls run in each browser, if it does not matter which takes the call.
     """
+    first = browsers[0].number
     if target.tab_id is not None:
-        named = target.tab_id // BLOCK
-        return named if named < len(browsers) else 0  # whose error lists the plugin's tabs
+        named = target.tab_id // BLOCK - first
+        return named if 0 <= named < len(browsers) else 0  # whose error lists the plugin's tabs
     links = [browser.tabs.link(now) for browser in browsers]
     owners = browsers[0].tabs.owners  # of all browsers
     for tab in owners.of(target.client) if owners else ():
-        link = links[tab // BLOCK]
+        index = tab // BLOCK - first
+        link = links[index]
         if isinstance(link, Wait):
             return link  # whether the tab has the plugin is not known
-        if _has_tab(browsers[tab // BLOCK], replace(target, tab_id=tab)):
-            return tab // BLOCK
+        if _has_tab(browsers[index], replace(target, tab_id=tab)):
+            return index
     if last is not None and (isinstance(links[last], Wait) or _has_tab(browsers[last], target)):
         return last
     for link in links:
-        if isinstance(link, Wait):
+        if isinstance(link, Wait) and loads is None:
             return link  # it may have the tab; another's would be a guess
     connected = [index for index, link in enumerate(links) if link is None]
     ready = [index for index in connected if _ready(browsers[index], target)]
@@ -122,6 +131,8 @@ def choose(
         return connected[0] if connected else 0  # whose error says that there is no tab
     if len(some) == 1:
         return some[0]
+    if loads is not None:
+        return min(some, key=loads.__getitem__)
     focused = [index for index in some if _has_focus(browsers[index], target, is_ready=bool(ready))]
     if len(focused) == 1:
         return focused[0]
@@ -151,11 +162,11 @@ def choose_for_new(
     return failures.which_browser(names) if last is None else last
 
 
-def renumbered(snapshot: Snapshot, index: int) -> Snapshot:
+def renumbered(snapshot: Snapshot, number: int) -> Snapshot:
     """Return what a browser reported, with its tabs numbered among those of all browsers."""
-    if index == 0:
+    if number == 0:
         return snapshot
-    base = index * BLOCK
+    base = number * BLOCK
     return snapshot.model_copy(
         update={
             "tab_ids": [base + tab_id for tab_id in snapshot.tab_ids],

@@ -1,6 +1,7 @@
 """The open tabs, as agents read them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from opentabs_py.core.browsers import BLOCK
@@ -14,6 +15,8 @@ from opentabs_py.core.text import one_line, shorten
 LONGEST_TITLE: Final = 120
 LONGEST_URL: Final = 500
 LONGEST_REASON: Final = 200
+
+ALONE: Final[Mapping[int, str]] = MappingProxyType({0: "default"})
 
 TAB: Final[JsonObject] = {
     "type": "object",
@@ -59,7 +62,7 @@ SCHEMA: Final[JsonObject] = {
 def list_tabs(
     documents: Sequence[DocumentState],
     loading: Sequence[LoadingTab],
-    browsers: Sequence[str] = ("default",),
+    browsers: Mapping[int, str] = ALONE,
     *,
     owners: TabOwners | None = None,
     client: str | None = None,
@@ -71,7 +74,7 @@ def list_tabs(
     Args:
         documents: What the tabs show.
         loading: The tabs that show nothing yet.
-        browsers: The names of the browsers; with several, each tab says whose it is.
+        browsers: The names of the browsers by number; with several, each tab says whose it is.
         owners: Which tabs belong to which clients.
         client: The session of the client that asks.
     """
@@ -101,7 +104,7 @@ def describe_opened(
     url: str,
     documents: Sequence[DocumentState],
     loading: Sequence[LoadingTab],
-    browsers: Sequence[str] = ("default",),
+    browsers: Mapping[int, str] = ALONE,
     *,
     owners: TabOwners,
     client: str | None,
@@ -113,7 +116,7 @@ def describe_opened(
         url: The address it was opened with.
         documents: What all tabs show.
         loading: The tabs that show nothing yet.
-        browsers: The names of the browsers.
+        browsers: The names of the browsers by number.
         owners: Which tabs belong to which clients.
         client: The session of the client.
     """
@@ -141,7 +144,7 @@ def _whose(tab_id: int, owners: TabOwners, client: str | None) -> JsonObject:
     return {} if owners.usable(None, [tab_id]) else {"own": False}
 
 
-def _of(tab_id: int, browsers: Sequence[str]) -> JsonObject:
+def _of(tab_id: int, browsers: Mapping[int, str]) -> JsonObject:
     return {"browser": browsers[tab_id // BLOCK]} if len(browsers) > 1 else {}
 
 

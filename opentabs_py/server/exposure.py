@@ -6,7 +6,6 @@ from typing import Protocol
 import anyio
 
 from opentabs_py.bridge.browsers import Pages
-from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import Tool
 from opentabs_py.core.exposure import Exposure
@@ -72,4 +71,4 @@ class ReadyTools:
                 await changed.wait()
 
     def _works(self, tool: Tool) -> bool:
-        return not isinstance(tool, PageTool) or tool.listing.owner in self._shown
+        return not tool.listing.needs_tab or tool.listing.owner in self._shown

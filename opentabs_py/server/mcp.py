@@ -11,7 +11,6 @@ from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from pydantic_core import to_json
 
-from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallClient, Output, StreamSource, Tool
 from opentabs_py.core import failures
@@ -197,7 +196,7 @@ class _Server(Server[ClientConnections]):
 
 def _instructions(registry: ToolRegistry, listed: Listed | None) -> str:
     tools = [tool for tool in registry.tools if tool.listing.owner != OURSELVES]
-    of_python = [tool for tool in tools if not isinstance(tool, PageTool)]
+    of_python = [tool for tool in tools if not tool.listing.needs_tab]
     if of_python and len(of_python) == len(tools):
         return PYTHON_INSTRUCTIONS
     parts = [INSTRUCTIONS]

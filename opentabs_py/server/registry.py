@@ -2,10 +2,10 @@
 
 import difflib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from opentabs_py.bridge.browsers import Pages
 from opentabs_py.bridge.page_tool import PageTool
@@ -27,12 +27,22 @@ from opentabs_py.server.search import ToolSearch
 logger = logging.getLogger(__name__)
 
 
+class OtherwiseNamed(Tool, Protocol):
+    """A tool that can also be called by other names than the listed one."""
+
+    @property
+    def other_names(self) -> Collection[str]:
+        """These names."""
+        ...
+
+
 class ToolRegistry:
     """Finds tools, runs them, and checks their results.
 
     Args:
         pages: Where page tools run.
         limits: The default timers of calls.
+        status: Returns the status of a plugin; by default, across the tabs of `pages`.
         input_limit: The largest input, in characters of JSON.
         strict_output: Fail calls whose value does not match the tool's output schema.
         debug: Send the stack traces of errors to MCP clients.
@@ -54,6 +64,7 @@ class ToolRegistry:
         pages: Pages,
         *,
         limits: Limits,
+        status: Callable[[str], PluginStatus] | None = None,
         input_limit: int,
         strict_output: bool = False,
         debug: bool = False,
@@ -67,12 +78,13 @@ class ToolRegistry:
         self.on_page_report: Callable[[str, str, Sequence[ProgressReport]], None] | None = None
         self._pages = pages
         self._clock = pages.clock
+        self._status = status or pages.tabs.status
         self._input_limit = input_limit
         self._beside_pages = {tool.listing.name: tool for tool in beside_pages}
         self._others: dict[str, Tool] = {}
-        self._of_pages: list[PageTool] = []
+        self._of_pages: list[OtherwiseNamed] = []
         self._tools: dict[str, Tool] = {}
-        self._by_other_names: dict[str, PageTool] = {}
+        self._by_other_names: dict[str, Tool] = {}
         self._listed: tuple[Tool, ...] = ()
         self._search: ToolSearch | None = None  # built when first asked
         self._listeners: Listeners[[]] = Listeners("changes of the tool list")
@@ -93,6 +105,11 @@ class ToolRegistry:
                     tool.listing.owner,
                     name,
                 )
+        self._list()
+
+    def set_remote(self, tools: Iterable[OtherwiseNamed]) -> None:
+        """Serve these tools of a fleet's workers, instead of any other page tools."""
+        self._of_pages = [*tools]
         self._list()
 
     def add_tools(self, tools: Iterable[Tool]) -> None:
@@ -197,8 +214,8 @@ class ToolRegistry:
 
     def status(self, owner: str) -> PluginStatus | None:
         """Return the status of a plugin across its tabs; None for tools that need no tab."""
-        if any(tool.listing.owner == owner for tool in self._of_pages):
-            return self._pages.tabs.status(owner)
+        if any(tool.listing.owner == owner and tool.listing.needs_tab for tool in self._of_pages):
+            return self._status(owner)
         return None
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
@@ -266,13 +283,13 @@ class ToolRegistry:
     async def _run(self, tool: Tool | None, name: str, call: ToolCall) -> Any:
         if tool is None:
             raise self._unknown(name)
-        if self.on_page_report is not None and isinstance(tool, PageTool):
+        if self.on_page_report is not None and tool.listing.needs_tab:
             report = partial(self.on_page_report, name, call.call_id)
             call = replace(call, observers=(*call.observers, ProgressObserver(report)))
         try:
             value = await tool.run(call)
         except ToolFailedError as error:
-            if isinstance(tool, PageTool):
+            if tool.listing.needs_tab:
                 await self._note_stack(tool.listing, error)
             raise
         self.output.check(tool.listing, value)

@@ -22,7 +22,8 @@ from playwright.async_api import BrowserContext, Page
 from opentabs_py import __version__, stacks
 from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.errors import BrowserError
+from opentabs_py.config.fleet import FleetOptions
+from opentabs_py.errors import BrowserError, ConfigError, FleetError
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.seams import Seams
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
+    from opentabs_py.fleet.endpoint import Fleet
     from opentabs_py.plugins.plugin import Plugin, PluginChanges, Quarantined
     from opentabs_py.python_tools.collection import PythonTools
     from opentabs_py.python_tools.observers import Handler, Observers
@@ -65,6 +67,11 @@ class OpenTabs:
             once its user allows it. A `Launcher` starts one in its own way. With
             Python tools and without plugins, no browser is started.
         browsers: Several browsers to launch instead of one: the profile directory of each, by name.
+            Or a number of equal ones with new profiles: the one with the fewest calls takes the
+            next.
+        first_number: The number of the first browser, with which the numbers of its tabs begin.
+        nats: The fleet whose workers' tools to serve, instead of a browser's: the address of its
+            NATS server, or `FleetOptions`. See docs/fleet.md.
         settings: Where to listen, what to launch, how long calls may take.
         read_settings: Reads the settings again when plugins are reloaded: the list of plugins and
             their settings may change while the session runs.
@@ -86,7 +93,9 @@ class OpenTabs:
         tools: Sequence[Any] = (),
         plugins: Sequence[str | Path] = (),
         browser: Literal["launch", "none"] | Attach | Launcher = "launch",
-        browsers: Mapping[str, str | Path] | None = None,
+        browsers: Mapping[str, str | Path] | int | None = None,
+        first_number: int = 0,
+        nats: str | FleetOptions | None = None,
         settings: Settings | None = None,
         read_settings: Callable[[], Settings] | None = None,
         args: Sequence[str] = (),
@@ -95,12 +104,20 @@ class OpenTabs:
         trace: Path | None = None,
         seams: Seams | None = None,
     ) -> None:
+        if nats is not None and (plugins or browsers):
+            raise ConfigError(
+                "An endpoint of a fleet has no plugins and no browsers; its workers have them. "
+                "Leave them out, or leave out nats."
+            )
         self._settings = settings
         self._read_settings = read_settings
         self._directories = [*map(Path, plugins)]
         self._has_tools = bool(tools)
         self._browser = browser
-        self._profiles = {name: Path(profile) for name, profile in (browsers or {}).items()}
+        self._equal = isinstance(browsers, int)
+        self._profiles = _named_profiles(browsers)
+        self._first_number = first_number
+        self._fleet = FleetOptions(nats) if isinstance(nats, str) else nats
         self._args = args
         self._ignore_default_args = ignore_default_args
         self._seams = seams or Seams()
@@ -170,9 +187,9 @@ class OpenTabs:
     def has_pages(self) -> bool:
         """Whether there is anything for a browser to do; with Python tools alone there is not."""
         # The settings last: usually they need not be loaded to decide this.
-        return (
+        return self._fleet is None and (
             callable(self._browser)
-            or bool(self._directories or self._profiles)
+            or bool(self._directories or (self._profiles and not self._equal))
             or not self._has_tools
             or bool(self.settings.plugins or self.settings.plugin_folders)
         )
@@ -200,6 +217,17 @@ class OpenTabs:
     def pages(self) -> Pages:
         """The pages of all browsers, in which tools run."""
         return self._server.pages
+
+    @property
+    def fleet(self) -> Fleet:
+        """The workers of the fleet whose tools are served.
+
+        Raises:
+            FleetError: This session is not an endpoint of a fleet.
+        """
+        if self._server.fleet is None:
+            raise FleetError("This session belongs to no fleet. Pass `nats`, the address of one.")
+        return self._server.fleet
 
     @property
     def bridge(self) -> Bridge:
@@ -354,14 +382,19 @@ class OpenTabs:
         from opentabs_py.bridge.own_tabs import OwnTabs  # noqa: PLC0415
         from opentabs_py.calling.observer import progress_observers  # noqa: PLC0415
         from opentabs_py.server.mcp import run_tool  # noqa: PLC0415
-        from opentabs_py.session.startup import add_python_tools, create_registry  # noqa: PLC0415
+        from opentabs_py.session.startup import (  # noqa: PLC0415
+            add_python_tools,
+            create_registry,
+            create_tab_tools,
+        )
 
         async with AsyncExitStack() as stack:
             if not self._is_open:
                 if self.has_pages:
                     raise RuntimeError("Enter the server first: async with Server(...) as server.")
                 no_bridge = Bridge(secret="", origin="", version=__version__, clock=self._clock)
-                self.registry = create_registry(self.settings, no_bridge, OwnTabs(no_bridge))
+                tab_tools = create_tab_tools(no_bridge, OwnTabs(no_bridge))
+                self.registry = create_registry(self.settings, no_bridge, tab_tools)
                 self._observe_pages()
                 if self._python is not None:
                     add_python_tools(self.registry, self._python)
@@ -422,9 +455,15 @@ class OpenTabs:
         async with self._server.plugins.added([*map(Path, plugins)]) as quarantined:
             yield quarantined
 
+    def leave(self, client: str) -> None:
+        """Handle the end of an MCP client: close the tabs that it opened for itself."""
+        self._server.leave(client)
+
     async def watch_plugins(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
-        await self._server.plugins.watch()
+        if self._fleet is None:
+            await self._server.plugins.watch()
+        await anyio.sleep_forever()  # those of the workers are theirs to watch
 
     async def _start(self, stack: AsyncExitStack) -> None:
         self._browsers = await self._begin_launches(stack)
@@ -442,11 +481,14 @@ class OpenTabs:
             clock=self._clock,
             trace=self._trace,
             seams=self._seams,
+            fleet=self._fleet,
+            first_number=self._first_number,
+            equal=self._equal,
         )
         await server.start(
             stack,
             self._browsers,
-            profiles=self._profiles,
+            profiles={name: path for name, path in self._profiles.items() if path is not None},
             args=self._args,
             ignore_default_args=self._ignore_default_args,
             by_hand=self._browser == "none" and self.has_pages,
@@ -497,6 +539,14 @@ class OpenTabs:
         observers: Observers | None = vars(self).get("_observers")  # created on first use
         if observers and hasattr(self, "registry"):
             self.registry.on_page_report = observers.notify_page_reports
+
+
+def _named_profiles(
+    browsers: Mapping[str, str | Path] | int | None,
+) -> dict[str, Path | None]:
+    if isinstance(browsers, int):
+        return {f"browser-{index + 1}": None for index in range(browsers)}
+    return {name: Path(profile) for name, profile in (browsers or {}).items()}
 
 
 Server = OpenTabs

@@ -20,9 +20,12 @@ from opentabs_py.browser.signed_in import read_sign_in
 from opentabs_py.browser.stage import StagedExtension, kept_secret, stage_extension
 from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.tool import Tool
+from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.paths import cache_dir, data_dir
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
+from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.plugins.load import playground
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.plugins.plugin import Plugin
@@ -39,6 +42,7 @@ from opentabs_py.session.seams import Seams
 from opentabs_py.tracing.file import TraceWriter
 
 if TYPE_CHECKING:
+    from opentabs_py.fleet.endpoint import Fleet
     from opentabs_py.python_tools.collection import PythonTools
 
 
@@ -54,9 +58,14 @@ class SessionServer:
         clock: The clock of the calls' timers, which other timers share.
         trace: A file to write every call to.
         seams: Where tests take the place of the chain's parts.
+        fleet: The fleet whose workers' tools are served.
+        first_number: The number of the first browser, with which those of its tabs begin.
+        equal: It does not matter which of several browsers takes a call.
 
     Attributes:
         plugins: The plugins found in the directories.
+        fleet: The fleet whose workers' tools are served, if any.
+        own_tabs: The tabs that clients have opened for themselves, if they are in our browsers.
         pages: The pages of all browsers, in which tools run.
         registry: All tools that are served.
         mcp_side: The servers that MCP clients talk to.
@@ -83,6 +92,9 @@ class SessionServer:
         clock: AlarmClock,
         trace: Path | None,
         seams: Seams,
+        fleet: FleetOptions | None,
+        first_number: int,
+        equal: bool,
     ) -> None:
         self._settings = settings
         self._version = version
@@ -90,6 +102,10 @@ class SessionServer:
         self._clock = clock
         self._trace = trace
         self._seams = seams
+        self._fleet_options = fleet
+        self._first_number = first_number
+        self._equal = equal
+        self.fleet: Fleet | None = None
         self._playgrounds: dict[Path, str] = {}
         self.plugins = PluginSet(
             directories,
@@ -167,14 +183,16 @@ class SessionServer:
             several = Browsers(bridges, join=partial(self._join, browsers, staged[0]))
             self.pages, bridges = several, several.bridges
         else:
-            self.pages = bridges[0] if len(bridges) == 1 else Browsers(bridges)
-        self._own_tabs = OwnTabs(self.pages, keep=settings.keep_tabs)
-        self.registry = create_registry(settings, self.pages, self._own_tabs)
+            alone = len(bridges) == 1
+            self.pages = bridges[0] if alone else Browsers(bridges, equal=self._equal)
+        self.own_tabs = OwnTabs(self.pages, keep=settings.keep_tabs)
+        self.registry = await self._create_registry(stack)
         if self._trace is not None:
             writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
             self.registry.observe(writer.write)
         # While the browsers start. What connects meanwhile waits in the listener's queue.
-        await self.plugins.serve(bridges, self.registry, staged)
+        if self.fleet is None:
+            await self.plugins.serve(bridges, self.registry, staged)
         if self._python is not None:
             add_python_tools(self.registry, self._python)
             stack.callback(self._python.close)
@@ -183,6 +201,8 @@ class SessionServer:
         stack.callback(self.tasks.cancel_scope.cancel)
         for bridge in bridges:
             await self.tasks.start(bridge.calls.run)
+        if self.fleet is not None:
+            await self.fleet.start(self.tasks)
         stop = await self._serve(stack, listener)
         for browser in launched:
             assert browser.launch is not None
@@ -190,8 +210,30 @@ class SessionServer:
         if launched:
             stack.callback(stop)  # while the browsers close
         else:
-            stack.push_async_callback(self._own_tabs.close_all)
+            stack.push_async_callback(self.own_tabs.close_all)
             stack.callback(self.mcp_side.stop)  # before calls notice that their tabs are closed
+
+    def leave(self, client: str) -> None:
+        """Handle the end of an MCP client: close the tabs that it opened for itself."""
+        if self.fleet is None:
+            self.own_tabs.leave(client)
+        else:
+            self.tasks.start_soon(self.fleet.leave, client)
+
+    async def _create_registry(self, stack: AsyncExitStack) -> ToolRegistry:
+        """Return the registry; in an endpoint, with the tools of the fleet's workers."""
+        if self._fleet_options is None:
+            tab_tools = create_tab_tools(self.pages, self.own_tabs)
+            return create_registry(self._settings, self.pages, tab_tools)
+        # It needs packages that are installed for fleets only.
+        from opentabs_py.session import fleet  # noqa: PLC0415
+
+        self.fleet = await fleet.join_fleet(stack, self._fleet_options, self._settings)
+        tab_tools = fleet.tab_tools(self.fleet)
+        status = self.fleet.status
+        registry = create_registry(self._settings, self.pages, tab_tools, status=status)
+        fleet.serve_remote_tools(self.fleet, registry)
+        return registry
 
     def _join(
         self, browsers: list[SessionBrowser], staged: StagedExtension, name: str, index: int
@@ -212,7 +254,7 @@ class SessionServer:
             clock=self._clock,
             wrap_socket=self._seams.wrap_socket,
             name=name,
-            index=index,
+            number=self._first_number + index,
         )
 
     async def serve_playground(self, plugin: Plugin) -> str | None:
@@ -243,7 +285,7 @@ class SessionServer:
             version=self._version,
             streams=streams,
             listed=ready,
-            on_client_gone=self._own_tabs.leave,
+            on_client_gone=self.leave,
         )
         self.tasks.start_soon(self.mcp_side.run)
         stack.callback(self.mcp_side.close)
@@ -279,13 +321,20 @@ class SessionServer:
         )
 
 
-def create_registry(settings: Settings, pages: Pages, own_tabs: OwnTabs) -> ToolRegistry:
+def create_registry(
+    settings: Settings,
+    pages: Pages,
+    tab_tools: Sequence[Tool],
+    *,
+    status: Callable[[str], PluginStatus] | None = None,
+) -> ToolRegistry:
     """Return a registry configured by the settings.
 
     Args:
         settings: The settings.
         pages: Where page tools run.
-        own_tabs: Opens tabs for clients.
+        tab_tools: The tools about tabs.
+        status: Returns the status of a plugin; by default, across the tabs of `pages`.
     """
     return ToolRegistry(
         pages,
@@ -293,12 +342,14 @@ def create_registry(settings: Settings, pages: Pages, own_tabs: OwnTabs) -> Tool
         input_limit=settings.message_limit,
         strict_output=settings.strict_output,
         debug=settings.debug,
-        beside_pages=[
-            TabsTool(pages),
-            TabsOpenTool(pages, own_tabs),
-            TabsCloseTool(own_tabs),
-        ],
+        beside_pages=tab_tools,
+        status=status,
     )
+
+
+def create_tab_tools(pages: Pages, own_tabs: OwnTabs) -> Sequence[Tool]:
+    """Return the tools about the tabs of our own browsers."""
+    return [TabsTool(pages), TabsOpenTool(pages, own_tabs), TabsCloseTool(own_tabs)]
 
 
 def add_python_tools(registry: ToolRegistry, python: "PythonTools") -> None:

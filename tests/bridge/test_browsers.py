@@ -21,7 +21,9 @@ PLUGIN = PluginSpec(
 
 
 def join(name: str, index: int) -> Bridge:
-    return Bridge(secret=SECRET, origin="chrome-extension://x", version="1", name=name, index=index)
+    return Bridge(
+        secret=SECRET, origin="chrome-extension://x", version="1", name=name, number=index
+    )
 
 
 @asynccontextmanager
@@ -57,7 +59,7 @@ async def test_each_browser_has_a_link_a_name_and_tabs_of_its_own() -> None:
     async with connecting(browsers) as connect:
         await connect("a1b2" + "0" * 28)
         await connect("c3d4" + "0" * 28)
-        assert browsers.names == ["browser-a1b2", "browser-c3d4"]
+        assert browsers.names == {0: "browser-a1b2", 1: "browser-c3d4"}
         assert [bridge.connected for bridge in browsers.bridges] == [True, True]
         assert [each.tab_id for each in browsers.tabs.documents] == [TAB, BLOCK + TAB]
 

@@ -21,7 +21,7 @@ from opentabs_py.errors import CallError
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.own_tabs import web_address
 from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.session.startup import create_registry
+from opentabs_py.session.startup import create_registry, create_tab_tools
 from tests.fakes import (
     FakeSocket,
     Json,
@@ -111,7 +111,7 @@ async def own_tabs(*documents: Json, keep: bool = False) -> AsyncGenerator[Own]:
     async with running(bridge) as connect:
         extension = await greeted(connect, *documents)
         opener = OwnTabs(bridge, keep=keep)
-        registry = create_registry(load_settings(port=0), bridge, opener)
+        registry = create_registry(load_settings(port=0), bridge, create_tab_tools(bridge, opener))
         registry.set_plugins([a_manifest(a_tool("send"))])
         bridge._sync.plugins = [CHAT]
         yield Own(bridge, extension, opener, registry)
@@ -332,7 +332,9 @@ async def test_the_tabs_of_a_browser_that_is_gone_are_forgotten() -> None:
 
 async def test_of_several_browsers_the_named_one_opens_and_closes_the_tab() -> None:
     work = a_bridge()
-    home = Bridge(secret="t" * 64, origin="chrome-extension://x", version="1", name="home", index=1)
+    home = Bridge(
+        secret="t" * 64, origin="chrome-extension://x", version="1", name="home", number=1
+    )
     pages = Browsers([work, home])
     opener = OwnTabs(pages)
     async with running(work), running(home) as connect, anyio.create_task_group() as tasks:

@@ -1,0 +1,240 @@
+"""`opentabs fleet`: see and steer the workers of a fleet."""
+
+import time
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from opentabs_py.cli.codes import CHAIN_FAILED
+from opentabs_py.cli.fleet_options import Ca, Cert, Creds, FleetName, Nats, gather_fleet
+from opentabs_py.cli.options import Json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from opentabs_py.core.fleet.messages import Announcement
+    from opentabs_py.fleet.observed import ObservedFleet
+
+app = typer.Typer(help="See and steer the workers of a fleet.", no_args_is_help=True)
+
+EVERY = 0.5  # s; how often `top` draws
+
+
+class Role(StrEnum):
+    """Who connects to NATS."""
+
+    worker = "worker"
+    endpoint = "endpoint"
+    operator = "operator"
+
+
+@app.command()
+def status(
+    nats: Nats = None,
+    json_: Json = False,
+    fleet: FleetName = "default",
+    creds: Creds = None,
+    ca: Ca = None,
+    cert: Cert = None,
+) -> None:
+    """Show the workers: their browsers, ready tabs and calls.
+
+    Exit codes: 0 there are workers; 3 there are none, or NATS cannot be reached.
+    """
+    from opentabs_py.cli.run import run
+    from opentabs_py.cli.terminal import err, out, write_json
+
+    options = gather_fleet(nats, fleet, creds, ca, cert)
+
+    async def show() -> int:
+        from opentabs_py.fleet.observed import observe_fleet
+
+        async with observe_fleet(options) as observed:
+            workers = _in_order(observed)
+            if json_:
+                write_json([_document(each, observed) for each in workers])
+            elif workers:
+                out.print(_table(workers, observed))
+            else:
+                err.print(f"No worker is in the fleet {fleet!r} at {options.shown}.")
+            for reason in sorted(set(observed.directory.refused.values())) if not json_ else ():
+                err.print(f"[yellow]refused:[/] {escape(reason)}")
+        return 0 if workers else CHAIN_FAILED
+
+    raise typer.Exit(run(show))
+
+
+@app.command()
+def top(
+    nats: Nats = None,
+    fleet: FleetName = "default",
+    creds: Creds = None,
+    ca: Ca = None,
+    cert: Cert = None,
+) -> None:
+    """Show the same, live, until Ctrl-C."""
+    from opentabs_py.cli.run import run
+    from opentabs_py.cli.terminal import out
+
+    options = gather_fleet(nats, fleet, creds, ca, cert)
+
+    async def show() -> int:
+        import anyio
+        from rich.live import Live
+
+        from opentabs_py.fleet.observed import observe_fleet
+
+        async with observe_fleet(options) as observed:
+            with Live(console=out, screen=out.is_terminal, auto_refresh=False) as live:
+                while True:
+                    observed.remove_silent()
+                    live.update(_table(_in_order(observed), observed), refresh=True)
+                    await anyio.sleep(EVERY)
+
+    raise typer.Exit(run(show, interruptible=False))
+
+
+@app.command()
+def drain(
+    worker: Annotated[
+        str, typer.Argument(help="The worker's name, as in `opentabs fleet status`.")
+    ],
+    nats: Nats = None,
+    fleet: FleetName = "default",
+    creds: Creds = None,
+    ca: Ca = None,
+    cert: Cert = None,
+) -> None:
+    """Stop a worker when the calls that run in it have ended; it takes no new ones.
+
+    Returns at once. Exit codes: 0 it will stop; 3 there is no such worker, or it does not answer.
+    """
+    from opentabs_py.cli.run import run
+    from opentabs_py.cli.terminal import err
+
+    options = gather_fleet(nats, fleet, creds, ca, cert)
+
+    async def ask() -> int:
+        from opentabs_py.fleet.observed import observe_fleet
+
+        async with observe_fleet(options) as observed:
+            found = await observed.drain(worker)
+        running = found.total_running
+        calls = "its last call" if running == 1 else f"its {running} calls"
+        when = f"when {calls} ended" if running else "now"
+        err.print(f"{worker} takes no more calls, and stops {when}.")
+        return 0
+
+    raise typer.Exit(run(ask))
+
+
+@app.command()
+def permissions(
+    role: Annotated[Role, typer.Argument(help="Who connects with these permissions.")],
+    worker: Annotated[
+        str, typer.Option(metavar="NAME", help="Only for the worker with this name.")
+    ] = "*",
+    fleet: FleetName = "default",
+) -> None:
+    """Print the least permissions of a role, for the configuration of the NATS server.
+
+    With them, a worker receives only its own calls. `operator` is for `opentabs fleet`.
+    """
+    from opentabs_py.cli.terminal import write_result
+    from opentabs_py.config.names import check_name, is_name
+    from opentabs_py.core.fleet.subjects import permissions as least
+
+    check_name(fleet, "fleet name")
+    if worker != "*" and not is_name(worker):
+        check_name(worker, "worker name")
+    allowed = least(fleet, role.value, worker)
+    lines = [f"  {verb}: [{', '.join(map(_quoted, on))}]" for verb, on in allowed.items()]
+    write_result("permissions: {\n" + "\n".join(lines) + "\n}\n")
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
+
+
+def _in_order(observed: "ObservedFleet") -> list["Announcement"]:
+    return sorted(observed.directory.all, key=lambda each: each.name)
+
+
+def _document(worker: "Announcement", observed: "ObservedFleet") -> dict[str, Any]:
+    return {
+        "name": worker.name,
+        "state": worker.state,
+        "refused": observed.directory.refused.get(worker.instance),
+        "host": worker.host,
+        "pid": worker.pid,
+        "version": worker.opentabs,
+        "started": worker.started,
+        "labels": worker.labels,
+        "browsers": worker.browsers,
+        "ready": worker.total_ready,
+        "running": worker.total_running,
+        "maxCalls": worker.max_calls,
+        "calls": worker.calls,
+        "failures": worker.failures,
+        "restarts": worker.restarts,
+        "memory": worker.memory,
+    }
+
+
+def _table(workers: Sequence["Announcement"], observed: "ObservedFleet") -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("worker", style="bold", no_wrap=True)
+    for heading in ("browsers", "running", "calls", "failed"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("memory", justify="right", no_wrap=True)
+    table.add_column("up", justify="right", no_wrap=True)
+    table.add_column("ready tabs, labels", overflow="fold")
+    for each in workers:
+        table.add_row(
+            _state(each, observed),
+            str(len(each.browsers)),
+            f"{each.total_running}/{each.max_calls}",
+            str(each.calls),
+            f"[red]{each.failures}[/]" if each.failures else "0",
+            f"{each.memory / 2**20:.0f} MiB" if each.memory else "",
+            _up(time.time() - each.started),
+            _ready(each),
+        )
+    running = sum(each.total_running for each in workers)
+    browsers = sum(len(each.browsers) for each in workers)
+    table.caption = (
+        f"{len(workers)} worker{'' if len(workers) == 1 else 's'}, {browsers} browsers, "
+        f"{running} of {sum(each.max_calls for each in workers)} calls running"
+    )
+    return table
+
+
+def _state(worker: "Announcement", observed: "ObservedFleet") -> str:
+    if worker.instance in observed.directory.refused:
+        return f"[red]●[/] {escape(worker.name)} [dim]refused[/]"
+    color = "green" if worker.state == "serving" else "yellow"
+    more = "" if worker.state == "serving" else f" [dim]{worker.state}[/]"
+    return f"[{color}]●[/] {escape(worker.name)}{more}"
+
+
+def _ready(worker: "Announcement") -> str:
+    tabs = [
+        f"[cyan]{escape(name)}[/] {'[yellow]0[/]' if each.ready == 0 else each.ready}"
+        if each.ready is not None
+        else f"[cyan]{escape(name)}[/]"
+        for name, each in worker.served.items()
+    ]
+    labels = [f"[dim]{escape(key)}={escape(value)}[/]" for key, value in worker.labels.items()]
+    return "  ".join([*tabs, *labels])
+
+
+def _up(seconds: float) -> str:
+    from opentabs_py.cli.status import duration
+
+    return duration(seconds)

@@ -1,0 +1,140 @@
+"""`opentabs worker`: lend this machine's browsers to a fleet."""
+
+import logging
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opentabs_py.cli.fleet_options import PANEL, Ca, Cert, Creds, FleetName, Nats, gather_fleet
+from opentabs_py.cli.options import (
+    Headed,
+    OpenUrls,
+    PluginDirs,
+    PluginFolders,
+    PluginSettings,
+    SignedIn,
+    ToolSources,
+    gather_settings,
+    gather_tools,
+)
+
+if TYPE_CHECKING:
+    from opentabs_py.fleet.worker import FleetWorker
+    from opentabs_py.session.session import OpenTabs
+
+
+def worker(
+    nats: Nats = None,
+    plugin: PluginDirs = None,
+    plugins: PluginFolders = None,
+    tools_: ToolSources = None,
+    set_: PluginSettings = None,
+    open_: OpenUrls = None,
+    browsers: Annotated[
+        int, typer.Option(min=1, max=64, metavar="N", help="How many browsers to launch.")
+    ] = 1,
+    headed: Headed = None,
+    signed_in: SignedIn = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="What endpoints may choose this worker by, such as site=eu. Repeatable.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    max_calls: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="How many calls may run here at once.", rich_help_panel=PANEL
+        ),
+    ] = 8,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="This worker's name in the fleet.  \\[default: this machine's, and 4 digits]",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    fleet: FleetName = "default",
+    creds: Creds = None,
+    ca: Ca = None,
+    cert: Cert = None,
+) -> None:
+    """Lend this machine's browsers to a fleet: make the calls of its endpoints.
+
+    Launches the browsers, each with a new profile, and opens the --open pages in each. Endpoints
+    (`opentabs serve --nats URL`) find this worker by themselves.
+
+    SIGTERM, the first Ctrl-C, and `opentabs fleet drain` let the running calls end, and take no new
+    ones; a second signal stops at once. Exit codes: 0 drained; 2 usage error; 3 NATS or the browser
+    failed.
+
+    [dim]opentabs worker --nats nats://HOST --plugin DIR --open URL --browsers 4[/]
+    """
+    from opentabs_py.cli.run import run
+    from opentabs_py.cli.terminal import log_to_stderr
+    from opentabs_py.config.names import check_name
+
+    options = gather_fleet(nats, fleet, creds, ca, cert, labels=label)
+    settings = gather_settings(
+        plugin, plugins, set_, headed=headed, signed_in=signed_in, port=0
+    ).model_copy(update={"profile": None})
+    log_to_stderr()
+    tools = gather_tools(tools_)
+    drain = _Drain()
+
+    async def work() -> int:
+        from opentabs_py.session.fleet import default_name
+        from opentabs_py.session.worker import run_worker
+
+        async def prepare(tabs: "OpenTabs", worker: "FleetWorker") -> None:
+            await _prepare(tabs, worker, open_ or [])
+            drain.worker = worker
+
+        await run_worker(
+            options,
+            settings,
+            name=default_name() if name is None else check_name(name, "worker name"),
+            browsers=browsers,
+            max_calls=max_calls,
+            on_ready=prepare,
+            plugins=(),
+            tools=tools,
+            reopen=open_ or [],
+        )
+        return 0
+
+    raise typer.Exit(run(work, interruptible=False, on_signal=drain))
+
+
+class _Drain:
+    """Lets the first signal drain the worker."""
+
+    worker: "FleetWorker | None" = None
+
+    def __call__(self) -> bool:
+        """Return whether the worker ends by itself."""
+        worker, self.worker = self.worker, None
+        if worker is None:
+            return False
+        worker.drain()
+        return True
+
+
+async def _prepare(tabs: "OpenTabs", worker: "FleetWorker", urls: list[str]) -> None:
+    from opentabs_py.cli.terminal import print_quarantined, warn_of_stale
+
+    logger = logging.getLogger("opentabs_py")
+    print_quarantined(tabs.quarantined)
+    warn_of_stale(tabs.plugins)
+    for browser in tabs.browsers.values():
+        for url in urls:
+            await browser.open(url)
+    logger.info(
+        "The worker %s serves %s, up to %d calls at once",
+        worker.identity.name,
+        ", ".join(worker.owners) or "no plugin; pass --plugin DIR or --tools FILE",
+        worker.identity.max_calls,
+    )

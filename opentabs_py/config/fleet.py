@@ -1,0 +1,77 @@
+"""Which fleet a process belongs to, and how it reaches NATS."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from opentabs_py.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOptions:
+    """How a worker or an endpoint joins a fleet.
+
+    Attributes:
+        nats: One or more addresses of NATS servers, joined by commas: `nats://host:4222`, or
+            `tls://host:4222`; a user name and a password may be in it.
+        fleet: The name of the fleet.
+        creds: A file with NATS credentials.
+        ca: A file with the certificates to trust, if not those of the system.
+        cert: A file with one's own certificate and its key, for servers that ask for one.
+        labels: A worker's labels; an endpoint uses only the workers that have all of its own.
+        queue: How many calls may wait in an endpoint while all workers are full.
+        calls_per_client: How many calls of one MCP client an endpoint runs at once; None for any
+            number.
+    """
+
+    nats: str
+    fleet: str = "default"
+    creds: Path | None = None
+    ca: Path | None = None
+    cert: Path | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    queue: int = 1000
+    calls_per_client: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the addresses and the files.
+
+        Raises:
+            ConfigError: One is not valid, or there is no such file.
+        """
+        for url in self.nats.split(","):
+            parts = urlsplit(url)
+            if parts.scheme not in ("nats", "tls", "ws", "wss") or not parts.hostname:
+                raise ConfigError(
+                    f"{_without_password(url)!r} is not the address of a NATS server. Write "
+                    "nats://HOST or tls://HOST, with or without a port."
+                )
+        for file in (self.creds, self.ca, self.cert):
+            if file is not None and not file.is_file():
+                raise ConfigError(f"There is no file {file}.")
+
+    @property
+    def shown(self) -> str:
+        """The addresses, without passwords."""
+        return ", ".join(map(_without_password, self.nats.split(",")))
+
+
+def read_labels(given: list[str]) -> dict[str, str]:
+    """Return labels that are given as `KEY=VALUE`.
+
+    Raises:
+        ConfigError: One is not.
+    """
+    labels: dict[str, str] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not (equals and key.strip() and value.strip()):
+            raise ConfigError(f"Cannot use --label {text}. Write KEY=VALUE, such as site=eu.")
+        labels[key.strip()] = value.strip()
+    return labels
+
+
+def _without_password(url: str) -> str:
+    before, at, host = url.rpartition("@")
+    return f"{before.partition('//')[0]}//{host}" if at else url

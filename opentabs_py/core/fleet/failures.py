@@ -1,0 +1,91 @@
+"""The errors that a call can end with in a fleet, besides those of one machine."""
+
+from opentabs_py.core.failures import MAY_HAVE_RUN
+from opentabs_py.core.plugin_names import TABS_LIST
+from opentabs_py.errors import ChainError, ErrorDetail
+
+
+def no_worker(owner: str) -> ChainError:
+    """Return the error for a call of a tool that no worker serves any more."""
+    return ChainError(
+        ErrorDetail(
+            "NO_WORKER",
+            f"No worker of the fleet serves {owner} now. See `opentabs fleet status`, and start "
+            "one with `opentabs worker`.",
+            category="connection",
+            retryable=True,
+        )
+    )
+
+
+def no_such_tab(tab_id: int) -> ChainError:
+    """Return the error for a `tabId` that no worker has."""
+    return ChainError(
+        ErrorDetail(
+            "TAB_NOT_FOUND",
+            f"No worker of the fleet has a tab {tab_id}. {TABS_LIST} lists the tabs. Leave out "
+            "tabId to use any.",
+            category="tab",
+        )
+    )
+
+
+def worker_lost(worker: str) -> ChainError:
+    """Return the error for a call whose worker has gone."""
+    return ChainError(
+        ErrorDetail(
+            "WORKER_LOST",
+            f"The worker {worker} went away during the call. {MAY_HAVE_RUN}",
+            category="lost",
+        )
+    )
+
+
+def worker_incomprehensible(worker: str, why: str) -> ChainError:
+    """Return the error for a call whose worker sent something that is not valid."""
+    return ChainError(
+        ErrorDetail(
+            "FLEET_PROTOCOL",
+            f"The worker {worker} sent an answer that is not valid: {why} {MAY_HAVE_RUN}",
+            category="lost",
+        )
+    )
+
+
+def endpoint_lost() -> ChainError:
+    """Return the error for a call whose endpoint has gone, for the worker's own log."""
+    return ChainError(
+        ErrorDetail("ENDPOINT_LOST", "The endpoint that made the call went away.", category="lost")
+    )
+
+
+def not_linked(url: str) -> ChainError:
+    """Return the error for a call while this process is not connected to NATS."""
+    return ChainError(
+        ErrorDetail(
+            "FLEET_NOT_CONNECTED",
+            f"The connection to NATS at {url} is down. The call did not run; it is being "
+            "reconnected.",
+            category="connection",
+            retryable=True,
+        )
+    )
+
+
+def fleet_busy(waiting: int, retry_after: float) -> ChainError:
+    """Return the error for a call that too many others wait before.
+
+    Args:
+        waiting: How many.
+        retry_after: In how many seconds there may be room.
+    """
+    return ChainError(
+        ErrorDetail(
+            "FLEET_BUSY",
+            f"Every worker that could take the call is full, and {waiting} calls wait already. The "
+            "call did not run.",
+            category="rate_limit",
+            retryable=True,
+            retry_after_ms=round(retry_after * 1000),
+        )
+    )

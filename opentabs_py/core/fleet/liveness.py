@@ -1,0 +1,48 @@
+"""Whether the other side of a link is still there.
+
+NATS says at once that nobody listens to a subject, for example because a process was killed. It
+says so too while the other side only reconnects, which usually takes less than a second; and it
+says nothing if the other side's network is cut. So neither a missing listener nor silence counts
+before it has lasted. While one's own connection is down, nothing counts.
+"""
+
+from math import inf
+from typing import Final
+
+BEAT_EVERY: Final = 0.5  # s; how often an endpoint says to a worker that it is there
+ABSENT_FOR: Final = 1.2  # s without a listener, after which a worker is gone
+SILENT_FOR: Final = 4.0  # s without a word, after which the other side is gone
+BACK_WITHIN: Final = 5.0  # s after one's own reconnect, in which the others may reconnect too
+
+
+class Liveness:
+    """What was heard of one other process. Times are seconds on any one steady clock.
+
+    Args:
+        now: The time, at which it is there.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._heard = now
+        self._absent_since = inf
+        self._spared_until = -inf
+
+    def handle_heard(self, now: float) -> None:
+        """Record that it said something."""
+        self._heard = now
+        self._absent_since = inf
+
+    def handle_absent(self, now: float) -> None:
+        """Record that nobody listened where it should."""
+        self._absent_since = min(self._absent_since, now)
+
+    def handle_relinked(self, now: float) -> None:
+        """Record that one's own connection was interrupted and is back."""
+        self._heard = now
+        self._absent_since = inf
+        self._spared_until = now + BACK_WITHIN
+
+    def gone_at(self) -> float:
+        """Return when it counts as gone, if nothing is heard until then."""
+        silent = self._heard + SILENT_FOR
+        return max(min(silent, self._absent_since + ABSENT_FOR), self._spared_until)

@@ -1,0 +1,289 @@
+"""What workers and endpoints say to each other, as JSON.
+
+A worker announces itself to all. Everything else travels on a channel of its own: its first
+message says what is asked, `ToolsAsk`, `CallAsk` or `LeaveAsk`; the answers follow, and `Tools`,
+`Returned`, `Failed`, `Done` or `Busy` is the last. The models are strict and frozen, and forbid
+unknown members.
+"""
+
+from hashlib import sha256
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
+
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import Integer, LogEntry, Model, Name, Text, Time
+from opentabs_py.core.text import path_text
+from opentabs_py.errors import ProtocolError
+
+T = TypeVar("T")
+
+FLEET_VERSION: Final = 1
+
+InstanceId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+Count = Annotated[int, Field(ge=0, le=2**31)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+State = Literal["starting", "serving", "draining", "leaving"]
+
+
+class Served(Model):
+    """What a worker announces of one plugin, or of one module of Python tools.
+
+    `digest` identifies its tools' descriptions. `ready` is the number of tabs in which it works
+    now; None if its tools need no tab.
+    """
+
+    digest: Name
+    ready: Count | None = None
+
+
+class Announcement(Model):
+    """What a worker says of itself, whenever it changes and every two seconds.
+
+    `number` is that of its first browser among those of the fleet; tabs are numbered by it.
+    `running` counts the calls that run now, by endpoint; `calls` and `failures` those that have
+    ended. `memory` is that of its processes, in bytes. A worker that is `starting` only claims its
+    name and number; one that is `draining` takes no calls; one that is `leaving` has gone.
+    """
+
+    version: Count
+    opentabs: Name
+    name: Name
+    instance: InstanceId
+    host: Name
+    pid: Count
+    started: Time
+    state: State
+    number: Integer
+    browsers: Annotated[list[Name], Field(max_length=1000)]
+    labels: dict[Name, Name]
+    max_calls: Count
+    running: dict[InstanceId, Count]
+    served: dict[Name, Served]
+    calls: Integer = 0
+    failures: Integer = 0
+    restarts: Integer = 0
+    memory: Integer = 0
+
+    @property
+    def total_running(self) -> int:
+        """How many calls run in it now."""
+        return sum(self.running.values())
+
+    @property
+    def total_ready(self) -> dict[str, int]:
+        """In how many tabs each plugin works now."""
+        return {name: each.ready for name, each in self.served.items() if each.ready is not None}
+
+
+class ToolsAsk(Model):
+    """Asks for the tools of one plugin or module."""
+
+    type: Literal["tools"] = "tools"
+    owner: Name
+
+
+class LeaveAsk(Model):
+    """Says that an MCP client has gone, so the tabs that it opened can be closed."""
+
+    type: Literal["leave"] = "leave"
+    client: Text
+
+
+class CallAsk(Model):
+    """Asks to call a tool. `client` is the MCP client's session, by which it owns tabs."""
+
+    type: Literal["call"] = "call"
+    tool: Name
+    arguments: dict[str, Any]
+    idle: Seconds
+    ceiling: Seconds
+    client: Text | None = None
+    trace: bool = False
+    traceparent: Name | None = None
+
+
+class Cancel(Model):
+    """The caller no longer waits."""
+
+    type: Literal["cancel"] = "cancel"
+
+
+class ToolJson(Model):
+    """One tool, as clients see it; see `calling.tool.Listing`."""
+
+    name: Name
+    title: str
+    description: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any] | None = None
+    annotations: dict[str, Any] | None = None
+    summary: str = ""
+    group: str = ""
+    idle: Seconds | None = None
+    ceiling: Seconds | None = None
+
+
+class Tools(Model):
+    """The tools of one plugin or module, and the URL patterns of the pages that they need."""
+
+    type: Literal["tools"] = "tools"
+    tools: list[ToolJson]
+    patterns: list[str]
+
+
+class Sent(Model):
+    """The call is on its way to its tool; its timers run."""
+
+    type: Literal["sent"] = "sent"
+
+
+class Progress(Model):
+    """A batch of reports."""
+
+    type: Literal["progress"] = "progress"
+    reports: list[ProgressReport]
+
+
+class Logs(Model):
+    """What the call's plugin logged in the call's page."""
+
+    type: Literal["logs"] = "logs"
+    entries: list[LogEntry]
+
+
+class McpContent(Model):
+    """A result that is more than a JSON value: MCP content."""
+
+    content: list[dict[str, Any]]
+    structured: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = None
+
+
+class Returned(Model):
+    """The tool returned a value. `record` is the worker's record of the call, if it was asked."""
+
+    type: Literal["returned"] = "returned"
+    value: Any = None
+    content: McpContent | None = None
+    record: dict[str, Any] | None = None
+
+
+class Failed(Model):
+    """The call ended without a value; the members of `ErrorDetail`, and which error it is."""
+
+    type: Literal["failed"] = "failed"
+    kind: Literal["tool", "broken", "refused", "chain", "idle", "ceiling", "other"]
+    code: Annotated[str, StringConstraints(max_length=256)]
+    message: str
+    category: Name | None = None
+    retryable: bool = False
+    retry_after_ms: Time | None = None
+    stack: str | None = None
+    value: Any = None
+    partial: Any = None
+    record: dict[str, Any] | None = None
+
+
+class Done(Model):
+    """What was asked has been done."""
+
+    type: Literal["done"] = "done"
+
+
+class Busy(Model):
+    """The worker took too many calls meanwhile, or takes none any more. The call did not run."""
+
+    type: Literal["busy"] = "busy"
+
+
+ToWorker = Annotated[ToolsAsk | CallAsk | LeaveAsk | Cancel, Field(discriminator="type")]
+ToEndpoint = Annotated[
+    Tools | Sent | Progress | Logs | Returned | Failed | Done | Busy, Field(discriminator="type")
+]
+
+_TO_WORKER: Final[TypeAdapter[ToWorker]] = TypeAdapter(ToWorker)
+_TO_ENDPOINT: Final[TypeAdapter[ToEndpoint]] = TypeAdapter(ToEndpoint)
+_ANNOUNCEMENT: Final = TypeAdapter(Announcement)
+
+
+class VersionSkewError(ProtocolError):
+    """A worker speaks another version of this protocol.
+
+    Attributes:
+        name: The worker.
+        instance: Its run.
+    """
+
+    def __init__(self, name: str, instance: str, opentabs: str, version: object, ours: str) -> None:
+        super().__init__(
+            f"The worker {name} runs opentabs-py {opentabs} (fleet protocol {version}), and this "
+            f"is opentabs-py {ours} (fleet protocol {FLEET_VERSION}). Run one version on both."
+        )
+        self.name = name
+        self.instance = instance
+
+
+def encode(message: Model) -> bytes:
+    """Return a message as JSON."""
+    return message.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+def digest_of(tools: Tools) -> str:
+    """Return what identifies the descriptions of some tools."""
+    return sha256(encode(tools)).hexdigest()[:32]
+
+
+def read_for_worker(data: bytes) -> ToWorker:
+    """Return a message of an endpoint.
+
+    Raises:
+        ProtocolError: It is not valid; the text names the member.
+    """
+    return _read(_TO_WORKER, data)
+
+
+def read_for_endpoint(data: bytes) -> ToEndpoint:
+    """Return a message of a worker.
+
+    Raises:
+        ProtocolError: It is not valid; the text names the member.
+    """
+    return _read(_TO_ENDPOINT, data)
+
+
+def read_announcement(data: bytes, *, opentabs: str) -> Announcement:
+    """Return what a worker announces.
+
+    Args:
+        data: The message.
+        opentabs: The version of this package, for the error.
+
+    Raises:
+        VersionSkewError: The worker speaks another version.
+        ProtocolError: It is not valid.
+    """
+    try:
+        value: Any = from_json(data)
+    except ValueError as error:
+        raise ProtocolError(f"An announcement is not JSON: {error}") from None
+    if isinstance(value, dict) and cast("Any", value).get("version") != FLEET_VERSION:
+        said = cast("dict[str, Any]", value)
+        name, instance = str(said.get("name"))[:100], str(said.get("instance"))[:32]
+        theirs = str(said.get("opentabs"))[:100]
+        raise VersionSkewError(name, instance, theirs, said.get("version"), opentabs)
+    return _read(_ANNOUNCEMENT, data)
+
+
+def _read(adapter: TypeAdapter[T], data: bytes) -> T:
+    try:
+        return adapter.validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        path = path_text(first["loc"])
+        raise ProtocolError(
+            f"A message of the fleet is not valid: {path}: {first['msg']}"
+        ) from None

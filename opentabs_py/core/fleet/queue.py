@@ -1,0 +1,140 @@
+"""The calls that wait because every worker that could take them is full.
+
+Clients take turns, so one that waits with a hundred calls delays another's first call by one.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from opentabs_py.core.fleet import failures
+from opentabs_py.core.fleet.routing import Full, Wanted
+from opentabs_py.errors import ChainError
+
+Place = TypeVar("Place")
+
+RETRY_AT_LEAST: Final = 1.0  # s
+
+
+@dataclass(eq=False, slots=True)
+class Waiting:
+    """A call that waits.
+
+    Attributes:
+        client: Who makes it.
+        wanted: What it needs.
+    """
+
+    client: str
+    wanted: Wanted
+
+
+@dataclass(slots=True)
+class _Client:
+    waiting: deque[Waiting] = field(default_factory=deque[Waiting])
+    running: int = 0
+
+
+class CallQueue(Generic[Place]):
+    """Waiting calls, and how many calls each client runs.
+
+    Args:
+        most: How many calls may wait.
+        most_of_one: How many of them may be of one client.
+        quota: How many calls of one client may run at once; None for any number.
+    """
+
+    def __init__(self, *, most: int, most_of_one: int, quota: int | None = None) -> None:
+        self._most = most
+        self._most_of_one = most_of_one
+        self._quota = quota
+        self._clients: OrderedDict[str, _Client] = OrderedDict()  # the next in turn first
+        self._usual_seconds = 1.0
+
+    def __len__(self) -> int:
+        """Return how many calls wait."""
+        return sum(len(each.waiting) for each in self._clients.values())
+
+    @property
+    def running(self) -> int:
+        """How many calls run."""
+        return sum(each.running for each in self._clients.values())
+
+    def add(self, client: str, wanted: Wanted) -> Waiting:
+        """Add a call.
+
+        Raises:
+            ChainError: Too many wait.
+        """
+        waiting = len(self)
+        own = len(self._clients[client].waiting) if client in self._clients else 0
+        if waiting >= self._most or own >= self._most_of_one:
+            raise self.busy()
+        call = Waiting(client, wanted)
+        self._clients.setdefault(client, _Client()).waiting.append(call)
+        return call
+
+    def busy(self) -> ChainError:
+        """Return the error for a call that does not wait, or not any longer."""
+        waiting = len(self)
+        soon = self._usual_seconds * waiting / max(1, self.running)
+        return failures.fleet_busy(waiting, max(RETRY_AT_LEAST, soon))
+
+    def put_back(self, call: Waiting) -> None:
+        """Let a call that was taken wait again, as the next of its client; it did not run."""
+        client = self._clients[call.client]
+        client.running -= 1
+        client.waiting.appendleft(call)
+        self._clients.move_to_end(call.client, last=False)
+
+    def discard(self, call: Waiting) -> None:
+        """Remove a call that waits, because its caller does not."""
+        client = self._clients[call.client]
+        client.waiting.remove(call)
+        self._forget(call.client)
+
+    def end(self, call: Waiting, seconds: float | None) -> None:
+        """Record that a call that was taken has ended, and how long it ran, if it did."""
+        self._clients[call.client].running -= 1
+        if seconds is not None:
+            self._usual_seconds += (seconds - self._usual_seconds) / 16
+        self._forget(call.client)
+
+    def take(self, place: Callable[[Wanted], Place | Full]) -> Iterator[tuple[Waiting, Place]]:
+        """Yield the calls that can be placed now, in their turn, each with its place.
+
+        Args:
+            place: Returns where a call runs from now on, or that it is full there.
+        """
+        is_full = False
+        while not is_full:
+            is_full = True
+            for name in [*self._clients]:
+                client = self._clients[name]
+                has_quota = self._quota is None or client.running < self._quota
+                if not (client.waiting and has_quota):
+                    continue
+                found = place(client.waiting[0].wanted)
+                if isinstance(found, Full):
+                    continue
+                is_full = False
+                client.running += 1
+                self._clients.move_to_end(name)
+                yield client.waiting.popleft(), found
+
+    def ahead(self, call: Waiting) -> int:
+        """Return how many waiting calls come before this one."""
+        own = self._clients[call.client].waiting.index(call)
+        count, has_passed = own, False
+        for name, client in self._clients.items():
+            if name == call.client:
+                has_passed = True
+            else:
+                count += min(len(client.waiting), own if has_passed else own + 1)
+        return count
+
+    def _forget(self, name: str) -> None:
+        client = self._clients[name]
+        if not client.waiting and not client.running:
+            del self._clients[name]

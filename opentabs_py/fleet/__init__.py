@@ -1,0 +1,1 @@
+"""Tools in the browsers of other machines, over NATS. See docs/fleet.md."""

@@ -1,0 +1,204 @@
+"""What an endpoint asks of workers: each on a channel of its own, until the last answer."""
+
+import asyncio
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from opentabs_py.core.fleet import failures
+from opentabs_py.core.fleet.channel import Packet
+from opentabs_py.core.fleet.liveness import BEAT_EVERY, Liveness
+from opentabs_py.core.fleet.messages import (
+    Announcement,
+    Busy,
+    Cancel,
+    Done,
+    Failed,
+    Returned,
+    ToEndpoint,
+    Tools,
+    ToWorker,
+    encode,
+    read_for_endpoint,
+)
+from opentabs_py.errors import ProtocolError
+from opentabs_py.fleet.channels import NatsChannel
+from opentabs_py.fleet.link import NatsLink, Received
+
+logger = logging.getLogger(__name__)
+
+LAST: Final = (Tools, Returned, Failed, Done, Busy)
+
+
+class NotDeliveredError(Exception):
+    """Nothing of what was asked has reached the worker."""
+
+
+@dataclass(slots=True)
+class _Ask:
+    worker: Announcement
+    channel: NatsChannel
+    handle: Callable[[ToEndpoint], None]
+    answer: asyncio.Future[ToEndpoint]
+    absent: int = 0  # how many of its packets nobody received
+
+
+class Asks:
+    """The open channels of an endpoint.
+
+    Args:
+        link: The connection.
+        endpoint: The endpoint's id.
+        most: The longest message to accept, in bytes.
+        on_lost: Called with the run of each worker that has gone while something was asked of it.
+    """
+
+    def __init__(
+        self, link: NatsLink, endpoint: str, *, most: int, on_lost: Callable[[str], None]
+    ) -> None:
+        self._link = link
+        self._endpoint = endpoint
+        self._subject = link.subjects.endpoint(endpoint)
+        self._most = most
+        self._on_lost = on_lost
+        self._open: dict[str, _Ask] = {}
+        self._alive: dict[str, Liveness] = {}
+        self._held: Counter[str] = Counter()  # for other reasons than what is asked
+        self._workers: dict[str, str] = {}  # their subjects
+
+    async def start(self) -> None:
+        """Listen for answers."""
+        await self._link.subscribe(f"{self._subject}.>", self._handle)
+        self._link.relinked.subscribe(self._handle_relinked)
+
+    async def run(self) -> None:
+        """Tell the workers that this endpoint is there, and notice when they are not."""
+        while True:
+            await anyio.sleep(BEAT_EVERY)
+            asked = {each.worker.instance for each in self._open.values()} | self._held.keys()
+            for instance in self._alive.keys() - asked:
+                del self._alive[instance], self._workers[instance]
+            now = anyio.current_time()
+            for instance, alive in [*self._alive.items()]:
+                if self._link.connected and now >= alive.gone_at():
+                    self._lose(instance)
+                    continue
+                subject = f"{self._workers[instance]}.beat.{self._endpoint}"
+                self._link.publish(subject, reply=f"{self._subject}.beat.{instance}")
+
+    def hold(self, worker: Announcement) -> None:
+        """Stay there for a worker although nothing is asked of it."""
+        self._know(worker)
+        self._held[worker.instance] += 1
+
+    def release(self, instance: str) -> None:
+        """End one `hold` of a worker."""
+        self._held[instance] -= 1
+        self._held = +self._held
+
+    async def ask(
+        self,
+        worker: Announcement,
+        message: ToWorker,
+        handle: Callable[[ToEndpoint], None] = lambda _: None,
+    ) -> ToEndpoint:
+        """Ask something of a worker, and return its last answer; if cancelled, cancel it there.
+
+        Args:
+            worker: The worker.
+            message: What to ask.
+            handle: Called with each answer before the last; must not block or raise.
+
+        Raises:
+            NotDeliveredError: The worker has gone and did not receive it.
+            ChainError: The worker has gone, or its answer is not valid.
+        """
+        ask_id = secrets.token_hex(16)
+        reply = f"{self._subject}.call.{ask_id}"
+        subject = f"{self._know(worker)}.call.{self._endpoint}.{ask_id}"
+        channel = NatsChannel(self._link, subject, most=self._most, reply=reply)
+        answer: asyncio.Future[ToEndpoint] = asyncio.get_running_loop().create_future()
+        ask = self._open[ask_id] = _Ask(worker, channel, handle, answer)
+        channel.send(encode(message))
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            if ask_id in self._open:  # it stays open until the worker has heard of it
+                ask.handle = lambda _: None
+                channel.send(encode(Cancel()))
+            raise
+
+    def _know(self, worker: Announcement) -> str:
+        instance = worker.instance
+        if instance not in self._alive:
+            self._alive[instance] = Liveness(anyio.current_time())
+            self._workers[instance] = self._link.subjects.worker(worker.name, instance)
+        return self._workers[instance]
+
+    def _handle(self, message: Received) -> None:
+        what, _, rest = message.subject.removeprefix(f"{self._subject}.").partition(".")
+        now = anyio.current_time()
+        if what == "beat" and (alive := self._alive.get(rest)) is not None:
+            if message.absent:
+                alive.handle_absent(now)
+            else:
+                alive.handle_heard(now)
+        elif what == "call":
+            ask = self._open.get(rest)
+            if ask is not None and message.absent:
+                ask.absent += 1
+                self._alive[ask.worker.instance].handle_absent(now)
+            elif ask is not None:
+                self._alive[ask.worker.instance].handle_heard(now)
+                self._handle_packet(rest, ask, message.data)
+            elif message.reply:
+                self._link.publish(message.reply, Packet(unknown=True).encode())
+
+    def _handle_packet(self, ask_id: str, ask: _Ask, data: bytes) -> None:
+        try:
+            packet = Packet.decode(data)
+            if packet.unknown:
+                self._end(ask_id, failures.worker_lost(ask.worker.name))
+                return
+            for text in ask.channel.receive(packet):
+                answer = read_for_endpoint(text)
+                if isinstance(answer, LAST):
+                    ask.channel.acknowledge()
+                    self._end(ask_id, answer)
+                    return
+                ask.handle(answer)
+        except ProtocolError as error:
+            self._end(ask_id, failures.worker_incomprehensible(ask.worker.name, str(error)))
+
+    def _end(self, ask_id: str, outcome: "ToEndpoint | Exception") -> None:
+        ask = self._open.pop(ask_id)
+        ask.channel.close()
+        if ask.answer.done():
+            return  # nobody waits for it
+        if isinstance(outcome, Exception):
+            ask.answer.set_exception(outcome)
+        else:
+            ask.answer.set_result(outcome)
+
+    def _lose(self, instance: str) -> None:
+        logger.warning("The worker with the run %s has gone", instance)
+        del self._alive[instance], self._workers[instance]
+        del self._held[instance]
+        for ask_id, ask in [*self._open.items()]:
+            if ask.worker.instance == instance:
+                never = ask.absent >= ask.channel.published
+                lost = failures.worker_lost(ask.worker.name)
+                self._end(ask_id, NotDeliveredError() if never else lost)
+        self._on_lost(instance)
+
+    def _handle_relinked(self) -> None:
+        now = anyio.current_time()
+        for alive in self._alive.values():
+            alive.handle_relinked(now)
+        for ask in self._open.values():
+            ask.channel.relink()

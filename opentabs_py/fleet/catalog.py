@@ -1,0 +1,146 @@
+"""The tools that a fleet's workers have, read once for each set of them."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from anyio.abc import TaskGroup
+
+from opentabs_py.calling.listeners import Listeners
+from opentabs_py.calling.tool import Listing
+from opentabs_py.core.fleet.messages import (
+    Announcement,
+    ToolJson,
+    Tools,
+    ToolsAsk,
+    digest_of,
+)
+from opentabs_py.core.limits import Limits
+from opentabs_py.errors import ChainError
+from opentabs_py.fleet.asks import Asks, NotDeliveredError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A tool that workers have.
+
+    Attributes:
+        listing: What clients see of it.
+        limits: Its own timers; None for the endpoint's.
+    """
+
+    listing: Listing
+    limits: Limits | None
+
+
+class Catalog:
+    """The tools of all workers.
+
+    Where workers serve different builds of a plugin, its tools are those of the build that most of
+    them serve, and of several, of the one whose worker was started last.
+
+    Args:
+        asks: Asks the workers.
+        workers: Returns the workers.
+    """
+
+    def __init__(self, asks: Asks, workers: Callable[[], Sequence[Announcement]]) -> None:
+        self._asks = asks
+        self._workers = workers
+        self._read: dict[str, Tools] = {}
+        self._reading: set[str] = set()
+        self._shown: dict[str, str] = {}
+        self._entries: Sequence[Entry] = ()
+        self._changes: Listeners[[]] = Listeners("changes of the fleet's tools")
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The tools, in no particular order; the same object until they change."""
+        return self._entries
+
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing is being read."""
+        return not self._reading
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a function whenever the tools change; return the unsubscriber."""
+        return self._changes.subscribe(listener)
+
+    def patterns(self, worker: Announcement) -> Sequence[str]:
+        """Return the URL patterns of all plugins of a worker, as far as they are known."""
+        read = (self._read.get(each.digest) for each in worker.served.values())
+        return [pattern for tools in read if tools is not None for pattern in tools.patterns]
+
+    def update(self, tasks: TaskGroup) -> None:
+        """Handle a change of the workers: read what is not known yet.
+
+        Args:
+            tasks: Where to read it.
+        """
+        for worker in self._workers():
+            for owner, served in worker.served.items():
+                if served.digest not in self._read and served.digest not in self._reading:
+                    self._reading.add(served.digest)
+                    tasks.start_soon(self._read_tools, tasks, worker, owner, served.digest)
+        self._show()
+
+    async def _read_tools(
+        self, tasks: TaskGroup, worker: Announcement, owner: str, digest: str
+    ) -> None:
+        try:
+            answer = await self._asks.ask(worker, ToolsAsk(owner=owner))
+        except (ChainError, NotDeliveredError) as error:
+            logger.debug("The tools of %s were not read from %s: %s", owner, worker.name, error)
+            self._reading.discard(digest)
+            self.update(tasks)  # another worker may have them
+        else:
+            self._reading.discard(digest)
+            if isinstance(answer, Tools):
+                self._read[digest_of(answer)] = answer
+            self._show()
+
+    def _show(self) -> None:
+        """Use the builds that most workers serve."""
+        builds: dict[str, dict[str, list[float]]] = {}
+        for worker in self._workers():
+            for owner, served in worker.served.items():
+                if served.digest in self._read:
+                    of_owner = builds.setdefault(owner, {})
+                    of_owner.setdefault(served.digest, []).append(worker.started)
+        in_use = {each.digest for worker in self._workers() for each in worker.served.values()}
+        self._read = {digest: self._read[digest] for digest in self._read.keys() & in_use}
+        shown = {
+            owner: max(digests, key=lambda digest: (len(digests[digest]), max(digests[digest])))
+            for owner, digests in builds.items()
+        }
+        if shown == self._shown:
+            return
+        self._shown = shown
+        self._entries = [
+            _entry(owner, tool, needs_tab=bool(self._read[digest].patterns))
+            for owner, digest in shown.items()
+            for tool in self._read[digest].tools
+        ]
+        self._changes.notify()
+
+
+def _entry(owner: str, tool: ToolJson, *, needs_tab: bool) -> Entry:
+    limits = None
+    if tool.idle is not None and tool.ceiling is not None:
+        limits = Limits(idle=tool.idle, ceiling=tool.ceiling)
+    listing = Listing(
+        name=tool.name,
+        owner=owner,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=tool.annotations,
+        summary=tool.summary,
+        group=tool.group,
+        needs_tab=needs_tab,
+    )
+    return Entry(listing, limits)

@@ -1,0 +1,389 @@
+"""An endpoint: calls the tools of a fleet's workers, as if they were its own."""
+
+import asyncio
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core.fleet import failures
+from opentabs_py.core.fleet.messages import (
+    Announcement,
+    Busy,
+    CallAsk,
+    Failed,
+    LeaveAsk,
+    Logs,
+    Progress,
+    Returned,
+    Sent,
+    ToEndpoint,
+)
+from opentabs_py.core.fleet.queue import CallQueue, Waiting
+from opentabs_py.core.fleet.routing import Full, Wanted, choose, holder
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.tabs import PluginStatus
+from opentabs_py.errors import ChainError
+from opentabs_py.fleet.asks import Asks, NotDeliveredError
+from opentabs_py.fleet.catalog import Catalog
+from opentabs_py.fleet.directory import Directory
+from opentabs_py.fleet.link import NatsLink, Received
+from opentabs_py.fleet.outcomes import error_of, value_of
+
+logger = logging.getLogger(__name__)
+
+QUIET_FOR: Final = 0.25  # s without news from workers, after which all are known
+KNOWN_WITHIN: Final = 3.0  # s
+LOOK_EVERY: Final = 1.0  # s; for workers that are silent
+SAY_PLACE_EVERY: Final = 1.0  # s
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """How many calls an endpoint makes.
+
+    Attributes:
+        queue: How many may wait while all workers are full.
+        queue_of_one: How many of them may be of one client.
+        calls_of_one: How many of one client may run at once; None for any number.
+        waits: How long a call may wait, in seconds.
+    """
+
+    queue: int = 1000
+    queue_of_one: int = 100
+    calls_of_one: int | None = None
+    waits: float = 60.0
+
+
+class Fleet:
+    """The workers of a fleet, for one endpoint.
+
+    Args:
+        link: The connection.
+        labels: The labels that a worker must have.
+        quotas: How many calls it makes.
+        most: The longest message to accept, in bytes.
+
+    Attributes:
+        id: The endpoint's id, in the subjects that it listens to.
+        directory: The workers.
+        catalog: Their tools.
+        own_tabs: Which tabs clients have opened, with the plugins that work there.
+    """
+
+    def __init__(
+        self, link: NatsLink, *, labels: Mapping[str, str], quotas: Quotas, most: int
+    ) -> None:
+        self.id = secrets.token_hex(8)
+        self._link = link
+        self._quotas = quotas
+        self._asks = Asks(link, self.id, most=most, on_lost=self._handle_lost)
+        self.directory = Directory(labels, self._handle_change)
+        self.catalog = Catalog(self._asks, lambda: self.directory.usable)
+        self.own_tabs = OwnRemoteTabs()
+        self._queue: CallQueue[Announcement | ChainError] = CallQueue(
+            most=quotas.queue, most_of_one=quotas.queue_of_one, quota=quotas.calls_of_one
+        )
+        self._places: dict[Waiting, asyncio.Future[Announcement]] = {}
+        self._running: Counter[str] = Counter()  # calls of this endpoint, by worker
+        self._full: dict[str, Announcement] = {}  # said that they are, after this announcement
+        self._changed = anyio.Event()
+        self._tasks: TaskGroup
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for a worker."""
+        return len(self._queue)
+
+    @property
+    def running(self) -> int:
+        """How many calls of this endpoint run."""
+        return self._queue.running
+
+    def status(self, owner: str) -> PluginStatus:
+        """Return the status of a plugin across all workers."""
+        served = (each.served.get(owner) for each in self.directory.usable)
+        return "ready" if any(each is not None and each.ready != 0 for each in served) else "closed"
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change of the workers or their calls."""
+        return self._changed
+
+    async def start(self, tasks: TaskGroup) -> None:
+        """Find the workers and their tools; wait no longer than a few seconds for them.
+
+        Args:
+            tasks: Tasks that run as long as the endpoint.
+        """
+        self._tasks = tasks
+        await self._asks.start()
+        await self._link.subscribe(self._link.subjects.workers, self._handle_announcement)
+        self._link.relinked.subscribe(self._handle_relinked)
+        tasks.start_soon(self._asks.run)
+        tasks.start_soon(self._look_for_silent_workers)
+        self._link.publish(self._link.subjects.who)
+        with anyio.move_on_after(KNOWN_WITHIN):
+            is_quiet = False
+            while not (is_quiet and self.catalog.is_read):
+                is_quiet = True
+                with anyio.move_on_after(QUIET_FOR):
+                    await self._changed.wait()
+                    is_quiet = False
+
+    # --- calls ---
+
+    async def call(self, tool: str, wanted: Wanted, call: ToolCall) -> Any:
+        """Call a tool in some worker, and return its value.
+
+        Raises:
+            CallError: As in the worker's session, or the worker has gone, or there is none, or
+                all are full and too many calls wait.
+        """
+        client = client_of(call)
+        waiting = self._queue.add(client or "", wanted)
+        place = _Place(call)
+        while True:
+            worker = await self._find_place(waiting, place)
+            began = anyio.current_time()
+            try:
+                answer = await self._asks.ask(worker, _call_ask(tool, call), place.handle)
+            except NotDeliveredError:
+                answer = Busy()
+            except BaseException:
+                self._end(waiting, worker, anyio.current_time() - began)
+                raise
+            if not isinstance(answer, Busy):
+                self._end(waiting, worker, anyio.current_time() - began)
+                return _read(answer, worker)
+            self._full[worker.instance] = worker  # the call did not run
+            self._running[worker.instance] -= 1
+            self._queue.put_back(waiting)
+
+    async def call_in(self, worker: Announcement, tool: str, call: ToolCall) -> Any:
+        """Call one of our own tools in a certain worker, whatever runs there.
+
+        Raises:
+            CallError: As in the worker's session, or the worker has gone.
+        """
+        try:
+            answer = await self._asks.ask(worker, _call_ask(tool, call), _Place(call).handle)
+        except NotDeliveredError:
+            raise failures.worker_lost(worker.name) from None
+        return _read(answer, worker)
+
+    def least_busy(self, workers: Sequence[Announcement]) -> Announcement:
+        """Return the one of some workers in which the fewest calls run."""
+        return min(workers, key=self._load)
+
+    def holder(self, tab_id: int) -> Announcement | None:
+        """Return the worker that has a tab."""
+        return holder(self.directory.usable, tab_id)
+
+    async def leave(self, client: str) -> None:
+        """Handle the end of a client: its workers may close the tabs that it opened."""
+        for worker in self.own_tabs.discard(client):
+            self._asks.release(worker.instance)
+            try:
+                await self._asks.ask(worker, LeaveAsk(client=client))
+            except (ChainError, NotDeliveredError) as error:
+                logger.debug("%s does not know that a client has gone: %s", worker.name, error)
+
+    def own(
+        self, client: str | None, tab: int, worker: Announcement, plugins: AbstractSet[str]
+    ) -> None:
+        """Record that a client opened a tab.
+
+        Args:
+            client: The client; None if it has no session.
+            tab: The tab.
+            worker: Where it is.
+            plugins: Those that work there.
+        """
+        if client is not None and self.own_tabs.add(client, tab, worker, plugins):
+            self._asks.hold(worker)
+
+    async def _find_place(self, waiting: Waiting, place: "_Place") -> Announcement:
+        found: asyncio.Future[Announcement] = asyncio.get_running_loop().create_future()
+        self._places[waiting] = found
+        try:
+            self._place_calls()
+            with anyio.fail_after(self._quotas.waits):
+                while not found.done():
+                    place.say(self._queue.ahead(waiting))
+                    await asyncio.wait([found], timeout=SAY_PLACE_EVERY)
+        except BaseException as error:
+            if not found.done():
+                self._queue.discard(waiting)
+            elif found.exception() is None:
+                self._end(waiting, found.result(), None)
+            if isinstance(error, TimeoutError):
+                raise self._queue.busy() from None
+            raise
+        finally:
+            del self._places[waiting]
+        return found.result()
+
+    def _place_calls(self) -> None:
+        """Give the waiting calls the workers that are free, in their turn."""
+        if not self._places:
+            return
+        for waiting, worker in self._queue.take(self._choose):
+            found = self._places[waiting]
+            if isinstance(worker, ChainError):
+                self._queue.end(waiting, None)
+                found.set_exception(worker)
+            else:
+                self._running[worker.instance] += 1
+                self.directory.use(worker.instance)
+                found.set_result(worker)
+
+    def _choose(self, wanted: Wanted) -> Announcement | ChainError | Full:
+        return choose(self.directory.usable, wanted, self._load)
+
+    def _load(self, worker: Announcement) -> int:
+        if self._full.get(worker.instance) is worker:
+            return worker.max_calls
+        of_others = worker.total_running - worker.running.get(self.id, 0)
+        return of_others + self._running[worker.instance]
+
+    def _end(self, waiting: Waiting, worker: Announcement, seconds: float | None) -> None:
+        self._running[worker.instance] -= 1
+        self._queue.end(waiting, seconds)
+        self._place_calls()
+
+    # --- workers that come and go ---
+
+    def _handle_announcement(self, message: Received) -> None:
+        self.directory.handle(message.data, anyio.current_time())
+
+    def _handle_change(self, instance: str) -> None:
+        if self.directory.get(instance) is None:
+            self._full.pop(instance, None)
+            self._running.pop(instance, None)
+            self.own_tabs.forget(instance)
+        self.catalog.update(self._tasks)
+        self._place_calls()
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
+    def _handle_lost(self, instance: str) -> None:
+        self.directory.remove(instance)
+
+    def _handle_relinked(self) -> None:
+        self.directory.handle_relinked(anyio.current_time())
+        self._link.publish(self._link.subjects.who)
+
+    async def _look_for_silent_workers(self) -> None:
+        while True:
+            await anyio.sleep(LOOK_EVERY)
+            if self._link.connected:
+                self.directory.remove_silent(anyio.current_time())
+
+
+class OwnRemoteTabs:
+    """The tabs that clients have opened for themselves, and where."""
+
+    def __init__(self) -> None:
+        self._tabs: dict[str, dict[int, tuple[Announcement, AbstractSet[str]]]] = {}
+
+    def add(self, client: str, tab: int, worker: Announcement, plugins: AbstractSet[str]) -> bool:
+        """Record a tab; return whether it is the client's first of its worker."""
+        is_first = all(worker.instance != each.instance for each in self.workers(client))
+        self._tabs.setdefault(client, {})[tab] = (worker, plugins)
+        return is_first
+
+    def of(self, client: str | None, owner: str) -> Sequence[int]:
+        """Return a client's tabs of a plugin, the most recently opened one first."""
+        tabs = self._tabs.get(client or "", {})
+        return [tab for tab, (_, plugins) in reversed(tabs.items()) if owner in plugins]
+
+    def workers(self, client: str | None) -> Sequence[Announcement]:
+        """Return the workers in which a client has tabs, that of the latest first."""
+        tabs = self._tabs.get(client or "", {})
+        by_instance = {worker.instance: worker for worker, _ in reversed(tabs.values())}
+        return [*by_instance.values()]
+
+    def discard(self, client: str) -> Sequence[Announcement]:
+        """Forget a client, and return the workers in which it had tabs."""
+        workers = self.workers(client)
+        self._tabs.pop(client, None)
+        return workers
+
+    def forget(self, instance: str) -> None:
+        """Forget the tabs of a worker that has gone."""
+        for client, tabs in [*self._tabs.items()]:
+            kept = {tab: at for tab, at in tabs.items() if at[0].instance != instance}
+            if kept:
+                self._tabs[client] = kept
+            else:
+                del self._tabs[client]
+
+
+class _Place:
+    """Passes on what a worker says of a call, and before that, the call's place in the queue."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self._call = call
+        self._said = 0
+        self._ahead: int | None = None
+
+    def say(self, ahead: int) -> None:
+        """Report how many calls come before this one, if that has changed."""
+        if ahead == self._ahead:
+            return
+        self._ahead = ahead
+        before = f"{ahead} calls are" if ahead != 1 else "1 call is"
+        place = f"{before} before this one" if ahead else "this call is the next"
+        report = ProgressReport(self._said, message=f"All workers are full; {place}.")
+        self._said += 1
+        self._call.notify_progress([report])
+
+    def handle(self, message: ToEndpoint) -> None:
+        """Pass on a message of the worker."""
+        match message:
+            case Sent():
+                self._call.notify_sent()
+            case Progress(reports=reports):
+                if self._said:
+                    reports = [replace(each, seq=each.seq + self._said) for each in reports]
+                self._call.notify_progress(reports)
+            case Logs(entries=entries):
+                self._call.notify_log(entries)
+            case _:
+                pass
+
+
+def client_of(call: ToolCall) -> str | None:
+    """Return the session of the client that makes a call; None if it has none."""
+    return None if call.client is None else call.client.owner
+
+
+def _call_ask(tool: str, call: ToolCall) -> CallAsk:
+    return CallAsk(
+        tool=tool,
+        arguments=dict(call.arguments),
+        idle=call.limits.idle,
+        ceiling=call.limits.ceiling,
+        client=client_of(call),
+        trace=call.recording is not None,
+    )
+
+
+def _read(answer: ToEndpoint, worker: Announcement) -> Any:
+    match answer:
+        case Returned():
+            try:
+                return value_of(answer)
+            except ValueError as error:
+                raise failures.worker_incomprehensible(worker.name, str(error)) from None
+        case Failed():
+            raise error_of(answer)
+        case _:
+            raise failures.worker_incomprehensible(worker.name, f"It sent {answer.type!r}.")

@@ -1,0 +1,223 @@
+"""The connection of a worker or an endpoint to NATS."""
+
+import asyncio
+import logging
+import ssl
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import anyio
+
+from opentabs_py.calling.listeners import Listeners
+from opentabs_py.config.fleet import FleetOptions
+from opentabs_py.core.fleet.subjects import Subjects
+from opentabs_py.errors import ConfigError, FleetError
+
+try:
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+    from nats.aio.subscription import Subscription
+    from nats.errors import Error as NatsError
+except ImportError as missing:
+    raise ConfigError(
+        "A fleet needs the package nats-py. Install it: pip install 'opentabs-py[fleet]'"
+    ) from missing
+
+logger = logging.getLogger(__name__)
+
+CONNECT_WITHIN: Final = 5.0  # s
+RECONNECT_EVERY: Final = 0.25  # s
+PING_EVERY: Final = 2  # s; two unanswered pings end a connection
+_NO_RESPONDERS: Final = "503"
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message of a subscription.
+
+    Attributes:
+        subject: Where it was published.
+        data: Its content.
+        absent: It is no message, but says that nobody listens where one was published.
+        reply: Where an answer is expected; empty if nowhere.
+    """
+
+    subject: str
+    data: bytes
+    absent: bool
+    reply: str
+
+
+class NatsLink:
+    """A connection that reconnects for ever, once it was established.
+
+    What is published while it is down is dropped: those who need to know that something arrived
+    repeat it; see `core/fleet/channel.py`.
+
+    Args:
+        options: How to connect.
+
+    Attributes:
+        subjects: The subjects of the fleet.
+        relinked: Called whenever the connection was interrupted and is back.
+    """
+
+    def __init__(self, options: FleetOptions) -> None:
+        self.subjects = Subjects(options.fleet)
+        self.relinked: Listeners[[]] = Listeners("reconnects to NATS")
+        self.options = options
+        self._client = Client()
+        self._outgoing: deque[tuple[str, bytes, str]] = deque()
+        self._has_outgoing = asyncio.Event()
+        self._last_error = ""
+
+    @property
+    def connected(self) -> bool:
+        """Whether it is connected now."""
+        return self._client.is_connected
+
+    @property
+    def most(self) -> int:
+        """The longest message that the NATS server accepts, in bytes."""
+        return self._client.max_payload
+
+    def publish(self, subject: str, data: bytes = b"", reply: str = "") -> None:
+        """Publish a message soon; it is dropped if the connection is down."""
+        if self.connected:
+            self._outgoing.append((subject, data, reply))
+            self._has_outgoing.set()
+
+    async def flush(self) -> None:
+        """Wait until what was published has reached NATS, or until the connection is down."""
+        await self._publish_all()
+        with anyio.move_on_after(CONNECT_WITHIN):
+            try:
+                await self._client.flush()
+            except (NatsError, OSError):
+                return  # it is down
+
+    async def subscribe(self, subject: str, handle: Callable[[Received], None]) -> Subscription:
+        """Call a function with each message to a subject, also after reconnects, in order.
+
+        Args:
+            subject: With or without wildcards.
+            handle: Must not block; an exception is logged.
+        """
+
+        async def receive(message: Msg) -> None:
+            headers = message.headers or {}
+            absent = headers.get("Status") == _NO_RESPONDERS
+            try:
+                handle(Received(message.subject, message.data, absent, message.reply))
+            except Exception:
+                logger.exception("A message of the fleet could not be handled")
+
+        client: Any = self._client  # whose types are partial
+        subscription: Subscription = await client.subscribe(subject, cb=receive)
+        return subscription
+
+    async def run(self) -> None:
+        """Publish what is to be published, until cancelled."""
+        while True:
+            await self._has_outgoing.wait()
+            self._has_outgoing.clear()
+            await self._publish_all()
+
+    async def _publish_all(self) -> None:
+        while self._outgoing:
+            subject, data, reply = self._outgoing.popleft()
+            try:
+                await self._client.publish(subject, data, reply)
+            except (NatsError, OSError) as error:
+                logger.debug("Not published to %s: %s", subject, error)
+
+    async def open(self) -> None:
+        """Connect.
+
+        Raises:
+            FleetError: NATS cannot be reached, or refuses the connection.
+            ConfigError: A file with certificates cannot be used.
+        """
+        options = self.options
+        more: dict[str, Any] = {}
+        if options.creds is not None:
+            more["user_credentials"] = str(options.creds)
+        if options.ca is not None or options.cert is not None:
+            more["tls"] = _tls(options)
+        try:
+            with anyio.fail_after(CONNECT_WITHIN):
+                await self._client.connect(
+                    options.nats.split(","),
+                    name="opentabs",
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=cast("int", RECONNECT_EVERY),  # any number will do
+                    ping_interval=PING_EVERY,
+                    max_outstanding_pings=2,
+                    error_cb=self._handle_error,
+                    disconnected_cb=self._handle_disconnected,
+                    reconnected_cb=self._handle_reconnected,
+                    **more,
+                )
+        except (NatsError, OSError, TimeoutError) as error:
+            why = self._last_error or str(error) or type(error).__name__
+            with anyio.CancelScope(shield=True):
+                await self._client.close()
+            raise FleetError(
+                f"Cannot connect to NATS at {options.shown}: {why}. Check the address and the "
+                "credentials, or start NATS: nats-server"
+            ) from error
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._client.close()
+
+    async def _handle_error(self, error: Exception) -> None:
+        self._last_error = str(error) or type(error).__name__
+        logger.debug("NATS: %s", self._last_error)
+        if "permissions violation" in self._last_error.lower():
+            logger.warning(
+                "NATS refused: %s. `opentabs fleet permissions` prints what each role needs.",
+                self._last_error,
+            )
+
+    async def _handle_disconnected(self) -> None:
+        if not self._client.is_closed:
+            logger.warning("Disconnected from NATS at %s; reconnecting", self.options.shown)
+        self._outgoing.clear()
+
+    async def _handle_reconnected(self) -> None:
+        logger.warning("Reconnected to NATS")
+        self.relinked.notify()
+
+
+@asynccontextmanager
+async def nats_link(options: FleetOptions) -> AsyncGenerator[NatsLink]:
+    """Connect to NATS, and disconnect at the end.
+
+    Raises:
+        FleetError: NATS cannot be reached, or refuses the connection.
+        ConfigError: A file with certificates cannot be used.
+    """
+    link = NatsLink(options)
+    await link.open()
+    # Not in a task group, which would wrap the caller's errors in a group.
+    publishing = asyncio.create_task(link.run())
+    try:
+        yield link
+    finally:
+        publishing.cancel()
+        with anyio.CancelScope(shield=True):
+            await link.close()
+
+
+def _tls(options: FleetOptions) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=None if options.ca is None else str(options.ca))
+    if options.cert is not None:
+        try:
+            context.load_cert_chain(options.cert)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(f"Cannot use the certificate {options.cert}: {error}") from error
+    return context

@@ -1,0 +1,89 @@
+"""A fleet as an onlooker sees it, who calls nothing."""
+
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+
+from opentabs_py.config.fleet import FleetOptions
+from opentabs_py.core.fleet.messages import Announcement
+from opentabs_py.errors import FleetError
+from opentabs_py.fleet.directory import Directory
+from opentabs_py.fleet.link import NatsLink, Received, nats_link
+
+QUIET_FOR: Final = 0.3  # s without news from workers, after which all are known
+DRAINS_WITHIN: Final = 2.0  # s; in which a worker says that it will
+
+
+class ObservedFleet:
+    """The workers of a fleet, always current.
+
+    Args:
+        link: The connection.
+
+    Attributes:
+        directory: The workers.
+    """
+
+    def __init__(self, link: NatsLink) -> None:
+        self.directory = Directory({}, lambda _: self._notify())
+        self._link = link
+        self._changed = anyio.Event()
+
+    async def start(self) -> None:
+        """Find the workers."""
+        link = self._link
+        await link.subscribe(link.subjects.workers, self._handle)
+        link.publish(link.subjects.who)
+        is_quiet = False
+        while not is_quiet:
+            is_quiet = True
+            with anyio.move_on_after(QUIET_FOR):
+                await self._changed.wait()
+                is_quiet = False
+
+    def remove_silent(self) -> None:
+        """Remove the workers that have not announced themselves for too long."""
+        self.directory.remove_silent(anyio.current_time())
+
+    async def drain(self, name: str) -> Announcement:
+        """Ask a worker to end what runs in it, and to stop.
+
+        Raises:
+            FleetError: There is no such worker, or it does not answer.
+        """
+        found = next((each for each in self.directory.all if each.name == name), None)
+        if found is None:
+            names = ", ".join(sorted(each.name for each in self.directory.all))
+            raise FleetError(f"There is no worker {name!r}. The workers: {names or 'none'}.")
+        answered = anyio.Event()
+        reply = f"{self._link.subjects.endpoint(secrets.token_hex(8))}.drain"
+        await self._link.subscribe(reply, lambda _: answered.set())
+        self._link.publish(f"{self._link.subjects.worker(name, found.instance)}.drain", reply=reply)
+        with anyio.move_on_after(DRAINS_WITHIN):
+            await answered.wait()
+            return found
+        raise FleetError(f"The worker {name} does not answer. Its pid on {found.host}: {found.pid}")
+
+    def _handle(self, message: Received) -> None:
+        self.directory.handle(message.data, anyio.current_time())
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
+
+@asynccontextmanager
+async def observe_fleet(options: FleetOptions) -> AsyncGenerator[ObservedFleet]:
+    """Observe a fleet.
+
+    Raises:
+        FleetError: NATS cannot be reached, or refuses the connection.
+        ConfigError: A file with certificates cannot be used.
+    """
+    async with nats_link(options) as link:
+        fleet = ObservedFleet(link)
+        await fleet.start()
+        yield fleet

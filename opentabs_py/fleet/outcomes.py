@@ -1,0 +1,118 @@
+"""How a call ended, as a message between worker and endpoint."""
+
+from typing import Any, Final
+
+from pydantic_core import PydanticSerializationError
+
+from opentabs_py.calling.tool import Output
+from opentabs_py.core import failures
+from opentabs_py.core.fleet.messages import Failed, McpContent, Returned
+from opentabs_py.errors import (
+    BrokenResultError,
+    CallError,
+    CallRefusedError,
+    CallTimeoutError,
+    ChainError,
+    ErrorDetail,
+    ToolFailedError,
+)
+
+CODE_MAX: Final = 256
+
+
+def returned(value: Any) -> Returned:
+    """Return the message for a tool's value: JSON, or an `Output`."""
+    if not isinstance(value, Output):
+        return Returned(value=value)
+    return Returned(
+        content=McpContent(
+            content=[
+                block.model_dump(mode="json", by_alias=True, exclude_none=True)
+                for block in value.content
+            ],
+            structured=value.structured,
+            meta=value.meta,
+        )
+    )
+
+
+def value_of(message: Returned) -> Any:
+    """Return the value of a message: JSON, or an `Output`.
+
+    Raises:
+        ValueError: Its content is not that of MCP.
+    """
+    if message.content is None:
+        return message.value
+    from mcp import types  # noqa: PLC0415 (loading it takes as long as starting a browser)
+    from pydantic import TypeAdapter  # noqa: PLC0415
+
+    blocks: TypeAdapter[tuple[types.ContentBlock, ...]] = TypeAdapter(
+        tuple[types.ContentBlock, ...]
+    )
+    content = message.content
+    return Output(blocks.validate_python(content.content), content.structured, content.meta)
+
+
+def failed(error: Exception, tool: str) -> Failed:
+    """Return the message for an error."""
+    if isinstance(error, PydanticSerializationError):
+        error = failures.result_not_serialisable(tool, str(error))
+    elif not isinstance(error, CallError):
+        error = failures.internal(tool)
+    detail = error.detail
+    return Failed(
+        kind=_kind(error),
+        code=detail.code[:CODE_MAX],
+        message=detail.message,
+        category=detail.category,
+        retryable=detail.retryable,
+        retry_after_ms=detail.retry_after_ms,
+        stack=detail.stack,
+        value=error.value if isinstance(error, BrokenResultError) else None,
+        partial=None if isinstance(error.partial, Output) else error.partial,
+    )
+
+
+def error_of(message: Failed) -> CallError:
+    """Return the error of a message."""
+    detail = ErrorDetail(
+        message.code,
+        message.message,
+        category=message.category,
+        retryable=message.retryable,
+        retry_after_ms=message.retry_after_ms,
+        stack=message.stack,
+    )
+    error: CallError
+    match message.kind:
+        case "tool":
+            error = ToolFailedError(detail)
+        case "broken":
+            error = BrokenResultError(detail, value=message.value)
+        case "refused":
+            error = CallRefusedError(detail)
+        case "chain":
+            error = ChainError(detail)
+        case "idle" | "ceiling":
+            error = CallTimeoutError(detail, which=message.kind)
+        case "other":
+            error = CallError(detail)
+    error.partial = message.partial
+    return error
+
+
+def _kind(error: CallError) -> Any:
+    match error:
+        case BrokenResultError():
+            return "broken"
+        case ToolFailedError():
+            return "tool"
+        case CallRefusedError():
+            return "refused"
+        case CallTimeoutError():
+            return error.which
+        case ChainError():
+            return "chain"
+        case _:
+            return "other"

@@ -1,0 +1,115 @@
+"""A session's part in a fleet: as an endpoint, or as a worker."""
+
+import platform
+import re
+import secrets
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import anyio
+
+from opentabs_py.calling.tool import Tool
+from opentabs_py.config.fleet import FleetOptions
+from opentabs_py.config.settings import Settings
+from opentabs_py.fleet.endpoint import Fleet, Quotas
+from opentabs_py.fleet.link import nats_link
+from opentabs_py.fleet.worker import Caller
+from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.remote_tools import (
+    RemoteTabsClose,
+    RemoteTabsList,
+    RemoteTabsOpen,
+    RemoteTool,
+)
+
+if TYPE_CHECKING:
+    from opentabs_py.session.session import OpenTabs
+
+
+async def join_fleet(stack: AsyncExitStack, options: FleetOptions, settings: Settings) -> Fleet:
+    """Connect to a fleet.
+
+    Raises:
+        FleetError: NATS cannot be reached, or refuses the connection.
+        ConfigError: A file with certificates cannot be used.
+    """
+    link = await stack.enter_async_context(nats_link(options))
+    return Fleet(
+        link,
+        labels=options.labels,
+        quotas=Quotas(queue=options.queue, calls_of_one=options.calls_per_client),
+        most=longest_message(settings),
+    )
+
+
+def tab_tools(fleet: Fleet) -> Sequence[Tool]:
+    """Return the tools about tabs of an endpoint."""
+    return [RemoteTabsList(fleet), RemoteTabsOpen(fleet), RemoteTabsClose(fleet)]
+
+
+def serve_remote_tools(fleet: Fleet, registry: ToolRegistry) -> None:
+    """Serve the tools of the workers, as they come and go."""
+
+    def serve() -> None:
+        registry.set_remote(RemoteTool(fleet, entry) for entry in fleet.catalog.entries)
+
+    fleet.catalog.subscribe(serve)
+    serve()
+
+
+def longest_message(settings: Settings) -> int:
+    """Return how long a message of a fleet may be, in bytes."""
+    # JSON may encode a character in six bytes; the session enforces the actual limit.
+    return 6 * settings.message_limit + 1024 * 1024
+
+
+def default_name() -> str:
+    """Return a name for a worker: that of the machine, and what tells several there apart."""
+    host = re.sub(r"[^a-z0-9]+", "-", platform.node().lower()).strip("-")
+    return f"{host[:30].strip('-') or 'worker'}-{secrets.token_hex(2)}"
+
+
+class WorkerSession:
+    """A running session, as a worker sees it.
+
+    Args:
+        tabs: The session.
+    """
+
+    def __init__(self, tabs: "OpenTabs") -> None:
+        self._tabs = tabs
+
+    @property
+    def caller(self) -> Caller:
+        """Calls the tools."""
+        return self._tabs.registry
+
+    @property
+    def browsers(self) -> Sequence[str]:
+        """The names of its browsers."""
+        return [*self._tabs.browsers] if self._tabs.launches_browser else []
+
+    def ready(self) -> Mapping[str, int]:
+        """Return in how many tabs each plugin works now."""
+        documents = self._tabs.pages.tabs.documents
+        return Counter(
+            name
+            for document in documents
+            for name, state in document.plugins.items()
+            if state.readiness == "ready"
+        )
+
+    def patterns(self, owner: str) -> Sequence[str]:
+        """Return the URL patterns of a plugin's pages."""
+        of_owner = (each.manifest for each in self._tabs.plugins if each.manifest.name == owner)
+        return [pattern for manifest in of_owner for pattern in manifest.url_patterns]
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change of the tabs."""
+        return self._tabs.pages.changed()
+
+    def leave(self, client: str) -> None:
+        """Handle the end of a client, which may have opened tabs."""
+        self._tabs.leave(client)

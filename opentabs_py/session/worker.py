@@ -1,0 +1,55 @@
+"""Run a session as a worker of a fleet."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from opentabs_py.config.fleet import FleetOptions
+from opentabs_py.config.settings import Settings
+from opentabs_py.fleet.claim import claim
+from opentabs_py.fleet.link import nats_link
+from opentabs_py.fleet.worker import FleetWorker
+from opentabs_py.session.fleet import WorkerSession, longest_message
+from opentabs_py.session.session import OpenTabs
+
+logger = logging.getLogger(__name__)
+
+
+async def run_worker(
+    options: FleetOptions,
+    settings: Settings,
+    *,
+    name: str,
+    browsers: int,
+    max_calls: int,
+    on_ready: Callable[[OpenTabs, FleetWorker], Any],
+    **session: Any,
+) -> None:
+    """Run a worker until it is drained or cancelled.
+
+    Args:
+        options: The fleet.
+        settings: The session's settings.
+        name: The worker's name.
+        browsers: How many browsers to launch, if it has plugins.
+        max_calls: How many calls may run in it at once.
+        on_ready: Called, and awaited, before it takes calls.
+        session: More arguments of `OpenTabs`.
+
+    Raises:
+        FleetError: NATS cannot be reached, or another worker has the name.
+        BrowserError: No Chromium, or it did not start or connect.
+        ConfigError: A setting is not valid.
+    """
+    async with nats_link(options) as link:
+        identity = await claim(
+            link, name, labels=options.labels, max_calls=max_calls, browsers=browsers
+        )
+        async with OpenTabs(
+            settings=settings, browsers=browsers, first_number=identity.number, **session
+        ) as tabs:
+            worker = FleetWorker(
+                link, identity, WorkerSession(tabs), most=longest_message(settings)
+            )
+            await on_ready(tabs, worker)
+            await worker.run()
