@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from opentabs_py import __version__
 from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.fleet_options import Ca, Cert, Creds, FleetName, Nats, gather_fleet
 from opentabs_py.cli.options import Json
@@ -52,7 +53,7 @@ def status(
     async def show() -> int:
         from opentabs_py.fleet.observed import observe_fleet
 
-        async with observe_fleet(options) as observed:
+        async with observe_fleet(options, version=__version__) as observed:
             workers = _in_order(observed)
             if json_:
                 write_json([_document(each, observed) for each in workers])
@@ -87,7 +88,7 @@ def top(
 
         from opentabs_py.fleet.observed import observe_fleet
 
-        async with observe_fleet(options) as observed:
+        async with observe_fleet(options, version=__version__) as observed:
             with Live(console=out, screen=out.is_terminal, auto_refresh=False) as live:
                 while True:
                     observed.remove_silent()
@@ -120,7 +121,7 @@ def drain(
     async def ask() -> int:
         from opentabs_py.fleet.observed import observe_fleet
 
-        async with observe_fleet(options) as observed:
+        async with observe_fleet(options, version=__version__) as observed:
             found = await observed.drain(worker)
         running = found.total_running
         calls = "its last call" if running == 1 else f"its {running} calls"

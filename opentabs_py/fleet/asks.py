@@ -32,6 +32,7 @@ from opentabs_py.fleet.link import NatsLink, Received
 
 logger = logging.getLogger(__name__)
 
+UNLINKED_FOR: Final = 30.0  # s without NATS, after which nothing is waited for any longer
 LAST: Final = (Tools, Returned, Failed, Done, Busy)
 
 
@@ -78,12 +79,17 @@ class Asks:
 
     async def run(self) -> None:
         """Tell the workers that this endpoint is there, and notice when they are not."""
+        linked = anyio.current_time()
         while True:
             await anyio.sleep(BEAT_EVERY)
             asked = {each.worker.instance for each in self._open.values()} | self._held.keys()
             for instance in self._alive.keys() - asked:
                 del self._alive[instance], self._workers[instance]
             now = anyio.current_time()
+            if self._link.connected:
+                linked = now
+            elif now >= linked + UNLINKED_FOR:
+                self._end_all(failures.not_linked(self._link.options.shown))
             for instance, alive in [*self._alive.items()]:
                 if self._link.connected and now >= alive.gone_at():
                     self._lose(instance)
@@ -195,6 +201,10 @@ class Asks:
                 lost = failures.worker_lost(ask.worker.name)
                 self._end(ask_id, NotDeliveredError() if never else lost)
         self._on_lost(instance)
+
+    def _end_all(self, error: Exception) -> None:
+        for ask_id in [*self._open]:
+            self._end(ask_id, error)
 
     def _handle_relinked(self) -> None:
         now = anyio.current_time()

@@ -3,7 +3,9 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+import anyio
 from anyio.abc import TaskGroup
 
 from opentabs_py.calling.listeners import Listeners
@@ -20,6 +22,8 @@ from opentabs_py.errors import ChainError
 from opentabs_py.fleet.asks import Asks, NotDeliveredError
 
 logger = logging.getLogger(__name__)
+
+KEPT_FOR: Final = 30.0  # s
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class Catalog:
     """The tools of all workers.
 
     Where workers serve different builds of a plugin, its tools are those of the build that most of
-    them serve, and of several, of the one whose worker was started last.
+    them serve, and of several, of the one whose worker was started last. The tools of a plugin that
+    no worker serves any more are kept for a while: usually one is just restarting.
 
     Args:
         asks: Asks the workers.
@@ -52,6 +57,7 @@ class Catalog:
         self._read: dict[str, Tools] = {}
         self._reading: set[str] = set()
         self._shown: dict[str, str] = {}
+        self._served_at: dict[str, float] = {}
         self._entries: Sequence[Entry] = ()
         self._changes: Listeners[[]] = Listeners("changes of the fleet's tools")
 
@@ -110,15 +116,21 @@ class Catalog:
                 if served.digest in self._read:
                     of_owner = builds.setdefault(owner, {})
                     of_owner.setdefault(served.digest, []).append(worker.started)
-        in_use = {each.digest for worker in self._workers() for each in worker.served.values()}
-        self._read = {digest: self._read[digest] for digest in self._read.keys() & in_use}
         shown = {
             owner: max(digests, key=lambda digest: (len(digests[digest]), max(digests[digest])))
             for owner, digests in builds.items()
         }
+        now = anyio.current_time()
+        self._served_at.update(dict.fromkeys(shown, now))
+        for owner, digest in self._shown.items():
+            if owner not in shown and now < self._served_at[owner] + KEPT_FOR:
+                shown[owner] = digest
         if shown == self._shown:
             return
         self._shown = shown
+        in_use = {each.digest for worker in self._workers() for each in worker.served.values()}
+        in_use.update(shown.values())
+        self._read = {digest: self._read[digest] for digest in self._read.keys() & in_use}
         self._entries = [
             _entry(owner, tool, needs_tab=bool(self._read[digest].patterns))
             for owner, digest in shown.items()

@@ -2,11 +2,11 @@
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import anyio
 
-from opentabs_py import __version__
 from opentabs_py.core.fleet.messages import Announcement, encode, read_announcement
 from opentabs_py.core.fleet.routing import conflict
 from opentabs_py.errors import FleetError, ProtocolError
@@ -34,11 +34,11 @@ async def claim(
         FleetError: Another worker has the name.
     """
     others: dict[str, Announcement] = {}
-    identity = Identity(name, 0, labels, max_calls)
+    identity = Identity(name, link.version, 0, labels, max_calls)
 
     def handle(message: Received) -> None:
         try:
-            other = read_announcement(message.data, opentabs=__version__)
+            other = read_announcement(message.data, opentabs=link.version)
         except ProtocolError:
             return  # of another version, whose tabs no endpoint mixes with ours
         if other.instance != identity.instance:
@@ -58,9 +58,7 @@ async def claim(
         await anyio.sleep(CLAIMED_AFTER)
         while True:
             number = random.randrange(1, LARGEST_NUMBER - browsers)  # noqa: S311 (no secret)
-            identity = Identity(
-                name, number, labels, max_calls, identity.instance, identity.started
-            )
+            identity = replace(identity, number=number)
             if conflict(starting(identity), [*others.values()]) is None:
                 announce()
                 await anyio.sleep(CLAIMED_AFTER)

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from opentabs_py import __version__
 from opentabs_py.core.fleet.liveness import SILENT_FOR, Liveness
 from opentabs_py.core.fleet.messages import (
     Announcement,
@@ -21,14 +20,18 @@ class Directory:
 
     Args:
         labels: The labels that a worker must have.
+        version: The version of this package.
         on_change: Called with the run of each worker that is new, has changed, or has gone.
 
     Attributes:
         refused: Why workers are not used, by their run.
     """
 
-    def __init__(self, labels: Mapping[str, str], on_change: Callable[[str], None]) -> None:
+    def __init__(
+        self, labels: Mapping[str, str], version: str, on_change: Callable[[str], None]
+    ) -> None:
         self._labels = labels
+        self._version = version
         self._on_change = on_change
         self._known: dict[str, Announcement] = {}
         self._heard: dict[str, Liveness] = {}
@@ -55,7 +58,7 @@ class Directory:
     def handle(self, data: bytes, now: float) -> None:
         """Handle what a worker announces."""
         try:
-            worker = read_announcement(data, opentabs=__version__)
+            worker = read_announcement(data, opentabs=self._version)
         except VersionSkewError as skew:
             self._refuse(skew.instance, str(skew))
             return

@@ -72,6 +72,7 @@ class Fleet:
         most: The longest message to accept, in bytes.
 
     Attributes:
+        link: The connection.
         id: The endpoint's id, in the subjects that it listens to.
         directory: The workers.
         catalog: Their tools.
@@ -82,10 +83,10 @@ class Fleet:
         self, link: NatsLink, *, labels: Mapping[str, str], quotas: Quotas, most: int
     ) -> None:
         self.id = secrets.token_hex(8)
-        self._link = link
+        self.link = link
         self._quotas = quotas
         self._asks = Asks(link, self.id, most=most, on_lost=self._handle_lost)
-        self.directory = Directory(labels, self._handle_change)
+        self.directory = Directory(labels, link.version, self._handle_change)
         self.catalog = Catalog(self._asks, lambda: self.directory.usable)
         self.own_tabs = OwnRemoteTabs()
         self._queue: CallQueue[Announcement | ChainError] = CallQueue(
@@ -124,11 +125,11 @@ class Fleet:
         """
         self._tasks = tasks
         await self._asks.start()
-        await self._link.subscribe(self._link.subjects.workers, self._handle_announcement)
-        self._link.relinked.subscribe(self._handle_relinked)
+        await self.link.subscribe(self.link.subjects.workers, self._handle_announcement)
+        self.link.relinked.subscribe(self._handle_relinked)
         tasks.start_soon(self._asks.run)
         tasks.start_soon(self._look_for_silent_workers)
-        self._link.publish(self._link.subjects.who)
+        self.link.publish(self.link.subjects.who)
         with anyio.move_on_after(KNOWN_WITHIN):
             is_quiet = False
             while not (is_quiet and self.catalog.is_read):
@@ -278,13 +279,14 @@ class Fleet:
 
     def _handle_relinked(self) -> None:
         self.directory.handle_relinked(anyio.current_time())
-        self._link.publish(self._link.subjects.who)
+        self.link.publish(self.link.subjects.who)
 
     async def _look_for_silent_workers(self) -> None:
         while True:
             await anyio.sleep(LOOK_EVERY)
-            if self._link.connected:
+            if self.link.connected:
                 self.directory.remove_silent(anyio.current_time())
+                self.catalog.update(self._tasks)
 
 
 class OwnRemoteTabs:

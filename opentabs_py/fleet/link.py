@@ -59,16 +59,18 @@ class NatsLink:
 
     Args:
         options: How to connect.
+        version: The version of this package.
 
     Attributes:
         subjects: The subjects of the fleet.
         relinked: Called whenever the connection was interrupted and is back.
     """
 
-    def __init__(self, options: FleetOptions) -> None:
+    def __init__(self, options: FleetOptions, *, version: str) -> None:
         self.subjects = Subjects(options.fleet)
         self.relinked: Listeners[[]] = Listeners("reconnects to NATS")
         self.options = options
+        self.version = version
         self._client = Client()
         self._outgoing: deque[tuple[str, bytes, str]] = deque()
         self._has_outgoing = asyncio.Event()
@@ -194,14 +196,18 @@ class NatsLink:
 
 
 @asynccontextmanager
-async def nats_link(options: FleetOptions) -> AsyncGenerator[NatsLink]:
+async def nats_link(options: FleetOptions, *, version: str) -> AsyncGenerator[NatsLink]:
     """Connect to NATS, and disconnect at the end.
+
+    Args:
+        options: How to connect.
+        version: The version of this package.
 
     Raises:
         FleetError: NATS cannot be reached, or refuses the connection.
         ConfigError: A file with certificates cannot be used.
     """
-    link = NatsLink(options)
+    link = NatsLink(options, version=version)
     await link.open()
     # Not in a task group, which would wrap the caller's errors in a group.
     publishing = asyncio.create_task(link.run())

@@ -28,7 +28,7 @@ class ObservedFleet:
     """
 
     def __init__(self, link: NatsLink) -> None:
-        self.directory = Directory({}, lambda _: self._notify())
+        self.directory = Directory({}, link.version, lambda _: self._notify())
         self._link = link
         self._changed = anyio.Event()
 
@@ -76,14 +76,18 @@ class ObservedFleet:
 
 
 @asynccontextmanager
-async def observe_fleet(options: FleetOptions) -> AsyncGenerator[ObservedFleet]:
+async def observe_fleet(options: FleetOptions, *, version: str) -> AsyncGenerator[ObservedFleet]:
     """Observe a fleet.
+
+    Args:
+        options: How to connect.
+        version: The version of this package.
 
     Raises:
         FleetError: NATS cannot be reached, or refuses the connection.
         ConfigError: A file with certificates cannot be used.
     """
-    async with nats_link(options) as link:
+    async with nats_link(options, version=version) as link:
         fleet = ObservedFleet(link)
         await fleet.start()
         yield fleet

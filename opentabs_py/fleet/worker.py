@@ -18,7 +18,6 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic_core import PydanticSerializationError
 
-from opentabs_py import __version__
 from opentabs_py.calling.clock import wall_clock
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallClient, Followed, Tool
@@ -126,6 +125,7 @@ class Identity:
 
     Attributes:
         name: Its name in the fleet.
+        version: The version of this package.
         number: That of its first browser among those of the fleet.
         labels: What endpoints may choose it by.
         max_calls: How many calls may run in it at once.
@@ -134,6 +134,7 @@ class Identity:
     """
 
     name: str
+    version: str
     number: int = 0
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     max_calls: int = 8
@@ -160,7 +161,7 @@ class Identity:
         """
         return Announcement(
             version=FLEET_VERSION,
-            opentabs=__version__,
+            opentabs=self.version,
             name=self.name,
             instance=self.instance,
             host=socket.gethostname() or "localhost",
@@ -247,6 +248,11 @@ class FleetWorker:
                 with anyio.CancelScope(shield=True):
                     await link.flush()
                 tasks.cancel_scope.cancel()
+
+    def count_restart(self) -> None:
+        """Record that a browser had gone and was relaunched."""
+        self._counts["restarts"] += 1
+        self._notify()
 
     def drain(self) -> None:
         """Take no more calls, and return from `run` when those that run have ended."""

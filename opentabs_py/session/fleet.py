@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from opentabs_py import __version__
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
@@ -35,7 +36,7 @@ async def join_fleet(stack: AsyncExitStack, options: FleetOptions, settings: Set
         FleetError: NATS cannot be reached, or refuses the connection.
         ConfigError: A file with certificates cannot be used.
     """
-    link = await stack.enter_async_context(nats_link(options))
+    link = await stack.enter_async_context(nats_link(options, version=__version__))
     return Fleet(
         link,
         labels=options.labels,

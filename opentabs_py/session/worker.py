@@ -2,17 +2,25 @@
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+import anyio
+
+from opentabs_py import __version__
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
+from opentabs_py.errors import BrowserError
 from opentabs_py.fleet.claim import claim
 from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.worker import FleetWorker
+from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.fleet import WorkerSession, longest_message
 from opentabs_py.session.session import OpenTabs
 
 logger = logging.getLogger(__name__)
+
+RELAUNCH_AFTER: Final = 1.0  # s, if it could not be relaunched at once; doubled each time
+RELAUNCH_AFTER_AT_MOST: Final = 60.0
 
 
 async def run_worker(
@@ -41,7 +49,7 @@ async def run_worker(
         BrowserError: No Chromium, or it did not start or connect.
         ConfigError: A setting is not valid.
     """
-    async with nats_link(options) as link:
+    async with nats_link(options, version=__version__) as link:
         identity = await claim(
             link, name, labels=options.labels, max_calls=max_calls, browsers=browsers
         )
@@ -52,4 +60,26 @@ async def run_worker(
                 link, identity, WorkerSession(tabs), most=longest_message(settings)
             )
             await on_ready(tabs, worker)
-            await worker.run()
+            async with anyio.create_task_group() as tasks:
+                if tabs.launches_browser:
+                    for browser in tabs.browsers.values():
+                        tasks.start_soon(_keep_open, browser, worker)
+                await worker.run()
+                tasks.cancel_scope.cancel()
+
+
+async def _keep_open(browser: SessionBrowser, worker: FleetWorker) -> None:
+    """Relaunch a browser whenever it has died; without its tabs, no call would come to do so."""
+    delay = RELAUNCH_AFTER
+    while True:
+        await browser.wait_gone()
+        logger.warning("The browser %s has gone; relaunching it", browser.name)
+        try:
+            await browser.reopen()
+        except BrowserError as error:
+            logger.warning("%s Trying again in %g s", error, delay)
+            await anyio.sleep(delay)
+            delay = min(2 * delay, RELAUNCH_AFTER_AT_MOST)
+        else:
+            worker.count_restart()
+            delay = RELAUNCH_AFTER

@@ -1,6 +1,7 @@
 """Which browser takes a call: never another person's by a guess."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -296,3 +297,25 @@ def test_a_new_tab_in_a_browser_that_does_not_exist_is_an_error_that_names_those
     assert error.detail.code == "INVALID_ARGUMENTS"
     assert "no browser 'hone'" in str(error)
     assert "work, home" in str(error)
+
+
+def test_of_equal_browsers_the_one_with_the_fewest_calls_takes_the_call() -> None:
+    shown = browser("home", document(BLOCK + 1, is_shown=True))
+    assert choose([WORK, shown], CHAT, None, NOW, [0, 1]) == 0
+    assert choose([WORK, shown], CHAT, None, NOW, [1, 0]) == 1
+
+
+def test_equal_browsers_do_not_wait_for_one_that_is_reconnecting() -> None:
+    gone = browser("gone", connected=False, since=NOW - 0.1)
+    assert choose([gone, HOME], CHAT, None, NOW, [0, 0]) == 1
+
+
+def test_browsers_may_be_numbered_from_any_number() -> None:
+    first, second = (
+        replace(browser(str(number), document(number * BLOCK + 1)), number=number)
+        for number in (700, 701)
+    )
+    named = replace(CHAT, tab_id=701 * BLOCK + 1)
+    assert choose([first, second], named, None, NOW) == 1
+    nobodys = replace(CHAT, tab_id=5)
+    assert choose([first, second], nobodys, None, NOW) == 0

@@ -52,22 +52,17 @@ def worker_incomprehensible(worker: str, why: str) -> ChainError:
     )
 
 
-def endpoint_lost() -> ChainError:
-    """Return the error for a call whose endpoint has gone, for the worker's own log."""
-    return ChainError(
-        ErrorDetail("ENDPOINT_LOST", "The endpoint that made the call went away.", category="lost")
-    )
+def not_linked(nats: str) -> ChainError:
+    """Return the error for a call whose endpoint has not reached NATS for long.
 
-
-def not_linked(url: str) -> ChainError:
-    """Return the error for a call while this process is not connected to NATS."""
+    Args:
+        nats: The addresses of the NATS servers.
+    """
     return ChainError(
         ErrorDetail(
             "FLEET_NOT_CONNECTED",
-            f"The connection to NATS at {url} is down. The call did not run; it is being "
-            "reconnected.",
-            category="connection",
-            retryable=True,
+            f"The connection to NATS at {nats} is down. {MAY_HAVE_RUN}",
+            category="lost",
         )
     )
 

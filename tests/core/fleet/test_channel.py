@@ -1,6 +1,7 @@
 """Channels between workers and endpoints, over a link that drops, and is interrupted."""
 
 from collections import deque
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -80,6 +81,24 @@ def test_without_an_answer_it_is_acknowledged_soon() -> None:
     assert other.channel.deadline == channel.ACKNOWLEDGE_AFTER
     [packet] = other.channel.packets(channel.ACKNOWLEDGE_AFTER)
     assert packet == Packet(acknowledged=1)
+
+
+def test_what_arrived_last_can_be_acknowledged_at_once() -> None:
+    one, other = Side(), Side()
+    one.channel.send(b"the end")
+    other.handle(one.channel.packets(0.0)[0].encode(), 0.0)
+    other.channel.acknowledge(0.0)
+    [packet] = other.channel.packets(0.0)
+    assert packet == Packet(acknowledged=1)
+    other.channel.acknowledge(0.0)
+    assert not other.channel.packets(0.0)  # there is nothing new to acknowledge
+
+
+def test_after_an_interruption_what_arrived_is_acknowledged_again() -> None:
+    side = Channel(most=MOST)
+    side.relink(1.0)
+    assert side.packets(1.0) == [Packet()]
+    assert side.deadline == inf
 
 
 def test_what_was_dropped_is_repeated_and_arrives_once() -> None:

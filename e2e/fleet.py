@@ -1,0 +1,240 @@
+"""A NATS server, workers and endpoints, each in a process of its own."""
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+import anyio
+import pytest
+from anyio.abc import ByteStream, SocketAttribute
+
+from opentabs_py.config.fleet import FleetOptions
+from opentabs_py.config.settings import load_settings
+from opentabs_py.core.fleet.messages import Announcement
+from opentabs_py.session.session import OpenTabs
+
+OPENTABS = [sys.executable, "-m", "opentabs_py"]
+TOOLS = Path(__file__).parent / "fleet_tools.py"
+PATIENT = 30.0  # s
+
+
+class Nats:
+    """A NATS server on a port that it keeps when it is restarted.
+
+    Args:
+        config: More of its configuration file.
+        directory: Where that file is.
+    """
+
+    def __init__(self, directory: Path, config: str = "") -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.port = listener.getsockname()[1]
+        self._config = directory / "nats.conf"
+        self._config.write_text(f"listen: 127.0.0.1:{self.port}\n{config}")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        program = shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin")
+        assert program is not None
+        self._process = subprocess.Popen(
+            [program, "-c", str(self._config)], stderr=subprocess.DEVNULL
+        )
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+@contextmanager
+def nats_server(directory: Path, config: str = "") -> Generator[Nats]:
+    """Run a NATS server."""
+    if shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin") is None:
+        pytest.skip("there is no nats-server (Debian: apt install nats-server)")
+    nats = Nats(directory, config)
+    nats.start()
+    try:
+        yield nats
+    finally:
+        nats.kill()
+
+
+class Worker:
+    """A worker in a process of its own.
+
+    Args:
+        process: The process.
+        log: What it writes to stderr.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process = process
+        self.log = log
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Drain it as a process manager does, and return its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=PATIENT)
+
+
+class Fleet:
+    """Workers of one NATS server.
+
+    Args:
+        nats: The server.
+        directory: Where logs go, and the file in which the tools write that they ran.
+    """
+
+    def __init__(self, nats: Nats, directory: Path) -> None:
+        self.nats = nats
+        self.name = f"fleet-{secrets.token_hex(4)}"  # apart from those of other tests
+        self.options = ["--nats", nats.url, "--fleet", self.name]
+        self.directory = directory
+        self.runs = directory / "runs"
+        self.runs.touch()
+        self._workers: list[Worker] = []
+
+    def worker(self, name: str, *options: str, nats: str | None = None) -> Worker:
+        """Start a worker; by default, one that has only Python tools."""
+        log = self.directory / f"{name}.log"
+        tools = [] if "--plugin" in options else ["--tools", str(TOOLS)]
+        where = ["--nats", nats or self.nats.url, "--fleet", self.name]
+        command = ["worker", *where, "--name", name, *tools, *options]
+        with log.open("ab") as stderr:
+            process = subprocess.Popen(
+                [*OPENTABS, *command],
+                stderr=stderr,
+                env={**os.environ, "RUNS": str(self.runs)},
+                cwd=self.directory,
+            )
+        worker = Worker(process, log)
+        self._workers.append(worker)
+        return worker
+
+    def count(self, what: str) -> Counter[str]:
+        """Return how often each key `began` or was `cancelled`."""
+        lines = (line.split() for line in self.runs.read_text().splitlines())
+        return Counter(key for verb, key in lines if verb == what)
+
+    async def until(self, what: str, key: str) -> None:
+        """Wait until a key has begun or was cancelled."""
+        await poll(lambda: self.count(what)[key] > 0)
+
+    def end(self) -> None:
+        for worker in self._workers:
+            if worker.process.poll() is None:
+                worker.process.terminate()
+        for worker in self._workers:
+            try:
+                worker.process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                worker.kill()
+
+
+@contextmanager
+def a_fleet(nats: Nats, directory: Path) -> Generator[Fleet]:
+    """Start workers, and end them all."""
+    fleet = Fleet(nats, directory)
+    try:
+        yield fleet
+    finally:
+        fleet.end()
+
+
+@asynccontextmanager
+async def endpoint(
+    fleet: Fleet, *, workers: int, ready: str | None = None, **options: object
+) -> AsyncGenerator[OpenTabs]:
+    """Run an endpoint in this process, once so many workers are there.
+
+    Args:
+        fleet: The fleet.
+        workers: How many workers to wait for.
+        ready: A plugin that must work in each of them.
+        options: More of `FleetOptions`.
+    """
+    joined = FleetOptions(fleet.nats.url, fleet.name, **options)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    async with OpenTabs(nats=joined, settings=load_settings(port=0)) as tabs:
+        await until(tabs, lambda known: len(known) == workers and all(map(_is_ready(ready), known)))
+        await poll(lambda: bool(tabs.fleet.catalog.entries))
+        yield tabs
+
+
+async def poll(holds: Callable[[], bool]) -> None:
+    """Wait until something holds of which no event tells."""
+    with anyio.fail_after(PATIENT):
+        while not holds():  # noqa: ASYNC110
+            await anyio.sleep(0.02)
+
+
+async def until(tabs: OpenTabs, holds: Callable[[list[Announcement]], bool]) -> None:
+    """Wait until something holds for the workers."""
+    with anyio.fail_after(PATIENT):
+        while not holds([*tabs.fleet.directory.usable]):
+            await tabs.fleet.changed().wait()
+
+
+def _is_ready(plugin: str | None) -> Callable[[Announcement], bool]:
+    return lambda worker: bool(
+        worker.served if plugin is None else worker.total_ready.get(plugin, 0) > 0
+    )
+
+
+class Cut:
+    """A network between a worker and NATS that can be cut."""
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self.open = True
+        self.port = 0
+        self._tasks = anyio.create_task_group()
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        self._listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        self.port = self._listener.extra(SocketAttribute.local_port)
+        self._tasks.start_soon(self._listener.serve, self._carry)
+        return self
+
+    async def __aexit__(self, *args: object) -> None:
+        self._tasks.cancel_scope.cancel()
+        await self._tasks.__aexit__(None, None, None)
+        await self._listener.aclose()
+
+    async def _carry(self, near: ByteStream) -> None:
+        async with (
+            near,
+            await anyio.connect_tcp("127.0.0.1", self._to) as far,
+            anyio.create_task_group() as tasks,
+        ):
+
+            async def pump(one: ByteStream, other: ByteStream) -> None:
+                with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                    async for data in one:
+                        if self.open:
+                            await other.send(data)
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(pump, near, far)
+            tasks.start_soon(pump, far, near)

@@ -1,0 +1,344 @@
+"""A fleet: a real NATS server, workers in processes of their own, and endpoints."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from mcp.client import Client
+
+from e2e.fleet import (
+    OPENTABS,
+    PATIENT,
+    Cut,
+    Fleet,
+    Nats,
+    a_fleet,
+    endpoint,
+    nats_server,
+    poll,
+    until,
+)
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.errors import ChainError
+
+
+@pytest.fixture(scope="module")
+def nats(tmp_path_factory: pytest.TempPathFactory) -> Generator[Nats]:
+    with nats_server(tmp_path_factory.mktemp("nats")) as nats:
+        yield nats
+
+
+@pytest.fixture
+def fleet(nats: Nats, tmp_path: Path) -> Generator[Fleet]:
+    with a_fleet(nats, tmp_path) as fleet:
+        yield fleet
+
+
+def opentabs(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*OPENTABS, *args], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+async def run(*args: str) -> subprocess.CompletedProcess[str]:
+    return await anyio.to_thread.run_sync(lambda: opentabs(*args))
+
+
+# --- calls ----------------------------------------------------------------------------
+
+
+async def test_calls_are_spread_over_the_workers(fleet: Fleet) -> None:
+    for name in ("one", "two"):
+        fleet.worker(name, "--max-calls", "5")
+    async with endpoint(fleet, workers=2) as tabs:
+        used: list[int] = []
+
+        async def call() -> None:
+            await tabs.call("work", {"key": "k", "seconds": 0.5})
+            used.append(await tabs.call("who"))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10):  # as many as both can take
+                tasks.start_soon(call)
+        assert len(set(used)) == 2
+
+
+async def test_reports_arrive_in_order_and_each_once(fleet: Fleet) -> None:
+    fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs:
+        reports: list[ProgressReport] = []
+        value = await tabs.call("work", {"key": "k", "reports": 2000}, on_progress=reports.extend)
+        assert value == "k"
+        assert [report.message for report in reports] == [str(n) for n in range(2000)]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_an_mcp_client_gets_progress_and_the_result(fleet: Fleet, mode: Any) -> None:
+    fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs, Client(tabs.mcp_url, mode=mode) as mcp:
+        came: list[str | None] = []
+
+        async def note(progress: float, total: float | None, message: str | None) -> None:
+            assert progress >= 0
+            assert total is None
+            came.append(message)
+
+        result = await mcp.call_tool(
+            "work", {"key": "k", "reports": 3, "seconds": 0.3}, progress_callback=note
+        )
+        assert not result.is_error
+        assert came == ["0", "1", "2"]
+
+
+async def test_a_result_of_many_megabytes_arrives_whole(fleet: Fleet) -> None:
+    fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs:
+        size = 48 * 1024 * 1024
+        assert await tabs.call("big", {"size": size}) == "0123456789abcdef" * (size // 16)
+
+
+async def test_a_cancelled_call_is_cancelled_in_its_worker(fleet: Fleet) -> None:
+    fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs:
+        call = await tabs.start("work", {"key": "k", "seconds": 60})
+        await fleet.until("began", "k")
+        call.cancel()
+        await fleet.until("cancelled", "k")
+        await until(tabs, lambda known: known[0].total_running == 0)
+
+
+async def test_only_workers_with_all_labels_are_used(fleet: Fleet) -> None:
+    fleet.worker("eu", "--label", "site=eu", "--label", "tier=gold")
+    fleet.worker("us", "--label", "site=us")
+    async with endpoint(fleet, workers=1, labels={"site": "eu"}) as tabs:
+        assert [each.name for each in tabs.fleet.directory.usable] == ["eu"]
+        await tabs.call("who")
+
+
+# --- when workers are full ------------------------------------------------------------
+
+
+async def test_a_call_that_waits_says_its_place_and_then_runs(fleet: Fleet) -> None:
+    fleet.worker("one", "--max-calls", "1")
+    async with endpoint(fleet, workers=1) as tabs:
+        first = await tabs.start("work", {"key": "first", "seconds": 60})
+        await fleet.until("began", "first")
+        said: list[str | None] = []
+        waiting = anyio.Event()
+
+        def note(reports: Sequence[ProgressReport]) -> None:
+            said.extend(report.message for report in reports)
+            waiting.set()
+
+        async with anyio.create_task_group() as tasks:
+
+            async def second() -> None:
+                assert await tabs.call("work", {"key": "second"}, on_progress=note) == "second"
+
+            tasks.start_soon(second)
+            with anyio.fail_after(PATIENT):
+                await waiting.wait()
+            assert said == ["All workers are full; this call is the next."]
+            assert fleet.count("began")["second"] == 0
+            first.cancel()
+
+
+async def test_more_calls_than_may_wait_are_refused_with_when_to_retry(fleet: Fleet) -> None:
+    fleet.worker("one", "--max-calls", "1")
+    async with endpoint(fleet, workers=1, queue=1) as tabs:
+        calls = [await tabs.start("work", {"key": "k", "seconds": 60})]
+        await fleet.until("began", "k")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(tabs.start, "work", {"key": "waits"})
+            await poll(lambda: tabs.fleet.waiting == 1)
+            with pytest.raises(ChainError) as refused:
+                await tabs.call("work", {"key": "refused"})
+            detail = refused.value.detail
+            assert (detail.code, detail.retryable) == ("FLEET_BUSY", True)
+            assert detail.retry_after_ms is not None
+            assert detail.retry_after_ms >= 1000
+            calls[0].cancel()
+        assert fleet.count("began")["refused"] == 0
+
+
+# --- when something fails -------------------------------------------------------------
+
+
+async def test_a_killed_worker_loses_its_calls_and_says_that_they_may_have_run(
+    fleet: Fleet,
+) -> None:
+    doomed = fleet.worker("doomed")
+    async with endpoint(fleet, workers=1) as tabs:
+        call = await tabs.start("work", {"key": "k", "seconds": 60})
+        await fleet.until("began", "k")
+        fleet.worker("other")
+        await until(tabs, lambda known: len(known) == 2)
+        doomed.kill()
+        with anyio.fail_after(PATIENT):
+            await call.wait_end()
+        assert isinstance(call.error, ChainError)
+        assert call.error.detail.code == "WORKER_LOST"
+        assert "may have run" in call.error.detail.message
+        assert await tabs.call("work", {"key": "after"}) == "after"
+        assert fleet.count("began")["k"] == 1
+
+
+async def test_a_call_whose_worker_dies_before_it_arrives_runs_in_another(fleet: Fleet) -> None:
+    workers = [fleet.worker("one"), fleet.worker("two")]
+    async with endpoint(fleet, workers=2) as tabs:
+        workers[0].kill()
+        for number in range(4):  # some of them are sent to the dead one first
+            assert await tabs.call("work", {"key": str(number)}) == str(number)
+        assert fleet.count("began") == {str(number): 1 for number in range(4)}
+
+
+async def test_a_killed_endpoint_has_its_calls_cancelled(fleet: Fleet) -> None:
+    fleet.worker("one")
+    async with endpoint(fleet, workers=1):
+        arguments = json.dumps({"key": "k", "seconds": 60})
+        command = [*OPENTABS, "call", "work", arguments, *fleet.options]
+        caller = await anyio.open_process(command, stderr=subprocess.DEVNULL)
+        await fleet.until("began", "k")
+        caller.kill()
+        await caller.wait()
+        await fleet.until("cancelled", "k")
+
+
+async def test_a_call_goes_on_while_nats_restarts(fleet: Fleet) -> None:
+    fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs:
+        reports: list[ProgressReport] = []
+        call = await tabs.start("work", {"key": "k", "seconds": 3, "reports": 300})
+        await fleet.until("began", "k")
+        fleet.nats.kill()
+        await anyio.sleep(1)  # for which NATS is away
+        fleet.nats.start()
+        with anyio.fail_after(PATIENT):
+            assert await call.wait() == "k"
+        reports = call.reports
+        assert [report.message for report in reports] == [str(n) for n in range(300)]
+        assert fleet.count("began")["k"] == 1
+
+
+async def test_a_worker_behind_a_cut_network_loses_its_calls_on_both_sides(
+    fleet: Fleet,
+) -> None:
+    async with Cut(fleet.nats.port) as cut:
+        fleet.worker("far", nats=f"nats://127.0.0.1:{cut.port}")
+        await use_behind(cut, fleet)
+
+
+async def use_behind(cut: Cut, fleet: Fleet) -> None:
+    async with endpoint(fleet, workers=1) as tabs:
+        call = await tabs.start("work", {"key": "k", "seconds": 60})
+        await fleet.until("began", "k")
+        cut.open = False  # nothing is closed, and nothing passes
+        with anyio.fail_after(PATIENT):
+            await call.wait_end()
+        assert isinstance(call.error, ChainError)
+        assert call.error.detail.code == "WORKER_LOST"
+        await fleet.until("cancelled", "k")
+        cut.open = True
+        await until(tabs, lambda known: len(known) == 1)
+        assert await tabs.call("work", {"key": "after"}) == "after"
+
+
+async def test_a_second_worker_with_the_same_name_is_refused(fleet: Fleet) -> None:
+    fleet.worker("one")
+    async with endpoint(fleet, workers=1):
+        second = await run("worker", *fleet.options, "--name", "one")
+        assert second.returncode == 3
+        assert "A worker named one is in the fleet already" in " ".join(second.stderr.split())
+
+
+async def test_a_worker_of_another_version_is_refused_with_both_versions(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs:
+        link = tabs.fleet.link
+        strange = {"version": 99, "name": "strange", "instance": "f" * 16, "opentabs": "9.9.9"}
+        link.publish(link.subjects.workers, json.dumps(strange).encode())
+        await poll(lambda: bool(tabs.fleet.directory.refused))
+        [why] = tabs.fleet.directory.refused.values()
+        assert "opentabs-py 9.9.9 (fleet protocol 99)" in why
+        assert "(fleet protocol 1)" in why
+        assert why in caplog.messages
+
+
+# --- the commands ---------------------------------------------------------------------
+
+
+async def test_a_drained_worker_ends_its_calls_takes_no_more_and_leaves(fleet: Fleet) -> None:
+    worker = fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs:
+        release = fleet.directory / "release"
+        call = await tabs.start("work", {"key": "k", "until": str(release)})
+        await fleet.until("began", "k")
+        other = fleet.worker("two")
+        await until(tabs, lambda known: len(known) == 2)
+        drained = await run("fleet", "drain", "one", *fleet.options)
+        assert drained.returncode == 0, drained.stderr
+        await until(tabs, lambda known: [each.name for each in known] == ["two"])
+        assert await tabs.call("who") == other.process.pid
+        assert not call.ended
+        release.touch()
+        assert await call.wait() == "k"
+        assert await anyio.to_thread.run_sync(lambda: worker.process.wait(PATIENT)) == 0
+
+
+async def test_status_shows_the_workers(fleet: Fleet) -> None:
+    none = await run("fleet", "status", *fleet.options)
+    assert (none.returncode, none.stdout) == (3, "")
+    fleet.worker("one", "--label", "site=eu", "--max-calls", "3")
+    async with endpoint(fleet, workers=1):
+        shown = await run("fleet", "status", *fleet.options)
+        assert shown.returncode == 0
+        assert "● one" in shown.stdout
+        assert "site=eu" in shown.stdout
+        [document] = json.loads((await run("fleet", "status", "--json", *fleet.options)).stdout)
+        assert document["name"] == "one"
+        assert document["labels"] == {"site": "eu"}
+        assert document["maxCalls"] == 3
+
+
+async def test_call_calls_a_tool_of_a_worker(fleet: Fleet) -> None:
+    fleet.worker("one")
+    async with endpoint(fleet, workers=1):
+        call = await run("call", "work", '{"key": "k", "reports": 2}', *fleet.options)
+        assert (call.returncode, call.stdout) == (0, "k\n"), call.stderr
+
+
+async def test_the_first_signal_drains_a_worker_and_the_second_stops_it(fleet: Fleet) -> None:
+    worker = fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs:
+        call = await tabs.start("work", {"key": "k", "seconds": 60})
+        await fleet.until("began", "k")
+        worker.process.send_signal(signal.SIGTERM)
+        await until(tabs, lambda known: known == [])
+        assert not call.ended
+        worker.process.send_signal(signal.SIGTERM)
+        assert await anyio.to_thread.run_sync(lambda: worker.process.wait(PATIENT)) == 0
+        with anyio.fail_after(PATIENT):
+            await call.wait_end()
+        await fleet.until("cancelled", "k")
+
+
+async def test_an_address_where_no_nats_is_names_it_and_hides_the_password() -> None:
+    refused = await run("fleet", "status", "--nats", "nats://me:secret@127.0.0.1:1")
+    assert refused.returncode == 3
+    assert "Cannot connect to NATS at nats://127.0.0.1:1" in " ".join(refused.stderr.split())
+    assert "secret" not in refused.stderr
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1", "127.0.0.1:4222", "nats://"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    refused = opentabs("fleet", "status", "--nats", url)
+    assert refused.returncode == 2
+    assert "is not the address of a NATS server" in " ".join(refused.stderr.split())

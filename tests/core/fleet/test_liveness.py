@@ -1,0 +1,32 @@
+"""Whether the other side of a link is there."""
+
+from opentabs_py.core.fleet.liveness import ABSENT_FOR, BACK_WITHIN, SILENT_FOR, Liveness
+
+
+def test_silence_counts_after_a_while() -> None:
+    other = Liveness(10.0)
+    assert other.gone_at() == 10.0 + SILENT_FOR
+    other.handle_heard(12.0)
+    assert other.gone_at() == 12.0 + SILENT_FOR
+
+
+def test_that_nobody_listens_counts_sooner_but_not_at_once() -> None:
+    other = Liveness(10.0)
+    other.handle_absent(11.0)
+    other.handle_absent(11.5)
+    assert other.gone_at() == 11.0 + ABSENT_FOR
+
+
+def test_one_that_is_heard_again_was_only_reconnecting() -> None:
+    other = Liveness(10.0)
+    other.handle_absent(11.0)
+    other.handle_heard(11.2)
+    assert other.gone_at() == 11.2 + SILENT_FOR
+
+
+def test_after_ones_own_reconnect_the_others_get_time_to_reconnect() -> None:
+    other = Liveness(10.0)
+    other.handle_absent(11.0)
+    other.handle_relinked(20.0)
+    other.handle_absent(20.1)
+    assert other.gone_at() == 20.0 + BACK_WITHIN

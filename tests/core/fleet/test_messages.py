@@ -1,0 +1,143 @@
+"""What workers and endpoints say: what is read is what was written, and nothing else is read."""
+
+import json
+from typing import Any
+
+import pytest
+
+from opentabs_py.core.fleet import failures
+from opentabs_py.core.fleet.messages import (
+    CallAsk,
+    Cancel,
+    Failed,
+    Returned,
+    ToolJson,
+    Tools,
+    VersionSkewError,
+    digest_of,
+    encode,
+    read_announcement,
+    read_for_endpoint,
+    read_for_worker,
+)
+from opentabs_py.core.fleet.subjects import Subjects, caller_of, permissions
+from opentabs_py.errors import ChainError, ProtocolError
+from tests.core.fleet.test_routing import worker
+
+
+@pytest.mark.parametrize("value", [None, 1, "text", {"a": None, "b": [None, {}]}, [], False])
+def test_a_value_arrives_as_it_was(value: Any) -> None:
+    answer = read_for_endpoint(encode(Returned(value=value)))
+    assert isinstance(answer, Returned)
+    assert answer.value == value
+
+
+def test_arguments_arrive_as_they_were() -> None:
+    ask = CallAsk(tool="t", arguments={"a": None, "b": {"c": None}}, idle=1, ceiling=2)
+    assert read_for_worker(encode(ask)) == ask
+
+
+def test_an_announcement_arrives_as_it_was() -> None:
+    said = worker("a", ready=None, labels={"site": "eu"}, running={"e" * 16: 1})
+    assert read_announcement(encode(said), opentabs="1") == said
+    assert said.total_running == 1
+    assert said.total_ready == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "not JSON|Invalid JSON"),
+        (b"[]", "not valid"),
+        (b'{"type": "call"}', "call.tool: Field required"),
+        (b'{"type": "nothing"}', "does not match any of the expected tags"),
+        (encode(Cancel())[:-1] + b', "more": 1}', "Extra inputs"),
+    ],
+)
+def test_anything_else_is_refused_with_the_member(data: bytes, why: str) -> None:
+    with pytest.raises(ProtocolError, match=why):
+        read_for_worker(data)
+    with pytest.raises(ProtocolError):
+        read_for_endpoint(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b'"text"', b"{"])
+def test_what_is_no_announcement_is_refused(data: bytes) -> None:
+    with pytest.raises(ProtocolError) as refused:
+        read_announcement(data, opentabs="1")
+    assert not isinstance(refused.value, VersionSkewError)
+
+
+def test_another_version_is_refused_with_both() -> None:
+    strange = json.dumps({"version": 7, "name": "w", "instance": "i", "opentabs": "2.0"}).encode()
+    with pytest.raises(VersionSkewError) as skew:
+        read_announcement(strange, opentabs="1.0")
+    assert "runs opentabs-py 2.0 (fleet protocol 7)" in str(skew.value)
+    assert "is opentabs-py 1.0 (fleet protocol 1)" in str(skew.value)
+    assert (skew.value.name, skew.value.instance) == ("w", "i")
+
+
+def test_a_digest_tells_two_builds_apart() -> None:
+    one, other = (
+        Tools(tools=[ToolJson(name="t", title="", description=text, input_schema={})], patterns=[])
+        for text in ("one", "other")
+    )
+    assert digest_of(one) == digest_of(one)
+    assert digest_of(one) != digest_of(other)
+
+
+def test_an_error_keeps_all_its_fields() -> None:
+    failed = Failed(
+        kind="tool",
+        code="AUTH",
+        message="Sign in.",
+        category="auth",
+        retryable=True,
+        retry_after_ms=10.0,
+        stack="at x",
+        value={"a": None},
+    )
+    assert read_for_endpoint(encode(failed)) == failed
+
+
+def test_a_worker_knows_the_caller_by_the_subject() -> None:
+    subject = f"{Subjects('f').worker('w', 'a1')}.call.{'e' * 16}.{'c' * 32}"
+    assert caller_of(subject) == ("e" * 16, "c" * 32)
+    assert caller_of(f"{Subjects('f').worker('w', 'a1')}.drain") is None
+
+
+def test_two_fleets_share_no_subject() -> None:
+    one, other = Subjects("one"), Subjects("other")
+    assert {one.who, one.workers, one.endpoint("e")}.isdisjoint(
+        {other.who, other.workers, other.endpoint("e")}
+    )
+
+
+def test_a_worker_may_receive_only_what_is_for_it() -> None:
+    allowed = permissions("f", "worker", "w")
+    assert "opentabs.f.worker.w.>" in allowed["subscribe"]
+    assert not any(subject.startswith("opentabs.f.endpoint") for subject in allowed["subscribe"])
+    assert not any(subject.startswith("opentabs.f.worker.") for subject in allowed["publish"])
+
+
+def test_an_operator_may_drain_and_call_nothing() -> None:
+    assert permissions("f", "operator")["publish"] == [
+        Subjects("f").who,
+        "opentabs.f.worker.*.*.drain",
+    ]
+    assert "opentabs.f.worker.>" in permissions("f", "endpoint")["publish"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (failures.worker_lost("w"), "WORKER_LOST"),
+        (failures.worker_incomprehensible("w", "It sent nothing."), "FLEET_PROTOCOL"),
+        (failures.not_linked("nats://h"), "FLEET_NOT_CONNECTED"),
+    ],
+)
+def test_a_call_whose_end_is_unknown_may_have_run(error: ChainError, code: str) -> None:
+    assert error.detail.code == code
+    assert error.detail.category == "lost"
+    assert not error.detail.retryable
+    assert "may have run" in error.detail.message

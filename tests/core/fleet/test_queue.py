@@ -1,0 +1,142 @@
+"""Calls that wait for a worker: in turn, within their bounds, and each placed once."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opentabs_py.core.fleet.queue import CallQueue, Waiting
+from opentabs_py.core.fleet.routing import Full, Wanted
+from opentabs_py.errors import ChainError
+
+CHAT = Wanted("chat")
+
+
+def a_queue(*, most: int = 100, most_of_one: int = 100, quota: int | None = None) -> CallQueue[str]:
+    return CallQueue(most=most, most_of_one=most_of_one, quota=quota)
+
+
+def take(queue: CallQueue[str], count: int) -> list[str]:
+    """Place so many calls, and return their clients."""
+    left = [count]
+
+    def place(_wanted: Wanted) -> str | Full:
+        if not left[0]:
+            return Full()
+        left[0] -= 1
+        return "place"
+
+    return [waiting.client for waiting, _ in queue.take(place)]
+
+
+def add(queue: CallQueue[str], clients: str) -> list[Waiting]:
+    return [queue.add(client, CHAT) for client in clients]
+
+
+def test_clients_take_turns() -> None:
+    queue = a_queue()
+    add(queue, "aaab")
+    assert take(queue, 4) == ["a", "b", "a", "a"]
+    assert (len(queue), queue.running) == (0, 4)
+
+
+def test_turns_go_on_where_they_stopped() -> None:
+    queue = a_queue()
+    add(queue, "aabbcc")
+    assert take(queue, 2) == ["a", "b"]
+    assert take(queue, 2) == ["c", "a"]
+
+
+def test_a_call_that_cannot_be_placed_does_not_stop_those_of_others() -> None:
+    queue = a_queue()
+    queue.add("a", Wanted("full"))
+    queue.add("b", CHAT)
+    placed = [
+        waiting.client
+        for waiting, _ in queue.take(lambda wanted: Full() if wanted.owner == "full" else "place")
+    ]
+    assert placed == ["b"]
+    assert len(queue) == 1
+
+
+def test_a_client_runs_no_more_than_its_quota() -> None:
+    queue = a_queue(quota=1)
+    calls = add(queue, "aab")
+    assert take(queue, 3) == ["a", "b"]
+    queue.end(calls[0], 1.0)
+    assert take(queue, 3) == ["a"]
+
+
+def test_how_many_come_before_a_call() -> None:
+    queue = a_queue()
+    a1, a2, b1, b2, c1 = add(queue, "aabbc")
+    assert [queue.ahead(each) for each in (a1, b1, c1, a2, b2)] == [0, 1, 2, 3, 4]
+
+
+@given(st.text("abc", min_size=1, max_size=12))
+def test_how_many_come_before_a_call_is_how_many_are_placed_before_it(clients: str) -> None:
+    queue = a_queue()
+    calls = add(queue, clients)
+    expected = {id(call): queue.ahead(call) for call in calls}
+    placed = [waiting for waiting, _ in queue.take(lambda _: "place")]
+    assert [expected[id(call)] for call in placed] == [*range(len(calls))]
+
+
+def test_no_more_than_the_bound_may_wait() -> None:
+    queue = a_queue(most=2)
+    add(queue, "ab")
+    with pytest.raises(ChainError) as busy:
+        queue.add("c", CHAT)
+    assert busy.value.detail.code == "FLEET_BUSY"
+    assert busy.value.detail.retry_after_ms == 2000  # two calls of a second each, one at a time
+
+
+def test_one_client_may_not_fill_the_queue() -> None:
+    queue = a_queue(most_of_one=2)
+    add(queue, "aab")
+    with pytest.raises(ChainError):
+        queue.add("a", CHAT)
+    queue.add("b", CHAT)
+    assert len(queue) == 4
+
+
+def test_the_time_to_retry_follows_how_long_calls_take() -> None:
+    queue = a_queue(most=4)
+    for _ in range(200):
+        [call] = add(queue, "a")
+        take(queue, 1)
+        queue.end(call, 30.0)
+    add(queue, "abcd")
+    with pytest.raises(ChainError) as busy:
+        queue.add("e", CHAT)
+    assert busy.value.detail.retry_after_ms == pytest.approx(120_000, rel=0.01)
+
+
+def test_a_call_that_did_not_run_is_the_next_again() -> None:
+    queue = a_queue()
+    a1, *_ = add(queue, "aab")
+    assert take(queue, 1) == ["a"]
+    queue.put_back(a1)
+    assert queue.running == 0
+    assert queue.ahead(a1) == 0
+    assert take(queue, 3) == ["a", "b", "a"]
+
+
+def test_a_call_that_nobody_waits_for_is_forgotten() -> None:
+    queue = a_queue()
+    a1, a2 = add(queue, "aa")
+    queue.discard(a1)
+    assert queue.ahead(a2) == 0
+    queue.discard(a2)
+    assert len(queue) == 0
+    assert take(queue, 1) == []
+
+
+def test_a_call_that_could_not_run_says_nothing_of_how_long_calls_take() -> None:
+    queue = a_queue(most=1)
+    [call] = add(queue, "a")
+    take(queue, 1)
+    queue.end(call, None)
+    add(queue, "a")
+    with pytest.raises(ChainError) as busy:
+        queue.add("b", CHAT)
+    assert busy.value.detail.retry_after_ms == 1000
