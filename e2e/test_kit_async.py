@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright._impl import _assertions
 
-from e2e.chain import Tab
+from e2e.chain import PROBE, Tab
 from e2e.kit.runs import KitRun, run_kit
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.testing import OpenTabs, expect
@@ -96,6 +96,16 @@ async def test_a_plugin_gets_ready_and_unready(
 async def test_pages_are_playwright_s(tab: Tab) -> None:
     await expect(tab.page).to_have_title("page")
     await expect(tab.page.locator("body")).to_have_text("a page")
+
+
+async def test_two_sessions_are_two_people(site: str) -> None:
+    async with OpenTabs(plugins=[PROBE]) as ann, OpenTabs(plugins=[PROBE]) as ben:
+        of_ann, of_ben = [await each.open(f"{site}/page") for each in (ann, ben)]
+        await of_ann.evaluate("document.cookie = 'who=ann'")
+
+        await expect(await ann.start("probe_echo", {"value": 1})).to_return({"value": 1})
+        await expect(await ben.start("probe_echo", {"value": 2})).to_return({"value": 2})
+        assert await of_ben.evaluate("document.cookie") == ""
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,14 @@
 """The fixtures of the test kit. Like any fixture, each can be overridden."""
 
 from collections.abc import Generator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from opentabs_py.testing.items import (
-    TURN,
+    PEOPLE,
     clock_of,
     faults_seed_of,
     is_async,
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.limits import Limits
+    from opentabs_py.testing.chain import Chain
     from opentabs_py.testing.client import SyncMcpClient
+    from opentabs_py.testing.people import People
     from opentabs_py.testing.tabs import SyncOpenTabs
-    from opentabs_py.testing.turn import Turn
     from opentabs_py.testing.worker import Worker
 
 
@@ -85,9 +87,9 @@ def opentabs_limits(request: pytest.FixtureRequest, opentabs_settings: "Settings
 
 
 @pytest.fixture
-def opentabs(_opentabs_turn: "Turn") -> "SyncOpenTabs":
+def opentabs(_opentabs_people: "People") -> "SyncOpenTabs":
     """The running chain: the server, Chromium with the extension, the plugins."""
-    return _opentabs_turn.tabs
+    return _opentabs_people.first.tabs
 
 
 @pytest.fixture
@@ -96,18 +98,19 @@ def context(request: pytest.FixtureRequest) -> "BrowserContext":
     if not uses_opentabs(request):
         plain: BrowserContext = request.getfixturevalue("context")
         return plain
-    turn: Turn = request.getfixturevalue("_opentabs_turn")
-    return turn.context
+    people: People = request.getfixturevalue("_opentabs_people")
+    return people.first.context
 
 
 @pytest.fixture
 def mcp(
-    opentabs: "SyncOpenTabs", _opentabs_turn: "Turn", _opentabs_worker: "Worker"
+    opentabs: "SyncOpenTabs", _opentabs_people: "People", _opentabs_worker: "Worker"
 ) -> Generator["SyncMcpClient"]:
     """A connected MCP client."""
     from opentabs_py.testing.client import connect_client  # noqa: PLC0415
 
-    with connect_client(_opentabs_worker.thread, opentabs, _opentabs_turn.transcript) as client:
+    transcript = _opentabs_people.first.transcript
+    with connect_client(_opentabs_worker.thread, opentabs, transcript) as client:
         yield client
 
 
@@ -144,7 +147,7 @@ def _opentabs_browsers(
 
 
 @pytest.fixture
-def _opentabs_turn(
+def _opentabs_people(
     request: pytest.FixtureRequest,
     _opentabs_worker: "Worker",
     opentabs_plugins: Sequence[str | Path],
@@ -152,9 +155,11 @@ def _opentabs_turn(
     opentabs_settings: "Settings",
     opentabs_limits: "Limits",
     browser_name: str,
-) -> Generator["Turn"]:
-    """One test's turn with a browser."""
+) -> Generator["People"]:
+    """A turn with a browser for each person of one test; usually there is one."""
+    from opentabs_py.browser.signed_in import read_sign_in  # noqa: PLC0415
     from opentabs_py.errors import OpenTabsError  # noqa: PLC0415
+    from opentabs_py.testing.people import ALONE, People  # noqa: PLC0415
     from opentabs_py.testing.turn import Turn  # noqa: PLC0415
 
     if browser_name != "chromium":
@@ -166,48 +171,57 @@ def _opentabs_turn(
             pytrace=False,
         )
     marks = marks_of(request.node)
+    names = marks.browsers or [ALONE]
+    seats = _opentabs_worker.seats(len(names))
     context_mark = request.node.get_closest_marker("browser_context_args")
     launch_args = request.getfixturevalue("browser_type_launch_args")
     is_headed = opentabs_settings.headed or launch_args.get("headless") is False
     settings = opentabs_settings.model_copy(update={"headed": is_headed})
-    try:
-        # The server starts while Playwright does.
-        chain = _opentabs_worker.begin(
-            [Path(each) for each in opentabs_plugins],
-            opentabs_tools,
-            settings,
-            own=marks.fresh_profile or context_mark is not None,
+    beside = settings.model_copy(update={"port": 0, "profile": None})
+    with ExitStack() as stack:
+        try:
+            # The servers start while Playwright does.
+            chains: list[Chain] = []
+            for seat in seats:
+                chain = seat.begin(
+                    [Path(each) for each in opentabs_plugins],
+                    opentabs_tools,
+                    beside if chains else settings,
+                    own=marks.fresh_profile or context_mark is not None,
+                )
+                stack.callback(seat.release, chain)
+                chains.append(chain)
+            request.getfixturevalue("_opentabs_browsers")
+            context_args = dict(request.getfixturevalue("browser_context_args"))
+            if context_mark is not None:
+                context_args.update(context_mark.kwargs)
+            storage_states = dict.fromkeys(names, context_args.pop("storage_state", None))
+            for name in names:
+                if (sign_in := marks.sign_in_of(name)) is not None:
+                    storage_states[name] = read_sign_in(sign_in)
+            browser_type = request.getfixturevalue("browser_type")
+            chains = [
+                seat.open(chain, browser_type, launch_args=launch_args, context_args=context_args)
+                for seat, chain in zip(seats, chains, strict=True)
+            ]
+        except OpenTabsError as error:
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
+        recorder = request.getfixturevalue("_artifacts_recorder")
+        output = Path(request.getfixturevalue("output_path"))
+        people = request.node.stash[PEOPLE] = People(
+            {
+                name: Turn(
+                    chain,
+                    _opentabs_worker.thread,
+                    limits=opentabs_limits,
+                    recorder=recorder,
+                    output=output,
+                    runs_on=clock_of(request.node),
+                    faults_seed=faults_seed_of(request.node),
+                )
+                for name, chain in zip(names, chains, strict=True)
+            }
         )
-        request.getfixturevalue("_opentabs_browsers")
-        context_args = dict(request.getfixturevalue("browser_context_args"))
-        if context_mark is not None:
-            context_args.update(context_mark.kwargs)
-        storage_state = context_args.pop("storage_state", None)
-        if marks.signed_in is not None:
-            from opentabs_py.browser.signed_in import read_sign_in  # noqa: PLC0415
-
-            storage_state = read_sign_in(marks.signed_in)
-        chain = _opentabs_worker.open(
-            chain,
-            request.getfixturevalue("browser_type"),
-            launch_args=launch_args,
-            context_args=context_args,
-        )
-    except OpenTabsError as error:
-        raise pytest.fail.Exception(str(error), pytrace=False) from None
-    turn = Turn(
-        chain,
-        _opentabs_worker.thread,
-        limits=opentabs_limits,
-        recorder=request.getfixturevalue("_artifacts_recorder"),
-        output=Path(request.getfixturevalue("output_path")),
-        runs_on=clock_of(request.node),
-        faults_seed=faults_seed_of(request.node),
-    )
-    request.node.stash[TURN] = turn
-    try:
-        turn.begin(storage_state)
-        yield turn
-    finally:
-        turn.end()
-        _opentabs_worker.release(chain)
+        stack.callback(people.end)
+        people.begin(storage_states)
+        yield people

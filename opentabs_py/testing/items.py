@@ -7,10 +7,10 @@ import pytest
 
 if TYPE_CHECKING:
     from opentabs_py.testing.marks import Clock, Marks
-    from opentabs_py.testing.turn import Turn
+    from opentabs_py.testing.people import People
 
 MARK = "opentabs"
-TURN: "pytest.StashKey[Turn]" = pytest.StashKey()
+PEOPLE: "pytest.StashKey[People]" = pytest.StashKey()
 
 
 def marks_of(item: pytest.Item) -> "Marks":

@@ -1,8 +1,10 @@
 """`@pytest.mark.opentabs(...)`: options for one test."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
+
+from opentabs_py.config.names import is_name
 
 Clock = Literal["real", "manual"]
 
@@ -18,7 +20,9 @@ class Marks:
         fresh_profile: Whether the test gets its own browser.
         allow_breaches: Whether the test passes even if a tool breaks its contract.
         faults_seed: The seed for random faults.
-        signed_in: The saved sign-in that the test begins with; see `opentabs login`.
+        signed_in: The saved sign-in that the test begins with; see `opentabs login`. With
+            several browsers, that of all, or of each by the browser's name.
+        browsers: The names of the test's browsers, if there are several.
     """
 
     idle: float | None = None
@@ -27,7 +31,14 @@ class Marks:
     fresh_profile: bool = False
     allow_breaches: bool = False
     faults_seed: int = 0
-    signed_in: str | None = None
+    signed_in: str | Mapping[str, str] | None = None
+    browsers: Sequence[str] = ()
+
+    def sign_in_of(self, browser: str) -> str | None:
+        """Return the saved sign-in that a browser begins with, if any."""
+        if self.signed_in is None or isinstance(self.signed_in, str):
+            return self.signed_in
+        return self.signed_in.get(browser)
 
 
 KNOWN = tuple(field.name for field in fields(Marks))
@@ -58,12 +69,32 @@ def read_marks(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Ma
     seed = said.get("faults_seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise ValueError(f"pytest.mark.opentabs(faults_seed=...) must be an integer, not {seed!r}")  # noqa: TRY004
-    signed_in = said.get("signed_in")
-    if not isinstance(signed_in, str | None):
-        raise ValueError(f"pytest.mark.opentabs(signed_in=...) must be a name, not {signed_in!r}")  # noqa: TRY004
+    _check_browsers(said.get("browsers", ()), said.get("signed_in"))
     if said.get("clock") not in (None, *get_args(Clock)):
         raise ValueError(
             f"pytest.mark.opentabs(clock=...) must be {' or '.join(map(repr, get_args(Clock)))}, "
             f"not {said['clock']!r}"
         )
     return Marks(**said)
+
+
+def _check_browsers(browsers: Any, signed_in: Any) -> None:
+    is_list = isinstance(browsers, list | tuple)
+    names: list[Any] = [*browsers] if is_list else []
+    are_names = all(isinstance(name, str) and is_name(name) for name in names)
+    if not is_list or not are_names or len({*names}) < len(names):
+        raise ValueError(
+            "pytest.mark.opentabs(browsers=...) must be a list of different names, such as "
+            f'["ann", "ben"], not {browsers!r}'
+        )
+    if isinstance(signed_in, str | None) or _are_sign_ins(signed_in, names):
+        return
+    expected = f"be a name, or one for each of {names}" if names else "be a name"
+    raise ValueError(f"pytest.mark.opentabs(signed_in=...) must {expected}, not {signed_in!r}")
+
+
+def _are_sign_ins(given: Any, browsers: Sequence[str]) -> bool:
+    if not isinstance(given, Mapping):
+        return False
+    sign_ins: dict[Any, Any] = {**given}
+    return all(name in browsers and isinstance(each, str) for name, each in sign_ins.items())

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from opentabs_py.config.settings import STARTED_BY
-from opentabs_py.testing.turn import Turn
+from opentabs_py.testing.people import People
 
 GO_ON = "The browser stays open. Press Enter to continue, or Ctrl-C to stop the tests."
 NOBODY = "The browser is not kept open: stdin is not a terminal, so nobody could press Enter."
 
 
 def pause(
-    config: pytest.Config, turn: Turn, report: pytest.CollectReport | pytest.TestReport
+    config: pytest.Config, people: People, report: pytest.CollectReport | pytest.TestReport
 ) -> None:
     """Show a failure, and wait until Enter is pressed or the browser's window is closed."""
     capture: Any = config.pluginmanager.getplugin("capturemanager")
@@ -31,7 +31,7 @@ def pause(
             terminal.write_line(NOBODY, yellow=True)
             return
         terminal.write_line(GO_ON, bold=True)
-        turn.stay(lambda: _enter_is_pressed() or _is_orphan())
+        people.stay(lambda: _enter_is_pressed() or _is_orphan())
     finally:
         capture.resume()
     if _is_orphan():

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.testing.items import MARK, TURN, is_async, is_ours, marks_of, option
+from opentabs_py.testing.items import MARK, PEOPLE, is_async, is_ours, marks_of, option
 
 _SECTION = "opentabs_report"  # a property of reports that have the section, also in JUnit XML
-_TRACE_FILE = "opentabs.trace"
+_TRACE_STEM = "opentabs"
 # The errors of asyncio, and of anyio.
 _LOOP_RUNS = ("cannot be called from a running event loop", "Already running asyncio")
 _WHY_LOOP_RUNS = """\
@@ -46,8 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     config.addinivalue_line(
         "markers",
-        "opentabs(idle, ceiling, clock, fresh_profile, allow_breaches, faults_seed): options "
-        "of the OpenTabs chain for this test",
+        "opentabs(idle, ceiling, clock, fresh_profile, allow_breaches, faults_seed, signed_in, "
+        "browsers): options of the OpenTabs chain for this test",
     )
     # From pytest-playwright's own fixture; plugin authors cannot do anything about it.
     config.addinivalue_line(
@@ -96,9 +96,9 @@ def pytest_fixture_setup(
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Fail a passing test if its tools broke their contracts, or its faults had no effect."""
     yield
-    turn = item.stash.get(TURN, None)
-    if turn is not None:
-        complaints = turn.complaints(allow_breaches=marks_of(item).allow_breaches)
+    people = item.stash.get(PEOPLE, None)
+    if people is not None:
+        complaints = people.complaints(allow_breaches=marks_of(item).allow_breaches)
         if complaints:
             pytest.fail("\n".join(complaints), pytrace=False)  # no line of the test is at fault
 
@@ -113,23 +113,23 @@ def pytest_runtest_makereport(
         report.sections.append(("OpenTabs: why a loop is running", _WHY_LOOP_RUNS))
     if report.when == "setup":  # a rerun starts from scratch
         item.user_properties[:] = [each for each in item.user_properties if each[0] != _SECTION]
-    turn = item.stash.get(TURN, None)
-    if turn is None:
+    people = item.stash.get(PEOPLE, None)
+    if people is None:
         return report
     if report.failed and not any(name == _SECTION for name, _ in item.user_properties):
         from opentabs_py.testing.report import TITLE  # noqa: PLC0415
 
-        text = turn.failure_report(shown=str(report.longrepr))
+        text = people.failure_report(shown=str(report.longrepr))
         report.sections.append((TITLE, text))
         for properties in (item.user_properties, report.user_properties):
             properties.append((_SECTION, text))
     if report.when == "teardown":
-        del item.stash[TURN]
+        del item.stash[PEOPLE]
         has_failed = any(name == _SECTION for name, _ in item.user_properties)
         when = option(item.config, "trace")
         if when == "on" or (when == "retain-on-failure" and has_failed):
-            path = turn.write_trace(_TRACE_FILE)
-            report.user_properties.append(("opentabs_trace", str(path)))
+            for path in people.write_traces(_TRACE_STEM):
+                report.user_properties.append(("opentabs_trace", str(path)))
     return report
 
 
@@ -137,11 +137,11 @@ def pytest_exception_interact(
     node: pytest.Item | pytest.Collector, report: pytest.CollectReport | pytest.TestReport
 ) -> None:
     """Keep the browser of a failed test open if somebody is watching."""
-    turn = node.stash.get(TURN, None)
-    if turn is not None and node.config.getoption("opentabs_ui"):
+    people = node.stash.get(PEOPLE, None)
+    if people is not None and node.config.getoption("opentabs_ui"):
         from opentabs_py.testing.pause import pause  # noqa: PLC0415
 
-        pause(node.config, turn, report)
+        pause(node.config, people, report)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

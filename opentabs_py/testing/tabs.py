@@ -59,7 +59,11 @@ class SyncOpenTabs:
     Attributes:
         clock: Drives the timers of calls; `@pytest.mark.opentabs(clock="manual")` stops it.
         faults: Injects faults into a call's messages and into the browser.
+        browsers: All browsers of this test by name, if its mark names them.
+        context: Playwright's browser context.
     """
+
+    browsers: "Mapping[str, SyncOpenTabs]"
 
     def __init__(
         self,
@@ -75,10 +79,16 @@ class SyncOpenTabs:
         self.clock = clock
         self.faults = faults
         self._session = session
-        self._context = context
+        self.context = context
         self._thread = thread
         self._transcript = transcript
         self._patience = patience
+
+    @property
+    def page(self) -> Page:
+        """The browser's first page in this test, as the `page` fixture; opened if there is none."""
+        own = self._own_pages
+        return own[0] if own else self.context.new_page()
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
         """Call a tool by its MCP name, wait until it has ended, and return its value.
@@ -164,7 +174,11 @@ class SyncOpenTabs:
                 f"{plugin.name} has no playground/ that its patterns match, and no homepage. "
                 "Use the page fixture: page.goto(...)."
             )
-        unused = [page for page in self._context.pages[1:] if page.url == BLANK]
-        page = unused[-1] if unused else self._context.new_page()
+        unused = [page for page in self._own_pages if page.url == BLANK]
+        page = unused[-1] if unused else self.context.new_page()
         page.goto(url)
         return page
+
+    @property
+    def _own_pages(self) -> list[Page]:
+        return self.context.pages[1:]  # the first page does not belong to the test

@@ -131,9 +131,14 @@ class Turn:
         faults = self._chain.faults.log_so_far()
         return failure_report(self.transcript, running, unknown, shown=shown, faults=faults)
 
+    @property
+    def browser_is_gone(self) -> bool:
+        """Whether the browser was closed or died."""
+        return self._chain.session.browser_is_gone
+
     def stay(self, is_over: Callable[[], bool]) -> None:
         """Wait, with the pages alive, until `is_over()` is true or the browser is closed."""
-        while not (is_over() or self._chain.session.browser_is_gone):
+        while not (is_over() or self.browser_is_gone):
             with suppress(Error):
                 self._thread.sleep(LOOK_EVERY)
 

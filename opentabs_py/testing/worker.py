@@ -1,7 +1,6 @@
-"""The browsers of one test process: the one that tests share, and a test's own."""
+"""The browsers of one test process: those that tests share, and those of one test alone."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,19 +13,46 @@ _Key = tuple[tuple[Path, ...], tuple[Any, ...], Settings]
 
 
 class Worker:
-    """Starts chains on demand, and keeps the one that tests share."""
+    """A seat for each person of a test, in a test process."""
 
     def __init__(self) -> None:
-        self._shared: Chain | None = None
-        self._key: _Key | None = None
-        self._launched_with: object = None
-        self._own: Chain | None = None
-        self._open: list[AbstractContextManager[Any]] = []
+        self._seats: list[Seat] = []
 
     @cached_property
     def thread(self) -> ServerThread:
         """The thread that servers run in."""
         return ServerThread()
+
+    def seats(self, count: int) -> "Sequence[Seat]":
+        """Return the seats of a test's people; most tests have one."""
+        while len(self._seats) < count:
+            self._seats.append(Seat(self.thread))
+        return self._seats[:count]
+
+    def close_browsers(self) -> None:
+        """Close all browsers and their servers."""
+        for seat in self._seats:
+            seat.close()
+
+    def close(self) -> None:
+        """Stop the thread and everything still running in it."""
+        if "thread" in self.__dict__:
+            self.thread.close()
+
+
+class Seat:
+    """Starts chains on demand, and keeps the one that tests share.
+
+    Args:
+        thread: The thread that servers run in.
+    """
+
+    def __init__(self, thread: ServerThread) -> None:
+        self._thread = thread
+        self._shared: Chain | None = None
+        self._key: _Key | None = None
+        self._launched_with: object = None
+        self._own: Chain | None = None
 
     def begin(
         self, plugins: Sequence[Path], tools: Sequence[Any], settings: Settings, *, own: bool
@@ -40,12 +66,12 @@ class Worker:
             own: Whether the chain is for one test only.
         """
         if own:
-            self._own = Chain(self.thread, plugins=plugins, tools=tools, settings=settings)
+            self._own = Chain(self._thread, plugins=plugins, tools=tools, settings=settings)
             return self._own
         key = (tuple(plugins), tuple(tools), settings)
         if self._shared is None or self._key != key or not self._shared.is_usable:
             self._close_shared()
-            self._shared = Chain(self.thread, plugins=plugins, tools=tools, settings=settings)
+            self._shared = Chain(self._thread, plugins=plugins, tools=tools, settings=settings)
             self._key, self._launched_with = key, None
         return self._shared
 
@@ -92,16 +118,11 @@ class Worker:
         if chain is self._own:
             self._own = None
 
-    def close_browsers(self) -> None:
-        """Close all browsers and their servers."""
+    def close(self) -> None:
+        """Close the browsers and their servers."""
         self._close_shared()
         if self._own is not None:
             self.release(self._own)
-
-    def close(self) -> None:
-        """Stop the thread and everything still running in it."""
-        if "thread" in self.__dict__:
-            self.thread.close()
 
     def _close_shared(self) -> None:
         if self._shared is not None:

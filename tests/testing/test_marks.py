@@ -17,6 +17,15 @@ def test_the_closest_mark_wins_and_the_others_say_the_rest() -> None:
     assert marks == Marks(idle=2, ceiling=5, clock="manual")
 
 
+def test_a_sign_in_is_that_of_all_browsers_or_of_one() -> None:
+    browsers = ["ann", "ben"]
+    of_all = read_marks([((), {"browsers": browsers, "signed_in": "work"})])
+    of_one = read_marks([((), {"browsers": browsers, "signed_in": {"ben": "home"}})])
+
+    assert [of_all.sign_in_of(name) for name in browsers] == ["work", "work"]
+    assert [of_one.sign_in_of(name) for name in browsers] == [None, "home"]
+
+
 @pytest.mark.parametrize(
     ("args", "kwargs", "why"),
     [
@@ -27,6 +36,21 @@ def test_the_closest_mark_wins_and_the_others_say_the_rest() -> None:
         ((), {"idle": True}, "must be a number of seconds, not True"),
         ((), {"faults_seed": 1.5}, "must be an integer, not 1.5"),
         ((), {"signed_in": 3}, "must be a name, not 3"),
+        ((), {"signed_in": {"ann": "a"}}, r"must be a name, not {'ann'"),
+        (
+            (),
+            {"browsers": ["ann"], "signed_in": {"ben": "b"}},
+            r"must be a name, or one for each of \['ann'\], not {",
+        ),
+        (
+            (),
+            {"browsers": ["ann"], "signed_in": {"ann": 1}},
+            r"must be a name, or one for each of \['ann'\], not {",
+        ),
+        ((), {"browsers": "ann"}, "must be a list of different names"),
+        ((), {"browsers": ["ann", "ann"]}, "must be a list of different names"),
+        ((), {"browsers": ["../ann"]}, "must be a list of different names"),
+        ((), {"browsers": [["ann"]]}, "must be a list of different names"),
         ((), {"clock": "fast"}, "must be 'real' or 'manual', not 'fast'"),
     ],
 )
