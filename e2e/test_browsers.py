@@ -151,22 +151,26 @@ async def test_a_new_build_reaches_the_pages_of_both(two: OpenTabs, site: str) -
         assert await two.call("chat_version", {"tabId": tab}) == {"version": "2"}
 
 
-async def test_a_browser_that_dies_comes_back_with_its_profile(site: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("one", "other"), [("work", "home"), ("home", "work")])
+async def test_a_browser_that_dies_comes_back_with_its_profile_and_the_other_stays(
+    one: str, other: str, site: str, tmp_path: Path
+) -> None:
     plugin = write_plugin(tmp_path / "chat", tools=TOOLS)
     profiles = {name: tmp_path / name for name in ("work", "home")}
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(
         plugins=[plugin], browsers=profiles, settings=settings, reopen=[f"{site}/page"]
     ) as tabs:
-        page = await tabs.browsers["home"].open(f"{site}/page")
+        [beside] = tabs.browsers[other].context.pages
+        page = await tabs.browsers[one].open(f"{site}/page")
         await page.evaluate("localStorage.setItem('who', 'me')")
-        await tabs.browsers["home"].context.close()
+        await tabs.browsers[one].context.close()
         with anyio.fail_after(PATIENT):
-            await tabs.browsers["home"].wait_gone()
+            await tabs.browsers[one].wait_gone()
             assert await where(tabs) == f"{site}/page"
-        [page] = tabs.browsers["home"].context.pages
+        [page] = tabs.browsers[one].context.pages
         assert await page.evaluate("localStorage.getItem('who')") == "me"
-        assert not tabs.browsers["work"].is_gone
+        assert await beside.evaluate("'still here'") == "still here"
         assert json.dumps(tabs.pages.names) == '["work", "home"]'
 
 

@@ -153,7 +153,8 @@ class SessionServer:
         directory = stack.enter_context(temporary_dir())
         staged: list[StagedExtension] = []
         for index, browser in enumerate(browsers):
-            scratch = directory / str(index) if index else directory
+            # None within another's: a browser's end is that of all that runs in its directory.
+            scratch = directory / str(index) if len(browsers) > 1 else directory
             if by_hand or attached:
                 staged.append(self._stage_in_place(port, attached=attached))
             else:
