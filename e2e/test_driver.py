@@ -211,6 +211,37 @@ async def test_a_profile_in_use_is_an_error_that_names_it_and_its_browser_is_lef
         assert len(tabs.context.pages) == 1
 
 
+async def test_several_browsers_share_a_driver_and_come_back_when_it_dies(
+    site: str, tmp_path: Path
+) -> None:
+    profiles = {name: tmp_path / name for name in ("work", "home")}
+    before = descendants(os.getpid())
+    async with OpenTabs(
+        plugins=[PROBE], browsers=profiles, settings=load_settings(port=0), reopen=[]
+    ) as tabs:
+        browsers = tabs.browsers.values()
+        first = driver_in(descendants(os.getpid()) - before)
+        os.kill(first, signal.SIGKILL)
+        with anyio.fail_after(PATIENT):
+            for browser in browsers:
+                await browser.wait_gone()
+            for browser in browsers:
+                await browser.reopen()
+        for browser in browsers:
+            await browser.open(f"{site}/page")
+        second = driver_in(descendants(os.getpid()) - before)
+
+        assert second != first
+
+        await tabs.browsers["work"].context.close()
+        with anyio.fail_after(PATIENT):
+            await tabs.browsers["work"].reopen()
+
+        assert driver_in(descendants(os.getpid()) - before) == second
+        assert not tabs.browsers["home"].is_gone
+    assert [pid for pid in descendants(os.getpid()) - before if is_alive(pid)] == []
+
+
 async def test_a_driver_that_hangs_when_its_session_ends_is_killed(apart: Apart) -> None:
     os.kill(apart.driver, signal.SIGSTOP)
     await apart.tabs.__aexit__(None, None, None)

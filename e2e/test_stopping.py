@@ -135,7 +135,12 @@ def test_over_stdio_it_stops_at_once_and_writes_nothing_but_protocol(
     assert took < WITHIN["stdio"] * SLACK
 
 
-COMMANDS = {"serve": ["serve", "--port", "0", "--plugin", str(PROBE)], "demo": ["demo"]}
+SERVE = ["serve", "--port", "0", "--plugin", str(PROBE)]
+COMMANDS = {
+    "serve": SERVE,
+    "several": [*SERVE, "--browser", "one=one", "--browser", "two=two"],
+    "demo": ["demo"],
+}
 MOMENTS = 24 if "SOAK" in os.environ else 2
 # The command's own code, or the signal's where nothing had to be closed yet. A demo that is over
 # before the signal comes has succeeded.
@@ -143,6 +148,7 @@ CODES = {
     ("serve", signal.SIGINT): {0, 130, -signal.SIGINT},
     ("serve", signal.SIGHUP): {0, -signal.SIGHUP},
     ("serve", signal.SIGTERM): {0, -signal.SIGTERM},
+    ("several", signal.SIGINT): {0, 130, -signal.SIGINT},
     ("demo", signal.SIGINT): {0, 130, -signal.SIGINT},
     ("demo", signal.SIGHUP): {0, 129, -signal.SIGHUP},
 }
@@ -163,11 +169,17 @@ def start_takes(tmp_path_factory: pytest.TempPathFactory) -> float:
 @pytest.mark.parametrize("seed", range(MOMENTS))
 @pytest.mark.parametrize(("name", "how"), CODES)
 def test_a_signal_at_any_moment_of_the_start_ends_it_quietly_and_leaves_nothing(
-    name: str, how: signal.Signals, seed: int, start_takes: float, short_path: Path
+    name: str,
+    how: signal.Signals,
+    seed: int,
+    start_takes: float,
+    short_path: Path,
+    tmp_path: Path,
 ) -> None:
     moment = random.Random(f"{name} {how} {seed}").uniform(0.1, 1.1) * start_takes
     command = subprocess.Popen(
         [*OPENTABS, *COMMANDS[name]],
+        cwd=tmp_path,
         text=True,
         env={**os.environ, "TMPDIR": str(short_path)},
         stdin=subprocess.DEVNULL,

@@ -2,8 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ DRIVER_WITHIN = 20.0  # s; usually takes a third of a second
 STOP_WITHIN = 0.4  # s; with the browser's and the server's own, everything ends within two
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Driver:
     """A running driver.
 
@@ -51,7 +52,49 @@ class Driver:
         subsequent API calls, so code that makes none would not notice.
         """
         implementation: Any = context._impl_obj  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
-        self._gone.add_done_callback(lambda _: implementation._on_close())  # noqa: SLF001
+
+        def close(_: "asyncio.Future[None]") -> None:
+            implementation._on_close()  # noqa: SLF001
+
+        def handle_closed(_: BrowserContext) -> None:
+            self._gone.remove_done_callback(close)
+
+        self._gone.add_done_callback(close)
+        context.on("close", handle_closed)
+
+
+class SharedDriver:
+    """One driver for several browsers: the first one starts it, and the last one stops it.
+
+    If it has died, the next browser starts another.
+    """
+
+    def __init__(self) -> None:
+        self._current: Driver | None = None
+        self._users: Counter[Driver] = Counter()
+        self._starting = anyio.Lock()
+
+    @asynccontextmanager
+    async def use(self) -> AsyncGenerator[Driver]:
+        """Use the driver while the context is open.
+
+        Raises:
+            BrowserError: It does not start, or dies immediately.
+        """
+        async with self._starting:
+            driver = self._current
+            if driver is None or driver.is_gone():
+                driver = self._current = await start_driver()
+            self._users[driver] += 1
+        try:
+            yield driver
+        finally:
+            self._users[driver] -= 1
+            if not self._users[driver]:
+                del self._users[driver]
+                if driver is self._current:
+                    self._current = None
+                await driver.stop()
 
 
 async def start_driver() -> Driver:

@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from playwright.async_api import BrowserContext, Error
 
 from opentabs_py.browser import switches
-from opentabs_py.browser.driver import start_driver
+from opentabs_py.browser.driver import Driver, SharedDriver
 from opentabs_py.browser.process import end_browser
 from opentabs_py.errors import BrowserError
 
@@ -124,41 +124,54 @@ Yields None if the browser is driven outside this event loop. Raises `BrowserErr
 
 
 @asynccontextmanager
-async def launch_browser(planned: Planned) -> AsyncGenerator[BrowserContext]:
+async def launch_browser(
+    planned: Planned, *, shared: SharedDriver | None = None
+) -> AsyncGenerator[BrowserContext]:
     """Run a Chromium with the extension, as a Playwright context.
 
     Starts Playwright's driver before waiting for the plan.
 
+    Args:
+        planned: Waits for the plan.
+        shared: The driver that it shares with other browsers, if it does.
+
     Raises:
         BrowserError: It did not start.
     """
-    driver = await start_driver()
     plan: LaunchPlan | None = None
-    context: BrowserContext | None = None
     try:
-        plan = await planned()
-        plan.prepare()
-        try:
-            context = await driver.playwright.chromium.launch_persistent_context(
-                plan.profile, **plan.options
-            )
-        except Error as error:
-            if driver.is_gone():
-                raise BrowserError(
-                    "Playwright's driver died while starting the browser. Try again."
-                ) from error
-            raise plan.not_started(error.message) from error
-        driver.close_with(context)
-        yield context
+        async with (shared or SharedDriver()).use() as driver:
+            plan = await planned()
+            plan.prepare()
+            context = await _launch(driver, plan)
+            try:
+                yield context
+            finally:
+                # An error means that the driver has just died.
+                with anyio.move_on_after(CLOSE_WITHIN, shield=True), suppress(Error):
+                    await context.close()
     finally:
-        if context is not None:
-            # An error means that the driver has just died.
-            with anyio.move_on_after(CLOSE_WITHIN, shield=True), suppress(Error):
-                await context.close()
-        # Stops the driver, and with it a browser that did not close in time.
-        await driver.stop()
         if plan is not None:
-            await end_browser(plan.scratch)
+            await end_browser(plan.scratch)  # if it did not close in time
+
+
+async def _launch(driver: Driver, plan: LaunchPlan) -> BrowserContext:
+    try:
+        context = await driver.playwright.chromium.launch_persistent_context(
+            plan.profile, **plan.options
+        )
+    except Error as error:
+        if driver.is_gone():
+            raise BrowserError(
+                "Playwright's driver died while starting the browser. Try again."
+            ) from error
+        raise plan.not_started(error.message) from error
+    except anyio.get_cancelled_exc_class():
+        # It might still start the browser. The session ends, and so do its other browsers.
+        await driver.stop()
+        raise
+    driver.close_with(context)
+    return context
 
 
 class BackgroundLaunch:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ import anyio.to_thread
 from playwright.async_api import BrowserContext, Page
 
 from opentabs_py import __version__, stacks
+from opentabs_py.browser.driver import SharedDriver
 from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.fleet import FleetOptions
@@ -506,7 +507,7 @@ class OpenTabs:
         if callable(self._browser):
             launcher = self._browser
         elif self._browser == "launch" and self.has_pages:
-            launcher = launch_browser
+            launcher = partial(launch_browser, shared=SharedDriver())
         else:
             return [SessionBrowser(names[0], None, attach=self._attach, reopen=None)]
         tasks = await stack.enter_async_context(anyio.create_task_group())
