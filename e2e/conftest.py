@@ -1,9 +1,7 @@
 """One Chromium for all tests, with the probe plugin; each test gets a tab of its own."""
 
 import os
-import shutil
 import signal
-import subprocess
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import nullcontext
@@ -19,6 +17,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from e2e.chain import PROBE, Tab, wait_for_document
+from e2e.desktop import missing_programs, screen
 from e2e.quiet import Quiet, Turns
 from opentabs_py.config.settings import load_settings
 from opentabs_py.server.http import serve_http
@@ -115,16 +114,10 @@ def quiet(pytestconfig: pytest.Config) -> Quiet:
 @pytest.fixture(scope="session")
 def display() -> Generator[str]:
     """A screen without a window manager, and xdotool to use it."""
-    for program in ("Xvfb", "xdotool"):
-        if shutil.which(program) is None:
-            pytest.skip(f"needs {program}")
-    read, write = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1200x800x24"]
-    with subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL) as server:
-        os.close(write)
-        with os.fdopen(read) as said:
-            yield f":{said.readline().strip()}"
-        server.terminate()
+    if missing := missing_programs():
+        pytest.skip(f"needs {missing[0]}")
+    with screen() as name:
+        yield name
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """The browser that a person uses: attached to by Chrome's own dialog, which is clicked for real."""
 
 import json
-import os
-import subprocess
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,54 +9,15 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from e2e.desktop import ALLOW, CANCEL, Chromium
 from e2e.on_disk import write_plugin
-from opentabs_py.browser.chromium import configured_chromium
-from opentabs_py.browser.endpoints import PORT_FILE, Attach
+from opentabs_py.browser.endpoints import Attach
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import ChainError
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.session import OpenTabs
 
 PATIENT = 40  # s
-# Where the dialog's buttons are, in pixels, in a window at the top left corner of the screen.
-ALLOW, CANCEL = (698, 316), (609, 316)
-
-
-class Chromium:
-    """A Chromium as a person starts it, without any switch for debugging."""
-
-    def __init__(self, directory: Path, display: str) -> None:
-        self.directory = directory
-        self._environment = {**os.environ, "DISPLAY": display}
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def allow_debugging(self) -> None:
-        """Turn on what chrome://inspect/#remote-debugging turns on."""
-        self.directory.mkdir(exist_ok=True)
-        setting = {"devtools": {"remote_debugging": {"user-enabled": True}}}
-        (self.directory / "Local State").write_text(json.dumps(setting))
-
-    def start(self, url: str) -> None:
-        (self.directory / PORT_FILE).unlink(missing_ok=True)
-        command = [str(configured_chromium(load_settings())), f"--user-data-dir={self.directory}"]
-        command += ["--no-first-run", "--no-default-browser-check", "--window-position=0,0"]
-        command += ["--password-store=basic", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        self._process = subprocess.Popen(
-            [*command, url],
-            env=self._environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    async def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            await anyio.to_thread.run_sync(self._process.wait)
-            self._process = None
-
-    def click(self, place: tuple[int, int]) -> None:
-        command = ["xdotool", "mousemove", *map(str, place), "click", "1"]
-        subprocess.run(command, env=self._environment, check=True, timeout=PATIENT)
 
 
 @pytest.fixture

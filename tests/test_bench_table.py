@@ -38,3 +38,14 @@ def test_the_table_says_how_many_times_the_floor(capsys: pytest.CaptureFixture[s
 
     row = capsys.readouterr().out.splitlines()[1]
     assert row.split() == ["echo", "3.00", "2.00", "8.00", "ms", "2.00", "here", "3.00", "–"]
+
+
+def test_a_work_that_was_not_measured_says_what_it_needs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    works = {"attach": Work("attach", "s", needs="Xvfb"), "build": Work("build", "s")}
+
+    show(works, NUMBERS)
+
+    assert capsys.readouterr().out.splitlines()[1].split() == ["attach", "–", "needs", "Xvfb"]
+    assert [each["work"] for each in to_document(works, NUMBERS)] == ["build"]

@@ -23,7 +23,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from e2e.bench import hop1, many
+from e2e.bench import browsers, hop1, many
 from e2e.bench.page import serve_site
 from e2e.bench.starts import builds, cold_start, kit_runs
 from e2e.bench.table import Work, show, to_document
@@ -69,6 +69,7 @@ WORKS = {
     "report": Work("one report, page to server, p50", "ms", beside="report_floor", at_most=1.5),
     "big": Work(f"{BIG >> 20} MiB result", "MiB/s", beside="big_floor", at_least=20),
     **many.WORKS,
+    **browsers.WORKS,
     "build": Work("`opentabs build` of a new plugin", "s"),
     "rebuild": Work("build --watch, from saved to built", "ms", at_most=300),
     "kit_first": Work("test kit, from `pytest` to the first result", "s", at_most=3),
@@ -111,13 +112,20 @@ async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[fl
             async with many.many_sessions(url, folders) as sessions:
                 for _ in range(rounds):
                     await do("echoes", sessions.measure)
+        async with browsers.running_server(url) as environment:
+            for _ in range(rounds):
+                await do("commands", lambda: browsers.commands(environment))
+                await do("attach", lambda: browsers.attach(url))
+        async with browsers.fleet(url) as fleet:
+            for _ in range(rounds):
+                await do("browsers", fleet.measure)
         for _ in range(rounds):
             await do("builds", builds)
             await do("test kit", lambda: kit_runs(chromium))
     return numbers
 
 
-STEPS = 14  # of a round, in `measure`
+STEPS = 17  # of a round, in `measure`
 
 
 def main(

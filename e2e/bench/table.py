@@ -19,6 +19,7 @@ class Work:
         beside: Or the numbers of this run that are its floor, by their name: one of each round.
         at_most: What is to be reached, where less is better.
         at_least: The same, where more is better.
+        needs: What it cannot be measured without.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Work:
     beside: str | None = None
     at_most: float | None = None
     at_least: float | None = None
+    needs: str = ""
 
     def reach(self) -> str:
         if self.at_most is not None:
@@ -59,6 +61,9 @@ def show(works: Mapping[str, Work], numbers: Mapping[str, Sequence[float]]) -> N
     for column in ("reach", ""):
         table.add_column(column)
     for name, work in works.items():
+        if name not in numbers:
+            table.add_row(work.name, "–", "", "", f"needs {work.needs}")
+            continue
         values = numbers[name]
         middle = median(values)
         reached = work.reached(middle)
@@ -104,4 +109,5 @@ def to_document(
             "reached": work.reached(median(numbers[name])),
         }
         for name, work in works.items()
+        if name in numbers
     ]

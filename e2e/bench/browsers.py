@@ -1,0 +1,172 @@
+"""What a server that stays, a browser that runs already and many browsers cost."""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import anyio
+import pytest
+
+from e2e.bench.table import Work
+from e2e.chain import PATIENT, PROBE
+from e2e.desktop import ALLOW, Chromium, missing_programs, screen
+from opentabs_py.browser.endpoints import PORT_FILE, Attach
+from opentabs_py.config.settings import load_settings
+from opentabs_py.session.session import OpenTabs
+
+COMMANDS = 6
+BROWSERS = 10
+CALLS = 200
+THINKS = 1.0  # s; Chromium's dialog ignores a click that comes too early, or soon after another
+WORKS = {
+    "command_running": Work(
+        "`opentabs call` of a running server, command to end", "s", at_most=0.35
+    ),
+    "attach": Work(
+        "attach, to the question and from Allow to first result", "s", needs="Xvfb and xdotool"
+    ),
+    "echo_browsers": Work(f"echo, {BROWSERS} browsers", "ms", beside="echo_one_browser"),
+}
+OPENTABS = [sys.executable, "-m", "opentabs_py"]
+
+
+@asynccontextmanager
+async def running_server(url: str) -> AsyncGenerator[dict[str, str]]:
+    """Start a server in the background; yields the environment in which commands find it."""
+    with tempfile.TemporaryDirectory() as state:
+        environment = {**os.environ, "XDG_STATE_HOME": state}
+        command = [*OPENTABS, "start", "--port", "0", "--plugin", str(PROBE), "--open", url]
+        await anyio.run_process(command, env=environment)
+        try:
+            yield environment
+        finally:
+            await anyio.run_process([*OPENTABS, "stop"], env=environment)
+
+
+async def commands(environment: dict[str, str]) -> dict[str, float]:
+    """Call a tool of a running server, each time with a command of its own."""
+    took: list[float] = []
+    for _ in range(COMMANDS):
+        began = time.perf_counter()
+        done = await anyio.run_process(
+            [*OPENTABS, "call", "probe_echo", '{"value": 1}'], env=environment
+        )
+        took.append(time.perf_counter() - began)
+        assert json.loads(done.stdout) == {"value": 1}
+    return {"command_running": median(took)}
+
+
+async def attach(url: str) -> dict[str, float]:
+    """Attach to a browser on a screen, whose question is answered there."""
+    if missing_programs():
+        return {}
+    with screen() as display, tempfile.TemporaryDirectory() as directory:
+        chromium = Chromium(Path(directory) / "profile", display)
+        chromium.allow_debugging()
+        chromium.start(url)
+        try:
+            with anyio.fail_after(PATIENT):
+                while not (chromium.directory / PORT_FILE).exists():  # noqa: ASYNC110
+                    await anyio.sleep(0.1)
+            await anyio.sleep(2)  # until it idles, as that of a person
+            with _data_directory(Path(directory) / "data"), anyio.fail_after(PATIENT):
+                return {"attach": await _seconds_to_attach(chromium)}
+        finally:
+            await chromium.stop()
+
+
+async def _seconds_to_attach(chromium: Chromium) -> float:
+    """Return the time to the question and that from its answer to the first result."""
+    settings = load_settings(port=0, profile=None, headed=False)
+    began = time.perf_counter()
+    async with OpenTabs(
+        plugins=[PROBE], browser=Attach(user_data_dir=chromium.directory), settings=settings
+    ) as tabs:
+        [browser] = tabs.browsers.values()
+        while "asks" not in browser.asks:  # noqa: ASYNC110 (it is not announced)
+            await anyio.sleep(0.005)
+        until_asked = time.perf_counter() - began
+        answered = 0.0
+        while not tabs.bridge.connected:
+            await anyio.sleep(THINKS)
+            answered = time.perf_counter()
+            await anyio.to_thread.run_sync(chromium.click, ALLOW)
+            with anyio.move_on_after(THINKS):
+                await tabs.bridge.wait_connected()
+        await tabs.bridge.wait_ready("probe")
+        await tabs.call("probe_echo", {"value": 1})
+        return until_asked + time.perf_counter() - answered
+
+
+@contextmanager
+def _data_directory(directory: Path) -> Generator[None]:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XDG_DATA_HOME", str(directory))
+        yield
+
+
+@dataclass(slots=True)
+class Fleet:
+    """A session with one browser and one with ten, each with a page in every browser."""
+
+    tabs: dict[str, tuple[OpenTabs, int]]
+
+    async def measure(self) -> dict[str, float]:
+        """Call the page of the only browser and of the last of ten, in turns."""
+        took: defaultdict[str, list[float]] = defaultdict(list)
+        for _ in range(CALLS):
+            for name, (tabs, tab) in self.tabs.items():
+                began = time.perf_counter()
+                await tabs.call("probe_echo", {"value": 1, "tabId": tab})
+                took[name].append((time.perf_counter() - began) * 1000)
+        return {name: median(times) for name, times in took.items()}
+
+
+@asynccontextmanager
+async def fleet(url: str) -> AsyncGenerator[Fleet]:
+    """Run eleven browsers."""
+    settings = load_settings(port=0, host="127.0.0.1", profile=None, headed=False)
+    async with AsyncExitStack() as stack:
+        profiles = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        tabs: dict[str, tuple[OpenTabs, int]] = {}
+        for name, count in (("echo_one_browser", 1), ("echo_browsers", BROWSERS)):
+            session = await stack.enter_async_context(
+                OpenTabs(
+                    plugins=[PROBE],
+                    browsers={
+                        f"b{number}": profiles / name / str(number) for number in range(count)
+                    },
+                    settings=settings,
+                )
+            )
+            for browser in session.browsers.values():
+                await browser.open(url)
+            shown = [await b.bridge.wait_ready("probe") for b in session.browsers.values()]
+            tabs[name] = (session, shown[-1].tab_id)
+        running = Fleet(tabs)
+        await running.measure()
+        yield running
+
+
+async def _main(rounds: int) -> None:
+    from e2e.bench.page import serve_site
+
+    async with serve_site() as url:
+        async with running_server(url) as environment:
+            for _ in range(rounds):
+                print(await commands(environment), await attach(url), flush=True)
+        async with fleet(url) as browsers:
+            for _ in range(rounds):
+                print(await browsers.measure(), flush=True)
+
+
+if __name__ == "__main__":
+    anyio.run(_main, 3, backend_options={"use_uvloop": sys.platform != "win32"})

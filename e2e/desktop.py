@@ -1,0 +1,76 @@
+"""A screen, and a browser on it as a person starts it."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio.to_thread
+
+from opentabs_py.browser.chromium import configured_chromium
+from opentabs_py.browser.endpoints import PORT_FILE
+from opentabs_py.config.settings import load_settings
+
+CLICKED_WITHIN = 40  # s
+# Where the buttons of Chromium's "Allow remote debugging?" are, in pixels, in a window at the top
+# left corner of the screen.
+ALLOW, CANCEL = (698, 316), (609, 316)
+
+
+def missing_programs() -> list[str]:
+    """Return the programs that a screen needs and that are not installed."""
+    return [program for program in ("Xvfb", "xdotool") if shutil.which(program) is None]
+
+
+@contextmanager
+def screen() -> Generator[str]:
+    """Run a screen without a window manager, and yield its name for DISPLAY."""
+    read, write = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1200x800x24"]
+    with subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL) as server:
+        os.close(write)
+        try:
+            with os.fdopen(read) as said:
+                yield f":{said.readline().strip()}"
+        finally:
+            server.terminate()
+
+
+class Chromium:
+    """A Chromium as a person starts it, without any switch for debugging."""
+
+    def __init__(self, directory: Path, display: str) -> None:
+        self.directory = directory
+        self._environment = {**os.environ, "DISPLAY": display}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def allow_debugging(self) -> None:
+        """Turn on what chrome://inspect/#remote-debugging turns on."""
+        self.directory.mkdir(exist_ok=True)
+        setting = {"devtools": {"remote_debugging": {"user-enabled": True}}}
+        (self.directory / "Local State").write_text(json.dumps(setting))
+
+    def start(self, url: str) -> None:
+        (self.directory / PORT_FILE).unlink(missing_ok=True)
+        command = [str(configured_chromium(load_settings())), f"--user-data-dir={self.directory}"]
+        command += ["--no-first-run", "--no-default-browser-check", "--window-position=0,0"]
+        command += ["--password-store=basic", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        self._process = subprocess.Popen(
+            [*command, url],
+            env=self._environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    async def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            await anyio.to_thread.run_sync(self._process.wait)
+            self._process = None
+
+    def click(self, place: tuple[int, int]) -> None:
+        command = ["xdotool", "mousemove", *map(str, place), "click", "1"]
+        subprocess.run(command, env=self._environment, check=True, timeout=CLICKED_WITHIN)
