@@ -24,6 +24,7 @@ from e2e.fleet import (
 from e2e.processes import command_line, descendants
 from opentabs_py.core.fleet.messages import Announcement
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.trace.hops import HOPS
 from opentabs_py.errors import CallError
 from opentabs_py.session.session import OpenTabs
 
@@ -179,3 +180,18 @@ def _restarts(workers: Sequence[Announcement], name: str) -> int:
 def _is_browser(words: list[str]) -> bool:
     loads = any(word.startswith("--load-extension") for word in words)
     return loads and not any(word.startswith("--type=") for word in words)
+
+
+async def test_a_trace_shows_the_hop_of_the_fleet_and_those_in_the_browser(tabs: OpenTabs) -> None:
+    call = await tabs.start("probe_echo", {"value": 1})
+    await call.wait()
+    assert call.record is not None
+    falls = call.record.waterfall()
+    assert [span.hop for span in falls.spans] == [
+        "server",
+        "endpoint → worker",
+        "worker of the fleet",
+        *(hop for hop, _ in HOPS[2:9]),
+        "worker → endpoint",
+    ]
+    assert call.record.url is not None

@@ -6,12 +6,15 @@ import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
 
+from opentabs_py.calling.clock import Clock
+from opentabs_py.calling.observer import instant
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import (
@@ -30,12 +33,14 @@ from opentabs_py.core.fleet.queue import CallQueue, Waiting
 from opentabs_py.core.fleet.routing import Full, Wanted, choose, holder
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs import PluginStatus
+from opentabs_py.core.trace.record import read_record
 from opentabs_py.errors import ChainError
 from opentabs_py.fleet.asks import Asks, NotDeliveredError
 from opentabs_py.fleet.catalog import Catalog
 from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.outcomes import error_of, value_of
+from opentabs_py.fleet.trace_context import traceparent
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +72,7 @@ class Fleet:
 
     Args:
         link: The connection.
+        clock: The clock of the calls' records.
         labels: The labels that a worker must have.
         quotas: How many calls it makes.
         most: The longest message to accept, in bytes.
@@ -80,10 +86,17 @@ class Fleet:
     """
 
     def __init__(
-        self, link: NatsLink, *, labels: Mapping[str, str], quotas: Quotas, most: int
+        self,
+        link: NatsLink,
+        clock: Clock,
+        *,
+        labels: Mapping[str, str],
+        quotas: Quotas,
+        most: int,
     ) -> None:
         self.id = secrets.token_hex(8)
         self.link = link
+        self._clock = clock
         self._quotas = quotas
         self._asks = Asks(link, self.id, most=most, on_lost=self._handle_lost)
         self.directory = Directory(labels, link.version, self._handle_change)
@@ -153,6 +166,8 @@ class Fleet:
         while True:
             worker = await self._find_place(waiting, place)
             began = anyio.current_time()
+            if call.recording is not None:
+                call.recording.place(instant(self._clock))
             try:
                 answer = await self._asks.ask(worker, _call_ask(tool, call), place.handle)
             except NotDeliveredError:
@@ -162,10 +177,18 @@ class Fleet:
                 raise
             if not isinstance(answer, Busy):
                 self._end(waiting, worker, anyio.current_time() - began)
+                self._record(call, answer)
                 return _read(answer, worker)
             self._full[worker.instance] = worker  # the call did not run
             self._running[worker.instance] -= 1
             self._queue.put_back(waiting)
+
+    def _record(self, call: ToolCall, answer: ToEndpoint) -> None:
+        if call.recording is None or not isinstance(answer, (Returned, Failed)):
+            return
+        if answer.record is not None:
+            with suppress(ValueError):  # a worker of a later version; the call has its value
+                call.recording.adopt(read_record(answer.record), instant(self._clock))
 
     async def call_in(self, worker: Announcement, tool: str, call: ToolCall) -> Any:
         """Call one of our own tools in a certain worker, whatever runs there.
@@ -375,6 +398,7 @@ def _call_ask(tool: str, call: ToolCall) -> CallAsk:
         ceiling=call.limits.ceiling,
         client=client_of(call),
         trace=call.recording is not None,
+        traceparent=traceparent(),
     )
 
 

@@ -48,10 +48,12 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import OURSELVES
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, ProtocolError
 from opentabs_py.fleet.channels import NatsChannel
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.outcomes import failed, returned
+from opentabs_py.fleet.trace_context import within_trace
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +86,7 @@ class Caller(Protocol):
         limits: Limits | None = None,
         observers: Sequence[CallObserver] = (),
         client: CallClient | None = None,
+        on_record: Callable[[CallRecord], None] | None = None,
     ) -> Any:
         """Call a tool and return its value."""
         ...
@@ -401,8 +404,9 @@ class FleetWorker:
         limits = Limits(idle=ask.idle, ceiling=ask.ceiling)
         client = None if ask.client is None else _RemoteClient(f"{call.endpoint}.{ask.client}")
         outcome: Any = None
+        records: list[CallRecord] = []
         try:
-            with call.scope:
+            with call.scope, within_trace(ask.traceparent):
                 try:
                     value = await self._session.caller.call(
                         ask.tool,
@@ -410,6 +414,7 @@ class FleetWorker:
                         limits=limits,
                         observers=(_Reporter(call.channel),),
                         client=client,
+                        on_record=records.append if ask.trace else None,
                     )
                     outcome = returned(value)
                 except Exception as error:
@@ -422,6 +427,8 @@ class FleetWorker:
                 self._notify()  # it is no longer full
             call.runs = False
             self._counts["calls"] += 1
+            if records and outcome is not None:
+                outcome = outcome.model_copy(update={"record": records[0].to_json()})
             if call_id in self._calls:  # its endpoint still waits, if only to hear of its end
                 self._settle(call_id, call, Done() if outcome is None else outcome, ask.tool)
 

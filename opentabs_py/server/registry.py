@@ -232,6 +232,7 @@ class ToolRegistry:
         observers: Sequence[CallObserver] = (),
         client: CallClient | None = None,
         call_id: str | None = None,
+        on_record: Callable[[CallRecord], None] | None = None,
     ) -> Any:
         """Call a tool and return its value: a JSON value, or an `Output`.
 
@@ -242,6 +243,7 @@ class ToolRegistry:
             observers: Are notified of what the call does.
             client: The MCP client that makes the call.
             call_id: The call's id; a new one by default.
+            on_record: Called with its record when it has ended, before this returns.
 
         Raises:
             CallRefusedError: No such tool, or the arguments break its schema or the limit.
@@ -260,7 +262,7 @@ class ToolRegistry:
             client=client,
             call_id=call_id or new_call_id(),
         )
-        if not self._ended:
+        if not self._ended and on_record is None:
             return await self._run(found, name, call)
         recording = CallRecording(
             call_id=call.call_id,
@@ -275,10 +277,17 @@ class ToolRegistry:
         try:
             value = await self._run(found, name, call)
         except BaseException as error:
-            self._ended.notify(recording.fail(error, instant(self._clock)))
+            self._notify_ended(recording.fail(error, instant(self._clock)), on_record)
             raise
-        self._ended.notify(recording.succeed(value, instant(self._clock)))
+        self._notify_ended(recording.succeed(value, instant(self._clock)), on_record)
         return value
+
+    def _notify_ended(
+        self, record: CallRecord, on_record: Callable[[CallRecord], None] | None
+    ) -> None:
+        if on_record is not None:
+            on_record(record)
+        self._ended.notify(record)
 
     async def _run(self, tool: Tool | None, name: str, call: ToolCall) -> Any:
         if tool is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from opentabs_py import __version__
+from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from opentabs_py.session.session import OpenTabs
 
 
-async def join_fleet(stack: AsyncExitStack, options: FleetOptions, settings: Settings) -> Fleet:
+async def join_fleet(
+    stack: AsyncExitStack, options: FleetOptions, settings: Settings, clock: Clock
+) -> Fleet:
     """Connect to a fleet.
 
     Raises:
@@ -39,6 +42,7 @@ async def join_fleet(stack: AsyncExitStack, options: FleetOptions, settings: Set
     link = await stack.enter_async_context(nats_link(options, version=__version__))
     return Fleet(
         link,
+        clock,
         labels=options.labels,
         quotas=Quotas(queue=options.queue, calls_of_one=options.calls_per_client),
         most=longest_message(settings),

@@ -229,7 +229,7 @@ class SessionServer:
         # It needs packages that are installed for fleets only.
         from opentabs_py.session import fleet  # noqa: PLC0415
 
-        self.fleet = await fleet.join_fleet(stack, self._fleet_options, self._settings)
+        self.fleet = await fleet.join_fleet(stack, self._fleet_options, self._settings, self._clock)
         tab_tools = fleet.tab_tools(self.fleet)
         status = self.fleet.status
         registry = create_registry(self._settings, self.pages, tab_tools, status=status)

@@ -35,6 +35,7 @@ _RUNNING: Final = ("…", "yellow")
 _COLOURS: Final[dict[Carrier, str]] = {
     "mcp": "bright_black",
     "server": "blue",
+    "fleet": "bright_blue",
     "websocket": "cyan",
     "port": "green",
     "event": "yellow",

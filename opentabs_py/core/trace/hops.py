@@ -12,13 +12,15 @@ from itertools import pairwise
 from math import inf
 from typing import Final, Literal
 
-Carrier = Literal["mcp", "server", "websocket", "port", "event", "tool", "several"]
+Carrier = Literal["mcp", "server", "fleet", "websocket", "port", "event", "tool", "several"]
 Reached = Literal["server", "websocket", "service worker", "relay", "page", "answer"]
 
 # (stamp, where it is taken), in the order of a call.
 _PLACES: Final = (
     ("client.sent", "MCP client"),
     ("server.accepted", "server"),
+    ("fleet.sent", "endpoint"),
+    ("fleet.down", "worker of the fleet"),
     ("server.sent", "server"),
     ("worker.down", "service worker"),
     ("relay.down", "relay"),
@@ -27,11 +29,16 @@ _PLACES: Final = (
     ("relay.up", "relay"),
     ("worker.up", "service worker"),
     ("server.received", "server"),
+    ("fleet.up", "endpoint"),
     ("client.received", "MCP client"),
 )
-STAMPS: Final = tuple(stamp for stamp, _ in _PLACES)
+ORDER: Final = tuple(stamp for stamp, _ in _PLACES)
+"""All stamps, in the order of a call."""
+FLEET_STAMPS: Final = ("fleet.sent", "fleet.down", "fleet.up")
+STAMPS: Final = tuple(stamp for stamp in ORDER if stamp not in FLEET_STAMPS)
+"""The stamps of a call on one machine, in their order."""
 
-# The hop from each stamp to the next, and what carries it.
+# The hop from each of these to the next, and what carries it.
 HOPS: Final[tuple[tuple[str, Carrier], ...]] = (
     ("MCP client → server", "mcp"),
     ("server", "server"),
@@ -44,9 +51,28 @@ HOPS: Final[tuple[tuple[str, Carrier], ...]] = (
     ("service worker → server", "websocket"),
     ("server → MCP client", "mcp"),
 )
-_SERVER = ("server.accepted", "server.sent", "server.received")
+# The same in a fleet, where they differ. What waits for a worker waits in the endpoint.
+_FLEET_HOPS: Final[dict[tuple[str, str], tuple[str, Carrier]]] = {
+    ("server.accepted", "fleet.sent"): ("server", "server"),
+    ("fleet.sent", "fleet.down"): ("endpoint → worker", "fleet"),
+    ("fleet.down", "server.sent"): ("worker of the fleet", "server"),
+    ("server.received", "fleet.up"): ("worker → endpoint", "fleet"),
+    ("fleet.down", "fleet.up"): ("worker of the fleet", "server"),
+    ("fleet.up", "client.received"): ("server → MCP client", "mcp"),
+}
+_BETWEEN: Final = dict(zip(pairwise(STAMPS), HOPS, strict=True)) | _FLEET_HOPS
+_AFTER: Final = {before: hop for (before, _), hop in reversed(_BETWEEN.items())}
+_NAMES: Final = dict(_PLACES)
+_SERVER = (
+    "server.accepted",
+    "fleet.sent",
+    "fleet.down",
+    "server.sent",
+    "server.received",
+    "fleet.up",
+)
 _BROWSER = STAMPS[3:9]
-_TOOL = STAMPS.index("runtime.down")
+_TOOL = ORDER.index("runtime.down")
 
 # How far each stamp proves that a call got, the furthest first.
 _PROOFS: Final[tuple[tuple[str, Reached], ...]] = (
@@ -120,32 +146,47 @@ def waterfall(
     """Turn the stamps of one call, on one clock, into its hops.
 
     Args:
-        stamps: Seconds since the epoch, by the names in `STAMPS`; other names are ignored.
+        stamps: Seconds since the epoch, by the names in `ORDER`; other names are ignored.
         ended: When a call without an answer ended; adds the hop that was under way.
         reported: Whether its tool reported progress, so that the last hop was the tool.
     """
     aligned = _aligned(stamps, inf if ended is None else ended)
-    present = [index for index, stamp in enumerate(STAMPS) if stamp in aligned]
+    present = [stamp for stamp in ORDER if stamp in aligned]
     if not present:
         return Waterfall(())
-    times = [aligned[STAMPS[index]] for index in present]
+    times = [aligned[stamp] for stamp in present]
     origin = times[0]
     spans = [
         Span(*_hop(before, after), start - origin, end - start)
         for (before, after), (start, end) in zip(pairwise(present), pairwise(times), strict=True)
     ]
-    last = max(present[-1], _TOOL) if reported else present[-1]
+    last = max(ORDER.index(present[-1]), _TOOL if reported else 0)
     if ended is not None and last <= _TOOL:
         start = times[-1]
-        spans.append(Span(*HOPS[last], start - origin, max(0.0, ended - start), unfinished=True))
+        under_way = _AFTER[ORDER[last]]
+        spans.append(Span(*under_way, start - origin, max(0.0, ended - start), unfinished=True))
     moved = max(abs(aligned[stamp] - stamps[stamp]) for stamp in aligned)
     return Waterfall(tuple(spans), origin, moved)
 
 
-def _hop(before: int, after: int) -> tuple[str, Carrier]:
-    if after == before + 1:
-        return HOPS[before]
-    return f"{_PLACES[before][1]} … {_PLACES[after][1]}", "several"
+def on_our_clock(stamps: Mapping[str, float], *, sent: float, received: float) -> dict[str, float]:
+    """Return a worker's stamps of a call on the endpoint's clock, with the stamps of the fleet.
+
+    Args:
+        stamps: On the worker's clock, of which `server.accepted` is the earliest.
+        sent: When the endpoint sent the call.
+        received: When it received the answer.
+    """
+    first = stamps.get("server.accepted", sent)
+    last = max(stamps.values(), default=first)
+    offset = clock_offset(sent=sent, received=received, remote=(first + last) / 2)
+    moved = {name: at + offset for name, at in stamps.items() if name != "server.accepted"}
+    return moved | {"fleet.sent": sent, "fleet.down": first + offset, "fleet.up": received}
+
+
+def _hop(before: str, after: str) -> tuple[str, Carrier]:
+    known = _BETWEEN.get((before, after))
+    return known or (f"{_NAMES[before]} … {_NAMES[after]}", "several")
 
 
 def _aligned(stamps: Mapping[str, float], ended: float) -> dict[str, float]:

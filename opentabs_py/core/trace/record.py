@@ -198,6 +198,15 @@ class Trace:
     cut: int = 0
 
 
+def read_record(value: object) -> CallRecord:
+    """Return the record that `CallRecord.to_json` returned, say in another process.
+
+    Raises:
+        ValueError: It is not valid.
+    """
+    return _RECORD.validate_python(value, strict=False)
+
+
 _RECORD: TypeAdapter[CallRecord] = TypeAdapter(CallRecord)
 _HEADER: TypeAdapter[TraceHeader] = TypeAdapter(TraceHeader)
 

@@ -17,7 +17,7 @@ from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState, LogEntry
 from opentabs_py.core.text import shorten
-from opentabs_py.core.trace.hops import STAMPS
+from opentabs_py.core.trace.hops import ORDER, on_our_clock
 from opentabs_py.core.trace.record import (
     CallRecord,
     LinkMark,
@@ -115,6 +115,7 @@ class CallRecording:
         self._logs: _Ends[LogMark] = _Ends()
         self._links: list[LinkMark] = []
         self._timers: Timers | None = None  # from when the call is dispatched
+        self._left: Limits | None = None  # on the timers of a worker
 
     # --- while it runs ---
 
@@ -137,7 +138,7 @@ class CallRecording:
 
     def stamp(self, name: str, wall: float) -> None:
         """Record when the call passed a hop; names unknown to `core.trace` are ignored."""
-        if name in STAMPS and not (name in _FIRST_COUNTS and name in self._stamps):
+        if name in ORDER and not (name in _FIRST_COUNTS and name in self._stamps):
             self._stamps[name] = wall
 
     def record_progress(self, reports: Sequence[ProgressReport], now: Instant) -> None:
@@ -170,6 +171,20 @@ class CallRecording:
         """Record that the extension connected, with its worker's boot id, or disconnected."""
         if len(self._links) < KEPT:
             self._links.append(LinkMark(self._at(now), boot_id))
+
+    def place(self, now: Instant) -> None:
+        """Record that the call is sent to a worker of a fleet."""
+        self._stamps["fleet.sent"] = now.wall
+
+    def adopt(self, theirs: CallRecord, now: Instant) -> None:
+        """Take over what a worker of a fleet has recorded of the call, when its answer arrives."""
+        self._plugin, self._tool = theirs.plugin, theirs.tool
+        self._tab_id, self._url, self._attempts = theirs.tab_id, theirs.url, theirs.attempts
+        self._dropped = theirs.dropped
+        self._links = [*theirs.links]
+        self._left = theirs.left
+        sent = self._stamps.get("fleet.sent", self._began)
+        self._stamps |= on_our_clock(theirs.stamps, sent=sent, received=now.wall)
 
     def so_far(self, now: Instant) -> CallRecord:
         """Return the record that the call would have if it were cancelled now."""
@@ -220,7 +235,7 @@ class CallRecording:
             attempts=self._attempts,
             stamps=dict(self._stamps),
             limits=self._limits,
-            left=None if self._timers is None else self._timers.left(now.steady),
+            left=self._left if self._timers is None else self._timers.left(now.steady),
             reports=self._progress.count,
             progress=self._progress.all(),
             dropped=self._dropped,

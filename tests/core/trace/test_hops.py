@@ -10,6 +10,7 @@ from opentabs_py.core.trace.hops import (
     Span,
     Waterfall,
     clock_offset,
+    on_our_clock,
     reached,
     waterfall,
 )
@@ -173,3 +174,43 @@ def test_the_offset_is_exact_when_both_ways_take_as_long(
     sent, received = remote + ahead - one_way, remote + ahead + one_way
     offset = clock_offset(sent=sent, received=received, remote=remote)
     assert remote + offset == pytest.approx(remote + ahead, abs=1e-6)
+
+
+def in_a_fleet(ahead: float) -> dict[str, float]:
+    """The stamps of a call whose worker's clock is ahead, on the endpoint's clock."""
+    theirs = {name: 1010.0 + ahead + i for i, name in enumerate(STAMPS[1:-1])}
+    ours = on_our_clock(theirs, sent=1008.0, received=1020.0)
+    return {"client.sent": 1000.0, "server.accepted": 1004.0, "client.received": 1024.0} | ours
+
+
+@pytest.mark.parametrize("ahead", [0.0, 3600.0, -3600.0])
+def test_a_call_in_a_fleet_has_the_hops_of_its_worker_on_the_endpoints_clock(ahead: float) -> None:
+    falls = waterfall(in_a_fleet(ahead))
+    assert [(span.hop, span.carrier) for span in falls.spans] == [
+        ("MCP client → server", "mcp"),
+        ("server", "server"),
+        ("endpoint → worker", "fleet"),
+        ("worker of the fleet", "server"),
+        *HOPS[2:9],
+        ("worker → endpoint", "fleet"),
+        ("server → MCP client", "mcp"),
+    ]
+    assert [span.seconds for span in falls.spans] == [4, 4, 2, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4]
+
+
+def test_a_call_of_a_python_tool_in_a_fleet_has_no_browser_hops() -> None:
+    stamps = on_our_clock({"server.accepted": 5.0}, sent=1.0, received=4.0)
+    falls = waterfall({"server.accepted": 0.0} | stamps)
+    assert [span.hop for span in falls.spans] == [
+        "server",
+        "endpoint → worker",
+        "worker of the fleet",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stamp", "hop"), [("fleet.sent", "endpoint → worker"), ("fleet.down", "worker of the fleet")]
+)
+def test_a_call_that_ended_in_a_fleet_names_the_hop(stamp: str, hop: str) -> None:
+    falls = waterfall({"server.accepted": 0.0, stamp: 1.0}, ended=3.0)
+    assert (falls.spans[-1].hop, falls.spans[-1].unfinished) == (hop, True)

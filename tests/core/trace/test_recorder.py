@@ -18,6 +18,7 @@ from opentabs_py.core.trace.record import (
     TraceHeader,
     header_line,
     parse_trace,
+    read_record,
     record_line,
 )
 from opentabs_py.core.trace.recorder import (
@@ -313,3 +314,21 @@ def test_a_call_that_runs_has_a_record_that_does_not_change_with_it() -> None:
     assert (so_far.reached, so_far.seconds, so_far.reports) == ("websocket", 1.5, 0)
     assert so_far.left == Limits(1.0, 9.0)
     assert recording.so_far(at(2)).reached == "page"
+
+
+def test_what_a_worker_recorded_becomes_part_of_the_endpoints_record() -> None:
+    theirs = CallRecording(call_id="b", name="chat_send", limits=Limits(), now=Instant(50.0, 1.0))
+    theirs.resolve("chat", "send")
+    theirs.record_dropped(3)
+    ours = CallRecording(call_id="a", name="chat_send", limits=Limits(), now=Instant(10.0, 1.0))
+    ours.place(Instant(11.0, 2.0))
+    sent = read_record(theirs.succeed(1, Instant(51.0, 2.0)).to_json())
+    ours.adopt(sent, Instant(13.0, 4.0))
+    record = ours.succeed(1, Instant(14.0, 5.0))
+    assert (record.call_id, record.plugin, record.tool, record.dropped) == ("a", "chat", "send", 3)
+    assert record.stamps == {
+        "server.accepted": 10.0,
+        "fleet.sent": 11.0,
+        "fleet.down": 12.0,
+        "fleet.up": 13.0,
+    }

@@ -9,7 +9,7 @@ import pytest
 from pydantic.alias_generators import to_camel
 
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.trace.hops import STAMPS
+from opentabs_py.core.trace.hops import ORDER
 from opentabs_py.core.trace.record import (
     FORMAT,
     MARK,
@@ -76,7 +76,7 @@ def test_what_is_in_a_member_is_named_with_it(name: str) -> None:
 
 
 def test_the_stamps_are_in_their_order() -> None:
-    assert tuple(names_of(STAMP)) == STAMPS
+    assert tuple(names_of(STAMP)) == ORDER
 
 
 def test_the_bounds_are_those_of_the_code() -> None:
