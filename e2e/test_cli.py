@@ -263,7 +263,7 @@ def test_serve_without_a_browser_says_how_to_load_the_extension(tmp_path: Path) 
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as serve:
         assert serve.stderr is not None
         said = ""
-        while "http://127.0.0.1" not in said:
+        while "MCP at" not in said:
             said += serve.stderr.readline()
             assert serve.poll() is None, said
         serve.send_signal(signal.SIGTERM)
@@ -274,6 +274,7 @@ def test_serve_without_a_browser_says_how_to_load_the_extension(tmp_path: Path) 
     assert (Path(directory[1]) / "manifest.json").is_file()
     assert (Path(directory[1]) / "content" / "runtime.js").is_file()
     assert "chrome://extensions" in said
+    assert re.search(r"http://127\.0\.0\.1:\d+/extension guides you", said)
 
 
 def test_a_port_in_use_is_an_error_that_says_so(chat: str) -> None:

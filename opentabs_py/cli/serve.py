@@ -387,7 +387,7 @@ async def _serve(
         print_quarantined(tabs.quarantined)
         warn_of_stale(tabs.plugins)
         if browser == "none" and tabs.has_pages:
-            _print_how_to_load(str(tabs.extension_dir))
+            _print_how_to_load(str(tabs.extension_dir), tabs.guide_url)
         for url in urls:
             await tabs.open(url)
         if settings.headed:
@@ -528,10 +528,10 @@ def _check_pipes() -> None:
             )
 
 
-def _print_how_to_load(directory: str) -> None:
+def _print_how_to_load(directory: str, guide: str | None) -> None:
     sys.stderr.write(
         f"""\
-Waiting for the extension. To load it by hand in Chromium or Chrome:
+Waiting for the extension. {guide} guides you through loading it:
   1. Open chrome://extensions and turn on Developer mode.
   2. Choose "Load unpacked" and select {directory}
 The extension connects by itself whenever this server is running. After you update opentabs,

@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -67,6 +67,7 @@ def create_app(
     *,
     host: str = "127.0.0.1",
     token: str | None = None,
+    more: Sequence[BaseRoute] = (),
 ) -> Starlette:
     """Build the ASGI application.
 
@@ -75,6 +76,7 @@ def create_app(
         pages: Serve `/ws`.
         host: The address of the server, besides the usual local names.
         token: The token MCP clients must send; None admits every program on this machine.
+        more: Routes that need no token.
     """
 
     async def serve_extension(websocket: WebSocket) -> None:
@@ -105,6 +107,7 @@ def create_app(
             *(Route(path, endpoint, middleware=guarded) for path, endpoint in endpoints.items()),
             WebSocketRoute("/ws", serve_extension),
             Route("/status", report_status, middleware=guarded),
+            *more,
         ],
         middleware=[Middleware(LocalOnly, host=host)],
         exception_handlers={HTTPException: _refuse_in_json},

@@ -82,7 +82,7 @@ class SessionBrowser:
     @property
     def asks(self) -> str:
         """What the user should do so that the extension can be loaded; empty while nothing."""
-        return self.bridge.tabs.asks
+        return "" if self.bridge.connected else self.bridge.tabs.asks
 
     @property
     def is_gone(self) -> bool:

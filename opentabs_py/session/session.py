@@ -231,6 +231,11 @@ class OpenTabs:
         return self._server.fleet
 
     @property
+    def guide_url(self) -> str | None:
+        """The page that guides through loading the extension by hand, with `browser="none"`."""
+        return self._server.guide_url
+
+    @property
     def bridge(self) -> Bridge:
         """The link to the (first) browser's extension."""
         return self._first.bridge
@@ -337,10 +342,9 @@ class OpenTabs:
         Raises:
             BrowserError: There is no such plugin.
         """
-        found = self._server.plugins.find(plugin)
-        if found is None:
+        if self._server.plugins.find(plugin) is None:
             raise BrowserError(f"There is no plugin {plugin!r} whose page could be opened.")
-        return await self._server.serve_playground(found) or found.manifest.homepage
+        return await self._server.start_page_url(plugin)
 
     async def call(
         self,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
+from starlette.routing import Mount
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.browsers import Browsers, Pages
@@ -30,6 +31,8 @@ from opentabs_py.plugins.load import playground
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.plugins.plugin import Plugin
 from opentabs_py.server.exposure import ReadyTools
+from opentabs_py.server.guide import PATH as GUIDE
+from opentabs_py.server.guide import guide
 from opentabs_py.server.http import create_app, serve_directory, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp_side import McpSide
@@ -70,6 +73,7 @@ class SessionServer:
         registry: All tools that are served.
         mcp_side: The servers that MCP clients talk to.
         mcp_url: The URL that MCP clients connect to.
+        guide_url: The page that guides through loading the extension by hand, if that is done.
         extension_dir: The extension that connects here.
         tasks: Tasks that run as long as the session.
     """
@@ -78,6 +82,7 @@ class SessionServer:
     registry: ToolRegistry
     mcp_side: McpSide
     mcp_url: str
+    guide_url: str | None = None
     extension_dir: Path
     tasks: TaskGroup
 
@@ -149,7 +154,9 @@ class SessionServer:
         listener = bind(settings.host, settings.port)
         stack.callback(listener.close)
         port = listener.getsockname()[1]
-        self.mcp_url = f"http://{settings.url_host}:{port}/mcp"
+        address = f"http://{settings.url_host}:{port}"
+        self.mcp_url = f"{address}/mcp"
+        self.guide_url = f"{address}{GUIDE}" if by_hand else None
         directory = stack.enter_context(temporary_dir())
         staged: list[StagedExtension] = []
         for index, browser in enumerate(browsers):
@@ -247,7 +254,7 @@ class SessionServer:
         return joined.bridge
 
     def _create_bridge(self, staged: StagedExtension, name: str, index: int) -> Bridge:
-        return Bridge(
+        bridge = Bridge(
             secret=staged.secret,
             origin=staged.origin,
             version=self._version,
@@ -257,6 +264,16 @@ class SessionServer:
             name=name,
             number=self._first_number + index,
         )
+        if self.guide_url is not None:
+            bridge.tabs.asks = f"{self.guide_url} shows how to load it into your browser."
+        return bridge
+
+    async def start_page_url(self, name: str) -> str | None:
+        """Return the address to try a plugin on: its `playground/`, or else its homepage."""
+        plugin = self.plugins.find(name)
+        if plugin is None:
+            return None
+        return await self.serve_playground(plugin) or plugin.manifest.homepage
 
     async def serve_playground(self, plugin: Plugin) -> str | None:
         """Serve a plugin's `playground/` and return its URL, if it matches local pages."""
@@ -290,11 +307,22 @@ class SessionServer:
         )
         self.tasks.start_soon(self.mcp_side.run)
         stack.callback(self.mcp_side.close)
+        more: list[Mount] = []
+        if self.guide_url is not None:
+            more = [
+                guide(
+                    self.pages,
+                    directory=self.extension_dir,
+                    mcp_url=self.mcp_url,
+                    start_page=self.start_page_url,
+                )
+            ]
         app = create_app(
             self.mcp_side.endpoints,
             self.pages,
             host=settings.url_host,
             token=token.get_secret_value() if (token := settings.token) else None,
+            more=more,
         )
         return await stack.enter_async_context(
             serve_http(app, listener, on_stop=self.mcp_side.stop)
