@@ -12,6 +12,7 @@ import anyio.to_thread
 import pytest
 from mcp.client import Client
 
+from e2e.chain import PROBE
 from e2e.fleet import (
     OPENTABS,
     PATIENT,
@@ -342,3 +343,28 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
     refused = opentabs("fleet", "status", "--nats", url)
     assert refused.returncode == 2
     assert "is not the address of a NATS server" in " ".join(refused.stderr.split())
+
+
+async def test_a_tired_browser_is_replaced_when_nothing_runs_in_it(fleet: Fleet, site: str) -> None:
+    page = f"{site}/page"
+    options = ["--plugin", str(PROBE), "--open", page, "--browsers", "2", "--recycle-after", "3"]
+    fleet.worker("one", *options)
+    async with endpoint(fleet, workers=1, ready="probe") as tabs:
+        await until(tabs, lambda known: known[0].total_ready["probe"] == 2)
+        steps = [{"wait": 60000}]
+        first, second = [
+            await tabs.start("probe_run", {"key": key, "steps": steps}) for key in ("a", "b")
+        ]  # one in each browser
+        for number in range(8):
+            assert await tabs.call("probe_echo", {"value": number}) == {"value": number}
+        assert not first.ended
+        assert not second.ended
+        first.cancel()
+        await until(
+            tabs, lambda known: known[0].restarts == 1 and known[0].total_ready["probe"] == 2
+        )
+        assert not second.ended
+        second.cancel()
+        await until(
+            tabs, lambda known: known[0].restarts == 2 and known[0].total_ready["probe"] == 2
+        )

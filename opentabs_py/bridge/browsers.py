@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from math import inf
 from typing import Any, Final, Protocol
 
 import anyio
@@ -94,6 +95,11 @@ class Browsers:
         join: For browsers in which the user has loaded the extension: creates the link to one
             more, with this name and index. Without it, each browser has a secret of its own.
         equal: It does not matter which of them takes a call, so the one with the fewest does.
+
+    Attributes:
+        loads: How many calls run in each browser.
+        ended: How many calls have ended in each.
+        resting: The browsers, by index, that get no more calls than they must.
     """
 
     def __init__(
@@ -109,7 +115,9 @@ class Browsers:
         self._all_tabs: list[Tabs] = []
         self.tabs = JoinedTabs(self._all_tabs)
         self._views: list[Browser] = []
-        self._loads: list[int] = []  # how many calls run in each
+        self.loads: list[int] = []
+        self.ended: list[int] = []
+        self.resting: set[int] = set()
         self._join = join
         self._equal = equal
         self._by_id: dict[str, Bridge] = {}
@@ -138,7 +146,7 @@ class Browsers:
         Of equal browsers, it is the one with the fewest calls, whoever asks.
         """
         if self._equal:
-            return min(range(len(self.bridges)), key=self._loads.__getitem__)
+            return min(range(len(self.bridges)), key=self._rank)
         used = (index for (user, _), index in reversed(self._last.items()) if user == client)
         return next(used, None)
 
@@ -158,19 +166,21 @@ class Browsers:
         Raises:
             ChainError: As for one browser, or several could take the call.
         """
-        for bridge in self.bridges:
-            if bridge.bring_browser is not None:
-                await bridge.bring_browser()
+        if not (self._equal and self.connected):
+            for bridge in self.bridges:
+                if bridge.bring_browser is not None:
+                    await bridge.bring_browser()
         is_known = target.client is not None and not self._equal
         user = (str(target.client), target.plugin) if is_known else None
         index = await self._choose(target, None if user is None else self._last.get(user))
         if user is not None:
             self._remember(user, index)
-        self._loads[index] += 1
+        self.loads[index] += 1
         try:
             return await self.bridges[index].call(target, tool, call)
         finally:
-            self._loads[index] -= 1
+            self.loads[index] -= 1
+            self.ended[index] += 1
 
     async def wait_linked(self) -> None:
         """Wait for an extension that has just disconnected.
@@ -224,14 +234,16 @@ class Browsers:
         self._all_tabs.append(bridge.tabs)
         bridge.tabs.owners = self.tabs.owners
         self._views.append(Browser(bridge.name, bridge.tabs, bridge.number))
-        self._loads.append(0)
+        self.loads.append(0)
+        self.ended.append(0)
 
     async def _choose(self, target: Target, last: int | None) -> int:
         has_asked = False
         while True:
             changed = self._changed
-            loads = self._loads if self._equal else None
-            choice = choose(self._views, target, last, anyio.current_time(), loads)
+            places = range(len(self.bridges))
+            ranks = [*map(self._rank, places)] if self._equal else None
+            choice = choose(self._views, target, last, anyio.current_time(), ranks)
             if isinstance(choice, int):
                 if has_asked or self._views[choice].tabs.status(target.plugin) == "ready":
                     return choice
@@ -245,6 +257,9 @@ class Browsers:
                     await changed.wait()
             else:
                 raise choice
+
+    def _rank(self, index: int) -> tuple[float, int]:
+        return inf if index in self.resting else self.loads[index], self.ended[index]
 
     def _remember(self, user: tuple[str, str], index: int) -> None:
         self._last[user] = index

@@ -16,7 +16,7 @@ from playwright.async_api import BrowserContext, Error
 
 from opentabs_py.browser import switches
 from opentabs_py.browser.driver import Driver, SharedDriver
-from opentabs_py.browser.process import end_browser
+from opentabs_py.browser.process import end_browser, memory_of
 from opentabs_py.errors import BrowserError
 
 SOCKET_PATH = 103  # bytes of a Unix socket's path on macOS, 107 on Linux
@@ -241,6 +241,10 @@ class BackgroundLaunch:
         if self._launched:
             self._launched = False
             await self._browser.__aexit__(None, None, None)
+
+    async def memory(self) -> int:
+        """Return the memory of the browser's processes, in bytes."""
+        return await memory_of(self._plan.scratch)
 
     async def _wait_planned(self) -> LaunchPlan:
         await self._planned.wait()

@@ -30,6 +30,25 @@ async def end_browser(scratch: Path) -> None:
         await anyio.to_thread.run_sync(_end, scratch)
 
 
+async def memory_of(scratch: Path) -> int:
+    """Return the memory of a browser's processes, in bytes; shared pages count in each.
+
+    Args:
+        scratch: The directory that it was started with.
+    """
+    return await anyio.to_thread.run_sync(_memory, scratch)
+
+
+def _memory(scratch: Path) -> int:
+    import psutil  # noqa: PLC0415
+
+    memory = 0
+    for process, _ in _processes(scratch):
+        with suppress(psutil.Error):  # it has exited
+            memory += process.memory_info().rss
+    return memory
+
+
 def _end(scratch: Path) -> None:
     import psutil  # noqa: PLC0415 (takes 10 ms, and is needed only here)
 

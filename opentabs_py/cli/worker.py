@@ -49,6 +49,15 @@ def worker(
             min=1, metavar="N", help="How many calls may run here at once.", rich_help_panel=PANEL
         ),
     ] = 8,
+    recycle_after: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N|MB",
+            help="Replace a browser after so many calls (1000), or at so much memory (1500MB), "
+            "once nothing runs in it. Repeatable.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(
@@ -76,7 +85,9 @@ def worker(
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import log_to_stderr
     from opentabs_py.config.names import check_name
+    from opentabs_py.session.recycling import RecycleAfter
 
+    recycle = RecycleAfter.read(recycle_after or [])
     options = gather_fleet(nats, fleet, creds, ca, cert, labels=label)
     settings = gather_settings(
         plugin, plugins, set_, headed=headed, signed_in=signed_in, port=0
@@ -99,6 +110,7 @@ def worker(
             name=default_name() if name is None else check_name(name, "worker name"),
             browsers=browsers,
             max_calls=max_calls,
+            recycle_after=recycle,
             on_ready=prepare,
             plugins=(),
             tools=tools,

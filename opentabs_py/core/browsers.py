@@ -90,7 +90,7 @@ def choose(
     target: Target,
     last: int | None,
     now: float,
-    loads: Sequence[int] | None = None,
+    ranks: Sequence[tuple[float, int]] | None = None,
 ) -> int | Wait | ChainError:
     """Choose the browser for a call, by its index.
 
@@ -104,7 +104,8 @@ def choose(
         target: What the call needs.
         last: The browser in which the client last used the plugin.
         now: The time, in seconds.
-        loads: How many calls run in each browser, if it does not matter which takes the call.
+        ranks: If it does not matter which takes the call: how many calls run in each browser, and
+            how many have ended.
     """
     first = browsers[0].number
     if target.tab_id is not None:
@@ -122,7 +123,7 @@ def choose(
     if last is not None and (isinstance(links[last], Wait) or _has_tab(browsers[last], target)):
         return last
     for link in links:
-        if isinstance(link, Wait) and loads is None:
+        if isinstance(link, Wait) and ranks is None:
             return link  # it may have the tab; another's would be a guess
     connected = [index for index, link in enumerate(links) if link is None]
     ready = [index for index in connected if _ready(browsers[index], target)]
@@ -131,8 +132,8 @@ def choose(
         return connected[0] if connected else 0  # whose error says that there is no tab
     if len(some) == 1:
         return some[0]
-    if loads is not None:
-        return min(some, key=loads.__getitem__)
+    if ranks is not None:
+        return min(some, key=ranks.__getitem__)
     focused = [index for index in some if _has_focus(browsers[index], target, is_ready=bool(ready))]
     if len(focused) == 1:
         return focused[0]

@@ -152,6 +152,13 @@ class SessionBrowser:
                 except BrowserError as error:
                     logger.warning("%s", error)
 
+    async def close(self) -> None:
+        """Close it, as its user might; `reopen` relaunches it."""
+        gone = self._gone
+        with suppress(Error):  # it has died meanwhile
+            await self.context.close()
+        await gone.wait()
+
     async def open(self, url: str) -> Page:
         """Open a page in a new tab and wait for it to load.
 

@@ -170,7 +170,8 @@ class SessionServer:
             if browser.launch is None or chromium is None:
                 continue
             browser.sign_in = sign_in
-            profile = profiles.get(browser.name, settings.profile)
+            # Equal browsers cannot share one profile.
+            profile = profiles.get(browser.name, None if self._equal else settings.profile)
             stack.push_async_callback(browser.launch.close)  # if the following fails
             browser.launch.go_by(
                 LaunchPlan(
@@ -191,7 +192,7 @@ class SessionServer:
             several = Browsers(bridges, join=partial(self._join, browsers, staged[0]))
             self.pages, bridges = several, several.bridges
         else:
-            alone = len(bridges) == 1
+            alone = len(bridges) == 1 and not self._equal
             self.pages = bridges[0] if alone else Browsers(bridges, equal=self._equal)
         self.own_tabs = OwnTabs(self.pages, keep=settings.keep_tabs)
         self.registry = await self._create_registry(stack)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import anyio
 
 from opentabs_py import __version__
+from opentabs_py.bridge.browsers import Browsers
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
 from opentabs_py.errors import BrowserError
@@ -15,10 +16,12 @@ from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.fleet import WorkerSession, longest_message
+from opentabs_py.session.recycling import RecycleAfter, Recycling
 from opentabs_py.session.session import OpenTabs
 
 logger = logging.getLogger(__name__)
 
+NEVER: Final = RecycleAfter()
 RELAUNCH_AFTER: Final = 1.0  # s, if it could not be relaunched at once; doubled each time
 RELAUNCH_AFTER_AT_MOST: Final = 60.0
 
@@ -30,6 +33,7 @@ async def run_worker(
     name: str,
     browsers: int,
     max_calls: int,
+    recycle_after: RecycleAfter = NEVER,
     on_ready: Callable[[OpenTabs, FleetWorker], Any],
     **session: Any,
 ) -> None:
@@ -41,6 +45,7 @@ async def run_worker(
         name: The worker's name.
         browsers: How many browsers to launch, if it has plugins.
         max_calls: How many calls may run in it at once.
+        recycle_after: When a browser is replaced.
         on_ready: Called, and awaited, before it takes calls.
         session: More arguments of `OpenTabs`.
 
@@ -64,6 +69,10 @@ async def run_worker(
                 if tabs.launches_browser:
                     for browser in tabs.browsers.values():
                         tasks.start_soon(_keep_open, browser, worker)
+                    pages = tabs.pages
+                    if recycle_after != NEVER and isinstance(pages, Browsers):
+                        every = [*tabs.browsers.values()]
+                        tasks.start_soon(Recycling(every, pages, recycle_after).run)
                 await worker.run()
                 tasks.cancel_scope.cancel()
 

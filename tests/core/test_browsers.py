@@ -301,13 +301,14 @@ def test_a_new_tab_in_a_browser_that_does_not_exist_is_an_error_that_names_those
 
 def test_of_equal_browsers_the_one_with_the_fewest_calls_takes_the_call() -> None:
     shown = browser("home", document(BLOCK + 1, is_shown=True))
-    assert choose([WORK, shown], CHAT, None, NOW, [0, 1]) == 0
-    assert choose([WORK, shown], CHAT, None, NOW, [1, 0]) == 1
+    assert choose([WORK, shown], CHAT, None, NOW, [(0, 5), (1, 0)]) == 0
+    assert choose([WORK, shown], CHAT, None, NOW, [(1, 0), (0, 5)]) == 1
+    assert choose([WORK, shown], CHAT, None, NOW, [(1, 5), (1, 4)]) == 1
 
 
 def test_equal_browsers_do_not_wait_for_one_that_is_reconnecting() -> None:
     gone = browser("gone", connected=False, since=NOW - 0.1)
-    assert choose([gone, HOME], CHAT, None, NOW, [0, 0]) == 1
+    assert choose([gone, HOME], CHAT, None, NOW, [(0, 0), (0, 0)]) == 1
 
 
 def test_browsers_may_be_numbered_from_any_number() -> None:

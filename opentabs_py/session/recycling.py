@@ -1,0 +1,115 @@
+"""Replace tired browsers: a Chromium that has shown pages for days holds ever more memory."""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from opentabs_py.bridge.browsers import Browsers
+from opentabs_py.errors import ConfigError
+from opentabs_py.session.browser import SessionBrowser
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY: Final = 0.5  # s
+MEASURE_EVERY: Final = 10.0  # s; it reads every process of the system
+_UNITS: Final = {"mb": 10**6, "gb": 10**9}
+_LIMIT: Final = re.compile(r"(?P<number>[0-9]+)(?P<unit>[a-z]*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class RecycleAfter:
+    """When a browser is tired.
+
+    Attributes:
+        calls: After so many calls; None for any number.
+        memory: At so many bytes of memory; None for any number.
+    """
+
+    calls: int | None = None
+    memory: int | None = None
+
+    @classmethod
+    def read(cls, given: Sequence[str]) -> "RecycleAfter":
+        """Return what is given as `1000` (calls), `1500MB` or `2GB`.
+
+        Raises:
+            ConfigError: Something else is given.
+        """
+        calls = memory = None
+        for text in given:
+            found = _LIMIT.fullmatch(text)
+            unit = None if found is None else _UNITS.get(found["unit"].lower())
+            if found is None or int(found["number"]) == 0 or (found["unit"] and unit is None):
+                raise ConfigError(
+                    f"Cannot use --recycle-after {text}. Write a number of calls, such as 1000, or "
+                    "an amount of memory, such as 1500MB."
+                )
+            if unit is None:
+                calls = int(found["number"])
+            else:
+                memory = int(found["number"]) * unit
+        return cls(calls, memory)
+
+
+class Recycling:
+    """Closes tired browsers once nothing runs in them; what keeps them open relaunches them.
+
+    A browser in which a client has opened a tab of its own is not replaced before that is closed.
+
+    Args:
+        browsers: The browsers.
+        pages: Their pages.
+        after: When a browser is tired.
+    """
+
+    def __init__(
+        self, browsers: Sequence[SessionBrowser], pages: Browsers, after: RecycleAfter
+    ) -> None:
+        self._browsers = browsers
+        self._pages = pages
+        self._after = after
+        self._measure_at = anyio.current_time() + MEASURE_EVERY
+
+    async def run(self) -> None:
+        """Replace tired browsers until cancelled."""
+        while True:
+            await anyio.sleep(LOOK_EVERY)
+            for index in await self._tired():
+                self._pages.resting.add(index)
+            for index in [*self._pages.resting]:
+                if not self._is_used(index):
+                    await self._replace(index)
+
+    async def _tired(self) -> list[int]:
+        after = self._after
+        tired = [
+            index
+            for index, ended in enumerate(self._pages.ended)
+            if after.calls is not None and ended >= after.calls
+        ]
+        if after.memory is not None and anyio.current_time() >= self._measure_at:
+            self._measure_at = anyio.current_time() + MEASURE_EVERY
+            for index, browser in enumerate(self._browsers):
+                if browser.launch is not None and await browser.launch.memory() >= after.memory:
+                    tired.append(index)
+        return tired
+
+    def _is_used(self, index: int) -> bool:
+        own = self._pages.tabs.owners.every()
+        return self._pages.loads[index] > 0 or any(
+            self._pages.index_of(tab) == index for tab in own
+        )
+
+    async def _replace(self, index: int) -> None:
+        browser = self._browsers[index]
+        logger.info(
+            "Replacing the browser %s after %d calls", browser.name, self._pages.ended[index]
+        )
+        await browser.close()
+        await browser.reopen()
+        self._pages.ended[index] = 0
+        self._pages.resting.discard(index)
