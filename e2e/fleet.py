@@ -104,11 +104,12 @@ class Fleet:
     Args:
         nats: The server.
         directory: Where logs go, and the file in which the tools write that they ran.
+        name: The fleet's name; by default, its own.
     """
 
-    def __init__(self, nats: Nats, directory: Path) -> None:
+    def __init__(self, nats: Nats, directory: Path, name: str | None = None) -> None:
         self.nats = nats
-        self.name = f"fleet-{secrets.token_hex(4)}"  # apart from those of other tests
+        self.name = name or f"fleet-{secrets.token_hex(4)}"  # apart from those of other tests
         self.options = ["--nats", nats.url, "--fleet", self.name]
         self.directory = directory
         self.runs = directory / "runs"
@@ -153,9 +154,9 @@ class Fleet:
 
 
 @contextmanager
-def a_fleet(nats: Nats, directory: Path) -> Generator[Fleet]:
+def a_fleet(nats: Nats, directory: Path, name: str | None = None) -> Generator[Fleet]:
     """Start workers, and end them all."""
-    fleet = Fleet(nats, directory)
+    fleet = Fleet(nats, directory, name)
     try:
         yield fleet
     finally:
@@ -164,7 +165,12 @@ def a_fleet(nats: Nats, directory: Path) -> Generator[Fleet]:
 
 @asynccontextmanager
 async def endpoint(
-    fleet: Fleet, *, workers: int, ready: str | None = None, **options: object
+    fleet: Fleet,
+    *,
+    workers: int,
+    ready: str | None = None,
+    nats: str | None = None,
+    **options: object,
 ) -> AsyncGenerator[OpenTabs]:
     """Run an endpoint in this process, once so many workers are there.
 
@@ -172,9 +178,10 @@ async def endpoint(
         fleet: The fleet.
         workers: How many workers to wait for.
         ready: A plugin that must work in each of them.
+        nats: The address of the NATS server, if not that of the fleet.
         options: More of `FleetOptions`.
     """
-    joined = FleetOptions(fleet.nats.url, fleet.name, **options)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    joined = FleetOptions(nats or fleet.nats.url, fleet.name, **options)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     async with OpenTabs(nats=joined, settings=load_settings(port=0)) as tabs:
         await until(tabs, lambda known: len(known) == workers and all(map(_is_ready(ready), known)))
         await poll(lambda: bool(tabs.fleet.catalog.entries))

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 from collections.abc import Generator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import anyio
 import anyio.to_thread
 import pytest
 from mcp.client import Client
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from e2e.chain import PROBE
 from e2e.fleet import (
@@ -25,8 +29,14 @@ from e2e.fleet import (
     poll,
     until,
 )
+from opentabs_py.config.fleet import FleetOptions
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ChainError
+from opentabs_py.fleet.worker import FleetWorker
+from opentabs_py.session.session import OpenTabs
+from opentabs_py.session.worker import run_worker
+from opentabs_py.tracing.otel import span_exporter
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +48,14 @@ def nats(tmp_path_factory: pytest.TempPathFactory) -> Generator[Nats]:
 @pytest.fixture
 def fleet(nats: Nats, tmp_path: Path) -> Generator[Fleet]:
     with a_fleet(nats, tmp_path) as fleet:
+        yield fleet
+
+
+@pytest.fixture(scope="module")
+def shared(nats: Nats, tmp_path_factory: pytest.TempPathFactory) -> Generator[Fleet]:
+    """A fleet with a worker named one, which no test disturbs."""
+    with a_fleet(nats, tmp_path_factory.mktemp("shared")) as fleet:
+        fleet.worker("one", "--label", "site=eu")
         yield fleet
 
 
@@ -70,9 +88,8 @@ async def test_calls_are_spread_over_the_workers(fleet: Fleet) -> None:
         assert len(set(used)) == 2
 
 
-async def test_reports_arrive_in_order_and_each_once(fleet: Fleet) -> None:
-    fleet.worker("one")
-    async with endpoint(fleet, workers=1) as tabs:
+async def test_reports_arrive_in_order_and_each_once(shared: Fleet) -> None:
+    async with endpoint(shared, workers=1) as tabs:
         reports: list[ProgressReport] = []
         value = await tabs.call("work", {"key": "k", "reports": 2000}, on_progress=reports.extend)
         assert value == "k"
@@ -80,9 +97,8 @@ async def test_reports_arrive_in_order_and_each_once(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_an_mcp_client_gets_progress_and_the_result(fleet: Fleet, mode: Any) -> None:
-    fleet.worker("one")
-    async with endpoint(fleet, workers=1) as tabs, Client(tabs.mcp_url, mode=mode) as mcp:
+async def test_an_mcp_client_gets_progress_and_the_result(shared: Fleet, mode: Any) -> None:
+    async with endpoint(shared, workers=1) as tabs, Client(tabs.mcp_url, mode=mode) as mcp:
         came: list[str | None] = []
 
         async def note(progress: float, total: float | None, message: str | None) -> None:
@@ -97,20 +113,18 @@ async def test_an_mcp_client_gets_progress_and_the_result(fleet: Fleet, mode: An
         assert came == ["0", "1", "2"]
 
 
-async def test_a_result_of_many_megabytes_arrives_whole(fleet: Fleet) -> None:
-    fleet.worker("one")
-    async with endpoint(fleet, workers=1) as tabs:
+async def test_a_result_of_many_megabytes_arrives_whole(shared: Fleet) -> None:
+    async with endpoint(shared, workers=1) as tabs:
         size = 48 * 1024 * 1024
         assert await tabs.call("big", {"size": size}) == "0123456789abcdef" * (size // 16)
 
 
-async def test_a_cancelled_call_is_cancelled_in_its_worker(fleet: Fleet) -> None:
-    fleet.worker("one")
-    async with endpoint(fleet, workers=1) as tabs:
+async def test_a_cancelled_call_is_cancelled_in_its_worker(shared: Fleet) -> None:
+    async with endpoint(shared, workers=1) as tabs:
         call = await tabs.start("work", {"key": "k", "seconds": 60})
-        await fleet.until("began", "k")
+        await shared.until("began", "k")
         call.cancel()
-        await fleet.until("cancelled", "k")
+        await shared.until("cancelled", "k")
         await until(tabs, lambda known: known[0].total_running == 0)
 
 
@@ -199,16 +213,15 @@ async def test_a_call_whose_worker_dies_before_it_arrives_runs_in_another(fleet:
         assert fleet.count("began") == {str(number): 1 for number in range(4)}
 
 
-async def test_a_killed_endpoint_has_its_calls_cancelled(fleet: Fleet) -> None:
-    fleet.worker("one")
-    async with endpoint(fleet, workers=1):
+async def test_a_killed_endpoint_has_its_calls_cancelled(shared: Fleet) -> None:
+    async with endpoint(shared, workers=1):
         arguments = json.dumps({"key": "k", "seconds": 60})
-        command = [*OPENTABS, "call", "work", arguments, *fleet.options]
+        command = [*OPENTABS, "call", "work", arguments, *shared.options]
         caller = await anyio.open_process(command, stderr=subprocess.DEVNULL)
-        await fleet.until("began", "k")
+        await shared.until("began", "k")
         caller.kill()
         await caller.wait()
-        await fleet.until("cancelled", "k")
+        await shared.until("cancelled", "k")
 
 
 async def test_a_call_goes_on_while_nats_restarts(fleet: Fleet) -> None:
@@ -250,19 +263,17 @@ async def use_behind(cut: Cut, fleet: Fleet) -> None:
         assert await tabs.call("work", {"key": "after"}) == "after"
 
 
-async def test_a_second_worker_with_the_same_name_is_refused(fleet: Fleet) -> None:
-    fleet.worker("one")
-    async with endpoint(fleet, workers=1):
-        second = await run("worker", *fleet.options, "--name", "one")
+async def test_a_second_worker_with_the_same_name_is_refused(shared: Fleet) -> None:
+    async with endpoint(shared, workers=1):
+        second = await run("worker", *shared.options, "--name", "one")
         assert second.returncode == 3
         assert "A worker named one is in the fleet already" in " ".join(second.stderr.split())
 
 
 async def test_a_worker_of_another_version_is_refused_with_both_versions(
-    fleet: Fleet, caplog: pytest.LogCaptureFixture
+    shared: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fleet.worker("one")
-    async with endpoint(fleet, workers=1) as tabs:
+    async with endpoint(shared, workers=1) as tabs:
         link = tabs.fleet.link
         strange = {"version": 99, "name": "strange", "instance": "f" * 16, "opentabs": "9.9.9"}
         link.publish(link.subjects.workers, json.dumps(strange).encode())
@@ -309,10 +320,9 @@ async def test_status_shows_the_workers(fleet: Fleet) -> None:
         assert document["maxCalls"] == 3
 
 
-async def test_call_calls_a_tool_of_a_worker(fleet: Fleet) -> None:
-    fleet.worker("one")
-    async with endpoint(fleet, workers=1):
-        call = await run("call", "work", '{"key": "k", "reports": 2}', *fleet.options)
+async def test_call_calls_a_tool_of_a_worker(shared: Fleet) -> None:
+    async with endpoint(shared, workers=1):
+        call = await run("call", "work", '{"key": "k", "reports": 2}', *shared.options)
         assert (call.returncode, call.stdout) == (0, "k\n"), call.stderr
 
 
@@ -368,3 +378,44 @@ async def test_a_tired_browser_is_replaced_when_nothing_runs_in_it(fleet: Fleet,
         await until(
             tabs, lambda known: known[0].restarts == 2 and known[0].total_ready["probe"] == 2
         )
+
+
+async def test_the_opentelemetry_context_crosses_the_fleet(nats: Nats, tmp_path: Path) -> None:
+    spans = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+
+    def double(value: int) -> int:
+        return 2 * value
+
+    with a_fleet(nats, tmp_path) as fleet:
+        options = FleetOptions(nats.url, fleet.name)
+
+        async def observe(tabs: OpenTabs, _worker: FleetWorker) -> None:
+            tabs.registry.observe(span_exporter(tracer_provider=provider))
+
+        async with anyio.create_task_group() as tasks:
+            work = partial(
+                run_worker,
+                options,
+                load_settings(port=0),
+                name="one",
+                browsers=1,
+                max_calls=1,
+                on_ready=observe,
+                tools=[double],
+            )
+            tasks.start_soon(work)
+            async with endpoint(fleet, workers=1) as tabs:
+                with provider.get_tracer("test").start_as_current_span("the caller"):
+                    assert await tabs.call("double", {"value": 2}) == 4
+            tasks.cancel_scope.cancel()
+    call, caller = (
+        next(span for span in spans.get_finished_spans() if span.name == name)
+        for name in ("opentabs.call double", "the caller")
+    )
+    assert call.parent is not None
+    assert call.context is not None
+    assert caller.context is not None
+    assert call.context.trace_id == caller.context.trace_id
+    assert call.parent.span_id == caller.context.span_id

@@ -31,7 +31,7 @@ async def end_browser(scratch: Path) -> None:
 
 
 async def memory_of(scratch: Path) -> int:
-    """Return the memory of a browser's processes, in bytes; shared pages count in each.
+    """Return the memory of a browser's processes, in bytes.
 
     Args:
         scratch: The directory that it was started with.
@@ -45,8 +45,18 @@ def _memory(scratch: Path) -> int:
     memory = 0
     for process, _ in _processes(scratch):
         with suppress(psutil.Error):  # it has exited
-            memory += process.memory_info().rss
+            memory += proportional_memory(process)
     return memory
+
+
+def proportional_memory(process: "psutil.Process") -> int:
+    """Return the memory of a process, in bytes.
+
+    On Linux, pages that several processes share count in parts, because Chromium's processes share
+    most of theirs; elsewhere, only those count that no other process has.
+    """
+    info = process.memory_full_info()
+    return int(getattr(info, "pss", info.uss))
 
 
 def _end(scratch: Path) -> None:

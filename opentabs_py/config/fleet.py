@@ -52,6 +52,11 @@ class FleetOptions:
                 raise ConfigError(f"There is no file {file}.")
 
     @property
+    def count(self) -> int:
+        """How many addresses there are."""
+        return self.nats.count(",") + 1
+
+    @property
     def shown(self) -> str:
         """The addresses, without passwords."""
         return ", ".join(map(_without_password, self.nats.split(",")))

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final, cast
 
 import anyio
@@ -29,6 +30,7 @@ except ImportError as missing:
 logger = logging.getLogger(__name__)
 
 CONNECT_WITHIN: Final = 5.0  # s
+TRIES: Final = 3  # of each address, before the first connection
 RECONNECT_EVERY: Final = 0.25  # s
 PING_EVERY: Final = 2  # s; two unanswered pings end a connection
 _NO_RESPONDERS: Final = "503"
@@ -75,6 +77,8 @@ class NatsLink:
         self._outgoing: deque[tuple[str, bytes, str]] = deque()
         self._has_outgoing = asyncio.Event()
         self._last_error = ""
+        self._failures = 0
+        self._connecting: anyio.CancelScope | None = None
 
     @property
     def connected(self) -> bool:
@@ -150,7 +154,7 @@ class NatsLink:
         if options.ca is not None or options.cert is not None:
             more["tls"] = _tls(options)
         try:
-            with anyio.fail_after(CONNECT_WITHIN):
+            with anyio.fail_after(CONNECT_WITHIN) as self._connecting:
                 await self._client.connect(
                     options.nats.split(","),
                     name="opentabs",
@@ -163,8 +167,9 @@ class NatsLink:
                     reconnected_cb=self._handle_reconnected,
                     **more,
                 )
+            self._connecting = None
         except (NatsError, OSError, TimeoutError) as error:
-            why = self._last_error or str(error) or type(error).__name__
+            why = self._last_error or _text(error)
             with anyio.CancelScope(shield=True):
                 await self._client.close()
             raise FleetError(
@@ -177,7 +182,10 @@ class NatsLink:
         await self._client.close()
 
     async def _handle_error(self, error: Exception) -> None:
-        self._last_error = str(error) or type(error).__name__
+        self._last_error = _text(error)
+        self._failures += 1
+        if self._connecting is not None and self._failures > TRIES * self.options.count:
+            self._connecting.deadline = -inf  # it would go on trying
         logger.debug("NATS: %s", self._last_error)
         if "permissions violation" in self._last_error.lower():
             logger.warning(
@@ -217,6 +225,10 @@ async def nats_link(options: FleetOptions, *, version: str) -> AsyncGenerator[Na
         publishing.cancel()
         with anyio.CancelScope(shield=True):
             await link.close()
+
+
+def _text(error: Exception) -> str:
+    return str(error) or "there is no answer"
 
 
 def _tls(options: FleetOptions) -> ssl.SSLContext:

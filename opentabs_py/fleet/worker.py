@@ -257,6 +257,10 @@ class FleetWorker:
         self._counts["restarts"] += 1
         self._notify()
 
+    def set_memory(self, memory: int) -> None:
+        """Announce from now on how much memory its processes have, in bytes."""
+        self._counts["memory"] = memory
+
     def drain(self) -> None:
         """Take no more calls, and return from `run` when those that run have ended."""
         self._draining.set()

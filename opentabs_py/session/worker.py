@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import anyio
+import psutil
 
 from opentabs_py import __version__
 from opentabs_py.bridge.browsers import Browsers
+from opentabs_py.browser.process import proportional_memory
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
 from opentabs_py.errors import BrowserError
@@ -16,7 +18,7 @@ from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.fleet import WorkerSession, longest_message
-from opentabs_py.session.recycling import RecycleAfter, Recycling
+from opentabs_py.session.recycling import MEASURE_EVERY, RecycleAfter, Recycling
 from opentabs_py.session.session import OpenTabs
 
 logger = logging.getLogger(__name__)
@@ -73,8 +75,20 @@ async def run_worker(
                     if recycle_after != NEVER and isinstance(pages, Browsers):
                         every = [*tabs.browsers.values()]
                         tasks.start_soon(Recycling(every, pages, recycle_after).run)
+                tasks.start_soon(_measure, tabs, worker)
                 await worker.run()
                 tasks.cancel_scope.cancel()
+
+
+async def _measure(tabs: OpenTabs, worker: FleetWorker) -> None:
+    """Announce how much memory the worker has, with its browsers, until cancelled."""
+    while True:
+        memory = proportional_memory(psutil.Process())
+        for browser in tabs.browsers.values():
+            if browser.launch is not None:
+                memory += await browser.launch.memory()
+        worker.set_memory(memory)
+        await anyio.sleep(MEASURE_EVERY)
 
 
 async def _keep_open(browser: SessionBrowser, worker: FleetWorker) -> None:

@@ -1,0 +1,116 @@
+"""What docs/fleet.md shows works as it is shown, as far as one machine goes."""
+
+import re
+import shlex
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import nats
+import pytest
+import yaml  # type: ignore[import-untyped]
+from nats.aio.client import Client
+
+from e2e.chain import PROBE
+from e2e.documents import ROOT
+from e2e.fleet import OPENTABS, PATIENT, Fleet, Nats, a_fleet, endpoint, nats_server, poll, until
+from opentabs_py.core.fleet.subjects import Role, permissions
+
+DOC = (ROOT / "docs" / "fleet.md").read_text()
+ROLES: tuple[Role, ...] = ("worker", "endpoint", "operator")
+
+
+def block(name: str) -> str:
+    """Return the fenced block after the comment with a name."""
+    [found] = re.findall(rf"<!-- {name} -->\n```\w+\n(.*?)```", DOC, flags=re.DOTALL)
+    return str(found)
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Generator[Nats]:
+    config = re.sub(r"\$(\w+)_PASSWORD", lambda found: f"{found[1].lower()}-secret", block("nats"))
+    with nats_server(tmp_path_factory.mktemp("nats"), config) as server:
+        yield server
+
+
+def address(server: Nats, role: str) -> str:
+    return server.url.replace("//", f"//{role}:{role}-secret@")
+
+
+def test_the_configuration_of_nats_has_the_permissions_that_the_command_prints() -> None:
+    shown = re.findall(r"(publish|subscribe): \[(.*)\]", block("nats"))
+    subjects = [(verb, re.findall(r'"(.*?)"', on)) for verb, on in shown]
+    assert subjects == [each for role in ROLES for each in permissions("default", role).items()]
+
+
+async def test_these_permissions_are_enough(secured: Nats, tmp_path: Path) -> None:
+    with a_fleet(secured, tmp_path, name="default") as fleet:
+        fleet.worker("one", nats=address(secured, "worker"))
+        async with endpoint(fleet, nats=address(secured, "endpoint"), workers=1) as tabs:
+            assert await tabs.call("work", {"key": "k", "reports": 3}) == "k"
+            call = await tabs.start("work", {"key": "cancelled", "seconds": 60})
+            await fleet.until("began", "cancelled")
+            call.cancel()
+            await fleet.until("cancelled", "cancelled")
+            done = await anyio.run_process(
+                [*OPENTABS, "fleet", "drain", "one", "--nats", address(secured, "operator")]
+            )
+            assert done.returncode == 0
+            await until(tabs, lambda known: known == [])
+
+
+@pytest.mark.parametrize(
+    ("role", "subject"),
+    [
+        ("worker", "opentabs.default.endpoint.>"),
+        ("endpoint", "opentabs.default.worker.>"),
+        ("operator", "opentabs.default.worker.>"),
+    ],
+)
+async def test_they_are_not_enough_to_read_what_is_for_others(
+    secured: Nats, role: str, subject: str
+) -> None:
+    errors: list[str] = []
+
+    async def note(error: Exception) -> None:
+        errors.append(str(error))
+
+    client: Client = await nats.connect(address(secured, role), error_cb=note)
+    try:
+        await client.subscribe(subject)
+        await poll(lambda: bool(errors))
+        assert "permissions violation for subscription" in errors[0].lower()
+    finally:
+        await client.close()
+
+
+async def test_without_a_password_nobody_connects(secured: Nats) -> None:
+    command = [*OPENTABS, "fleet", "status", "--nats", secured.url]
+    done = await anyio.run_process(command, check=False)
+    assert done.returncode == 3
+    assert "Authorization Violation" in " ".join(done.stderr.decode().split())
+
+
+async def test_the_worker_of_the_files_for_containers_runs(site: str, tmp_path: Path) -> None:
+    compose: Any = yaml.safe_load(block("compose"))
+    pod: Any = yaml.safe_load(block("kubernetes"))["spec"]["template"]["spec"]
+    command = shlex.split(compose["services"]["worker"]["command"])
+    assert pod["containers"][0]["args"] == command
+    assert pod["containers"][0]["env"] == [{"name": "OPENTABS_NATS", "value": "nats://nats"}]
+    assert compose["services"]["worker"]["environment"] == {"OPENTABS_NATS": "nats://nats"}
+    here = {"/plugins/chat": str(PROBE), "https://chat.example/": f"{site}/page"}
+    options = [here.get(word, word) for word in command[2:]]
+    with (
+        nats_server(tmp_path) as server,
+        a_fleet(server, tmp_path) as fleet,
+        anyio.fail_after(2 * PATIENT),
+    ):
+        fleet.worker("one", *options)
+        await use(fleet)
+
+
+async def use(fleet: Fleet) -> None:
+    async with endpoint(fleet, workers=1, ready="probe") as tabs:
+        await until(tabs, lambda known: known[0].total_ready["probe"] == 4)
+        assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
