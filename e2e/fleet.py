@@ -18,7 +18,7 @@ import pytest
 from anyio.abc import ByteStream, SocketAttribute
 
 from opentabs_py.config.fleet import FleetOptions
-from opentabs_py.config.settings import load_settings
+from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.core.fleet.messages import Announcement
 from opentabs_py.session.session import OpenTabs
 
@@ -170,6 +170,7 @@ async def endpoint(
     workers: int,
     ready: str | None = None,
     nats: str | None = None,
+    settings: Settings | None = None,
     **options: object,
 ) -> AsyncGenerator[OpenTabs]:
     """Run an endpoint in this process, once so many workers are there.
@@ -179,10 +180,11 @@ async def endpoint(
         workers: How many workers to wait for.
         ready: A plugin that must work in each of them.
         nats: The address of the NATS server, if not that of the fleet.
+        settings: The endpoint's settings.
         options: More of `FleetOptions`.
     """
     joined = FleetOptions(nats or fleet.nats.url, fleet.name, **options)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    async with OpenTabs(nats=joined, settings=load_settings(port=0)) as tabs:
+    async with OpenTabs(nats=joined, settings=settings or load_settings(port=0)) as tabs:
         await until(tabs, lambda known: len(known) == workers and all(map(_is_ready(ready), known)))
         await poll(lambda: bool(tabs.fleet.catalog.entries))
         yield tabs

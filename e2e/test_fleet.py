@@ -419,3 +419,19 @@ async def test_the_opentelemetry_context_crosses_the_fleet(nats: Nats, tmp_path:
     assert caller.context is not None
     assert call.context.trace_id == caller.context.trace_id
     assert call.parent.span_id == caller.context.span_id
+
+
+async def test_an_endpoint_in_the_background_says_how_many_workers_it_has(
+    shared: Fleet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    async with endpoint(shared, workers=1):
+        started = await run("start", "--port", "0", *shared.options)
+        try:
+            assert "endpoint of 1 worker at nats://" in " ".join(started.stderr.split())
+            status = json.loads((await run("status", "--json")).stdout)
+            assert [each["name"] for each in status[0]["fleet"]["workers"]] == ["one"]
+            called = await run("call", "work", '{"key": "background"}')
+            assert (called.returncode, called.stdout) == (0, "background\n")
+        finally:
+            assert (await run("stop")).returncode == 0

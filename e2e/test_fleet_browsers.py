@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator, Sequence
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -16,12 +17,14 @@ from e2e.fleet import (
     OPENTABS,
     PATIENT,
     Fleet,
+    Nats,
     a_fleet,
     endpoint,
     nats_server,
     until,
 )
 from e2e.processes import command_line, descendants
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.fleet.messages import Announcement
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.hops import HOPS
@@ -32,9 +35,14 @@ WORKERS = ("one", "two", "three", "pair")
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory, site: str) -> Generator[Fleet]:
-    directory = tmp_path_factory.mktemp("fleet")
-    with nats_server(directory) as nats, a_fleet(nats, directory) as fleet:
+def nats(tmp_path_factory: pytest.TempPathFactory) -> Generator[Nats]:
+    with nats_server(tmp_path_factory.mktemp("nats")) as nats:
+        yield nats
+
+
+@pytest.fixture(scope="module")
+def fleet(nats: Nats, tmp_path_factory: pytest.TempPathFactory, site: str) -> Generator[Fleet]:
+    with a_fleet(nats, tmp_path_factory.mktemp("fleet")) as fleet:
         for name in WORKERS:
             browsers = ["--browsers", "2"] if name == "pair" else []
             fleet.worker(name, "--plugin", str(PROBE), "--open", f"{site}/{name}", *browsers)
@@ -195,3 +203,23 @@ async def test_a_trace_shows_the_hop_of_the_fleet_and_those_in_the_browser(tabs:
         "worker → endpoint",
     ]
     assert call.record.url is not None
+
+
+async def test_only_tools_that_work_in_some_worker_are_listed_if_asked(
+    nats: Nats, tmp_path: Path, site: str
+) -> None:
+    with a_fleet(nats, tmp_path) as fleet:
+        fleet.worker("one", "--plugin", str(PROBE))
+        async with (
+            endpoint(fleet, workers=1, settings=load_settings(port=0, expose="ready")) as chosen,
+            Client(chosen.mcp_url, mode="legacy") as client,
+        ):
+            assert "probe_echo" not in await names(client)
+            await client.call_tool("tabs_open", {"url": f"{site}/page"})
+            with anyio.fail_after(PATIENT):
+                while "probe_echo" not in await names(client):
+                    await chosen.fleet.changed().wait()
+
+
+async def names(client: Client) -> list[str]:
+    return [each.name for each in (await client.list_tools()).tools]

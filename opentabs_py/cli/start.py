@@ -177,10 +177,13 @@ def _wait_attached(state: "ServerState") -> dict[str, Any]:
 
 
 def _report_started(state: "ServerState") -> None:
+    from opentabs_py.cli.status import fleet_text
     from opentabs_py.cli.terminal import err, warn
 
     status = _wait_attached(state)
     owners = ", ".join(each["name"] for each in status["plugins"]) or "no plugin"
+    if status["fleet"] is not None:
+        owners = fleet_text(status["fleet"])
     flag = "" if state.name == "default" else f" --name {state.name}"
     for reason in status["leftOut"]:
         warn(f"left out: {reason}")

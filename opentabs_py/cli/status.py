@@ -73,7 +73,11 @@ def _print(report: dict[str, Any]) -> None:
         return
     up = duration(time.time() - report["started"])
     connected = [each["name"] for each in report["browsers"] if each["connected"]]
-    browser = _browsers(connected, of=len(report["browsers"]))
+    fleet = report["fleet"]
+    if fleet is None:
+        browser = _browsers(connected, of=len(report["browsers"]))
+    else:
+        browser = fleet_text(fleet)
     calls = f"{report['calls']} call{'' if report['calls'] == 1 else 's'} running"
     out.print(f"[green]●[/] [bold]{report['name']}[/]  up {up}, {browser}, {calls}")
     rows = Table.grid(padding=(0, 2))
@@ -86,6 +90,10 @@ def _print(report: dict[str, Any]) -> None:
         state = STATUS.get(plugin["status"], "[dim]no tab open[/]")
         text = f"[cyan]{escape(plugin['name'])}[/] {escape(plugin['version'])}  {state}"
         rows.add_row("  plugins" if index == 0 else "", f"{text}, {plugin['tools']} tools")
+    for index, worker in enumerate([] if fleet is None else fleet["workers"]):
+        ready = ", ".join(f"{name} {count}" for name, count in worker["ready"].items())
+        text = f"{escape(worker['name'])}  [dim]ready tabs: {escape(ready) or 'none needed'}[/]"
+        rows.add_row("  workers" if index == 0 else "", text)
     for index, tab in enumerate(report["tabs"]):
         text = f"{escape(tab['title'] or '(no title)')}  [dim]{escape(tab['url'])}[/]"
         rows.add_row("  tabs" if index == 0 else "", text)
@@ -94,6 +102,13 @@ def _print(report: dict[str, Any]) -> None:
     for reason in report["leftOut"]:
         rows.add_row("  [yellow]left out[/]", escape(reason))
     out.print(rows)
+
+
+def fleet_text(fleet: dict[str, Any]) -> str:
+    """Return what a server says of the fleet that it is an endpoint of."""
+    count = len(fleet["workers"])
+    lost = "" if fleet["connected"] else ", [yellow]not connected to NATS[/]"
+    return f"endpoint of {count} worker{'' if count == 1 else 's'} at {fleet['nats']}{lost}"
 
 
 def _browsers(connected: Sequence[str], *, of: int) -> str:

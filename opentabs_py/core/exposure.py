@@ -36,7 +36,10 @@ class Exposure:
         link = tabs.link(now)
         if isinstance(link, Wait):
             return link.until  # the extension is most likely about to report the same tabs again
-        wanted = NO_PLUGINS if link is not None else self._find(tabs)
+        return self.follow(NO_PLUGINS if link is not None else self._find(tabs), now)
+
+    def follow(self, wanted: frozenset[str], now: float) -> float:
+        """Handle which plugins work now; return when to do so again, if that does not change."""
         if wanted != self._wanted:
             self._wanted, self._wanted_since = wanted, now
         if wanted == self.shown:

@@ -24,18 +24,49 @@ class Listed(Protocol):
         ...
 
 
+class Ready(Protocol):
+    """Where plugins are ready: in the tabs of browsers, or in the workers of a fleet."""
+
+    def follow(self, exposure: Exposure, now: float) -> float:
+        """Show an exposure what is ready; return when to do so again, if that does not change."""
+        ...
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change."""
+        ...
+
+
+class ReadyInPages:
+    """Where plugins are ready in the tabs of our own browsers.
+
+    Args:
+        pages: The pages of all browsers.
+    """
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    def follow(self, exposure: Exposure, now: float) -> float:
+        """Show an exposure what is ready; return when to do so again, if that does not change."""
+        return exposure.step(self._pages.tabs, now)
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change."""
+        return self._pages.changed()
+
+
 class ReadyTools:
     """The listed tools, without those of plugins that are ready in no tab.
 
     Args:
         listed: All tools.
-        pages: The pages of all browsers.
+        ready: Where plugins are ready.
         exposure: Decides which plugins are ready, and how often that may change.
     """
 
-    def __init__(self, listed: Listed, pages: Pages, exposure: Exposure | None = None) -> None:
+    def __init__(self, listed: Listed, ready: Ready, exposure: Exposure | None = None) -> None:
         self._listed = listed
-        self._pages = pages
+        self._ready = ready
         self._exposure = exposure or Exposure()
         self._listeners: Listeners[[]] = Listeners("changes of the ready tools")
         self._all: Sequence[Tool] = ()
@@ -63,8 +94,8 @@ class ReadyTools:
     async def run(self) -> None:
         """Follow the tabs until cancelled."""
         while True:
-            changed, before = self._pages.changed(), self._exposure.shown
-            until = self._exposure.step(self._pages.tabs, anyio.current_time())
+            changed, before = self._ready.changed(), self._exposure.shown
+            until = self._ready.follow(self._exposure, anyio.current_time())
             if self._exposure.shown is not before:
                 self._listeners.notify()
             with anyio.CancelScope(deadline=until):

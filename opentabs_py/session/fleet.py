@@ -15,6 +15,7 @@ from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
+from opentabs_py.core.exposure import Exposure
 from opentabs_py.fleet.endpoint import Fleet, Quotas
 from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.worker import Caller
@@ -74,6 +75,27 @@ def default_name() -> str:
     """Return a name for a worker: that of the machine, and what tells several there apart."""
     host = re.sub(r"[^a-z0-9]+", "-", platform.node().lower()).strip("-")
     return f"{host[:30].strip('-') or 'worker'}-{secrets.token_hex(2)}"
+
+
+class ReadyInFleet:
+    """Where plugins are ready in the workers of a fleet.
+
+    Args:
+        fleet: The workers.
+    """
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    def follow(self, exposure: Exposure, now: float) -> float:
+        """Show an exposure what is ready; return when to do so again, if that does not change."""
+        workers = self._fleet.directory.usable
+        ready = (name for each in workers for name, count in each.total_ready.items() if count)
+        return exposure.follow(frozenset(ready), now)
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change."""
+        return self._fleet.changed()
 
 
 class WorkerSession:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from math import inf
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -37,6 +37,9 @@ from opentabs_py.server.guards import LocalOnly, RequireToken
 from opentabs_py.session.browser import close_page
 from opentabs_py.session.plugins import refuse_left_out
 from opentabs_py.session.session import OpenTabs
+
+if TYPE_CHECKING:
+    from opentabs_py.fleet.endpoint import Fleet
 
 WAITING_LOGS: Final = 1000  # log entries that a reader has not received yet; older ones are dropped
 Seconds = Field(default=None, gt=0, allow_inf_nan=False)
@@ -113,7 +116,8 @@ class LocalInterface:
 
 def status(tabs: OpenTabs) -> dict[str, Any]:
     """Return what a server serves, where, and what it is doing."""
-    pages = tabs.pages
+    pages, fleet = tabs.pages, tabs.fleet_or_none
+    running = sum(each.bridge.calls.running for each in tabs.browsers.values())
     return {
         "version": __version__,
         "mcpUrl": tabs.mcp_url,
@@ -142,8 +146,23 @@ def status(tabs: OpenTabs) -> dict[str, Any]:
                 "asks": each.asks,
             }
             for name, each in tabs.browsers.items()
+            if fleet is None
         ],
-        "calls": sum(each.bridge.calls.running for each in tabs.browsers.values()),
+        "fleet": None if fleet is None else _fleet_status(fleet),
+        "calls": running if fleet is None else fleet.running,
+    }
+
+
+def _fleet_status(fleet: "Fleet") -> dict[str, Any]:
+    return {
+        "name": fleet.link.options.fleet,
+        "nats": fleet.link.options.shown,
+        "connected": fleet.link.connected,
+        "workers": [
+            {"name": each.name, "ready": each.total_ready, "running": each.total_running}
+            for each in fleet.directory.usable
+        ],
+        "waiting": fleet.waiting,
     }
 
 

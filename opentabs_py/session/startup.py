@@ -30,7 +30,7 @@ from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.plugins.load import playground
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.plugins.plugin import Plugin
-from opentabs_py.server.exposure import ReadyTools
+from opentabs_py.server.exposure import Ready, ReadyInPages, ReadyTools
 from opentabs_py.server.guide import PATH as GUIDE
 from opentabs_py.server.guide import guide
 from opentabs_py.server.http import create_app, serve_directory, serve_http
@@ -244,6 +244,13 @@ class SessionServer:
         fleet.serve_remote_tools(self.fleet, registry)
         return registry
 
+    def _ready(self) -> Ready:
+        if self.fleet is None:
+            return ReadyInPages(self.pages)
+        from opentabs_py.session.fleet import ReadyInFleet  # noqa: PLC0415
+
+        return ReadyInFleet(self.fleet)
+
     def _join(
         self, browsers: list[SessionBrowser], staged: StagedExtension, name: str, index: int
     ) -> Bridge:
@@ -296,7 +303,7 @@ class SessionServer:
         streams = None if self._python is None else self._python.streams
         ready = None
         if settings.expose == "ready":
-            ready = ReadyTools(self.registry, self.pages)
+            ready = ReadyTools(self.registry, self._ready())
             self.tasks.start_soon(ready.run)
         self.mcp_side = McpSide(
             self.registry,

@@ -16,7 +16,7 @@ from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.connections import ClientConnections
-from opentabs_py.server.exposure import ReadyTools
+from opentabs_py.server.exposure import ReadyInPages, ReadyTools
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.tabs_tool import TabsTool
@@ -65,7 +65,7 @@ async def exposed() -> AsyncGenerator[Exposed]:
     manifests = [a_manifest(a_tool("send"), name=name) for name in ("chat", "mail")]
     registry.set_plugins(manifests)
     registry.add_tools(PythonTools([chat], ToolHost(AlarmClock())).tools)
-    ready = ReadyTools(registry, bridge, Exposure(rest=0.0, apart=0.0))
+    ready = ReadyTools(registry, ReadyInPages(bridge), Exposure(rest=0.0, apart=0.0))
     server = create_mcp_server(registry, version="1", listed=ready)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         extension = await greeted(connect)
