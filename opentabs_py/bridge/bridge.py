@@ -251,15 +251,16 @@ class Bridge:
         if self._connection is not None:
             self._connection.start_close(code, reason)
 
-    async def remove_extension(self, reason: str) -> None:
-        """Uninstall the extension from its browser, and wait until it is gone."""
+    async def remove_extension(self, reason: str) -> bool:
+        """Uninstall the extension from its browser, and return whether it is gone."""
         if self._connection is None:
-            return
+            return False
         params = protocol.RemoveParams(reason=reason)
         self._connection.send(protocol.ExtensionRemove(params=params))
         with anyio.move_on_after(REMOVED_WITHIN):
             while self.connected:
                 await self._changed.wait()
+        return not self.connected
 
     # --- the connection ---
 

@@ -106,6 +106,13 @@ class Attachment:
         self._options = options
         self._show = show
         self._shown = ""
+        # It is there while a browser may have the extension: an earlier server may have been told
+        # to leave it, or may have been killed.
+        self._mark = extension.with_name(f"{extension.name}.loaded")
+
+    def handle_removed(self) -> None:
+        """Record that the extension was removed from the browser."""
+        self._mark.unlink(missing_ok=True)
 
     async def run(self) -> None:
         """Load the extension whenever the browser lacks it, until cancelled.
@@ -113,8 +120,9 @@ class Attachment:
         The user is asked once for each start of the browser: after a refusal, no more.
         """
         settled: Endpoint | None = None  # where the extension was loaded, or refused
-        with anyio.move_on_after(KNOWN_BY):
-            await self._link.wait_connected()
+        if self._mark.exists():
+            with anyio.move_on_after(KNOWN_BY):
+                await self._link.wait_connected()
         while True:
             try:
                 endpoint = await self._find()
@@ -149,6 +157,7 @@ class Attachment:
         except* BrowserError as errors:
             self._say(str(errors.exceptions[0]))
         else:
+            self._mark.touch()
             self._say("")
             logger.info("Attached to %s", endpoint.browser)
 

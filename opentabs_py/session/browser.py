@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from opentabs_py.bridge.bridge import Bridge
+    from opentabs_py.browser.attach import Attachment
     from opentabs_py.browser.endpoints import Attach
     from opentabs_py.browser.launch import BackgroundLaunch
     from opentabs_py.browser.signed_in import State
@@ -63,6 +64,7 @@ class SessionBrowser:
         self._first: Page | None = None  # the empty one of a launch, until something is opened
         self._gone = anyio.Event()
         self._reopening = anyio.Lock()
+        self._attachment: Attachment | None = None
         self._tasks: TaskGroup
 
     def __repr__(self) -> str:
@@ -106,14 +108,16 @@ class SessionBrowser:
         elif self.attach is not None:
             from opentabs_py.browser.attach import Attachment  # noqa: PLC0415 (rarely needed)
 
-            attachment = Attachment(extension, self.bridge, self.attach, show=self._show)
-            tasks.start_soon(attachment.run)
+            self._attachment = Attachment(extension, self.bridge, self.attach, show=self._show)
+            tasks.start_soon(self._attachment.run)
 
     async def leave(self) -> None:
         """Remove the extension from a browser that it was loaded into."""
-        if self.attach is not None and not self.attach.keep:
-            with anyio.CancelScope(shield=True):  # bounded
-                await self.bridge.remove_extension("the server stops")
+        if self._attachment is None or self.attach is None or self.attach.keep:
+            return
+        with anyio.CancelScope(shield=True):  # bounded
+            if await self.bridge.remove_extension("the server stops"):
+                self._attachment.handle_removed()
 
     def keep_closed(self) -> None:
         """Do not relaunch it any more."""

@@ -56,7 +56,6 @@ async def test_the_same_advice_is_shown_once(
         return find(user_data_dir, cdp)
 
     monkeypatch.setattr(attach, "find_endpoint", count)
-    monkeypatch.setattr(attach, "KNOWN_BY", 0.0)
     monkeypatch.setattr(attach, "LOOK_AGAIN", 0.0)
     shown: list[str] = []
     attachment = Attachment(tmp_path, NeverConnected(), Attach(), show=shown.append)
@@ -64,3 +63,39 @@ async def test_the_same_advice_is_shown_once(
         await attachment.run()
     assert len(shown) == 1
     assert "--user-data-dir" in shown[0]
+
+
+class Connecting(NeverConnected):
+    """The link to an extension that an earlier server left in the browser; it counts the waits."""
+
+    def __init__(self) -> None:
+        self.waits = 0
+
+    async def wait_connected(self) -> None:
+        self.waits += 1
+        raise EnoughError
+
+
+@pytest.mark.anyio
+async def test_only_an_extension_that_was_left_in_a_browser_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extension, link = tmp_path / "attached", Connecting()
+    monkeypatch.setattr(attach, "LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(attach, "find_endpoint", _raise_enough)
+    attachment = Attachment(extension, link, Attach(), show=print)
+    with pytest.raises(EnoughError):
+        await attachment.run()
+    assert link.waits == 0
+    (tmp_path / "attached.loaded").touch()
+    with pytest.raises(EnoughError):
+        await attachment.run()
+    assert link.waits == 1
+    attachment.handle_removed()
+    with pytest.raises(EnoughError):
+        await attachment.run()
+    assert link.waits == 1
+
+
+def _raise_enough(_user_data_dir: Path | None, _cdp: str | None) -> endpoints.Endpoint | None:
+    raise EnoughError
