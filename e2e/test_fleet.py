@@ -435,3 +435,50 @@ async def test_an_endpoint_in_the_background_says_how_many_workers_it_has(
             assert (called.returncode, called.stdout) == (0, "background\n")
         finally:
             assert (await run("stop")).returncode == 0
+
+
+async def test_a_worker_that_pauses_for_a_moment_keeps_its_calls(fleet: Fleet) -> None:
+    worker = fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs:
+        call = await tabs.start("work", {"key": "k", "seconds": 3, "reports": 30})
+        await fleet.until("began", "k")
+        worker.process.send_signal(signal.SIGSTOP)
+        await anyio.sleep(2)  # half of the silence that counts
+        worker.process.send_signal(signal.SIGCONT)
+        with anyio.fail_after(PATIENT):
+            assert await call.wait() == "k"
+        assert [report.message for report in call.reports] == [str(n) for n in range(30)]
+
+
+async def test_a_worker_that_pauses_for_long_loses_its_calls_and_cancels_them(
+    fleet: Fleet,
+) -> None:
+    worker = fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs:
+        call = await tabs.start("work", {"key": "k", "seconds": 60})
+        await fleet.until("began", "k")
+        worker.process.send_signal(signal.SIGSTOP)
+        with anyio.fail_after(PATIENT):
+            await call.wait_end()
+        assert isinstance(call.error, ChainError)
+        assert call.error.detail.code == "WORKER_LOST"
+        worker.process.send_signal(signal.SIGCONT)
+        await fleet.until("cancelled", "k")
+        await until(tabs, lambda known: len(known) == 1)
+        assert await tabs.call("work", {"key": "after"}) == "after"
+
+
+async def test_clients_are_told_when_a_worker_brings_other_tools(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    fleet.worker("one")
+    (tmp_path / "others.py").write_text("def other() -> int:\n    return 7\n")
+    async with endpoint(fleet, workers=1) as tabs, Client(tabs.mcp_url, mode="legacy") as client:
+        changed = anyio.Event()
+        tabs.registry.subscribe(changed.set)
+        assert "other" not in [each.name for each in (await client.list_tools()).tools]
+        fleet.worker("two", "--tools", "others.py:other")
+        with anyio.fail_after(PATIENT):
+            await changed.wait()
+        assert "other" in [each.name for each in (await client.list_tools()).tools]
+        assert await tabs.call("other") == 7
