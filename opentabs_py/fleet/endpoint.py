@@ -179,9 +179,10 @@ class Fleet:
                 self._end(waiting, worker, anyio.current_time() - began)
                 self._record(call, answer)
                 return _read(answer, worker)
-            self._full[worker.instance] = worker  # the call did not run
-            self._running[worker.instance] -= 1
-            self._queue.put_back(waiting)
+            if self.directory.get(worker.instance) is worker:
+                self._full[worker.instance] = worker
+            self._leave(worker)
+            self._queue.put_back(waiting)  # the call did not run
 
     def _record(self, call: ToolCall, answer: ToEndpoint) -> None:
         if call.recording is None or not isinstance(answer, (Returned, Failed)):
@@ -238,17 +239,21 @@ class Fleet:
         self._places[waiting] = found
         try:
             self._place_calls()
+            if not found.done():
+                self._queue.check(waiting)
             with anyio.fail_after(self._quotas.waits):
                 while not found.done():
                     place.say(self._queue.ahead(waiting))
                     await asyncio.wait([found], timeout=SAY_PLACE_EVERY)
-        except BaseException as error:
+        except TimeoutError:
+            if not found.done():
+                self._queue.discard(waiting)
+                raise self._queue.busy() from None
+        except asyncio.CancelledError:
             if not found.done():
                 self._queue.discard(waiting)
             elif found.exception() is None:
                 self._end(waiting, found.result(), None)
-            if isinstance(error, TimeoutError):
-                raise self._queue.busy() from None
             raise
         finally:
             del self._places[waiting]
@@ -277,8 +282,13 @@ class Fleet:
         of_others = worker.total_running - worker.running.get(self.id, 0)
         return of_others + self._running[worker.instance]
 
-    def _end(self, waiting: Waiting, worker: Announcement, seconds: float | None) -> None:
+    def _leave(self, worker: Announcement) -> None:
         self._running[worker.instance] -= 1
+        if not self._running[worker.instance]:
+            del self._running[worker.instance]
+
+    def _end(self, waiting: Waiting, worker: Announcement, seconds: float | None) -> None:
+        self._leave(worker)
         self._queue.end(waiting, seconds)
         self._place_calls()
 
@@ -290,7 +300,6 @@ class Fleet:
     def _handle_change(self, instance: str) -> None:
         if self.directory.get(instance) is None:
             self._full.pop(instance, None)
-            self._running.pop(instance, None)
             self.own_tabs.forget(instance)
         self.catalog.update(self._tasks)
         self._place_calls()

@@ -45,7 +45,7 @@ from opentabs_py.core.fleet.messages import (
 )
 from opentabs_py.core.fleet.subjects import caller_of
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.plugin_names import OURSELVES
+from opentabs_py.core.plugin_names import OURSELVES, TABS_OPEN
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.record import CallRecord
@@ -391,7 +391,7 @@ class FleetWorker:
                 call.runs = True
                 if self.running == self.identity.max_calls:
                     self._notify()  # it is full
-                if ask.client is not None:
+                if ask.client is not None and ask.tool == TABS_OPEN:
                     self._clients.setdefault(call.endpoint, set()).add(ask.client)
                 self._tasks.start_soon(self._run, call_id, call, ask)
             case Cancel():

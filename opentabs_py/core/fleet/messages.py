@@ -22,6 +22,8 @@ T = TypeVar("T")
 FLEET_VERSION: Final = 1
 
 InstanceId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+# It is part of subjects; see `config.names`.
+WorkerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=40)]
 Count = Annotated[int, Field(ge=0, le=2**31)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -51,7 +53,7 @@ class Announcement(Model):
 
     version: Count
     opentabs: Name
-    name: Name
+    name: WorkerName
     instance: InstanceId
     host: Name
     pid: Count

@@ -62,18 +62,21 @@ class CallQueue(Generic[Place]):
         return sum(each.running for each in self._clients.values())
 
     def add(self, client: str, wanted: Wanted) -> Waiting:
-        """Add a call.
-
-        Raises:
-            ChainError: Too many wait.
-        """
-        waiting = len(self)
-        own = len(self._clients[client].waiting) if client in self._clients else 0
-        if waiting >= self._most or own >= self._most_of_one:
-            raise self.busy()
+        """Add a call; if it is not taken at once, `check` says whether it may wait."""
         call = Waiting(client, wanted)
         self._clients.setdefault(client, _Client()).waiting.append(call)
         return call
+
+    def check(self, call: Waiting) -> None:
+        """Discard a call if more wait than may.
+
+        Raises:
+            ChainError: It is discarded.
+        """
+        own = len(self._clients[call.client].waiting)
+        if len(self) > self._most or own > self._most_of_one:
+            self.discard(call)
+            raise self.busy()
 
     def busy(self) -> ChainError:
         """Return the error for a call that does not wait, or not any longer."""

@@ -141,3 +141,10 @@ def test_a_call_whose_end_is_unknown_may_have_run(error: ChainError, code: str) 
     assert error.detail.category == "lost"
     assert not error.detail.retryable
     assert "may have run" in error.detail.message
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "*", ">", "a b", "A", "a" * 41])
+def test_a_worker_is_not_named_as_a_subject_cannot_be(name: str) -> None:
+    said = json.loads(encode(worker("a"))) | {"name": name}
+    with pytest.raises(ProtocolError, match="name"):
+        read_announcement(json.dumps(said).encode(), opentabs="1")

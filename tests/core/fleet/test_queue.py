@@ -83,19 +83,28 @@ def test_how_many_come_before_a_call_is_how_many_are_placed_before_it(clients: s
 
 def test_no_more_than_the_bound_may_wait() -> None:
     queue = a_queue(most=2)
-    add(queue, "ab")
+    a, b = add(queue, "ab")
+    queue.check(b)
+    [c] = add(queue, "c")
     with pytest.raises(ChainError) as busy:
-        queue.add("c", CHAT)
+        queue.check(c)
     assert busy.value.detail.code == "FLEET_BUSY"
     assert busy.value.detail.retry_after_ms == 2000  # two calls of a second each, one at a time
+    assert (len(queue), queue.ahead(a)) == (2, 0)
+
+
+def test_without_a_queue_a_call_still_runs_if_there_is_room() -> None:
+    queue = a_queue(most=0)
+    add(queue, "a")
+    assert take(queue, 1) == ["a"]
 
 
 def test_one_client_may_not_fill_the_queue() -> None:
     queue = a_queue(most_of_one=2)
-    add(queue, "aab")
+    *_, greedy, b = add(queue, "aabab")
     with pytest.raises(ChainError):
-        queue.add("a", CHAT)
-    queue.add("b", CHAT)
+        queue.check(greedy)
+    queue.check(b)
     assert len(queue) == 4
 
 
@@ -105,9 +114,9 @@ def test_the_time_to_retry_follows_how_long_calls_take() -> None:
         [call] = add(queue, "a")
         take(queue, 1)
         queue.end(call, 30.0)
-    add(queue, "abcd")
+    *_, last = add(queue, "abcde")
     with pytest.raises(ChainError) as busy:
-        queue.add("e", CHAT)
+        queue.check(last)
     assert busy.value.detail.retry_after_ms == pytest.approx(120_000, rel=0.01)
 
 
@@ -136,7 +145,7 @@ def test_a_call_that_could_not_run_says_nothing_of_how_long_calls_take() -> None
     [call] = add(queue, "a")
     take(queue, 1)
     queue.end(call, None)
-    add(queue, "a")
+    *_, last = add(queue, "ab")
     with pytest.raises(ChainError) as busy:
-        queue.add("b", CHAT)
+        queue.check(last)
     assert busy.value.detail.retry_after_ms == 1000
