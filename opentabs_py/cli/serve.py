@@ -26,6 +26,7 @@ from opentabs_py.cli.fleet_options import (
     Queue,
     gather_fleet,
 )
+from opentabs_py.cli.metrics_option import Address, Metrics, exporting, read_address
 from opentabs_py.cli.options import (
     Ceiling,
     Headed,
@@ -205,6 +206,7 @@ def serve(
     log_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Log to a file that rotates.")
     ] = None,
+    metrics: Metrics = None,
     nats: Nats = None,
     label: Labels = None,
     queue: Queue = 1000,
@@ -266,6 +268,7 @@ def serve(
             queue=queue,
             calls_per_client=calls_per_client,
         )
+    address = read_address(metrics)
     if stdio:
         _check_pipes()
     if log_file is None:
@@ -318,6 +321,7 @@ def serve(
                 claim=claim,
                 log=log_file,
                 endpoint=endpoint,
+                metrics=address,
             )
         return 0
 
@@ -366,6 +370,7 @@ async def _serve(
     claim: "Claim | None",
     log: Path | None,
     endpoint: "FleetOptions | None",
+    metrics: Address | None,
 ) -> None:
     from opentabs_py.cli.terminal import print_quarantined, warn_of_stale
     from opentabs_py.core.plugin_names import OURSELVES
@@ -374,7 +379,7 @@ async def _serve(
 
     logger = logging.getLogger("opentabs_py")
     load_soon()  # while the browser starts
-    async with OpenTabs(
+    session = OpenTabs(
         tools=tools,
         settings=settings,
         read_settings=read_settings,
@@ -383,7 +388,9 @@ async def _serve(
         reopen=None if exit_with_browser else urls,
         trace=trace,
         nats=endpoint,
-    ) as tabs:
+    )
+    async with exporting(metrics) as attach, session as tabs:
+        attach(tabs)
         print_quarantined(tabs.quarantined)
         warn_of_stale(tabs.plugins)
         if browser == "none" and tabs.has_pages:

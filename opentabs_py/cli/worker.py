@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opentabs_py.cli.fleet_options import PANEL, Ca, Cert, Creds, FleetName, Nats, gather_fleet
+from opentabs_py.cli.metrics_option import Metrics, exporting, read_address
 from opentabs_py.cli.options import (
     Headed,
     OpenUrls,
@@ -66,6 +67,7 @@ def worker(
             rich_help_panel=PANEL,
         ),
     ] = None,
+    metrics: Metrics = None,
     fleet: FleetName = "default",
     creds: Creds = None,
     ca: Ca = None,
@@ -92,6 +94,7 @@ def worker(
     settings = gather_settings(
         plugin, plugins, set_, headed=headed, signed_in=signed_in, port=0
     ).model_copy(update={"profile": None})
+    address = read_address(metrics)
     log_to_stderr()
     tools = gather_tools(tools_)
     drain = _Drain()
@@ -102,20 +105,22 @@ def worker(
 
         async def prepare(tabs: "OpenTabs", worker: "FleetWorker") -> None:
             await _prepare(tabs, worker, open_ or [])
+            attach(tabs, worker)
             drain.worker = worker
 
-        await run_worker(
-            options,
-            settings,
-            name=default_name() if name is None else check_name(name, "worker name"),
-            browsers=browsers,
-            max_calls=max_calls,
-            recycle_after=recycle,
-            on_ready=prepare,
-            plugins=(),
-            tools=tools,
-            reopen=open_ or [],
-        )
+        async with exporting(address) as attach:
+            await run_worker(
+                options,
+                settings,
+                name=default_name() if name is None else check_name(name, "worker name"),
+                browsers=browsers,
+                max_calls=max_calls,
+                recycle_after=recycle,
+                on_ready=prepare,
+                plugins=(),
+                tools=tools,
+                reopen=open_ or [],
+            )
         return 0
 
     raise typer.Exit(run(work, interruptible=False, on_signal=drain))

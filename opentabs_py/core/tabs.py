@@ -1,5 +1,6 @@
 """Which tab serves which plugin."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -193,6 +194,16 @@ class Tabs:
 def by_preference(documents: Iterable[DocumentState]) -> list[DocumentState]:
     """Return documents in the order in which calls prefer them."""
     return sorted(documents, key=lambda d: (not (d.focused and d.active), not d.active, -d.tab_id))
+
+
+def ready_by_plugin(documents: Iterable[DocumentState]) -> Counter[str]:
+    """Return in how many documents each plugin works now."""
+    return Counter(
+        name
+        for document in documents
+        for name, state in document.plugins.items()
+        if state.readiness == "ready"
+    )
 
 
 def _why(state: PluginState) -> str | None:

@@ -83,6 +83,7 @@ class Fleet:
         directory: The workers.
         catalog: Their tools.
         own_tabs: Which tabs clients have opened, with the plugins that work there.
+        quotas: How many calls it makes.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Fleet:
         self.id = secrets.token_hex(8)
         self.link = link
         self._clock = clock
-        self._quotas = quotas
+        self.quotas = quotas
         self._asks = Asks(link, self.id, most=most, on_lost=self._handle_lost)
         self.directory = Directory(labels, link.version, self._handle_change)
         self.catalog = Catalog(self._asks, lambda: self.directory.usable)
@@ -241,7 +242,7 @@ class Fleet:
             self._place_calls()
             if not found.done():
                 self._queue.check(waiting)
-            with anyio.fail_after(self._quotas.waits):
+            with anyio.fail_after(self.quotas.waits):
                 while not found.done():
                     place.say(self._queue.ahead(waiting))
                     await asyncio.wait([found], timeout=SAY_PLACE_EVERY)

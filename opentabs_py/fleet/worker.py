@@ -207,6 +207,7 @@ class FleetWorker:
         self._changed = anyio.Event()
         self._idle = anyio.Event()
         self._digests: dict[str, tuple[Sequence[Tool], str]] = {}
+        self._serves = False
         self._draining = anyio.Event()
         self._subject = link.subjects.worker(identity.name, identity.instance)
         self._tasks: TaskGroup
@@ -226,6 +227,18 @@ class FleetWorker:
         """How many calls have ended in it."""
         return self._counts["calls"]
 
+    @property
+    def connected(self) -> bool:
+        """Whether it is connected to NATS now."""
+        return self._link.connected
+
+    @property
+    def state(self) -> State:
+        """Whether it takes calls."""
+        if self._draining.is_set():
+            return "draining"
+        return "serving" if self._serves else "starting"
+
     async def run(self) -> None:
         """Take calls until it is drained; cancelled, it ends those that run."""
         link, subjects = self._link, self._link.subjects
@@ -235,6 +248,7 @@ class FleetWorker:
             end_relinks = link.relinked.subscribe(self._handle_relinked)
             try:
                 await link.subscribe(f"{self._subject}.>", self._handle)
+                self._serves = True
                 await link.subscribe(subjects.who, lambda _: self._announce())
                 tasks.start_soon(self._announce_changes)
                 tasks.start_soon(self._follow_tabs)
@@ -269,7 +283,7 @@ class FleetWorker:
     # --- what it announces ---
 
     def _announce(self) -> None:
-        self._publish("draining" if self._draining.is_set() else "serving")
+        self._publish(self.state)
 
     def _publish(self, state: State) -> None:
         ready = self._session.ready()

@@ -5,8 +5,13 @@ import socket
 from opentabs_py.errors import ConfigError
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
     """Bind the listening socket; port 0 picks a free one.
+
+    Args:
+        host: The address.
+        port: The port.
+        option: The option that chooses the port, for the error.
 
     Raises:
         ConfigError: The address is in use or not available.
@@ -22,7 +27,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener.close()
         raise ConfigError(
             f"Cannot listen on {host}:{port}: {error.strerror}. Stop the program that uses it, or "
-            "choose another port (--port 0 picks a free one)."
+            f"choose another port ({option} 0 picks a free one)."
         ) from error
     listener.setblocking(False)
     return listener

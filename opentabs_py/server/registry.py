@@ -87,6 +87,7 @@ class ToolRegistry:
         self._by_other_names: dict[str, Tool] = {}
         self._listed: tuple[Tool, ...] = ()
         self._search: ToolSearch | None = None  # built when first asked
+        self._running = 0
         self._listeners: Listeners[[]] = Listeners("changes of the tool list")
         self._started: Listeners[[RecordSoFar]] = Listeners("calls")
         self._ended: Listeners[[CallRecord]] = Listeners("calls")
@@ -182,6 +183,11 @@ class ToolRegistry:
                 each()
 
         return end
+
+    @property
+    def running(self) -> int:
+        """How many calls run now."""
+        return self._running
 
     @property
     def tools(self) -> Sequence[Tool]:
@@ -295,12 +301,15 @@ class ToolRegistry:
         if self.on_page_report is not None and tool.listing.needs_tab:
             report = partial(self.on_page_report, name, call.call_id)
             call = replace(call, observers=(*call.observers, ProgressObserver(report)))
+        self._running += 1
         try:
             value = await tool.run(call)
         except ToolFailedError as error:
             if tool.listing.needs_tab:
                 await self._note_stack(tool.listing, error)
             raise
+        finally:
+            self._running -= 1
         self.output.check(tool.listing, value)
         return value
 

@@ -43,6 +43,7 @@ class SessionBrowser:
     Attributes:
         bridge: The link to its extension; set before `start`.
         sign_in: The cookies and the storage that it begins with, if it is launched.
+        restarts: How often it was relaunched.
     """
 
     bridge: Bridge
@@ -59,6 +60,7 @@ class SessionBrowser:
         self.launch = launch
         self.attach = attach
         self.sign_in: State | None = None
+        self.restarts = 0
         self._reopen = reopen
         self._context: BrowserContext | None = None
         self._first: Page | None = None  # the empty one of a launch, until something is opened
@@ -150,6 +152,7 @@ class SessionBrowser:
                 return
             await self._handle(await self.launch.again(self._tasks))
             await self._wait_connected()
+            self.restarts += 1
             for url in self._reopen or ():
                 try:
                     await self.open(url)

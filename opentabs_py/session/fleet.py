@@ -3,7 +3,6 @@
 import platform
 import re
 import secrets
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.exposure import Exposure
+from opentabs_py.core.tabs import ready_by_plugin
 from opentabs_py.fleet.endpoint import Fleet, Quotas
 from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.worker import Caller
@@ -120,13 +120,7 @@ class WorkerSession:
 
     def ready(self) -> Mapping[str, int]:
         """Return in how many tabs each plugin works now."""
-        documents = self._tabs.pages.tabs.documents
-        return Counter(
-            name
-            for document in documents
-            for name, state in document.plugins.items()
-            if state.readiness == "ready"
-        )
+        return ready_by_plugin(self._tabs.pages.tabs.documents)
 
     def patterns(self, owner: str) -> Sequence[str]:
         """Return the URL patterns of a plugin's pages."""

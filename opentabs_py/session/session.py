@@ -220,6 +220,11 @@ class OpenTabs:
         return self._server.pages
 
     @property
+    def is_endpoint(self) -> bool:
+        """Whether the tools of a fleet's workers are served."""
+        return self._fleet is not None
+
+    @property
     def fleet(self) -> Fleet:
         """The workers of the fleet whose tools are served.
 

@@ -4,7 +4,7 @@ import pytest
 
 from opentabs_py.core.instances import Instance, Instances
 from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
-from opentabs_py.core.tabs import Tabs, Target, Wait
+from opentabs_py.core.tabs import Tabs, Target, Wait, ready_by_plugin
 from opentabs_py.errors import ChainError
 
 PATTERNS = ("https://chat.example/*", "https://www.chat.example/*")
@@ -105,6 +105,11 @@ def test_a_tab_of_another_plugin_is_refused() -> None:
     assert error.detail.code == "TAB_NOT_FOUND"
     assert "https://chat.example/* or https://www.chat.example/*" in str(error)
     assert "'chat'" in str(error)
+
+
+def test_only_documents_in_which_a_plugin_is_ready_count_as_its_own() -> None:
+    shown = [document(1), document(2), document(3, "pending"), document(4, plugin="mail")]
+    assert ready_by_plugin(shown) == {"chat": 2, "mail": 1}
 
 
 # --- waiting --------------------------------------------------------------------------
