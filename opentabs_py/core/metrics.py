@@ -101,6 +101,12 @@ RUNNING_MOST: Final = Metric(
     "How many calls may run in this worker at once.",
     roles=_WORKER,
 )
+MEMORY: Final = Metric(
+    "opentabs_worker_memory_bytes",
+    "gauge",
+    "Memory of this worker and its browsers, shared pages in proportion; measured every 10 s.",
+    roles=_WORKER,
+)
 
 _ENDPOINT: Final[tuple[Role, ...]] = ("endpoint",)
 WAITING: Final = Metric(
@@ -167,6 +173,7 @@ METRICS: Final = (
     RESTARTS,
     TABS_READY,
     RUNNING_MOST,
+    MEMORY,
     WAITING,
     WAITING_MOST,
     WORKERS,

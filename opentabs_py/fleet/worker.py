@@ -266,6 +266,11 @@ class FleetWorker:
                     await link.flush()
                 tasks.cancel_scope.cancel()
 
+    @property
+    def memory(self) -> int:
+        """How much memory its processes had when that was measured last, in bytes."""
+        return self._counts["memory"]
+
     def count_restart(self) -> None:
         """Record that a browser had gone and was relaunched."""
         self._counts["restarts"] += 1

@@ -116,7 +116,7 @@ class LocalInterface:
 
 def status(tabs: OpenTabs) -> dict[str, Any]:
     """Return what a server serves, where, and what it is doing."""
-    pages, fleet = tabs.pages, tabs.fleet_or_none
+    pages, fleet = tabs.pages, tabs.fleet if tabs.is_endpoint else None
     running = sum(each.bridge.calls.running for each in tabs.browsers.values())
     return {
         "version": __version__,

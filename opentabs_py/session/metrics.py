@@ -158,6 +158,7 @@ class WorkerSource:
         return {
             metrics.RUNNING: self._worker.running,
             metrics.RUNNING_MOST: self._worker.identity.max_calls,
+            metrics.MEMORY: self._worker.memory,
             **_read_browsers(self._tabs),
         }
 

@@ -231,13 +231,8 @@ class OpenTabs:
         Raises:
             FleetError: This session is not an endpoint of a fleet.
         """
-        if self.fleet_or_none is None:
+        if self._server.fleet is None:
             raise FleetError("This session belongs to no fleet. Pass `nats`, the address of one.")
-        return self.fleet_or_none
-
-    @property
-    def fleet_or_none(self) -> Fleet | None:
-        """The same; None if this session is not an endpoint of a fleet."""
         return self._server.fleet
 
     @property
