@@ -1,0 +1,51 @@
+"""The options of a fleet, as people write them."""
+
+from pathlib import Path
+
+import pytest
+
+from opentabs_py.config.fleet import FleetOptions, read_labels
+from opentabs_py.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("nats", "shown"),
+    [
+        ("nats://host", "nats://host"),
+        ("tls://host:4222", "tls://host:4222"),
+        ("nats://me:secret@host,nats://other", "nats://host, nats://other"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(nats: str, shown: str) -> None:
+    assert FleetOptions(nats).shown == shown
+
+
+@pytest.mark.parametrize("nats", ["", "host", "http://host", "nats://", "nats://a,b"])
+def test_an_address_that_is_none_is_refused(nats: str) -> None:
+    with pytest.raises(ConfigError, match="is not the address of a NATS server"):
+        FleetOptions(nats)
+
+
+def test_the_error_for_an_address_does_not_show_its_password() -> None:
+    with pytest.raises(ConfigError) as refused:
+        FleetOptions("http://me:secret@host")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="missing"):
+        FleetOptions("nats://host", creds=tmp_path / "missing")
+
+
+def test_labels_are_keys_and_values() -> None:
+    assert read_labels(["site=eu", "tier = gold", "url=a=b"]) == {
+        "site": "eu",
+        "tier": "gold",
+        "url": "a=b",
+    }
+
+
+@pytest.mark.parametrize("text", ["site", "=eu", "site=", " = "])
+def test_a_label_that_is_none_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ConfigError, match="such as site=eu"):
+        read_labels([text])

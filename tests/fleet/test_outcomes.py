@@ -1,0 +1,93 @@
+"""How a call ended crosses from worker to endpoint with everything that it says."""
+
+import math
+from typing import Any
+
+import pytest
+from mcp import types
+from pydantic_core import PydanticSerializationError
+
+from opentabs_py.calling.tool import Output
+from opentabs_py.core import failures
+from opentabs_py.core.fleet.messages import Failed, McpContent, Returned, encode, read_for_endpoint
+from opentabs_py.errors import (
+    BrokenResultError,
+    CallError,
+    CallRefusedError,
+    CallTimeoutError,
+    ChainError,
+    ErrorDetail,
+    ToolFailedError,
+)
+from opentabs_py.fleet.outcomes import error_of, failed, returned, value_of
+
+DETAIL = ErrorDetail("CODE", "It failed.", "auth", retryable=True, retry_after_ms=5.0, stack="at x")
+
+
+def cross_value(value: Any) -> Any:
+    message = read_for_endpoint(encode(returned(value)))
+    assert isinstance(message, Returned)
+    return value_of(message)
+
+
+def cross(error: Exception) -> CallError:
+    message = read_for_endpoint(encode(failed(error, "tool")))
+    assert isinstance(message, Failed)
+    return error_of(message)
+
+
+@pytest.mark.parametrize("value", [None, {"a": [1, None]}, "text", 1.5])
+def test_a_json_value_arrives_as_it_was(value: Any) -> None:
+    assert cross_value(value) == value
+
+
+def test_content_arrives_as_it_was() -> None:
+    output = Output(
+        (types.TextContent(text="hello"), types.ImageContent(data="QQ==", mime_type="image/png")),
+        {"a": 1},
+        {"m": 2},
+    )
+    assert cross_value(output) == output
+
+
+def test_content_that_is_not_that_of_mcp_is_refused() -> None:
+    with pytest.raises(ValueError, match="type"):
+        value_of(Returned(content=McpContent(content=[{"type": "nothing"}])))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ToolFailedError(DETAIL),
+        BrokenResultError(DETAIL, value={"a": None}),
+        CallRefusedError(DETAIL),
+        ChainError(DETAIL),
+        CallTimeoutError(DETAIL, which="idle"),
+        CallTimeoutError(DETAIL, which="ceiling"),
+        CallError(DETAIL),
+    ],
+)
+def test_an_error_arrives_with_its_kind_and_all_fields(error: CallError) -> None:
+    error.partial = ["so far"]
+    arrived = cross(error)
+    assert type(arrived) is type(error)
+    assert arrived.detail == error.detail
+    assert arrived.partial == ["so far"]
+    if isinstance(error, BrokenResultError):
+        assert isinstance(arrived, BrokenResultError)
+        assert arrived.value == {"a": None}
+    if isinstance(error, CallTimeoutError):
+        assert isinstance(arrived, CallTimeoutError)
+        assert arrived.which == error.which
+
+
+def test_a_bug_says_nothing_of_itself() -> None:
+    arrived = cross(RuntimeError("a secret"))
+    assert arrived.detail == failures.internal("tool").detail
+
+
+def test_a_value_that_json_cannot_represent_is_an_error_of_the_tool() -> None:
+    with pytest.raises(PydanticSerializationError) as raised:
+        encode(returned({"a": object()}))
+    assert cross(raised.value).detail.code == "RESULT_NOT_SERIALISABLE"
+    assert cross_value({"a": math.inf}) == {"a": None}  # as `JSON.stringify` has it
