@@ -1,6 +1,7 @@
 """A fleet: a real NATS server, workers in processes of their own, and endpoints."""
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Generator, Sequence
@@ -314,7 +315,9 @@ async def test_status_shows_the_workers(fleet: Fleet) -> None:
         assert shown.returncode == 0
         assert "● one" in shown.stdout
         assert "site=eu" in shown.stdout
-        [document] = json.loads((await run("fleet", "status", "--json", *fleet.options)).stdout)
+        status = json.loads((await run("fleet", "status", "--json", *fleet.options)).stdout)
+        [document], [seen] = status["workers"], status["endpoints"]
+        assert (seen["pid"], seen["running"], seen["waiting"]) == (os.getpid(), 0, 0)
         assert document["name"] == "one"
         assert document["labels"] == {"site": "eu"}
         assert document["maxCalls"] == 3

@@ -41,7 +41,7 @@ def status(
     ca: Ca = None,
     cert: Cert = None,
 ) -> None:
-    """Show the workers: their browsers, ready tabs and calls.
+    """Show the workers: their browsers, ready tabs and calls; and how many calls wait.
 
     Exit codes: 0 there are workers; 3 there are none, or NATS cannot be reached.
     """
@@ -56,7 +56,20 @@ def status(
         async with observe_fleet(options, version=__version__) as observed:
             workers = _in_order(observed)
             if json_:
-                write_json([_document(each, observed) for each in workers])
+                write_json(
+                    {
+                        "workers": [_document(each, observed) for each in workers],
+                        "endpoints": [
+                            {
+                                "host": each.host,
+                                "pid": each.pid,
+                                "running": each.running,
+                                "waiting": each.waiting,
+                            }
+                            for each in observed.endpoints.values()
+                        ],
+                    }
+                )
             elif workers:
                 out.print(_table(workers, observed))
             else:
@@ -209,11 +222,18 @@ def _table(workers: Sequence["Announcement"], observed: "ObservedFleet") -> "Tab
         )
     running = sum(each.total_running for each in workers)
     browsers = sum(len(each.browsers) for each in workers)
+    endpoints = observed.endpoints.values()
     table.caption = (
-        f"{len(workers)} worker{'' if len(workers) == 1 else 's'}, {browsers} browsers, "
-        f"{running} of {sum(each.max_calls for each in workers)} calls running"
+        f"{_count(len(workers), 'worker')}, {_count(browsers, 'browser')}, "
+        f"{_count(len(endpoints), 'endpoint')}; "
+        f"{running} of {_count(sum(each.max_calls for each in workers), 'call')} running, "
+        f"{sum(each.waiting for each in endpoints)} waiting"
     )
     return table
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _state(worker: "Announcement", observed: "ObservedFleet") -> str:

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import os
 import secrets
+import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -18,9 +20,11 @@ from opentabs_py.calling.observer import instant
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import (
+    FLEET_VERSION,
     Announcement,
     Busy,
     CallAsk,
+    EndpointAnnouncement,
     Failed,
     LeaveAsk,
     Logs,
@@ -28,6 +32,7 @@ from opentabs_py.core.fleet.messages import (
     Returned,
     Sent,
     ToEndpoint,
+    encode,
 )
 from opentabs_py.core.fleet.queue import CallQueue, Waiting
 from opentabs_py.core.fleet.routing import Full, Wanted, choose, holder
@@ -143,6 +148,7 @@ class Fleet:
         self.link.relinked.subscribe(self._handle_relinked)
         tasks.start_soon(self._asks.run)
         tasks.start_soon(self._look_for_silent_workers)
+        await self.link.subscribe(self.link.subjects.who, lambda _: self._announce())
         self.link.publish(self.link.subjects.who)
         with anyio.move_on_after(KNOWN_WITHIN):
             is_quiet = False
@@ -211,6 +217,11 @@ class Fleet:
     def holder(self, tab_id: int) -> Announcement | None:
         """Return the worker that has a tab."""
         return holder(self.directory.usable, tab_id)
+
+    async def close(self) -> None:
+        """Tell onlookers that this endpoint has gone."""
+        self._announce(leaving=True)
+        await self.link.flush()
 
     async def leave(self, client: str) -> None:
         """Handle the end of a client: its workers may close the tabs that it opened."""
@@ -314,8 +325,21 @@ class Fleet:
         self.directory.handle_relinked(anyio.current_time())
         self.link.publish(self.link.subjects.who)
 
+    def _announce(self, *, leaving: bool = False) -> None:
+        announcement = EndpointAnnouncement(
+            version=FLEET_VERSION,
+            endpoint=self.id,
+            host=socket.gethostname() or "localhost",
+            pid=os.getpid(),
+            running=self.running,
+            waiting=self.waiting,
+            leaving=leaving,
+        )
+        self.link.publish(self.link.subjects.endpoints, encode(announcement))
+
     async def _look_for_silent_workers(self) -> None:
         while True:
+            self._announce()
             await anyio.sleep(LOOK_EVERY)
             if self.link.connected:
                 self.directory.remove_silent(anyio.current_time())

@@ -8,8 +8,9 @@ from typing import Final
 import anyio
 
 from opentabs_py.config.fleet import FleetOptions
-from opentabs_py.core.fleet.messages import Announcement
-from opentabs_py.errors import FleetError
+from opentabs_py.core.fleet.liveness import SILENT_FOR
+from opentabs_py.core.fleet.messages import Announcement, EndpointAnnouncement, read_endpoint
+from opentabs_py.errors import FleetError, ProtocolError
 from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.link import NatsLink, Received, nats_link
 
@@ -25,10 +26,13 @@ class ObservedFleet:
 
     Attributes:
         directory: The workers.
+        endpoints: The endpoints, by their id.
     """
 
     def __init__(self, link: NatsLink) -> None:
         self.directory = Directory({}, link.version, lambda _: self._notify())
+        self.endpoints: dict[str, EndpointAnnouncement] = {}
+        self._heard: dict[str, float] = {}  # of endpoints
         self._link = link
         self._changed = anyio.Event()
 
@@ -36,6 +40,7 @@ class ObservedFleet:
         """Find the workers."""
         link = self._link
         await link.subscribe(link.subjects.workers, self._handle)
+        await link.subscribe(link.subjects.endpoints, self._handle_endpoint)
         link.publish(link.subjects.who)
         is_quiet = False
         while not is_quiet:
@@ -45,8 +50,11 @@ class ObservedFleet:
                 is_quiet = False
 
     def remove_silent(self) -> None:
-        """Remove the workers that have not announced themselves for too long."""
-        self.directory.remove_silent(anyio.current_time())
+        """Remove those that have not announced themselves for too long."""
+        now = anyio.current_time()
+        self.directory.remove_silent(now)
+        for endpoint in [each for each, at in self._heard.items() if now > at + SILENT_FOR]:
+            del self._heard[endpoint], self.endpoints[endpoint]
 
     async def drain(self, name: str) -> Announcement:
         """Ask a worker to end what runs in it, and to stop.
@@ -69,6 +77,19 @@ class ObservedFleet:
 
     def _handle(self, message: Received) -> None:
         self.directory.handle(message.data, anyio.current_time())
+
+    def _handle_endpoint(self, message: Received) -> None:
+        try:
+            said = read_endpoint(message.data)
+        except ProtocolError:
+            return  # of another version
+        if said.leaving:
+            self.endpoints.pop(said.endpoint, None)
+            self._heard.pop(said.endpoint, None)
+        else:
+            self.endpoints[said.endpoint] = said
+            self._heard[said.endpoint] = anyio.current_time()
+        self._notify()
 
     def _notify(self) -> None:
         changed, self._changed = self._changed, anyio.Event()

@@ -41,13 +41,15 @@ async def join_fleet(
         ConfigError: A file with certificates cannot be used.
     """
     link = await stack.enter_async_context(nats_link(options, version=__version__))
-    return Fleet(
+    fleet = Fleet(
         link,
         clock,
         labels=options.labels,
         quotas=Quotas(queue=options.queue, calls_of_one=options.calls_per_client),
         most=longest_message(settings),
     )
+    stack.push_async_callback(fleet.close)
+    return fleet
 
 
 def tab_tools(fleet: Fleet) -> Sequence[Tool]:

@@ -81,6 +81,21 @@ class Announcement(Model):
         return {name: each.ready for name, each in self.served.items() if each.ready is not None}
 
 
+class EndpointAnnouncement(Model):
+    """What an endpoint says of itself, for those who look at the fleet.
+
+    `running` and `waiting` count its calls; one that is `leaving` says it for the last time.
+    """
+
+    version: Count
+    endpoint: InstanceId
+    host: Name
+    pid: Count
+    running: Count
+    waiting: Count
+    leaving: bool = False
+
+
 class ToolsAsk(Model):
     """Asks for the tools of one plugin or module."""
 
@@ -210,6 +225,7 @@ ToEndpoint = Annotated[
 _TO_WORKER: Final[TypeAdapter[ToWorker]] = TypeAdapter(ToWorker)
 _TO_ENDPOINT: Final[TypeAdapter[ToEndpoint]] = TypeAdapter(ToEndpoint)
 _ANNOUNCEMENT: Final = TypeAdapter(Announcement)
+_ENDPOINT: Final = TypeAdapter(EndpointAnnouncement)
 
 
 class VersionSkewError(ProtocolError):
@@ -278,6 +294,15 @@ def read_announcement(data: bytes, *, opentabs: str) -> Announcement:
         theirs = str(said.get("opentabs"))[:100]
         raise VersionSkewError(name, instance, theirs, said.get("version"), opentabs)
     return _read(_ANNOUNCEMENT, data)
+
+
+def read_endpoint(data: bytes) -> EndpointAnnouncement:
+    """Return what an endpoint announces.
+
+    Raises:
+        ProtocolError: It is not valid.
+    """
+    return _read(_ENDPOINT, data)
 
 
 def _read(adapter: TypeAdapter[T], data: bytes) -> T:

@@ -1,7 +1,8 @@
 """The subjects of a fleet, and who may use which.
 
 - `opentabs.FLEET.workers`: what each worker announces
-- `opentabs.FLEET.who`: asks all workers to announce themselves
+- `opentabs.FLEET.endpoints`: what each endpoint announces, for onlookers
+- `opentabs.FLEET.who`: asks all workers and endpoints to announce themselves
 - `opentabs.FLEET.worker.NAME.INSTANCE.call.ENDPOINT.ID`: packets of a call, to its worker
 - `opentabs.FLEET.worker.NAME.INSTANCE.beat.ENDPOINT`: an endpoint is still there
 - `opentabs.FLEET.worker.NAME.INSTANCE.drain`: take nothing new, then stop
@@ -35,8 +36,13 @@ class Subjects:
         return f"opentabs.{self.fleet}.workers"
 
     @property
+    def endpoints(self) -> str:
+        """Where endpoints announce themselves."""
+        return f"opentabs.{self.fleet}.endpoints"
+
+    @property
     def who(self) -> str:
-        """What asks all workers to announce themselves now."""
+        """What asks all workers and endpoints to announce themselves now."""
         return f"opentabs.{self.fleet}.who"
 
     def worker(self, name: str, instance: str) -> str:
@@ -69,8 +75,12 @@ def permissions(fleet: str, role: Role, worker: str = "*") -> dict[str, list[str
             "publish": [f"{own}workers", f"{own}who", to_endpoints],
             "subscribe": [f"{own}workers", f"{own}who", f"{own}worker.{worker}.>"],
         }
-    to_workers = f"{own}worker.*.*.drain" if role == "operator" else f"{own}worker.>"
+    if role == "operator":
+        return {
+            "publish": [f"{own}who", f"{own}worker.*.*.drain"],
+            "subscribe": [f"{own}workers", f"{own}endpoints", to_endpoints],
+        }
     return {
-        "publish": [f"{own}who", to_workers],
-        "subscribe": [f"{own}workers", to_endpoints],
+        "publish": [f"{own}who", f"{own}endpoints", f"{own}worker.>"],
+        "subscribe": [f"{own}who", f"{own}workers", to_endpoints],
     }

@@ -9,6 +9,7 @@ from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import (
     CallAsk,
     Cancel,
+    EndpointAnnouncement,
     Failed,
     Returned,
     ToolJson,
@@ -17,6 +18,7 @@ from opentabs_py.core.fleet.messages import (
     digest_of,
     encode,
     read_announcement,
+    read_endpoint,
     read_for_endpoint,
     read_for_worker,
 )
@@ -148,3 +150,11 @@ def test_a_worker_is_not_named_as_a_subject_cannot_be(name: str) -> None:
     said = json.loads(encode(worker("a"))) | {"name": name}
     with pytest.raises(ProtocolError, match="name"):
         read_announcement(json.dumps(said).encode(), opentabs="1")
+
+
+def test_an_endpoint_is_read_as_it_was_written_and_nothing_else_is() -> None:
+    said = EndpointAnnouncement(version=1, endpoint="e" * 16, host="h", pid=1, running=2, waiting=3)
+    assert read_endpoint(encode(said)) == said
+    with pytest.raises(ProtocolError, match="endpoint"):
+        read_endpoint(b'{"version": 1}')
+    assert Subjects("one").endpoints != Subjects("other").endpoints
