@@ -24,6 +24,7 @@ from opentabs_py.fleet.asks import Asks, NotDeliveredError
 logger = logging.getLogger(__name__)
 
 KEPT_FOR: Final = 30.0  # s
+LOOK_EVERY: Final = 1.0  # s
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Catalog:
         self._shown: dict[str, str] = {}
         self._served_at: dict[str, float] = {}
         self._entries: Sequence[Entry] = ()
+        self._stale = anyio.Event()
         self._changes: Listeners[[]] = Listeners("changes of the fleet's tools")
 
     @property
@@ -68,8 +70,8 @@ class Catalog:
 
     @property
     def is_read(self) -> bool:
-        """Whether nothing is being read."""
-        return not self._reading
+        """Whether it is that of all workers known now."""
+        return not (self._reading or self._stale.is_set())
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call a function whenever the tools change; return the unsubscriber."""
@@ -80,33 +82,37 @@ class Catalog:
         read = (self._read.get(each.digest) for each in worker.served.values())
         return [pattern for tools in read if tools is not None for pattern in tools.patterns]
 
-    def update(self, tasks: TaskGroup) -> None:
-        """Handle a change of the workers: read what is not known yet.
+    def refresh(self) -> None:
+        """Handle a change of the workers soon, once for all that change until then."""
+        self._stale.set()
 
-        Args:
-            tasks: Where to read it.
-        """
+    async def run(self) -> None:
+        """Follow the workers until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            while True:
+                self._update(tasks)
+                with anyio.move_on_after(LOOK_EVERY):  # for tools that are kept no longer
+                    await self._stale.wait()
+
+    def _update(self, tasks: TaskGroup) -> None:
+        self._stale = anyio.Event()
         for worker in self._workers():
             for owner, served in worker.served.items():
                 if served.digest not in self._read and served.digest not in self._reading:
                     self._reading.add(served.digest)
-                    tasks.start_soon(self._read_tools, tasks, worker, owner, served.digest)
+                    tasks.start_soon(self._read_tools, worker, owner, served.digest)
         self._show()
 
-    async def _read_tools(
-        self, tasks: TaskGroup, worker: Announcement, owner: str, digest: str
-    ) -> None:
+    async def _read_tools(self, worker: Announcement, owner: str, digest: str) -> None:
         try:
             answer = await self._asks.ask(worker, ToolsAsk(owner=owner))
         except (ChainError, NotDeliveredError) as error:
             logger.debug("The tools of %s were not read from %s: %s", owner, worker.name, error)
-            self._reading.discard(digest)
-            self.update(tasks)  # another worker may have them
         else:
-            self._reading.discard(digest)
             if isinstance(answer, Tools):
                 self._read[digest_of(answer)] = answer
-            self._show()
+        self._reading.discard(digest)
+        self.refresh()  # if they were not read, another worker may have them
 
     def _show(self) -> None:
         """Use the builds that most workers serve."""

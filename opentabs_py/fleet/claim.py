@@ -7,8 +7,8 @@ from typing import Final
 
 import anyio
 
+from opentabs_py.core.fleet.claims import conflict
 from opentabs_py.core.fleet.messages import Announcement, encode, read_announcement
-from opentabs_py.core.fleet.routing import conflict
 from opentabs_py.errors import FleetError, ProtocolError
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.worker import Identity

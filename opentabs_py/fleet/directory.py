@@ -2,26 +2,37 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+from opentabs_py.core.fleet.claims import Claims, claims_of, conflict
 from opentabs_py.core.fleet.liveness import SILENT_FOR, Liveness
 from opentabs_py.core.fleet.messages import (
     Announcement,
     VersionSkewError,
     read_announcement,
 )
-from opentabs_py.core.fleet.routing import conflict, usable
 from opentabs_py.errors import ProtocolError
 
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class _Known:
+    worker: Announcement
+    data: bytes  # what it announced last
+    liveness: Liveness
+
+
 class Directory:
-    """The workers that announce themselves, without those that cannot be used.
+    """The workers that announce themselves, and which of them can be used.
+
+    An idle worker only repeats itself, so an announcement is not read again if it is the same.
 
     Args:
         labels: The labels that a worker must have.
         version: The version of this package.
-        on_change: Called with the run of each worker that is new, has changed, or has gone.
+        on_change: Called with the run of each worker that has announced itself, has gone, or can be
+            used now or no longer.
 
     Attributes:
         refused: Why workers are not used, by their run.
@@ -33,77 +44,98 @@ class Directory:
         self._labels = labels
         self._version = version
         self._on_change = on_change
-        self._known: dict[str, Announcement] = {}
-        self._heard: dict[str, Liveness] = {}
+        self._known: dict[str, _Known] = {}
+        self._repeated: dict[bytes, str] = {}  # runs, by what they announced last
+        self._claims = Claims()
         self.refused: dict[str, str] = {}
 
     @property
     def all(self) -> Sequence[Announcement]:
         """Every worker that is there, used or not."""
-        return [*self._known.values()]
+        return [each.worker for each in self._known.values()]
 
     @property
     def usable(self) -> Sequence[Announcement]:
         """The workers that take calls."""
-        return [
-            each
-            for each in self._known.values()
-            if usable(each, self._labels) and each.instance not in self.refused
-        ]
+        return [worker for worker in self.all if self.uses(worker)]
 
     def get(self, instance: str) -> Announcement | None:
         """Return what a worker announced last; None if it is not there."""
-        return self._known.get(instance)
+        known = self._known.get(instance)
+        return None if known is None else known.worker
+
+    def uses(self, worker: Announcement) -> bool:
+        """Return whether a worker takes calls, has the labels, and is not refused."""
+        return (
+            worker.state == "serving"
+            and worker.instance not in self.refused
+            and self._labels.items() <= worker.labels.items()
+        )
 
     def handle(self, data: bytes, now: float) -> None:
         """Handle what a worker announces."""
+        instance = self._repeated.get(data)
+        if instance is not None:
+            self._known[instance].liveness.handle_heard(now)
+            self._on_change(instance)
+            return
         try:
             worker = read_announcement(data, opentabs=self._version)
         except VersionSkewError as skew:
             self._refuse(skew.instance, str(skew))
-            return
         except ProtocolError as error:
             self._refuse("", str(error))
-            return
-        if worker.state in ("starting", "leaving"):
+        else:
             if worker.state == "leaving":
                 self.remove(worker.instance)
-            return
-        self._heard.setdefault(worker.instance, Liveness(now)).handle_heard(now)
-        self._known[worker.instance] = worker
-        self._check_conflicts()
-        self._on_change(worker.instance)
+            elif worker.state != "starting":
+                self._put(worker, data, now)
 
     def remove(self, instance: str) -> None:
         """Handle that a worker has gone."""
-        if self._known.pop(instance, None) is not None:
-            self._heard.pop(instance, None)
+        known = self._known.pop(instance, None)
+        if known is not None:
+            del self._repeated[known.data]
             self.refused.pop(instance, None)
-            self._check_conflicts()
             self._on_change(instance)
+            self._claims.remove(known.worker)
+            self._check(self._claims.rivals(known.worker))
 
     def handle_relinked(self, now: float) -> None:
         """Record that the connection was interrupted and is back."""
-        for liveness in self._heard.values():
-            liveness.handle_relinked(now)
+        for known in self._known.values():
+            known.liveness.handle_relinked(now)
 
     def remove_silent(self, now: float) -> None:
         """Remove the workers that have not announced themselves for too long."""
-        for instance, liveness in [*self._heard.items()]:
-            if now >= liveness.gone_at() + SILENT_FOR:  # an idle one says little
+        for instance, known in [*self._known.items()]:
+            if now >= known.liveness.gone_at() + SILENT_FOR:  # an idle one says little
                 self.remove(instance)
 
-    def use(self, instance: str) -> None:
-        """Put a worker behind all others, because a call was sent to it."""
-        worker = self._known.pop(instance, None)
-        if worker is not None:
-            self._known[instance] = worker
+    def _put(self, worker: Announcement, data: bytes, now: float) -> None:
+        before = self._known.get(worker.instance)
+        if before is not None and claims_of(before.worker) != claims_of(worker):
+            self.remove(worker.instance)
+            before = None
+        if before is None:
+            self._known[worker.instance] = _Known(worker, data, Liveness(now))
+            self._claims.put(worker)
+            self._check(self._claims.rivals(worker))
+        else:
+            del self._repeated[before.data]
+            before.worker, before.data = worker, data
+            before.liveness.handle_heard(now)
+        self._repeated[data] = worker.instance
+        self._on_change(worker.instance)
 
-    def _check_conflicts(self) -> None:
-        for worker in self._known.values():
-            other = conflict(worker, self.all)
+    def _check(self, rivals: Sequence[Announcement]) -> None:
+        """Refuse those of some workers that conflict with others, and no longer the others."""
+        for worker in rivals:
+            other = conflict(worker, self._claims.rivals(worker))
+            if (other is None) == (worker.instance not in self.refused):
+                continue
             if other is None:
-                self.refused.pop(worker.instance, None)
+                del self.refused[worker.instance]
             else:
                 self._refuse(
                     worker.instance,
@@ -111,6 +143,7 @@ class Directory:
                     f"the number of {other.name} on {other.host} (pid {other.pid}), which was "
                     "there before. It gets no calls; restart it, with another --name.",
                 )
+            self._on_change(worker.instance)
 
     def _refuse(self, instance: str, why: str) -> None:
         if self.refused.get(instance) != why:

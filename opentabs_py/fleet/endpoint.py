@@ -5,7 +5,6 @@ import logging
 import os
 import secrets
 import socket
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -34,8 +33,8 @@ from opentabs_py.core.fleet.messages import (
     ToEndpoint,
     encode,
 )
+from opentabs_py.core.fleet.pool import Pool, Wanted
 from opentabs_py.core.fleet.queue import CallQueue, Waiting
-from opentabs_py.core.fleet.routing import Full, Wanted, choose, holder
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.trace.record import read_record
@@ -112,10 +111,9 @@ class Fleet:
             most=quotas.queue, most_of_one=quotas.queue_of_one, quota=quotas.calls_of_one
         )
         self._places: dict[Waiting, asyncio.Future[Announcement]] = {}
-        self._running: Counter[str] = Counter()  # calls of this endpoint, by worker
-        self._full: dict[str, Announcement] = {}  # said that they are, after this announcement
+        self._pool = Pool(self.id)
         self._changed = anyio.Event()
-        self._tasks: TaskGroup
+        self._offers_changed = anyio.Event()
 
     @property
     def waiting(self) -> int:
@@ -142,11 +140,11 @@ class Fleet:
         Args:
             tasks: Tasks that run as long as the endpoint.
         """
-        self._tasks = tasks
         await self._asks.start()
         await self.link.subscribe(self.link.subjects.workers, self._handle_announcement)
         self.link.relinked.subscribe(self._handle_relinked)
         tasks.start_soon(self._asks.run)
+        tasks.start_soon(self.catalog.run)
         tasks.start_soon(self._look_for_silent_workers)
         await self.link.subscribe(self.link.subjects.who, lambda _: self._announce())
         self.link.publish(self.link.subjects.who)
@@ -155,7 +153,7 @@ class Fleet:
             while not (is_quiet and self.catalog.is_read):
                 is_quiet = True
                 with anyio.move_on_after(QUIET_FOR):
-                    await self._changed.wait()
+                    await self._offers_changed.wait()
                     is_quiet = False
 
     # --- calls ---
@@ -186,10 +184,9 @@ class Fleet:
                 self._end(waiting, worker, anyio.current_time() - began)
                 self._record(call, answer)
                 return _read(answer, worker)
-            if self.directory.get(worker.instance) is worker:
-                self._full[worker.instance] = worker
-            self._leave(worker)
-            self._queue.put_back(waiting)  # the call did not run
+            self._pool.end(worker)
+            self._pool.note_busy(worker)  # the call did not run
+            self._queue.put_back(waiting)
 
     def _record(self, call: ToolCall, answer: ToEndpoint) -> None:
         if call.recording is None or not isinstance(answer, (Returned, Failed)):
@@ -212,11 +209,11 @@ class Fleet:
 
     def least_busy(self, workers: Sequence[Announcement]) -> Announcement:
         """Return the one of some workers in which the fewest calls run."""
-        return min(workers, key=self._load)
+        return self._pool.least_busy(workers)
 
     def holder(self, tab_id: int) -> Announcement | None:
         """Return the worker that has a tab."""
-        return holder(self.directory.usable, tab_id)
+        return self._pool.holder(tab_id)
 
     async def close(self) -> None:
         """Tell onlookers that this endpoint has gone."""
@@ -275,32 +272,17 @@ class Fleet:
         """Give the waiting calls the workers that are free, in their turn."""
         if not self._places:
             return
-        for waiting, worker in self._queue.take(self._choose):
+        for waiting, worker in self._queue.take(self._pool.choose):
             found = self._places[waiting]
             if isinstance(worker, ChainError):
                 self._queue.end(waiting, None)
                 found.set_exception(worker)
             else:
-                self._running[worker.instance] += 1
-                self.directory.use(worker.instance)
+                self._pool.begin(worker)
                 found.set_result(worker)
 
-    def _choose(self, wanted: Wanted) -> Announcement | ChainError | Full:
-        return choose(self.directory.usable, wanted, self._load)
-
-    def _load(self, worker: Announcement) -> int:
-        if self._full.get(worker.instance) is worker:
-            return worker.max_calls
-        of_others = worker.total_running - worker.running.get(self.id, 0)
-        return of_others + self._running[worker.instance]
-
-    def _leave(self, worker: Announcement) -> None:
-        self._running[worker.instance] -= 1
-        if not self._running[worker.instance]:
-            del self._running[worker.instance]
-
     def _end(self, waiting: Waiting, worker: Announcement, seconds: float | None) -> None:
-        self._leave(worker)
+        self._pool.end(worker)
         self._queue.end(waiting, seconds)
         self._place_calls()
 
@@ -310,13 +292,18 @@ class Fleet:
         self.directory.handle(message.data, anyio.current_time())
 
     def _handle_change(self, instance: str) -> None:
-        if self.directory.get(instance) is None:
-            self._full.pop(instance, None)
+        worker = self.directory.get(instance)
+        if worker is None:
             self.own_tabs.forget(instance)
-        self.catalog.update(self._tasks)
+        if worker is not None and self.directory.uses(worker):
+            has_changed = self._pool.put(worker)
+        else:
+            has_changed = self._pool.remove(instance)
+        if has_changed:
+            self.catalog.refresh()
+            self._offers_changed = _set(self._offers_changed)
         self._place_calls()
-        changed, self._changed = self._changed, anyio.Event()
-        changed.set()
+        self._changed = _set(self._changed)
 
     def _handle_lost(self, instance: str) -> None:
         self.directory.remove(instance)
@@ -343,7 +330,6 @@ class Fleet:
             await anyio.sleep(LOOK_EVERY)
             if self.link.connected:
                 self.directory.remove_silent(anyio.current_time())
-                self.catalog.update(self._tasks)
 
 
 class OwnRemoteTabs:
@@ -358,10 +344,10 @@ class OwnRemoteTabs:
         self._tabs.setdefault(client, {})[tab] = (worker, plugins)
         return is_first
 
-    def of(self, client: str | None, owner: str) -> Sequence[int]:
+    def of(self, client: str | None, owner: str) -> tuple[int, ...]:
         """Return a client's tabs of a plugin, the most recently opened one first."""
         tabs = self._tabs.get(client or "", {})
-        return [tab for tab, (_, plugins) in reversed(tabs.items()) if owner in plugins]
+        return tuple(tab for tab, (_, plugins) in reversed(tabs.items()) if owner in plugins)
 
     def workers(self, client: str | None) -> Sequence[Announcement]:
         """Return the workers in which a client has tabs, that of the latest first."""
@@ -417,6 +403,12 @@ class _Place:
                 self._call.notify_log(entries)
             case _:
                 pass
+
+
+def _set(event: anyio.Event) -> anyio.Event:
+    """Set an event, and return the next one."""
+    event.set()
+    return anyio.Event()
 
 
 def client_of(call: ToolCall) -> str | None:

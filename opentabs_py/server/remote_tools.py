@@ -9,7 +9,7 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.fleet.failures import no_worker
-from opentabs_py.core.fleet.routing import Wanted
+from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.page_arguments import TAB_ID

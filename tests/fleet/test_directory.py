@@ -1,6 +1,6 @@
-"""The workers that an endpoint knows."""
+"""The workers that an endpoint knows, by what they announce."""
 
-import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -8,99 +8,101 @@ import pytest
 from opentabs_py.core.fleet.liveness import SILENT_FOR
 from opentabs_py.core.fleet.messages import encode
 from opentabs_py.fleet.directory import Directory
-from tests.core.fleet.test_routing import worker
+from tests.core.fleet.test_pool import worker
 
 
 class Known:
-    """A directory, and whose changes it has notified."""
+    """A directory, and whose changes it notified of."""
 
-    def __init__(self, **labels: str) -> None:
-        self.changed: list[str] = []
-        self.directory = Directory(labels, "1", self.changed.append)
+    def __init__(self, labels: Mapping[str, str] | None = None) -> None:
+        self.changes: list[str] = []
+        self.directory = Directory(labels or {}, "1", self.changes.append)
 
-    def hear(self, name: str, number: int = 0, *, now: float = 0.0, **more: Any) -> str:
-        said = worker(name, number, **more)
-        self.directory.handle(encode(said), now)
-        return said.instance
+    def hear(self, name: str, number: int, now: float = 0, **more: Any) -> None:
+        self.directory.handle(encode(worker(name, number, **more)), now)
 
     @property
     def usable(self) -> list[str]:
         return [each.name for each in self.directory.usable]
 
 
-def test_a_worker_that_announces_itself_is_used_until_it_leaves() -> None:
-    known = Known()
-    one = known.hear("one", state="starting")
+def instance(name: str) -> str:
+    return worker(name).instance
+
+
+def test_a_worker_is_used_while_it_serves_and_has_all_labels() -> None:
+    known = Known({"site": "eu"})
+    known.hear("a", 10, labels={"site": "eu", "tier": "gold"})
+    known.hear("b", 20, labels={"site": "us"})
+    known.hear("c", 30)
+    assert known.usable == ["a"]
+    known.hear("a", 10, labels={"site": "eu", "tier": "gold"}, state="draining")
     assert known.usable == []
-    known.hear("one")
-    assert known.usable == ["one"]
-    known.hear("one", state="leaving")
-    assert known.usable == []
-    assert known.changed == [one, one]
+    assert [each.name for each in known.directory.all] == ["a", "b", "c"]
 
 
-def test_one_that_drains_is_known_and_not_used() -> None:
+def test_one_that_starts_is_not_known_yet_and_one_that_leaves_no_more() -> None:
     known = Known()
-    known.hear("one")
-    known.hear("one", state="draining")
-    assert known.usable == []
-    assert [each.name for each in known.directory.all] == ["one"]
+    known.hear("a", 10, state="starting")
+    assert known.directory.all == []
+    known.hear("a", 10)
+    known.hear("a", 10, state="leaving")
+    assert known.directory.all == []
+    assert known.changes == [instance("a")] * 2
 
 
-def test_only_those_with_the_labels_are_used() -> None:
-    known = Known(site="eu")
-    known.hear("one", 1, labels={"site": "eu"})
-    known.hear("two", 2)
-    assert known.usable == ["one"]
-
-
-def test_a_second_worker_with_a_name_is_refused_until_the_first_has_gone(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_one_that_repeats_itself_is_heard_and_not_read_again() -> None:
     known = Known()
-    first = known.hear("one", 1)
-    second = known.hear("one", 2, instance="f" * 16, started=2.0)
-    assert [each.instance for each in known.directory.usable] == [first]
-    known.hear("one", 2, instance="f" * 16, started=2.0)
-    assert len(caplog.messages) == 1  # not at each of its announcements
-    assert "restart it, with another --name" in caplog.messages[0]
-    known.directory.remove(first)
-    assert [each.instance for each in known.directory.usable] == [second]
+    known.hear("a", 10, now=0)
+    known.hear("b", 20, now=0)
+    read = known.directory.get(instance("a"))
+    known.hear("a", 10, now=SILENT_FOR)
+    assert known.directory.get(instance("a")) is read
+    known.directory.remove_silent(2.5 * SILENT_FOR)
+    assert known.usable == ["a"]
+    assert known.changes == [instance(name) for name in "abab"]  # the last one has gone
+
+
+def test_what_it_announced_before_the_last_time_is_no_repetition() -> None:
+    known = Known()
+    for calls in (1, 2, 1):
+        known.hear("a", 10, calls=calls)
+        assert [each.calls for each in known.directory.all] == [calls]
+
+
+def test_after_a_reconnect_workers_have_time_to_reconnect_too() -> None:
+    known = Known()
+    known.hear("a", 10, now=0)
+    known.directory.handle_relinked(3 * SILENT_FOR)
+    known.directory.remove_silent(3 * SILENT_FOR)
+    assert known.usable == ["a"]
+
+
+def test_the_later_of_two_with_one_name_is_refused_until_the_other_has_gone() -> None:
+    known = Known()
+    known.hear("a", 20, instance="f" * 16, started=2.0)
+    known.hear("a", 10)
+    assert [each.number for each in known.directory.usable] == [10]
+    assert "has the name or the number of a on h" in known.directory.refused["f" * 16]
+    known.directory.remove(instance("a"))
+    assert [each.number for each in known.directory.usable] == [20]
     assert known.directory.refused == {}
+    assert known.changes == ["f" * 16, "f" * 16, instance("a"), instance("a"), "f" * 16]
 
 
-def test_a_worker_that_is_used_comes_after_those_that_were_not() -> None:
+def test_a_worker_with_another_number_than_before_is_another() -> None:
     known = Known()
-    one = known.hear("one", 1)
-    known.hear("two", 2)
-    known.directory.use(one)
-    assert known.usable == ["two", "one"]
-    known.directory.use("nobody")
-    assert known.usable == ["two", "one"]
+    known.hear("a", 10)
+    known.hear("b", 20, started=2.0)
+    known.hear("a", 20)
+    assert [(each.name, each.number) for each in known.directory.usable] == [("a", 20)]
 
 
-def test_one_that_says_nothing_for_long_is_removed() -> None:
+def test_one_of_another_version_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     known = Known()
-    known.hear("one", now=10.0)
-    known.directory.remove_silent(10.0 + SILENT_FOR)
-    assert known.usable == ["one"]
-    known.directory.remove_silent(10.0 + 2 * SILENT_FOR)
-    assert known.usable == []
-
-
-def test_after_our_own_interruption_silence_counts_anew() -> None:
-    known = Known()
-    known.hear("one", now=10.0)
-    known.directory.handle_relinked(100.0)
-    known.directory.remove_silent(101.0)
-    assert known.usable == ["one"]
-
-
-@pytest.mark.parametrize("data", [b"", b"{}", json.dumps({"version": 1}).encode()])
-def test_what_is_no_announcement_is_logged_and_changes_nothing(
-    data: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
-    known = Known()
-    known.directory.handle(data, 0.0)
-    assert known.usable == []
-    assert len(caplog.messages) == 1
+    known.hear("a", 10, version=99)
+    known.directory.handle(b"nonsense", 0)
+    assert known.directory.all == []
+    assert "fleet protocol 99" in known.directory.refused[instance("a")]
+    assert "not JSON" in known.directory.refused[""]
+    assert len(caplog.messages) == 2

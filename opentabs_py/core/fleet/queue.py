@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from opentabs_py.core.fleet import failures
-from opentabs_py.core.fleet.routing import Full, Wanted
+from opentabs_py.core.fleet.pool import Full, Wanted
 from opentabs_py.errors import ChainError
 
 Place = TypeVar("Place")
@@ -110,16 +110,18 @@ class CallQueue(Generic[Place]):
         Args:
             place: Returns where a call runs from now on, or that it is full there.
         """
+        full: set[Wanted] = set()  # what is full for one is full for all who want the same
         is_full = False
         while not is_full:
             is_full = True
             for name in [*self._clients]:
                 client = self._clients[name]
                 has_quota = self._quota is None or client.running < self._quota
-                if not (client.waiting and has_quota):
+                if not (client.waiting and has_quota) or client.waiting[0].wanted in full:
                     continue
                 found = place(client.waiting[0].wanted)
                 if isinstance(found, Full):
+                    full.add(client.waiting[0].wanted)
                     continue
                 is_full = False
                 client.running += 1

@@ -24,7 +24,7 @@ from opentabs_py.core.fleet.messages import (
 )
 from opentabs_py.core.fleet.subjects import Subjects, caller_of, permissions
 from opentabs_py.errors import ChainError, ProtocolError
-from tests.core.fleet.test_routing import worker
+from tests.core.fleet.test_pool import worker
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", {"a": None, "b": [None, {}]}, [], False])

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opentabs_py.core.fleet.pool import Full, Wanted
 from opentabs_py.core.fleet.queue import CallQueue, Waiting
-from opentabs_py.core.fleet.routing import Full, Wanted
 from opentabs_py.errors import ChainError
 
 CHAT = Wanted("chat")
@@ -56,6 +56,19 @@ def test_a_call_that_cannot_be_placed_does_not_stop_those_of_others() -> None:
     ]
     assert placed == ["b"]
     assert len(queue) == 1
+
+
+def test_what_is_full_for_one_client_is_not_tried_for_the_others() -> None:
+    queue = a_queue()
+    add(queue, "abc")
+    tried: list[Wanted] = []
+
+    def place(wanted: Wanted) -> str | Full:
+        tried.append(wanted)
+        return Full()
+
+    assert [*queue.take(place)] == []
+    assert tried == [CHAT]
 
 
 def test_a_client_runs_no_more_than_its_quota() -> None:
