@@ -3,6 +3,8 @@
 import re
 import shlex
 from collections.abc import Generator
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,11 @@ import anyio
 import nats
 import pytest
 import yaml  # type: ignore[import-untyped]
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from nats.aio.client import Client
 
 from e2e.chain import PROBE
@@ -114,3 +121,50 @@ async def use(fleet: Fleet) -> None:
     async with endpoint(fleet, workers=1, ready="probe") as tabs:
         await until(tabs, lambda known: known[0].total_ready["probe"] == 4)
         assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a certificate for 127.0.0.1, which is its own authority, and its key."""
+    directory = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "nats")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (directory / "cert.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
+    (directory / "key.pem").write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    )
+    return directory
+
+
+async def test_over_tls_only_a_trusted_server_is_connected_to(
+    certificates: Path, tmp_path: Path
+) -> None:
+    certificate = certificates / "cert.pem"
+    files = f'cert_file: "{certificate}"\n  key_file: "{certificates / "key.pem"}"'
+    with (
+        nats_server(tmp_path, f"tls {{\n  {files}\n}}") as server,
+        a_fleet(server, tmp_path) as fleet,
+    ):
+        address = server.url.replace("nats://", "tls://")
+        fleet.worker("one", "--nats-ca", str(certificate), nats=address)
+        async with endpoint(fleet, workers=1, nats=address, ca=certificate) as tabs:
+            assert await tabs.call("work", {"key": "k"}) == "k"
+        command = [*OPENTABS, "fleet", "status", "--nats", address]
+        untrusted = await anyio.run_process(command, check=False)
+        assert untrusted.returncode == 3
+        assert "certificate verify failed" in " ".join(untrusted.stderr.decode().split())
