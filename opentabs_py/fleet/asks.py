@@ -79,23 +79,29 @@ class Asks:
 
     async def run(self) -> None:
         """Tell the workers that this endpoint is there, and notice when they are not."""
-        linked = anyio.current_time()
+        linked = beat_at = anyio.current_time()
         while True:
-            await anyio.sleep(BEAT_EVERY)
-            asked = {each.worker.instance for each in self._open.values()} | self._held.keys()
-            for instance in self._alive.keys() - asked:
-                del self._alive[instance], self._workers[instance]
+            gone = [each.gone_at() for each in self._alive.values() if self._link.connected]
+            await anyio.sleep_until(min([beat_at, *gone]))
             now = anyio.current_time()
             if self._link.connected:
                 linked = now
+                for instance, alive in [*self._alive.items()]:
+                    if now >= alive.gone_at():
+                        self._lose(instance)
             elif now >= linked + UNLINKED_FOR:
                 self._end_all(failures.not_linked(self._link.options.shown))
-            for instance, alive in [*self._alive.items()]:
-                if self._link.connected and now >= alive.gone_at():
-                    self._lose(instance)
-                    continue
-                subject = f"{self._workers[instance]}.beat.{self._endpoint}"
-                self._link.publish(subject, reply=f"{self._subject}.beat.{instance}")
+            if now >= beat_at:
+                beat_at = now + BEAT_EVERY
+                self._beat()
+
+    def _beat(self) -> None:
+        asked = {each.worker.instance for each in self._open.values()} | self._held.keys()
+        for instance in self._alive.keys() - asked:
+            del self._alive[instance], self._workers[instance]
+        for instance, subject in self._workers.items():
+            beat = f"{subject}.beat.{self._endpoint}"
+            self._link.publish(beat, reply=f"{self._subject}.beat.{instance}")
 
     def hold(self, worker: Announcement) -> None:
         """Stay there for a worker although nothing is asked of it."""
