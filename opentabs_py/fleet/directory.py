@@ -33,17 +33,24 @@ class Directory:
         version: The version of this package.
         on_change: Called with the run of each worker that has announced itself, has gone, or can be
             used now or no longer.
+        on_conflict: Called with a worker because of which another one is refused: if it is no
+            longer there, for example because the other is its next run, that should be found out.
 
     Attributes:
         refused: Why workers are not used, by their run.
     """
 
     def __init__(
-        self, labels: Mapping[str, str], version: str, on_change: Callable[[str], None]
+        self,
+        labels: Mapping[str, str],
+        version: str,
+        on_change: Callable[[str], None],
+        on_conflict: Callable[[Announcement], None] = lambda _: None,
     ) -> None:
         self._labels = labels
         self._version = version
         self._on_change = on_change
+        self._on_conflict = on_conflict
         self._known: dict[str, _Known] = {}
         self._repeated: dict[bytes, str] = {}  # runs, by what they announced last
         self._claims = Claims()
@@ -141,8 +148,10 @@ class Directory:
                     worker.instance,
                     f"The worker {worker.name} on {worker.host} (pid {worker.pid}) has the name or "
                     f"the number of {other.name} on {other.host} (pid {other.pid}), which was "
-                    "there before. It gets no calls; restart it, with another --name.",
+                    "there before. It gets no calls until that one has gone; if that one is to "
+                    "stay, restart it with another --name.",
                 )
+                self._on_conflict(other)
             self._on_change(worker.instance)
 
     def _refuse(self, instance: str, why: str) -> None:

@@ -31,6 +31,7 @@ from opentabs_py.core.fleet.messages import (
     Returned,
     Sent,
     ToEndpoint,
+    ToolsAsk,
     encode,
 )
 from opentabs_py.core.fleet.pool import Pool, Wanted
@@ -104,7 +105,9 @@ class Fleet:
         self._clock = clock
         self.quotas = quotas
         self._asks = Asks(link, self.id, most=most, on_lost=self._handle_lost)
-        self.directory = Directory(labels, link.version, self._handle_change)
+        self.directory = Directory(
+            labels, link.version, self._handle_change, on_conflict=self._handle_conflict
+        )
         self.catalog = Catalog(self._asks, lambda: self.directory.usable)
         self.own_tabs = OwnRemoteTabs()
         self._queue: CallQueue[Announcement | ChainError] = CallQueue(
@@ -114,6 +117,7 @@ class Fleet:
         self._pool = Pool(self.id)
         self._changed = anyio.Event()
         self._offers_changed = anyio.Event()
+        self._tasks: TaskGroup
 
     @property
     def waiting(self) -> int:
@@ -140,6 +144,7 @@ class Fleet:
         Args:
             tasks: Tasks that run as long as the endpoint.
         """
+        self._tasks = tasks
         await self._asks.start()
         await self.link.subscribe(self.link.subjects.workers, self._handle_announcement)
         self.link.relinked.subscribe(self._handle_relinked)
@@ -304,6 +309,14 @@ class Fleet:
             self._offers_changed = _set(self._offers_changed)
         self._place_calls()
         self._changed = _set(self._changed)
+
+    def _handle_conflict(self, worker: Announcement) -> None:
+        self._tasks.start_soon(self._look_for, worker)
+
+    async def _look_for(self, worker: Announcement) -> None:
+        """Ask a worker for nothing: if it has gone, this is noticed, and it is removed."""
+        with suppress(ChainError, NotDeliveredError):
+            await self._asks.ask(worker, ToolsAsk(owner=worker.name))
 
     def _handle_lost(self, instance: str) -> None:
         self.directory.remove(instance)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from opentabs_py.core.fleet.liveness import SILENT_FOR
-from opentabs_py.core.fleet.messages import encode
+from opentabs_py.core.fleet.messages import Announcement, encode
 from opentabs_py.fleet.directory import Directory
 from tests.core.fleet.test_pool import worker
 
@@ -16,7 +16,10 @@ class Known:
 
     def __init__(self, labels: Mapping[str, str] | None = None) -> None:
         self.changes: list[str] = []
-        self.directory = Directory(labels or {}, "1", self.changes.append)
+        self.conflicts: list[Announcement] = []
+        self.directory = Directory(
+            labels or {}, "1", self.changes.append, on_conflict=self.conflicts.append
+        )
 
     def hear(self, name: str, number: int, now: float = 0, **more: Any) -> None:
         self.directory.handle(encode(worker(name, number, **more)), now)
@@ -84,6 +87,7 @@ def test_the_later_of_two_with_one_name_is_refused_until_the_other_has_gone() ->
     known.hear("a", 10)
     assert [each.number for each in known.directory.usable] == [10]
     assert "has the name or the number of a on h" in known.directory.refused["f" * 16]
+    assert [each.number for each in known.conflicts] == [10]
     known.directory.remove(instance("a"))
     assert [each.number for each in known.directory.usable] == [20]
     assert known.directory.refused == {}
