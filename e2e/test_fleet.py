@@ -32,9 +32,11 @@ from e2e.fleet import (
 )
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import load_settings
+from opentabs_py.core.fleet.messages import encode
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ChainError
-from opentabs_py.fleet.worker import FleetWorker
+from opentabs_py.fleet.link import Received, nats_link
+from opentabs_py.fleet.worker import FleetWorker, Identity
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.session.worker import run_worker
 from opentabs_py.tracing.otel import span_exporter
@@ -262,6 +264,34 @@ async def use_behind(cut: Cut, fleet: Fleet) -> None:
         cut.open = True
         await until(tabs, lambda known: len(known) == 1)
         assert await tabs.call("work", {"key": "after"}) == "after"
+
+
+async def test_a_killed_worker_that_is_started_again_with_its_name_takes_calls(
+    fleet: Fleet,
+) -> None:
+    killed = fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs:
+        killed.kill()
+        again = fleet.worker("one")
+        await until(tabs, lambda known: [each.pid for each in known] == [again.process.pid])
+        assert await tabs.call("who") == again.process.pid
+
+
+async def test_an_endpoint_waits_for_the_first_worker_to_answer(fleet: Fleet) -> None:
+    options = FleetOptions(fleet.nats.url, fleet.name)
+    async with nats_link(options, version="1") as link, anyio.create_task_group() as tasks:
+
+        async def answer() -> None:
+            await anyio.sleep(1)  # as on a busy machine
+            slow = Identity("slow", "1", 1).announce("serving", ["0"])
+            link.publish(link.subjects.workers, encode(slow))
+
+        def handle(_who: Received) -> None:
+            tasks.start_soon(answer)
+
+        await link.subscribe(link.subjects.who, handle)
+        async with OpenTabs(nats=options, settings=load_settings(port=0)) as tabs:
+            assert [each.name for each in tabs.fleet.directory.usable] == ["slow"]
 
 
 async def test_a_second_worker_with_the_same_name_is_refused(shared: Fleet) -> None:

@@ -49,7 +49,7 @@ from opentabs_py.fleet.trace_context import traceparent
 
 logger = logging.getLogger(__name__)
 
-QUIET_FOR: Final = 0.25  # s without news from workers, after which all are known
+QUIET_FOR: Final = 0.25  # s without news from workers after the first, when all are known
 KNOWN_WITHIN: Final = 3.0  # s
 LOOK_EVERY: Final = 1.0  # s; for workers that are silent
 SAY_PLACE_EVERY: Final = 1.0  # s
@@ -155,7 +155,7 @@ class Fleet:
         self.link.publish(self.link.subjects.who)
         with anyio.move_on_after(KNOWN_WITHIN):
             is_quiet = False
-            while not (is_quiet and self.catalog.is_read):
+            while not (is_quiet and self.directory.all and self.catalog.is_read):
                 is_quiet = True
                 with anyio.move_on_after(QUIET_FOR):
                     await self._offers_changed.wait()
