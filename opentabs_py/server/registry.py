@@ -78,7 +78,7 @@ class ToolRegistry:
         self.on_page_report: Callable[[str, str, Sequence[ProgressReport]], None] | None = None
         self._pages = pages
         self._clock = pages.clock
-        self._status = status or pages.tabs.status
+        self._status = status
         self._input_limit = input_limit
         self._beside_pages = {tool.listing.name: tool for tool in beside_pages}
         self._others: dict[str, Tool] = {}
@@ -221,7 +221,8 @@ class ToolRegistry:
     def status(self, owner: str) -> PluginStatus | None:
         """Return the status of a plugin across its tabs; None for tools that need no tab."""
         if any(tool.listing.owner == owner and tool.listing.needs_tab for tool in self._of_pages):
-            return self._status(owner)
+            find = self._status or self._pages.tabs.status
+            return find(owner)
         return None
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
