@@ -40,6 +40,10 @@ demo: setup  ## Watch a tool in a web page report live progress
 bench: setup  ## Measure round trip, progress rate and cold start
 	@$(BIN)/python -m e2e.bench $(ARGS)
 
+.PHONY: bench-fleet
+bench-fleet: setup  ## Measure a fleet of up to 1,000 simulated browsers
+	@$(BIN)/python -m e2e.bench.fleet $(ARGS)
+
 ##@ Test
 
 .PHONY: test

@@ -20,13 +20,11 @@ from typing import Annotated
 
 import anyio
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from e2e.bench import browsers, hop1, many
 from e2e.bench.page import serve_site
 from e2e.bench.starts import builds, cold_start, kit_runs
-from e2e.bench.table import Work, show, to_document
+from e2e.bench.table import Work, rounds_shown, show, to_document
 from e2e.bench.warm import AT_ONCE, BIG, ECHOES, FLOOD, LONG_FLOOD, warm_bench
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.config.settings import load_settings
@@ -133,21 +131,7 @@ def main(
     rounds: Annotated[int, typer.Option(min=1, help="How often to do each work.")] = 3,
 ) -> None:
     """Measure the chain; takes some minutes."""
-    progress = Progress(
-        TextColumn("{task.description:<14}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        auto_refresh=False,  # drawn between the works, never during one
-    )
-    with progress:
-        task = progress.add_task("cold start", total=rounds * STEPS)
-
-        def done(what: str) -> None:
-            progress.update(task, advance=1, description=what, refresh=True)
-
+    with rounds_shown(rounds * STEPS) as done:
         numbers = anyio.run(measure, rounds, done, backend_options=UVLOOP)
     if json_:
         print(json.dumps(to_document(WORKS, numbers), indent=1, ensure_ascii=False))

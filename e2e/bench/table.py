@@ -1,12 +1,14 @@
 """What the bench measures, as lines of a table and as JSON."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 
@@ -48,6 +50,27 @@ class Work:
         pairs = zip(values, floors, strict=True)
         is_rate = self.unit.endswith("/s")
         return median(floor / value if is_rate else value / floor for value, floor in pairs)
+
+
+@contextmanager
+def rounds_shown(total: int) -> Generator[Callable[[str], None]]:
+    """Show on stderr how many works are done; yields what to call after each, with its name."""
+    progress = Progress(
+        TextColumn("{task.description:<14}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        auto_refresh=False,  # drawn between the works, never during one
+    )
+    with progress:
+        task = progress.add_task("", total=total)
+
+        def done(what: str) -> None:
+            progress.update(task, advance=1, description=what, refresh=True)
+
+        yield done
 
 
 def show(works: Mapping[str, Work], numbers: Mapping[str, Sequence[float]]) -> None:

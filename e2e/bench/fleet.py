@@ -1,0 +1,239 @@
+"""`make bench-fleet`: what a fleet adds to a call, and how it grows from 10 browsers to 1,000.
+
+The NATS server is real, and so are the workers, each with a connection of its own, several in one
+process; only the browsers behind them are simulated. This program is the endpoint. Not a test: no
+time fails it.
+"""
+
+import gc
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import anyio
+import psutil
+import typer
+from nats.aio.client import Client
+
+from e2e.bench.fleet_workers import UVLOOP, SimulatedSession
+from e2e.bench.table import Work, rounds_shown, show, to_document
+from e2e.fleet import Nats, nats_server, until
+from opentabs_py.config.fleet import FleetOptions
+from opentabs_py.config.settings import load_settings
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.errors import ChainError
+from opentabs_py.session.session import OpenTabs
+
+SIZES = (10, 100, 1000)
+PROCESSES = 2
+FLEET, OWNER = "bench", "sim"
+CALLS = 400  # one after the other
+AT_ONCE, CALLS_EACH = 32, 40
+REPORTS = 10_000
+IDLE = 4.0  # s; in which each worker announces itself twice
+MB = 1024 * 1024
+
+
+def _works(size: int) -> dict[str, Work]:
+    def key(name: str) -> str:
+        return f"{name}_{size}"
+
+    return {
+        key("added"): Work(f"{size:,} browsers: added to a call, p50", "ms", at_most=2),
+        key("added_p99"): Work("  p99", "ms"),
+        key("call"): Work("  a call, p50", "ms", beside=key("request")),
+        key("calls"): Work(f"  calls, {AT_ONCE} at once", "/s", beside=key("requests")),
+        key("reports"): Work(f"  {REPORTS:,} lone reports, all there, in order", "/s"),
+        key("idle"): Work("  CPU of the endpoint while nothing is called", "%"),
+        key("memory"): Work("  memory of the endpoint", "MB"),
+    }
+
+
+WORKS = {name: work for size in SIZES for name, work in _works(size).items()} | {
+    "each": Work(f"memory of the endpoint for each browser, {SIZES[0]} to {SIZES[-1]:,}", "KB"),
+    "known": Work("a killed worker is known after", "s", at_most=2),
+}
+
+
+@contextmanager
+def workers(nats: Nats, first: int, count: int, owner: str = OWNER) -> Generator[psutil.Popen]:
+    """Run simulated workers in a process of their own."""
+    words = [nats.url, FLEET, str(first), str(count), owner]
+    process = psutil.Popen([sys.executable, "-m", "e2e.bench.fleet_workers", *words])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Endpoint:
+    """The endpoint, and a connection of NATS's own that its calls are compared with.
+
+    Args:
+        tabs: The endpoint.
+        bare: The connection.
+    """
+
+    def __init__(self, tabs: OpenTabs, bare: Any) -> None:
+        self.tabs = tabs
+        self._bare = bare
+        self._direct = SimulatedSession(OWNER)
+
+    async def wait_for(self, count: int) -> None:
+        """Wait until so many workers are known."""
+        await until(self.tabs, lambda known: len(known) == count)
+
+    async def measure(self) -> dict[str, float]:
+        """Return the numbers of a round."""
+        arguments = {"value": 1}
+        payload = json.dumps(arguments).encode()
+        ours, direct, bare = [
+            lambda: self.tabs.call(f"{OWNER}_echo", arguments),
+            lambda: self._direct.call(f"{OWNER}_echo", arguments),
+            lambda: self._bare.request(OWNER, payload, timeout=10),
+        ]
+        took = await times_ms(ours, direct, bare)
+        measured = {
+            "call": median(took[0]),
+            "added": median(took[0]) - median(took[1]),
+            "added_p99": p99(took[0]) - p99(took[1]),
+            "request": median(took[2]),
+            "calls": await rate(ours),
+            "requests": await rate(bare),
+            "reports": await self._reports(),
+            "idle": await cpu_while_idle(),
+        }
+        return measured | {"memory": memory()}
+
+    async def _reports(self) -> float:
+        came: list[ProgressReport] = []
+        began = time.perf_counter()
+        await self.tabs.call(f"{OWNER}_report", {"reports": REPORTS}, on_progress=came.extend)
+        took = time.perf_counter() - began
+        assert [report.seq for report in came] == [*range(REPORTS)]
+        return REPORTS / took
+
+    async def known_after(self, nats: Nats, number: int) -> float:
+        """Return how long a call goes on after its worker was killed, in seconds."""
+        owner = f"doomed{number}"
+        count = len(self.tabs.fleet.directory.usable)
+        with workers(nats, 10_000 + number, 1, owner) as process:
+            await self.wait_for(count + 1)
+            with anyio.fail_after(10):
+                while self.tabs.registry.get(f"{owner}_hold") is None:  # noqa: ASYNC110
+                    await anyio.sleep(0.01)
+            call = await self.tabs.start(f"{owner}_hold")
+            await anyio.sleep(0.1 * number)  # a beat may be due at any time
+            process.kill()
+            began = time.perf_counter()
+            await call.wait_end()
+            assert isinstance(call.error, ChainError)
+            assert call.error.detail.code == "WORKER_LOST"
+            return time.perf_counter() - began
+
+
+async def times_ms(*works: Callable[[], Awaitable[Any]]) -> list[list[float]]:
+    """Do each work many times, in turns; return how long each took."""
+    took: list[list[float]] = [[] for _ in works]
+    for _ in range(CALLS):
+        for work, times in zip(works, took, strict=True):
+            began = time.perf_counter()
+            await work()
+            times.append((time.perf_counter() - began) * 1000)
+    return took
+
+
+async def rate(work: Callable[[], Awaitable[Any]]) -> float:
+    """Return how often a work is done in a second, many at once."""
+
+    async def repeat() -> None:
+        for _ in range(CALLS_EACH):
+            await work()
+
+    began = time.perf_counter()
+    async with anyio.create_task_group() as tasks:
+        for _ in range(AT_ONCE):
+            tasks.start_soon(repeat)
+    return AT_ONCE * CALLS_EACH / (time.perf_counter() - began)
+
+
+async def cpu_while_idle() -> float:
+    """Return how much of a core this process uses while it makes no calls, in percent."""
+    began = time.process_time()
+    await anyio.sleep(IDLE)
+    return (time.process_time() - began) / IDLE * 100
+
+
+def memory() -> float:
+    """Return the memory of this process, in MB."""
+    gc.collect()
+    return float(psutil.Process().memory_info().rss) / MB
+
+
+def p99(values: list[float]) -> float:
+    return quantiles(values, n=100)[98]
+
+
+@asynccontextmanager
+async def an_endpoint(nats: Nats) -> AsyncGenerator[Endpoint]:
+    bare: Any = Client()
+    await bare.connect(nats.url)
+    joined = FleetOptions(nats.url, FLEET)
+    try:
+        async with OpenTabs(nats=joined, settings=load_settings(port=0)) as tabs:
+            yield Endpoint(tabs, bare)
+    finally:
+        await bare.close()
+
+
+async def measure(rounds: int, nats: Nats, done: Callable[[str], None]) -> dict[str, list[float]]:
+    """Grow a fleet, and measure it at each size; `done` is called after each round."""
+    numbers: defaultdict[str, list[float]] = defaultdict(list)
+    async with an_endpoint(nats) as endpoint:
+        with ExitStack() as stack:
+            running = 0
+            for size in SIZES:
+                share = (size - running) // PROCESSES
+                for first in range(running, size, share):
+                    stack.enter_context(workers(nats, 1 + first, share))
+                running = size
+                await endpoint.wait_for(size)
+                for _ in range(rounds):
+                    for name, value in (await endpoint.measure()).items():
+                        numbers[f"{name}_{size}"].append(value)
+                    done(f"{size:,} browsers")
+            for number in range(rounds):
+                numbers["known"].append(await endpoint.known_after(nats, number))
+                done("kills")
+    smallest, largest = (median(numbers[f"memory_{size}"]) for size in (SIZES[0], SIZES[-1]))
+    numbers["each"] = [(largest - smallest) * 1024 / (SIZES[-1] - SIZES[0])]
+    return numbers
+
+
+def main(
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    rounds: Annotated[int, typer.Option(min=1, help="How often to do each work.")] = 5,
+) -> None:
+    """Measure a fleet; takes two minutes."""
+    with (
+        TemporaryDirectory() as directory,
+        nats_server(Path(directory)) as nats,
+        rounds_shown(rounds * (len(SIZES) + 1)) as done,
+    ):
+        numbers = anyio.run(measure, rounds, nats, done, backend_options=UVLOOP)
+    if json_:
+        print(json.dumps(to_document(WORKS, numbers), indent=1, ensure_ascii=False))
+    else:
+        show(WORKS, numbers)
+
+
+if __name__ == "__main__":
+    typer.run(main)
