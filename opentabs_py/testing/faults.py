@@ -227,8 +227,9 @@ class FaultInjector:
     def reload_extension(self) -> None:
         """Reload the extension, as an update does, and wait until it is back."""
         self._done.append("reload_extension()")
+        before = self._session.bridge.calls.boot_id
         self._evaluate("() => void setTimeout(() => chrome.runtime.reload(), 0)")
-        self._thread.run(self._come_back, within=WITHIN)
+        self._thread.run(self._come_back, before, within=WITHIN)
 
     # --- how ---
 
@@ -314,9 +315,10 @@ class FaultInjector:
     def _note(self, number: int, direction: Direction, count: int) -> None:
         self._fired[number].setdefault(direction, set()).add(count)
 
-    async def _come_back(self) -> None:
+    async def _come_back(self, before: str | None) -> None:
+        """Wait until another run of the service worker is connected; it may be already."""
         bridge = self._session.bridge
-        while bridge.connected:
+        while bridge.calls.boot_id in (None, before):
             await bridge.changed().wait()
         await bridge.wait_connected()
 
