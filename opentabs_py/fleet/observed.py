@@ -14,6 +14,7 @@ from opentabs_py.errors import FleetError, ProtocolError
 from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.link import NatsLink, Received, nats_link
 
+ANSWERS_WITHIN: Final = 1.5  # s; in which the first worker or endpoint says something
 QUIET_FOR: Final = 0.3  # s without news from workers, after which all are known
 DRAINS_WITHIN: Final = 2.0  # s; in which a worker says that it will
 
@@ -42,6 +43,8 @@ class ObservedFleet:
         await link.subscribe(link.subjects.workers, self._handle)
         await link.subscribe(link.subjects.endpoints, self._handle_endpoint)
         link.publish(link.subjects.who)
+        with anyio.move_on_after(ANSWERS_WITHIN):
+            await self._changed.wait()
         is_quiet = False
         while not is_quiet:
             is_quiet = True
