@@ -35,8 +35,9 @@ from opentabs_py.config.settings import load_settings
 from opentabs_py.core.fleet.messages import encode
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ChainError
+from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import Received, nats_link
-from opentabs_py.fleet.worker import FleetWorker, Identity
+from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.session.worker import run_worker
 from opentabs_py.tracing.otel import span_exporter

@@ -20,8 +20,9 @@ from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.trace.record import CallRecord
+from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import nats_link
-from opentabs_py.fleet.worker import FleetWorker, Identity
+from opentabs_py.fleet.worker import FleetWorker
 
 UVLOOP = {"use_uvloop": sys.platform != "win32"}
 CONNECTING = 50  # at once

@@ -10,8 +10,8 @@ import anyio
 from opentabs_py.core.fleet.claims import conflict
 from opentabs_py.core.fleet.messages import Announcement, encode, read_announcement
 from opentabs_py.errors import FleetError, ProtocolError
+from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import NatsLink, Received
-from opentabs_py.fleet.worker import Identity
 
 CLAIMED_AFTER: Final = 0.4  # s in which no other worker objects
 # With more, the numbers of tabs could not be represented exactly in JavaScript.

@@ -45,6 +45,7 @@ from opentabs_py.fleet.catalog import Catalog
 from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.outcomes import error_of, value_of
+from opentabs_py.fleet.own_tabs import OwnRemoteTabs
 from opentabs_py.fleet.trace_context import traceparent
 
 logger = logging.getLogger(__name__)
@@ -343,45 +344,6 @@ class Fleet:
             await anyio.sleep(LOOK_EVERY)
             if self.link.connected:
                 self.directory.remove_silent(anyio.current_time())
-
-
-class OwnRemoteTabs:
-    """The tabs that clients have opened for themselves, and where."""
-
-    def __init__(self) -> None:
-        self._tabs: dict[str, dict[int, tuple[Announcement, AbstractSet[str]]]] = {}
-
-    def add(self, client: str, tab: int, worker: Announcement, plugins: AbstractSet[str]) -> bool:
-        """Record a tab; return whether it is the client's first of its worker."""
-        is_first = all(worker.instance != each.instance for each in self.workers(client))
-        self._tabs.setdefault(client, {})[tab] = (worker, plugins)
-        return is_first
-
-    def of(self, client: str | None, owner: str) -> tuple[int, ...]:
-        """Return a client's tabs of a plugin, the most recently opened one first."""
-        tabs = self._tabs.get(client or "", {})
-        return tuple(tab for tab, (_, plugins) in reversed(tabs.items()) if owner in plugins)
-
-    def workers(self, client: str | None) -> Sequence[Announcement]:
-        """Return the workers in which a client has tabs, that of the latest first."""
-        tabs = self._tabs.get(client or "", {})
-        by_instance = {worker.instance: worker for worker, _ in reversed(tabs.values())}
-        return [*by_instance.values()]
-
-    def discard(self, client: str) -> Sequence[Announcement]:
-        """Forget a client, and return the workers in which it had tabs."""
-        workers = self.workers(client)
-        self._tabs.pop(client, None)
-        return workers
-
-    def forget(self, instance: str) -> None:
-        """Forget the tabs of a worker that has gone."""
-        for client, tabs in [*self._tabs.items()]:
-            kept = {tab: at for tab, at in tabs.items() if at[0].instance != instance}
-            if kept:
-                self._tabs[client] = kept
-            else:
-                del self._tabs[client]
 
 
 class _Place:

@@ -4,28 +4,21 @@ The calls' timers and their dispatch are those of the session, beside its browse
 """
 
 import logging
-import os
-import secrets
-import socket
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
 from pydantic_core import PydanticSerializationError
 
-from opentabs_py.calling.clock import wall_clock
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallClient, Followed, Tool
+from opentabs_py.calling.tool import Followed
 from opentabs_py.core.fleet.channel import Packet
 from opentabs_py.core.fleet.liveness import Liveness
 from opentabs_py.core.fleet.messages import (
-    FLEET_VERSION,
-    Announcement,
     Busy,
     CallAsk,
     Cancel,
@@ -34,154 +27,32 @@ from opentabs_py.core.fleet.messages import (
     Logs,
     Progress,
     Sent,
-    Served,
     State,
-    ToolJson,
-    Tools,
     ToolsAsk,
-    digest_of,
     encode,
     read_for_worker,
 )
 from opentabs_py.core.fleet.subjects import caller_of
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.plugin_names import OURSELVES, TABS_OPEN
+from opentabs_py.core.plugin_names import TABS_OPEN
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, ProtocolError
+from opentabs_py.fleet.announcer import Announcer
 from opentabs_py.fleet.channels import NatsChannel
+from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.outcomes import failed, returned
+from opentabs_py.fleet.session import Session
 from opentabs_py.fleet.trace_context import within_trace
 
 logger = logging.getLogger(__name__)
 
-ANNOUNCE_EVERY: Final = 2.0  # s
-ANNOUNCE_AFTER: Final = 0.05  # s after a change, in which more changes may follow
 LOOK_EVERY: Final = 0.5  # s; for endpoints that have gone
 REMEMBERED: Final = 100_000  # ids of calls that have ended, which must not run again
 # Bytes of reports that an endpoint may leave unread before they are dropped; a result never is.
 MOST_UNREAD: Final = 64 * 1024 * 1024
-
-
-class Caller(Protocol):
-    """The tools of a session: a `ToolRegistry`."""
-
-    @property
-    def tools(self) -> Sequence[Tool]:
-        """All tools."""
-        ...
-
-    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call a function whenever the tools change; return the unsubscriber."""
-        ...
-
-    async def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        /,
-        *,
-        limits: Limits | None = None,
-        observers: Sequence[CallObserver] = (),
-        client: CallClient | None = None,
-        on_record: Callable[[CallRecord], None] | None = None,
-    ) -> Any:
-        """Call a tool and return its value."""
-        ...
-
-
-class Session(Protocol):
-    """What a worker needs of the session whose tools it calls."""
-
-    @property
-    def caller(self) -> Caller:
-        """Calls the tools."""
-        ...
-
-    @property
-    def browsers(self) -> Sequence[str]:
-        """The names of its browsers."""
-        ...
-
-    def ready(self) -> Mapping[str, int]:
-        """Return in how many tabs each plugin works now."""
-        ...
-
-    def patterns(self, owner: str) -> Sequence[str]:
-        """Return the URL patterns of a plugin's pages."""
-        ...
-
-    def changed(self) -> anyio.Event:
-        """Return an event that is set at the next change of the tabs."""
-        ...
-
-    def leave(self, client: str) -> None:
-        """Handle the end of a client, which may have opened tabs."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who a worker is.
-
-    Attributes:
-        name: Its name in the fleet.
-        version: The version of this package.
-        number: That of its first browser among those of the fleet.
-        labels: What endpoints may choose it by.
-        max_calls: How many calls may run in it at once.
-        instance: This run of it.
-        started: When it started, in seconds since the epoch.
-    """
-
-    name: str
-    version: str
-    number: int = 0
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    max_calls: int = 8
-    instance: str = field(default_factory=lambda: secrets.token_hex(8))
-    started: float = field(default_factory=wall_clock)
-
-    def announce(
-        self,
-        state: State,
-        browsers: Sequence[str],
-        *,
-        running: Mapping[str, int] = MappingProxyType({}),
-        served: Mapping[str, Served] = MappingProxyType({}),
-        counts: Mapping[str, int] = MappingProxyType({}),
-    ) -> Announcement:
-        """Return what it announces.
-
-        Args:
-            state: Whether it takes calls.
-            browsers: The names of its browsers.
-            running: The calls that run, by endpoint.
-            served: Its plugins and modules.
-            counts: Its `calls`, `failures`, `restarts` and `memory`, as in an announcement.
-        """
-        return Announcement(
-            version=FLEET_VERSION,
-            opentabs=self.version,
-            name=self.name,
-            instance=self.instance,
-            host=socket.gethostname() or "localhost",
-            pid=os.getpid(),
-            started=self.started,
-            state=state,
-            number=self.number,
-            browsers=[*browsers],
-            labels=dict(self.labels),
-            max_calls=self.max_calls,
-            running=dict(running),
-            served=dict(served),
-            calls=counts.get("calls", 0),
-            failures=counts.get("failures", 0),
-            restarts=counts.get("restarts", 0),
-            memory=counts.get("memory", 0),
-        )
 
 
 class FleetWorker:
@@ -203,19 +74,19 @@ class FleetWorker:
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._endpoints: dict[str, Liveness] = {}
         self._clients: dict[str, set[str]] = {}
-        self._counts: Counter[str] = Counter()
-        self._changed = anyio.Event()
         self._idle = anyio.Event()
-        self._digests: dict[str, tuple[Sequence[Tool], str]] = {}
         self._serves = False
         self._draining = anyio.Event()
         self._subject = link.subjects.worker(identity.name, identity.instance)
+        self._announcer = Announcer(
+            link, identity, session, state=lambda: self.state, running=self._count_running
+        )
         self._tasks: TaskGroup
 
     @property
     def owners(self) -> Sequence[str]:
         """The plugins and modules whose tools it has."""
-        return [*self._by_owner()]
+        return self._announcer.owners
 
     @property
     def running(self) -> int:
@@ -225,7 +96,7 @@ class FleetWorker:
     @property
     def calls(self) -> int:
         """How many calls have ended in it."""
-        return self._counts["calls"]
+        return self._announcer.counts["calls"]
 
     @property
     def connected(self) -> bool:
@@ -244,14 +115,12 @@ class FleetWorker:
         link, subjects = self._link, self._link.subjects
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
-            unsubscribe = self._session.caller.subscribe(self._notify)
             end_relinks = link.relinked.subscribe(self._handle_relinked)
             try:
                 await link.subscribe(f"{self._subject}.>", self._handle)
                 self._serves = True
-                await link.subscribe(subjects.who, lambda _: self._announce())
-                tasks.start_soon(self._announce_changes)
-                tasks.start_soon(self._follow_tabs)
+                await link.subscribe(subjects.who, lambda _: self._announcer.announce())
+                tasks.start_soon(self._announcer.run)
                 tasks.start_soon(self._look_for_gone_endpoints)
                 await self._draining.wait()
                 logger.info("Draining: %d calls run", self.running)
@@ -259,9 +128,8 @@ class FleetWorker:
                     self._idle = anyio.Event()
                     await self._idle.wait()
             finally:
-                unsubscribe()
                 end_relinks()
-                self._publish("leaving")
+                self._announcer.announce("leaving")
                 with anyio.CancelScope(shield=True):
                     await link.flush()
                 tasks.cancel_scope.cancel()
@@ -269,85 +137,24 @@ class FleetWorker:
     @property
     def memory(self) -> int:
         """How much memory its processes had when that was measured last, in bytes."""
-        return self._counts["memory"]
+        return self._announcer.counts["memory"]
 
     def count_restart(self) -> None:
         """Record that a browser had gone and was relaunched."""
-        self._counts["restarts"] += 1
-        self._notify()
+        self._announcer.counts["restarts"] += 1
+        self._announcer.notify()
 
     def set_memory(self, memory: int) -> None:
         """Announce from now on how much memory its processes have, in bytes."""
-        self._counts["memory"] = memory
+        self._announcer.counts["memory"] = memory
 
     def drain(self) -> None:
         """Take no more calls, and return from `run` when those that run have ended."""
         self._draining.set()
-        self._announce()
+        self._announcer.announce()
 
-    # --- what it announces ---
-
-    def _announce(self) -> None:
-        self._publish(self.state)
-
-    def _publish(self, state: State) -> None:
-        ready = self._session.ready()
-        served = {
-            owner: Served(digest=self._digest(owner, tools), ready=self._ready(owner, tools, ready))
-            for owner, tools in self._by_owner().items()
-        }
-        running = Counter(call.endpoint for call in self._calls.values() if call.runs)
-        announcement = self.identity.announce(
-            state,
-            self._session.browsers,
-            running=running,
-            served=served,
-            counts=self._counts,
-        )
-        self._link.publish(self._link.subjects.workers, encode(announcement))
-
-    def _by_owner(self) -> dict[str, list[Tool]]:
-        tools: dict[str, list[Tool]] = {}
-        for tool in self._session.caller.tools:
-            if tool.listing.owner != OURSELVES:  # endpoints have these themselves
-                tools.setdefault(tool.listing.owner, []).append(tool)
-        return tools
-
-    @staticmethod
-    def _ready(owner: str, tools: Sequence[Tool], ready: Mapping[str, int]) -> int | None:
-        return ready.get(owner, 0) if tools[0].listing.needs_tab else None
-
-    def _digest(self, owner: str, tools: Sequence[Tool]) -> str:
-        known, digest = self._digests.get(owner, ((), ""))
-        if len(known) != len(tools) or any(a is not b for a, b in zip(known, tools, strict=True)):
-            digest = digest_of(self._describe(owner, tools))
-            self._digests[owner] = (tools, digest)
-        return digest
-
-    def _describe(self, owner: str, tools: Sequence[Tool]) -> Tools:
-        return Tools(
-            tools=[_tool_json(tool) for tool in tools], patterns=[*self._session.patterns(owner)]
-        )
-
-    def _notify(self) -> None:
-        self._changed.set()
-
-    async def _announce_changes(self) -> None:
-        while True:
-            self._announce()
-            self._changed = anyio.Event()
-            with anyio.move_on_after(ANNOUNCE_EVERY):
-                await self._changed.wait()
-                await anyio.sleep(ANNOUNCE_AFTER)
-
-    async def _follow_tabs(self) -> None:
-        before: Mapping[str, int] = {}
-        while True:
-            changed = self._session.changed()
-            if (now := self._session.ready()) != before:
-                before = now
-                self._notify()
-            await changed.wait()
+    def _count_running(self) -> Counter[str]:
+        return Counter(call.endpoint for call in self._calls.values() if call.runs)
 
     # --- what arrives ---
 
@@ -409,15 +216,14 @@ class FleetWorker:
                     return
                 call.runs = True
                 if self.running == self.identity.max_calls:
-                    self._notify()  # it is full
+                    self._announcer.notify()  # it is full
                 if ask.client is not None and ask.tool == TABS_OPEN:
                     self._clients.setdefault(call.endpoint, set()).add(ask.client)
                 self._tasks.start_soon(self._run, call_id, call, ask)
             case Cancel():
                 call.scope.cancel()
             case ToolsAsk(owner=owner):
-                tools = self._by_owner().get(owner, [])
-                self._settle(call_id, call, self._describe(owner, tools))
+                self._settle(call_id, call, self._announcer.describe(owner))
             case LeaveAsk(client=client):
                 self._clients.get(call.endpoint, set()).discard(client)
                 self._session.leave(f"{call.endpoint}.{client}")
@@ -443,13 +249,13 @@ class FleetWorker:
                 except Exception as error:
                     if not isinstance(error, CallError):
                         logger.exception("%s failed", ask.tool)
-                    self._counts["failures"] += 1
+                    self._announcer.counts["failures"] += 1
                     outcome = failed(error, ask.tool)
         finally:
             if self.running == self.identity.max_calls:
-                self._notify()  # it is no longer full
+                self._announcer.notify()  # it is no longer full
             call.runs = False
-            self._counts["calls"] += 1
+            self._announcer.counts["calls"] += 1
             if records and outcome is not None:
                 outcome = outcome.model_copy(update={"record": records[0].to_json()})
             if call_id in self._calls:  # its endpoint still waits, if only to hear of its end
@@ -486,7 +292,7 @@ class FleetWorker:
             liveness.handle_relinked(now)
         for call in self._calls.values():
             call.channel.relink()
-        self._announce()
+        self._announcer.announce()
 
     async def _look_for_gone_endpoints(self) -> None:
         while True:
@@ -555,19 +361,3 @@ class _RemoteClient:
 
     def wake(self) -> None:
         """Do nothing, for the same reason."""
-
-
-def _tool_json(tool: Tool) -> ToolJson:
-    listing, limits = tool.listing, tool.limits
-    return ToolJson(
-        name=listing.name,
-        title=listing.title,
-        description=listing.description,
-        input_schema=listing.input_schema,
-        output_schema=listing.output_schema,
-        annotations=listing.annotations,
-        summary=listing.summary,
-        group=listing.group,
-        idle=None if limits is None else limits.idle,
-        ceiling=None if limits is None else limits.ceiling,
-    )

@@ -18,7 +18,7 @@ from opentabs_py.core.exposure import Exposure
 from opentabs_py.core.tabs import ready_by_plugin
 from opentabs_py.fleet.endpoint import Fleet, Quotas
 from opentabs_py.fleet.link import nats_link
-from opentabs_py.fleet.worker import Caller
+from opentabs_py.fleet.session import Caller
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.remote_tools import (
     RemoteTabsClose,

@@ -1,0 +1,68 @@
+"""What a worker needs of the session whose tools it calls."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import anyio
+
+from opentabs_py.calling.observer import CallObserver
+from opentabs_py.calling.tool import CallClient, Tool
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.trace.record import CallRecord
+
+
+class Caller(Protocol):
+    """The tools of a session: a `ToolRegistry`."""
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """All tools."""
+        ...
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a function whenever the tools change; return the unsubscriber."""
+        ...
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        /,
+        *,
+        limits: Limits | None = None,
+        observers: Sequence[CallObserver] = (),
+        client: CallClient | None = None,
+        on_record: Callable[[CallRecord], None] | None = None,
+    ) -> Any:
+        """Call a tool and return its value."""
+        ...
+
+
+class Session(Protocol):
+    """What a worker needs of the session whose tools it calls."""
+
+    @property
+    def caller(self) -> Caller:
+        """Calls the tools."""
+        ...
+
+    @property
+    def browsers(self) -> Sequence[str]:
+        """The names of its browsers."""
+        ...
+
+    def ready(self) -> Mapping[str, int]:
+        """Return in how many tabs each plugin works now."""
+        ...
+
+    def patterns(self, owner: str) -> Sequence[str]:
+        """Return the URL patterns of a plugin's pages."""
+        ...
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change of the tabs."""
+        ...
+
+    def leave(self, client: str) -> None:
+        """Handle the end of a client, which may have opened tabs."""
+        ...
