@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
@@ -148,11 +148,15 @@ async def launch_browser(
                 yield context
             finally:
                 # An error means that the driver has just died.
-                with anyio.move_on_after(CLOSE_WITHIN, shield=True), suppress(Error):
+                with anyio.move_on_after(CLOSE_WITHIN, shield=True), suppress(*FAILURES):
                     await context.close()
     finally:
         if plan is not None:
             await end_browser(plan.scratch)  # if it did not close in time
+
+
+# Playwright's own, and what the event loop raises for the pipe of a driver that has just died.
+FAILURES: Final = (Error, RuntimeError)
 
 
 async def _launch(driver: Driver, plan: LaunchPlan) -> BrowserContext:
@@ -160,8 +164,8 @@ async def _launch(driver: Driver, plan: LaunchPlan) -> BrowserContext:
         context = await driver.playwright.chromium.launch_persistent_context(
             plan.profile, **plan.options
         )
-    except Error as error:
-        if driver.is_gone():
+    except FAILURES as error:
+        if driver.is_gone() or not isinstance(error, Error):
             raise BrowserError(
                 "Playwright's driver died while starting the browser. Try again."
             ) from error

@@ -78,6 +78,7 @@ class NatsLink:
         self._has_outgoing = asyncio.Event()
         self._last_error = ""
         self._failures = 0
+        self._is_refused = False
         self._connecting: anyio.CancelScope | None = None
 
     @property
@@ -182,7 +183,10 @@ class NatsLink:
         await self._client.close()
 
     async def _handle_error(self, error: Exception) -> None:
-        self._last_error = _text(error)
+        # A server that refuses a connection may close it before its reason has been read.
+        if not (isinstance(error, OSError) and self._is_refused):
+            self._last_error = _text(error)
+            self._is_refused = not isinstance(error, OSError)
         self._failures += 1
         if self._connecting is not None and self._failures > TRIES * self.options.count:
             self._connecting.deadline = -inf  # it would go on trying
