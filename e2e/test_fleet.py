@@ -372,6 +372,8 @@ async def test_the_first_signal_drains_a_worker_and_the_second_stops_it(fleet: F
         assert await anyio.to_thread.run_sync(lambda: worker.process.wait(PATIENT)) == 0
         with anyio.fail_after(PATIENT):
             await call.wait_end()
+        assert isinstance(call.error, ChainError)
+        assert call.error.detail.code == "SERVER_STOPPED"
         await fleet.until("cancelled", "k")
 
 

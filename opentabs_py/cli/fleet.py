@@ -158,11 +158,11 @@ def permissions(
     With them, a worker receives only its own calls. `operator` is for `opentabs fleet`.
     """
     from opentabs_py.cli.terminal import write_result
-    from opentabs_py.config.names import check_name, is_name
+    from opentabs_py.config.names import check_name
     from opentabs_py.core.fleet.subjects import permissions as least
 
     check_name(fleet, "fleet name")
-    if worker != "*" and not is_name(worker):
+    if worker != "*":
         check_name(worker, "worker name")
     allowed = least(fleet, role.value, worker)
     lines = [f"  {verb}: [{', '.join(map(_quoted, on))}]" for verb, on in allowed.items()]
@@ -202,6 +202,8 @@ def _table(workers: Sequence["Announcement"], observed: "ObservedFleet") -> "Tab
     from rich import box
     from rich.table import Table
 
+    from opentabs_py.cli.status import duration
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("worker", style="bold", no_wrap=True)
     for heading in ("browsers", "running", "calls", "failed"):
@@ -217,7 +219,7 @@ def _table(workers: Sequence["Announcement"], observed: "ObservedFleet") -> "Tab
             str(each.calls),
             f"[red]{each.failures}[/]" if each.failures else "0",
             f"{each.memory / 2**20:.0f} MiB" if each.memory else "",
-            _up(time.time() - each.started),
+            duration(time.time() - each.started),
             _ready(each),
         )
     running = sum(each.total_running for each in workers)
@@ -253,9 +255,3 @@ def _ready(worker: "Announcement") -> str:
     ]
     labels = [f"[dim]{escape(key)}={escape(value)}[/]" for key, value in worker.labels.items()]
     return "  ".join([*tabs, *labels])
-
-
-def _up(seconds: float) -> str:
-    from opentabs_py.cli.status import duration
-
-    return duration(seconds)

@@ -78,7 +78,7 @@ class Asks:
         self._link.relinked.subscribe(self._handle_relinked)
 
     async def run(self) -> None:
-        """Tell the workers that this endpoint is there, and notice when they are not."""
+        """Send beats to the workers in use, and detect those that have gone."""
         linked = beat_at = anyio.current_time()
         while True:
             gone = [each.gone_at() for each in self._alive.values() if self._link.connected]

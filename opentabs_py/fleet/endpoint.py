@@ -222,7 +222,7 @@ class Fleet:
         return self._pool.holder(tab_id)
 
     async def close(self) -> None:
-        """Tell onlookers that this endpoint has gone."""
+        """Announce that this endpoint is leaving."""
         self._announce(leaving=True)
         await self.link.flush()
 
@@ -275,7 +275,7 @@ class Fleet:
         return found.result()
 
     def _place_calls(self) -> None:
-        """Give the waiting calls the workers that are free, in their turn."""
+        """Assign free workers to the waiting calls, in turn."""
         if not self._places:
             return
         for waiting, worker in self._queue.take(self._pool.choose):

@@ -43,7 +43,7 @@ class Received:
     Attributes:
         subject: Where it was published.
         data: Its content.
-        absent: It is no message, but says that nobody listens where one was published.
+        absent: Not a message: NATS reports that nobody is subscribed to the subject.
         reply: Where an answer is expected; empty if nowhere.
     """
 
@@ -85,11 +85,6 @@ class NatsLink:
     def connected(self) -> bool:
         """Whether it is connected now."""
         return self._client.is_connected
-
-    @property
-    def most(self) -> int:
-        """The longest message that the NATS server accepts, in bytes."""
-        return self._client.max_payload
 
     def publish(self, subject: str, data: bytes = b"", reply: str = "") -> None:
         """Publish a message soon; it is dropped if the connection is down."""

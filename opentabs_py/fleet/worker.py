@@ -16,6 +16,7 @@ from pydantic_core import PydanticSerializationError
 
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import Followed
+from opentabs_py.core import failures
 from opentabs_py.core.fleet.channel import Packet
 from opentabs_py.core.fleet.liveness import Liveness
 from opentabs_py.core.fleet.messages import (
@@ -94,11 +95,6 @@ class FleetWorker:
         return sum(call.runs for call in self._calls.values())
 
     @property
-    def calls(self) -> int:
-        """How many calls have ended in it."""
-        return self._announcer.counts["calls"]
-
-    @property
     def connected(self) -> bool:
         """Whether it is connected to NATS now."""
         return self._link.connected
@@ -111,12 +107,12 @@ class FleetWorker:
         return "serving" if self._serves else "starting"
 
     async def run(self) -> None:
-        """Take calls until it is drained; cancelled, it ends those that run."""
+        """Serve calls until drained; when cancelled, end those that are running."""
         link, subjects = self._link, self._link.subjects
-        async with anyio.create_task_group() as tasks:
-            self._tasks = tasks
-            end_relinks = link.relinked.subscribe(self._handle_relinked)
-            try:
+        end_relinks = link.relinked.subscribe(self._handle_relinked)
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._tasks = tasks
                 await link.subscribe(f"{self._subject}.>", self._handle)
                 self._serves = True
                 await link.subscribe(subjects.who, lambda _: self._announcer.announce())
@@ -127,12 +123,12 @@ class FleetWorker:
                 while self._calls:
                     self._idle = anyio.Event()
                     await self._idle.wait()
-            finally:
-                end_relinks()
-                self._announcer.announce("leaving")
-                with anyio.CancelScope(shield=True):
-                    await link.flush()
                 tasks.cancel_scope.cancel()
+        finally:
+            end_relinks()
+            self._announcer.announce("leaving")
+            with anyio.CancelScope(shield=True):  # bounded
+                await link.flush()
 
     @property
     def memory(self) -> int:
@@ -149,7 +145,7 @@ class FleetWorker:
         self._announcer.counts["memory"] = memory
 
     def drain(self) -> None:
-        """Take no more calls, and return from `run` when those that run have ended."""
+        """Stop accepting calls; `run` returns when the running ones have ended."""
         self._draining.set()
         self._announcer.announce()
 
@@ -258,6 +254,9 @@ class FleetWorker:
             self._announcer.counts["calls"] += 1
             if records and outcome is not None:
                 outcome = outcome.model_copy(update={"record": records[0].to_json()})
+            if outcome is None and not call.scope.cancel_called:
+                stopped = failures.server_stopped(ask.tool, has_begun=True)
+                outcome = failed(stopped, ask.tool)
             if call_id in self._calls:  # its endpoint still waits, if only to hear of its end
                 self._settle(call_id, call, Done() if outcome is None else outcome, ask.tool)
 

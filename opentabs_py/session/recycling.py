@@ -110,6 +110,6 @@ class Recycling:
             "Replacing the browser %s after %d calls", browser.name, self._pages.ended[index]
         )
         await browser.close()
-        await browser.reopen()
+        await browser.wait_back()
         self._pages.ended[index] = 0
         self._pages.resting.discard(index)

@@ -473,7 +473,8 @@ class OpenTabs:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
         if self._fleet is None:
             await self._server.plugins.watch()
-        await anyio.sleep_forever()  # those of the workers are theirs to watch
+        else:
+            await anyio.sleep_forever()  # those of the workers are theirs to watch
 
     async def _start(self, stack: AsyncExitStack) -> None:
         self._browsers = await self._begin_launches(stack)

@@ -1,4 +1,4 @@
-"""Attaching: what a person is told while the extension cannot be loaded."""
+"""Attaching: the advice shown while the extension cannot be loaded."""
 
 import socket
 from collections.abc import Generator

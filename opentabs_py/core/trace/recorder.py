@@ -177,7 +177,7 @@ class CallRecording:
         self._stamps["fleet.sent"] = now.wall
 
     def adopt(self, theirs: CallRecord, now: Instant) -> None:
-        """Take over what a worker of a fleet has recorded of the call, when its answer arrives."""
+        """Merge a fleet worker's record of the call into this one, when its answer arrives."""
         self._plugin, self._tool = theirs.plugin, theirs.tool
         self._tab_id, self._url, self._attempts = theirs.tab_id, theirs.url, theirs.attempts
         self._dropped = theirs.dropped
