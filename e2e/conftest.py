@@ -111,6 +111,19 @@ def quiet(pytestconfig: pytest.Config) -> Quiet:
     return nullcontext if turns is None else turns.quiet
 
 
+@pytest.fixture
+def say(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Writes a line to the terminal."""
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+
+    def say_(line: str) -> None:
+        if reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(line)
+
+    return say_
+
+
 @pytest.fixture(scope="session")
 def display() -> Generator[str]:
     """A screen without a window manager, and xdotool to use it."""

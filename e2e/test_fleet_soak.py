@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import anyio
-import pytest
 from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 
@@ -30,20 +29,6 @@ SAY_EVERY = 10.0  # s
 
 Victim = Literal["worker", "endpoint", "nats"]
 VICTIMS: tuple[Victim, ...] = get_args(Victim)
-Say = Callable[[str], None]
-
-
-@pytest.fixture
-def say(request: pytest.FixtureRequest) -> Say:
-    """Writes a line to the terminal."""
-    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
-
-    def say_(line: str) -> None:
-        if reporter is not None:
-            reporter.ensure_newline()
-            reporter.write_line(line)
-
-    return say_
 
 
 class Soak:
@@ -111,7 +96,7 @@ class Soak:
             self.kills[victim] += 1
             await self._kill(victim)
 
-    async def tell(self, say: Say) -> None:
+    async def tell(self, say: Callable[[str], None]) -> None:
         """Print the progress, forever."""
         began = time.monotonic()
         while True:
@@ -134,7 +119,7 @@ class Soak:
 
 
 async def test_calls_end_and_run_once_while_all_parts_of_a_fleet_are_killed(
-    tmp_path: Path, say: Say
+    tmp_path: Path, say: Callable[[str], None]
 ) -> None:
     seed = os.environ.get("SEED", f"{random.randrange(2**32):x}")
     say(f"SEED={seed}")

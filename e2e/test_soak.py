@@ -49,20 +49,6 @@ VICTIMS: tuple[Victim, ...] = get_args(Victim)
 REFUSED = {"TAB_NOT_FOUND", "TAB_NOT_READY", "EXTENSION_NOT_CONNECTED", "NOT_DELIVERED"}
 # The page went with the call: its tool may have run, once.
 GONE = {"PAGE_CRASHED", "TAB_CLOSED"}
-Say = Callable[[str], None]
-
-
-@pytest.fixture
-def say(request: pytest.FixtureRequest) -> Say:
-    """Writes a line to the terminal."""
-    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
-
-    def say_(line: str) -> None:
-        if reporter is not None:
-            reporter.ensure_newline()
-            reporter.write_line(line)
-
-    return say_
 
 
 class Soak:
@@ -70,7 +56,7 @@ class Soak:
 
     tabs: OpenTabs
 
-    def __init__(self, site: str, say: Say) -> None:
+    def __init__(self, site: str, say: Callable[[str], None]) -> None:
         self.site = site
         self.runs: Counter[str] = Counter()  # by call, as the pages' own server sees them
         self.ended: dict[str, str] = {}
@@ -188,7 +174,7 @@ class Soak:
         raise LookupError("the session has no driver")
 
 
-async def test_calls_end_and_run_once_while_every_hop_is_killed(say: Say) -> None:
+async def test_calls_end_and_run_once_while_every_hop_is_killed(say: Callable[[str], None]) -> None:
     async def page(request: Request) -> Response:
         if request.method == "POST":
             soak.runs[request.path_params["path"].removeprefix("ran/")] += 1
@@ -251,7 +237,9 @@ def resident(pid: int) -> float:
 
 
 @pytest.mark.skipif(not IS_SOAK, reason="it takes minutes: make soak")
-async def test_memory_does_not_grow_with_the_number_of_calls(site: str, say: Say) -> None:
+async def test_memory_does_not_grow_with_the_number_of_calls(
+    site: str, say: Callable[[str], None]
+) -> None:
     command = [sys.executable, "-m", "opentabs_py", "serve", "--port", "0"]
     command += ["--plugin", str(PROBE), "--open", f"{site}/memory"]
     samples: list[dict[str, float]] = []

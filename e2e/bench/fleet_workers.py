@@ -56,6 +56,7 @@ class SimulatedSession:
     """
 
     browsers: Sequence[str] = ("0",)
+    restarts = 0
 
     def __init__(self, owner: str) -> None:
         self._owner = owner

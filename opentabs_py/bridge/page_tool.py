@@ -53,8 +53,7 @@ class PageTool:
         """Run the tool in a tab and return its JSON value; see `Tool.run`."""
         if call.recording is not None:
             call.recording.resolve(self._plugin.name, self._name)
-        client = None if call.client is None else call.client.owner
-        target, arguments = self._check(call.arguments, client)
+        target, arguments = self._check(call.arguments, call.owner)
         return await self._pages.call(target, self._name, replace(call, arguments=arguments))
 
     def _check(self, given: Mapping[str, Any], client: str | None) -> tuple[Target, JsonObject]:

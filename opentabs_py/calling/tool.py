@@ -186,6 +186,11 @@ class ToolCall:
     client: CallClient | None = None
     call_id: str = field(default_factory=new_call_id)
 
+    @property
+    def owner(self) -> str | None:
+        """The session of the MCP client that made it; None if it has none."""
+        return None if self.client is None else self.client.owner
+
     def notify_sent(self) -> None:
         """Notify the observers that the call is on its way."""
         for observer in self.observers:

@@ -35,7 +35,7 @@ class Announcer:
         running: Returns how many calls run in it, by endpoint.
 
     Attributes:
-        counts: Its `calls`, `failures`, `restarts` and `memory`, as in an announcement.
+        counts: Its `calls`, `failures` and `memory`, as in an announcement.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Announcer:
             self._session.browsers,
             running=self._running(),
             served=served,
-            counts=self.counts,
+            counts={**self.counts, "restarts": self._session.restarts},
         )
         self._link.publish(self._link.subjects.workers, encode(announcement))
 

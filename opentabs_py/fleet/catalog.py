@@ -18,6 +18,7 @@ from opentabs_py.core.fleet.messages import (
     digest_of,
 )
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.match_patterns import MatchPattern, parse
 from opentabs_py.errors import ChainError
 from opentabs_py.fleet.asks import Asks, NotDeliveredError
 
@@ -56,6 +57,7 @@ class Catalog:
         self._asks = asks
         self._workers = workers
         self._read: dict[str, Tools] = {}
+        self._patterns: dict[str, Sequence[MatchPattern]] = {}  # of their pages
         self._reading: set[str] = set()
         self._shown: dict[str, str] = {}
         self._served_at: dict[str, float] = {}
@@ -77,10 +79,10 @@ class Catalog:
         """Call a function whenever the tools change; return the unsubscriber."""
         return self._changes.subscribe(listener)
 
-    def patterns(self, worker: Announcement) -> Sequence[str]:
-        """Return the URL patterns of all plugins of a worker, as far as they are known."""
-        read = (self._read.get(each.digest) for each in worker.served.values())
-        return [pattern for tools in read if tools is not None for pattern in tools.patterns]
+    def serves(self, worker: Announcement, url: str) -> bool:
+        """Return whether any plugin of a worker works in a page, as far as is known."""
+        served = (self._patterns.get(each.digest, ()) for each in worker.served.values())
+        return any(pattern.matches(url) for patterns in served for pattern in patterns)
 
     def refresh(self) -> None:
         """Handle a change of the workers soon, once for all that change until then."""
@@ -110,9 +112,19 @@ class Catalog:
             logger.debug("The tools of %s were not read from %s: %s", owner, worker.name, error)
         else:
             if isinstance(answer, Tools):
-                self._read[digest_of(answer)] = answer
+                self._keep(answer, worker)
         self._reading.discard(digest)
         self.refresh()  # if they were not read, another worker may have them
+
+    def _keep(self, tools: Tools, worker: Announcement) -> None:
+        digest = digest_of(tools)
+        self._read[digest], self._patterns[digest] = tools, ()
+        try:
+            self._patterns[digest] = [*map(parse, tools.patterns)]
+        except ValueError as error:
+            logger.warning(
+                "The worker %s has a URL pattern that is not valid: %s", worker.name, error
+            )
 
     def _show(self) -> None:
         """Use the builds that most workers serve."""
@@ -136,7 +148,8 @@ class Catalog:
         self._shown = shown
         in_use = {each.digest for worker in self._workers() for each in worker.served.values()}
         in_use.update(shown.values())
-        self._read = {digest: self._read[digest] for digest in self._read.keys() & in_use}
+        for digest in self._read.keys() - in_use:
+            del self._read[digest], self._patterns[digest]
         self._entries = [
             _entry(owner, tool, needs_tab=bool(self._read[digest].patterns))
             for owner, digest in shown.items()

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -26,17 +26,13 @@ from opentabs_py.core.fleet.messages import (
     EndpointAnnouncement,
     Failed,
     LeaveAsk,
-    Logs,
-    Progress,
     Returned,
-    Sent,
     ToEndpoint,
     ToolsAsk,
     encode,
 )
 from opentabs_py.core.fleet.pool import Pool, Wanted
 from opentabs_py.core.fleet.queue import CallQueue, Waiting
-from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.trace.record import read_record
 from opentabs_py.errors import ChainError
@@ -46,6 +42,7 @@ from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.outcomes import error_of, value_of
 from opentabs_py.fleet.own_tabs import OwnRemoteTabs
+from opentabs_py.fleet.place import Place
 from opentabs_py.fleet.trace_context import traceparent
 
 logger = logging.getLogger(__name__)
@@ -171,9 +168,9 @@ class Fleet:
             CallError: As in the worker's session, or the worker has gone, or there is none, or
                 all are full and too many calls wait.
         """
-        client = client_of(call)
+        client = call.owner
         waiting = self._queue.add(client or "", wanted)
-        place = _Place(call)
+        place = Place(call)
         while True:
             worker = await self._find_place(waiting, place)
             began = anyio.current_time()
@@ -208,7 +205,7 @@ class Fleet:
             CallError: As in the worker's session, or the worker has gone.
         """
         try:
-            answer = await self._asks.ask(worker, _call_ask(tool, call), _Place(call).handle)
+            answer = await self._asks.ask(worker, _call_ask(tool, call), Place(call).handle)
         except NotDeliveredError:
             raise failures.worker_lost(worker.name) from None
         return _read(answer, worker)
@@ -249,7 +246,7 @@ class Fleet:
         if client is not None and self.own_tabs.add(client, tab, worker, plugins):
             self._asks.hold(worker)
 
-    async def _find_place(self, waiting: Waiting, place: "_Place") -> Announcement:
+    async def _find_place(self, waiting: Waiting, place: Place) -> Announcement:
         found: asyncio.Future[Announcement] = asyncio.get_running_loop().create_future()
         self._places[waiting] = found
         try:
@@ -346,49 +343,10 @@ class Fleet:
                 self.directory.remove_silent(anyio.current_time())
 
 
-class _Place:
-    """Passes on what a worker says of a call, and before that, the call's place in the queue."""
-
-    def __init__(self, call: ToolCall) -> None:
-        self._call = call
-        self._said = 0
-        self._ahead: int | None = None
-
-    def say(self, ahead: int) -> None:
-        """Report how many calls come before this one, if that has changed."""
-        if ahead == self._ahead:
-            return
-        self._ahead = ahead
-        before = f"{ahead} calls are" if ahead != 1 else "1 call is"
-        place = f"{before} before this one" if ahead else "this call is the next"
-        report = ProgressReport(self._said, message=f"All workers are full; {place}.")
-        self._said += 1
-        self._call.notify_progress([report])
-
-    def handle(self, message: ToEndpoint) -> None:
-        """Pass on a message of the worker."""
-        match message:
-            case Sent():
-                self._call.notify_sent()
-            case Progress(reports=reports):
-                if self._said:
-                    reports = [replace(each, seq=each.seq + self._said) for each in reports]
-                self._call.notify_progress(reports)
-            case Logs(entries=entries):
-                self._call.notify_log(entries)
-            case _:
-                pass
-
-
 def _set(event: anyio.Event) -> anyio.Event:
     """Set an event, and return the next one."""
     event.set()
     return anyio.Event()
-
-
-def client_of(call: ToolCall) -> str | None:
-    """Return the session of the client that makes a call; None if it has none."""
-    return None if call.client is None else call.client.owner
 
 
 def _call_ask(tool: str, call: ToolCall) -> CallAsk:
@@ -397,7 +355,7 @@ def _call_ask(tool: str, call: ToolCall) -> CallAsk:
         arguments=dict(call.arguments),
         idle=call.limits.idle,
         ceiling=call.limits.ceiling,
-        client=client_of(call),
+        client=call.owner,
         trace=call.recording is not None,
         traceparent=traceparent(),
     )

@@ -51,6 +51,11 @@ class Session(Protocol):
         """The names of its browsers."""
         ...
 
+    @property
+    def restarts(self) -> int:
+        """How often its browsers were relaunched."""
+        ...
+
     def ready(self) -> Mapping[str, int]:
         """Return in how many tabs each plugin works now."""
         ...

@@ -135,11 +135,6 @@ class FleetWorker:
         """How much memory its processes had when that was measured last, in bytes."""
         return self._announcer.counts["memory"]
 
-    def count_restart(self) -> None:
-        """Record that a browser had gone and was relaunched."""
-        self._announcer.counts["restarts"] += 1
-        self._announcer.notify()
-
     def set_memory(self, memory: int) -> None:
         """Announce from now on how much memory its processes have, in bytes."""
         self._announcer.counts["memory"] = memory

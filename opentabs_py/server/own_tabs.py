@@ -103,7 +103,7 @@ class TabsOpenTool:
             url = web_address(str(given["url"]))
         except ValueError as error:
             raise failures.invalid_arguments(TABS_OPEN, [("url", str(error))]) from None
-        browser, client = given.get("browser"), _client(call)
+        browser, client = given.get("browser"), call.owner
         tab = await self._own_tabs.open(
             url, browser=None if browser is None else str(browser), client=client
         )
@@ -148,7 +148,7 @@ class TabsCloseTool:
         """Close a tab and return its number; see `Tool.run`."""
         given: Any = self._arguments.read(call.arguments)
         tab = int(given["tabId"])  # 7.0 is an integer in JSON Schema
-        await self._own_tabs.close(tab, client=_client(call))
+        await self._own_tabs.close(tab, client=call.owner)
         return {"closed": tab}
 
 
@@ -168,7 +168,3 @@ def web_address(text: str) -> str:
     if not parts.hostname:
         raise ValueError(f"it names no host; {rule}")
     return url
-
-
-def _client(call: ToolCall) -> str | None:
-    return None if call.client is None else call.client.owner

@@ -1,7 +1,7 @@
 """The tools of a fleet's workers, and our own tools about tabs, in an endpoint."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -11,7 +11,6 @@ from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.fleet.failures import no_worker
 from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_names import mcp_name, qualified_names
 from opentabs_py.errors import CallError
@@ -23,8 +22,8 @@ if TYPE_CHECKING:  # it needs nats-py
     from opentabs_py.fleet.catalog import Entry
     from opentabs_py.fleet.endpoint import Fleet
 
-LISTED_WITHIN = 2.0  # s; a worker that takes longer is left out
-_LONGEST_INPUT = 64 * 1024  # characters of JSON
+LISTED_WITHIN: Final = 2.0  # s; a worker that takes longer is left out
+_LONGEST_INPUT: Final = 64 * 1024  # characters of JSON
 
 
 class RemoteTool:
@@ -52,7 +51,7 @@ class RemoteTool:
         wanted = Wanted(
             owner,
             tab_id=tab if isinstance(tab, int) else None,  # the worker says what is wrong with it
-            own_tabs=self._fleet.own_tabs.of(_client(call), owner),
+            own_tabs=self._fleet.own_tabs.of(call.owner, owner),
         )
         return await self._fleet.call(self.listing.name, wanted, call)
 
@@ -88,7 +87,7 @@ class RemoteTabsList:
         async with anyio.create_task_group() as tasks:
             for worker in workers:
                 tasks.start_soon(ask, worker)
-        own = {each.instance for each in self._fleet.own_tabs.workers(_client(call))}
+        own = {each.instance for each in self._fleet.own_tabs.workers(call.owner)}
         in_order = sorted(workers, key=lambda each: each.instance not in own)
         return {"tabs": [tab for each in in_order for tab in tabs.get(each.instance, ())]}
 
@@ -114,7 +113,7 @@ class RemoteTabsOpen:
             url = web_address(str(given["url"]))
         except ValueError as error:
             raise failures.invalid_arguments(OPEN.name, [("url", str(error))]) from None
-        client, named = _client(call), given.get("browser")
+        client, named = call.owner, given.get("browser")
         worker = self._choose(url, None if named is None else str(named), client)
         arguments = {"url": url}
         if named is not None and len(worker.browsers) > 1:
@@ -135,12 +134,8 @@ class RemoteTabsOpen:
         if not workers:
             raise no_worker(OPEN.name)
         own = self._fleet.own_tabs.workers(client)
-        fitting = [each for each in own or workers if self._serves(each, url)]
+        fitting = [each for each in own or workers if self._fleet.catalog.serves(each, url)]
         return self._fleet.least_busy(fitting or own or workers)
-
-    def _serves(self, worker: "Announcement", url: str) -> bool:
-        patterns = map(parse_match_pattern, self._fleet.catalog.patterns(worker))
-        return any(pattern.matches(url) for pattern in patterns)
 
 
 class RemoteTabsClose:
@@ -176,7 +171,3 @@ def browser_names(worker: "Announcement") -> list[str]:
 def _of_worker(tab: dict[str, Any], worker: "Announcement") -> dict[str, Any]:
     browser = tab.get("browser")
     return tab | {"browser": worker.name if browser is None else f"{worker.name}/{browser}"}
-
-
-def _client(call: ToolCall) -> str | None:
-    return None if call.client is None else call.client.owner

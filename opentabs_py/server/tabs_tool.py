@@ -51,5 +51,5 @@ class TabsTool:
             tabs.loading,
             self._pages.names,
             owners=tabs.owners,
-            client=None if call.client is None else call.client.owner,
+            client=call.owner,
         )

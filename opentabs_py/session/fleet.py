@@ -120,6 +120,11 @@ class WorkerSession:
         """The names of its browsers."""
         return [*self._tabs.browsers] if self._tabs.launches_browser else []
 
+    @property
+    def restarts(self) -> int:
+        """How often its browsers were relaunched."""
+        return sum(browser.restarts for browser in self._tabs.browsers.values())
+
     def ready(self) -> Mapping[str, int]:
         """Return in how many tabs each plugin works now."""
         return ready_by_plugin(self._tabs.pages.tabs.documents)

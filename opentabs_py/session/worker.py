@@ -70,7 +70,7 @@ async def run_worker(
             async with anyio.create_task_group() as tasks:
                 if tabs.launches_browser:
                     for browser in tabs.browsers.values():
-                        tasks.start_soon(_keep_open, browser, worker)
+                        tasks.start_soon(_keep_open, browser)
                     pages = tabs.pages
                     if recycle_after != NEVER and isinstance(pages, Browsers):
                         every = [*tabs.browsers.values()]
@@ -91,7 +91,7 @@ async def _measure(tabs: OpenTabs, worker: FleetWorker) -> None:
         await anyio.sleep(MEASURE_EVERY)
 
 
-async def _keep_open(browser: SessionBrowser, worker: FleetWorker) -> None:
+async def _keep_open(browser: SessionBrowser) -> None:
     """Relaunch a browser whenever it has died; without its tabs, no call would come to do so."""
     delay = RELAUNCH_AFTER
     while True:
@@ -104,5 +104,4 @@ async def _keep_open(browser: SessionBrowser, worker: FleetWorker) -> None:
             await anyio.sleep(delay)
             delay = min(2 * delay, RELAUNCH_AFTER_AT_MOST)
         else:
-            worker.count_restart()
             delay = RELAUNCH_AFTER
