@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from opentabs_py.core.consent import Decision
 from opentabs_py.core.limits import Timers
 from opentabs_py.core.plugin_names import TABS_OPEN
 from opentabs_py.core.protocol import WireError
@@ -65,6 +66,48 @@ def lost(
 def cancelled(reason: str) -> CallError:
     """Return the error for a call whose caller no longer waits."""
     return CallError(ErrorDetail("CANCELLED", f"The call was cancelled: {reason}."))
+
+
+def turned_off(name: str, rule: str, decision: Decision) -> CallRefusedError:
+    """Return the error for a tool that the user's settings turn off."""
+    if decision.needs_review:
+        plugin = rule.partition(".")[0]
+        remedy = f"The user has to review it: opentabs review {plugin}"
+    else:
+        remedy = f"Only the user can change that: {_how_to_allow(rule)}"
+    message = f"{name} is turned off, because {decision.because}. {remedy}."
+    return CallRefusedError(ErrorDetail("CONSENT_NEEDED", message, category="permission"))
+
+
+def nobody_to_ask(name: str, rule: str) -> CallRefusedError:
+    """Return the error for a call that a person would have to allow, where nobody can be asked."""
+    message = (
+        f"The user has to allow {name}, and there is no way to ask them here. "
+        f"They can open the console (opentabs ui) and answer there, or allow it for good: "
+        f"{_how_to_allow(rule)}."
+    )
+    return CallRefusedError(ErrorDetail("CONSENT_NEEDED", message, category="permission"))
+
+
+def nobody_answered(name: str, rule: str) -> CallRefusedError:
+    """Return the error for a call that nobody has allowed in time."""
+    message = (
+        f"The user was asked whether {name} may run, and did not answer, so it did not run. Call "
+        f"again when they are there, or have them allow it for good: {_how_to_allow(rule)}."
+    )
+    return CallRefusedError(
+        ErrorDetail("CONSENT_NEEDED", message, category="permission", retryable=True)
+    )
+
+
+def not_allowed(name: str) -> CallRefusedError:
+    """Return the error for a call that the user did not allow."""
+    message = f"The user did not allow {name}, so it did not run. Do not call it again unasked."
+    return CallRefusedError(ErrorDetail("CONSENT_REFUSED", message, category="permission"))
+
+
+def _how_to_allow(rule: str) -> str:
+    return f'"{rule}" = "auto" under [permissions] in the settings file'
 
 
 def server_stopped(name: str, *, has_begun: bool) -> ChainError:

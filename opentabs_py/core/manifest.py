@@ -57,6 +57,7 @@ class PluginManifest:
         tools: In the order of the file; names are unique.
         pre_script_file: A script to run before the page's own, relative to `dist/`.
         sdk_version: The version of the SDK it was built with, if stated.
+        icon_svg: Its icon, an SVG document that nobody has checked.
         instances: The instances of its site that the user's settings name.
     """
 
@@ -71,6 +72,7 @@ class PluginManifest:
     tools: tuple[PluginTool, ...]
     pre_script_file: str | None
     sdk_version: str | None = None
+    icon_svg: str | None = field(default=None, repr=False)
     instances: Instances = field(default_factory=Instances, repr=False)
 
 

@@ -12,7 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Never, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+)
 from pydantic.alias_generators import to_camel
 
 from opentabs_py.core.manifest import PluginManifest, PluginTool
@@ -28,6 +36,7 @@ from opentabs_py.core.text import shorten
 from opentabs_py.errors import PluginError
 
 LONGEST_HOMEPAGE: Final = 2048  # characters; errors quote it, and servers reject longer URLs
+LONGEST_ICON: Final = 64 * 1024  # characters; of 120 public plugins, the largest has 9,000
 LONGEST_FILE: Final = 255  # characters; file systems allow 255 bytes per name
 
 _TOOL_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -64,6 +73,7 @@ def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginMa
         tools=tuple(_tool(tool) for tool in tools.tools),
         pre_script_file=tools.pre_script_file,
         sdk_version=tools.sdk_version,
+        icon_svg=about.icon_svg or tools.icon_svg,
     )
 
 
@@ -207,6 +217,14 @@ _Object = dict[str, Any]  # parsed from JSON, so pydantic need not validate it a
 _Settings = dict[str, _Object]
 
 
+def _icon(given: object) -> str | None:
+    """Return an icon, if it can be one: a plugin works without."""
+    return given if isinstance(given, str) and 0 < len(given) <= LONGEST_ICON else None
+
+
+_Icon = Annotated[str | None, BeforeValidator(_icon)]
+
+
 class _About(_File):
     display_name: _Text
     description: _Text
@@ -216,6 +234,7 @@ class _About(_File):
         Annotated[str, Field(max_length=LONGEST_HOMEPAGE), AfterValidator(_web_address)] | None
     ) = None
     config_schema: _Settings | None = None
+    icon_svg: _Icon = None
 
 
 class _PackageFile(_File):
@@ -257,6 +276,7 @@ class _ToolsFile(_File):
     tools: list[_Tool]
     config_schema: _Settings | None = None
     pre_script_file: Annotated[str, AfterValidator(_file_in_dist)] | None = None
+    icon_svg: _Icon = None
 
 
 def _tool(tool: _Tool) -> PluginTool:

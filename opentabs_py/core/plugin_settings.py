@@ -143,6 +143,16 @@ def _setting(key: str, about: JsonObject) -> Setting:
     )
 
 
+def possible_secrets(
+    schema: Mapping[str, JsonObject], values: Mapping[str, JsonValue]
+) -> Iterator[str]:
+    """Yield the values of settings that may be secrets: no plugin says which strings are."""
+    for key, about in schema.items():
+        value = values.get(key)
+        if about.get("type") == "string" and isinstance(value, str):
+            yield value
+
+
 # --- what is given ----------------------------------------------------------------
 
 

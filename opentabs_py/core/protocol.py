@@ -286,6 +286,13 @@ class QueryParams(Model):
     plugin: Name | None = None
 
 
+class ActivityParams(Model):
+    """How many calls run in the browser's pages, and how many wait for a person to allow them."""
+
+    running: Integer
+    waiting: Integer
+
+
 class RemoveParams(Model):
     """Why the extension is uninstalled."""
 
@@ -439,6 +446,13 @@ class ExtensionRemove(Message):
     params: RemoveParams
 
 
+class ActivityChanged(Message):
+    """What the icon's badge shows; nothing runs or waits until the first one after `hello`."""
+
+    method: Literal["activity.changed"] = "activity.changed"
+    params: ActivityParams
+
+
 class TabsOpen(Message):
     """Opens a tab in the group "OpenTabs", without taking the focus."""
 
@@ -507,6 +521,7 @@ ToExtension = (
     | ToolAck
     | ToolSettled
     | ToolCancel
+    | ActivityChanged
     | Ping
     | Pong
 )

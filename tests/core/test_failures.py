@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from opentabs_py.core import failures
+from opentabs_py.core.consent import Decision
 from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.protocol import WireError
 from opentabs_py.errors import (
@@ -217,3 +218,24 @@ def test_the_errors_of_opening_and_closing_tabs_say_what_to_do() -> None:
     opening = failures.tab_not_opened("https://chat.example/")
     assert (opening.detail.code, opening.detail.retryable) == ("TAB_NOT_OPENED", True)
     assert "https://chat.example/" in str(opening)
+
+
+def test_a_refusal_for_lack_of_consent_says_who_can_change_that_and_how() -> None:
+    off = failures.turned_off("chat_send", "chat.send", Decision("off", "a rule says so"))
+    review = failures.turned_off(
+        "chat_send", "chat.send", Decision("off", "it is new", needs_review=True)
+    )
+    nobody = failures.nobody_to_ask("chat_send", "chat.send")
+    silent = failures.nobody_answered("chat_send", "chat.send")
+    refused = failures.not_allowed("chat_send")
+    allow = '"chat.send" = "auto" under [permissions]'
+    assert "because a rule says so" in str(off)
+    assert allow in str(off)
+    assert "opentabs review chat." in str(review)
+    assert allow not in str(review)
+    assert allow in str(nobody)
+    assert allow in str(silent)
+    codes = [each.detail.code for each in (off, review, nobody, silent, refused)]
+    assert codes == [*["CONSENT_NEEDED"] * 4, "CONSENT_REFUSED"]
+    retryable = [each.detail.retryable for each in (off, review, nobody, silent, refused)]
+    assert retryable == [False, False, False, True, False]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opentabs_py.core.manifest import PluginManifest, PluginTool, find_name_clashes
-from opentabs_py.core.manifest_files import find_sites, parse_plugin
+from opentabs_py.core.manifest_files import LONGEST_ICON, find_sites, parse_plugin
 from opentabs_py.core.match_patterns import LONGEST_PATTERN
 from opentabs_py.core.plugin_names import LONGEST_ID, RESERVED_IDS, mcp_name, plugin_id
 from opentabs_py.core.protocol import PluginSpec
@@ -119,9 +119,17 @@ def test_the_array_of_old_builds_is_read_as_the_object_of_new_ones() -> None:
 
 
 def test_members_of_other_builds_are_left_alone() -> None:
-    package = {**a_package(iconSvg="<svg/>", later=1), "scripts": {}, "dependencies": {}}
+    package = {**a_package(later=1), "scripts": {}, "dependencies": {}}
     tools = {"tools": [a_tool(iconSvg="<svg/>")], "preScriptHash": "00", "hash": 1}
     assert parse(package, tools) == parse(tools={"tools": [a_tool()]})
+
+
+def test_an_icon_comes_from_either_file_and_is_never_a_reason_to_refuse_a_plugin() -> None:
+    inner = {"tools": [a_tool()], "iconSvg": "<svg>2</svg>"}
+    assert parse(a_package(iconSvg="<svg/>"), inner).icon_svg == "<svg/>"
+    assert parse(a_package(), inner).icon_svg == "<svg>2</svg>"
+    for strange in (7, "", "x" * (LONGEST_ICON + 1), {"svg": 1}):
+        assert parse(a_package(iconSvg=strange)).icon_svg is None
 
 
 def test_bytes_are_read_like_text_with_or_without_a_byte_order_mark() -> None:

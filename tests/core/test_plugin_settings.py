@@ -13,6 +13,7 @@ from opentabs_py.core.plugin_settings import (
     find_schema_problems,
     find_unknown_plugins,
     parse_assignment,
+    possible_secrets,
     settle,
     settled_patterns,
     url_pattern,
@@ -388,3 +389,14 @@ def test_unknown_plugins_are_found_by_where_they_were_named() -> None:
     typed, written = find_unknown_plugins(given, ["chat", "mail"])
     assert typed == ["'chta' (did you mean 'chat'?)"]
     assert written == ["'mial' (did you mean 'mail'?)", "'other'"]
+
+
+def test_texts_may_be_secrets_and_other_settings_are_none() -> None:
+    schema: Json = {
+        "key": {"type": "string"},
+        "unset": {"type": "string"},
+        "site": {"type": "url"},
+        "count": {"type": "number"},
+    }
+    values: Json = {"key": "s3cr3t", "site": "https://x.example", "count": 3}
+    assert [*possible_secrets(schema, values)] == ["s3cr3t"]

@@ -111,7 +111,12 @@ class LeaveAsk(Model):
 
 
 class CallAsk(Model):
-    """Asks to call a tool. `client` is the MCP client's session, by which it owns tabs."""
+    """Asks to call a tool.
+
+    `client` is the MCP client's session, by which it owns tabs; `client_name` says who makes the
+    call, for people. With `record`, the answer contains the call's record; with `trace` too, and it
+    says when the call passed each hop.
+    """
 
     type: Literal["call"] = "call"
     tool: Name
@@ -119,6 +124,8 @@ class CallAsk(Model):
     idle: Seconds
     ceiling: Seconds
     client: Text | None = None
+    client_name: Text | None = None
+    record: bool = False
     trace: bool = False
     traceparent: Name | None = None
 

@@ -103,6 +103,9 @@ class CallRecord:
         links: The state of the connection, and its changes.
         arguments: As JSON, truncated; None unless requested.
         result: As JSON, truncated; None unless requested.
+        client: Who made it, such as "claude-code 2.1.0" or "opentabs call"; None if it came from
+            within the process.
+        allowed: Who allowed it, such as "auto"; None if nobody was asked.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
@@ -130,6 +133,8 @@ class CallRecord:
     links: tuple[LinkMark, ...] = ()
     arguments: str | None = None
     result: str | None = None
+    client: str | None = None
+    allowed: str | None = None
 
     @property
     def succeeded(self) -> bool:

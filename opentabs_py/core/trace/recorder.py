@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from pydantic_core import to_json
-
+from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState, LogEntry
@@ -38,12 +37,14 @@ KEPT: Final = 1_000  # first reports of a call, and as many of its last; the sam
 NAME_MAX: Final = 256
 STACK_MAX: Final = 16_384  # characters
 MESSAGE_MAX: Final = 4_096  # characters of a report's or an error's message
-VALUE_MAX: Final = 16_384
 
 # A call may be sent again after the worker dies: it left at the first of these times.
 _FIRST_COUNTS = frozenset({"server.accepted", "server.sent", "worker.down"})
 
+_EXCERPTS: Final = Excerpts()
+
 _USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/@]*@")
+_QUERY = re.compile(r"[?#]")
 
 T = TypeVar("T")
 
@@ -69,14 +70,19 @@ class _Ends(Generic[T]):
     def __init__(self) -> None:
         self.count = 0
         self._first: list[T] = []
-        self._last: deque[T] = deque(maxlen=KEPT)
+        self._last: deque[T] | None = None  # most calls have few
 
     def add(self, item: T) -> None:
         self.count += 1
-        (self._first if len(self._first) < KEPT else self._last).append(item)
+        if len(self._first) < KEPT:
+            self._first.append(item)
+            return
+        if self._last is None:
+            self._last = deque(maxlen=KEPT)
+        self._last.append(item)
 
     def all(self) -> tuple[T, ...]:
-        return (*self._first, *self._last)
+        return (*self._first, *(self._last or ()))
 
 
 class CallRecording:
@@ -88,6 +94,12 @@ class CallRecording:
         limits: The call's timers.
         now: When the server received the call.
         arguments: Pass them to record arguments and result; with None, neither is recorded.
+        client: Who made the call, if not this process.
+        excerpts: How arguments and result are recorded.
+        is_traced: Record also when the call passes each hop, which costs it time.
+
+    Attributes:
+        is_traced: Whether it records that.
     """
 
     def __init__(
@@ -98,18 +110,25 @@ class CallRecording:
         limits: Limits,
         now: Instant,
         arguments: Mapping[str, Any] | None = None,
+        client: str | None = None,
+        excerpts: Excerpts = _EXCERPTS,
+        is_traced: bool = True,
     ) -> None:
+        self.is_traced = is_traced
+        self._excerpts = excerpts
         self._call_id = call_id
         self._name = _cut(name, NAME_MAX)
         self._limits = limits
         self._began = now.wall
-        self._arguments = None if arguments is None else _value(arguments)
+        self._arguments = None if arguments is None else excerpts.of_value(arguments)
+        self._client = None if client is None else _cut(client, NAME_MAX)
+        self._allowed: str | None = None
         self._plugin: str | None = None
         self._tool: str | None = None
         self._tab_id: int | None = None
         self._url: str | None = None
         self._attempts = 0
-        self._stamps = {"server.accepted": now.wall}
+        self._stamps = {"server.accepted": now.wall} if is_traced else dict[str, float]()
         self._progress: _Ends[ProgressMark] = _Ends()
         self._dropped = 0
         self._logs: _Ends[LogMark] = _Ends()
@@ -123,6 +142,10 @@ class CallRecording:
         """Record the plugin and the tool that the name stands for."""
         self._plugin, self._tool = plugin, tool
 
+    def allow(self, by: str) -> None:
+        """Record who allowed the call."""
+        self._allowed = _cut(by, NAME_MAX)
+
     def dispatch(self, document: DocumentState, boot_id: str | None, now: Instant) -> None:
         """Record that the call goes to a document, which starts its timers.
 
@@ -131,6 +154,8 @@ class CallRecording:
         self._tab_id = document.tab_id
         self._url = _without_query(document.url)
         self._attempts += 1
+        if not self.is_traced:
+            return
         self._stamps = {"server.accepted": self._began}
         self._links = []
         self._timers = Timers.start(self._limits, now.steady)
@@ -183,6 +208,7 @@ class CallRecording:
         self._dropped = theirs.dropped
         self._links = [*theirs.links]
         self._left = theirs.left
+        self._allowed = self._allowed or theirs.allowed
         sent = self._stamps.get("fleet.sent", self._began)
         self._stamps |= on_our_clock(theirs.stamps, sent=sent, received=now.wall)
 
@@ -195,7 +221,7 @@ class CallRecording:
     def succeed(self, value: Any, now: Instant) -> CallRecord:
         """Return the record of a call that returned a value."""
         record = self._record("succeeded", now)
-        return record if self._arguments is None else replace(record, result=_value(value))
+        return record if self._arguments is None else self._with_result(record, value)
 
     def fail(self, error: BaseException, now: Instant) -> CallRecord:
         """Return the record of a call that failed; a non-`Exception` means it was cancelled."""
@@ -243,7 +269,12 @@ class CallRecording:
             logs=self._logs.all(),
             links=tuple(self._links),
             arguments=self._arguments,
+            client=self._client,
+            allowed=self._allowed,
         )
+
+    def _with_result(self, record: CallRecord, value: Any) -> CallRecord:
+        return replace(record, result=self._excerpts.of_value(value))
 
     def _at(self, now: Instant) -> float:
         # If the wall clock is set back meanwhile, times must not become negative.
@@ -253,6 +284,8 @@ class CallRecording:
         message = detail.message
         if detail.code == "INVALID_ARGUMENTS" and self._arguments is None:
             message = "The arguments do not match the tool's schema. They were not recorded."
+        elif self._arguments is not None:
+            message = self._excerpts.of_text(message)
         return replace(
             detail,
             code=_cut(detail.code, NAME_MAX),
@@ -262,12 +295,10 @@ class CallRecording:
 
 
 def _cut(text: str, limit: int) -> str:
+    if text.isascii():  # nearly always, and checked quickly
+        return text if len(text) <= limit else shorten(text, limit)
     # A lone surrogate cannot be written to a file.
     return shorten(text.encode("utf-8", "replace").decode(), limit)
-
-
-def _value(value: Any) -> str:
-    return _cut(to_json(value, fallback=repr).decode(), VALUE_MAX)
 
 
 def _finite(number: float | None) -> float | None:
@@ -276,4 +307,6 @@ def _finite(number: float | None) -> float | None:
 
 def _without_query(url: str) -> str:
     """Remove query, fragment, user name and password: all of them may be secret."""
-    return _cut(_USER.sub(r"\1", re.split(r"[?#]", url, maxsplit=1)[0]), MESSAGE_MAX)
+    if (found := _QUERY.search(url)) is not None:
+        url = url[: found.start()]
+    return _cut(_USER.sub(r"\1", url) if "@" in url else url, MESSAGE_MAX)

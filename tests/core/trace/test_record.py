@@ -54,6 +54,8 @@ FULL = replace(
     links=(LinkMark(0.0, "b1"), LinkMark(1.0), LinkMark(1.5, "b2")),
     arguments="{}",
     result="[]",
+    client="claude-code 2.1.0",
+    allowed="auto",
 )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from opentabs_py.core import failures
+from opentabs_py.core.excerpts import LONGEST
 from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState, LogEntry
@@ -26,7 +27,6 @@ from opentabs_py.core.trace.recorder import (
     MESSAGE_MAX,
     NAME_MAX,
     STACK_MAX,
-    VALUE_MAX,
     CallRecording,
     Instant,
 )
@@ -282,9 +282,9 @@ def test_arguments_and_results_that_are_asked_for_are_kept_as_json() -> None:
 
 
 def test_arguments_and_results_are_cut_to_a_bound() -> None:
-    long = "x" * VALUE_MAX
+    long = "x" * LONGEST
     record = sent(arguments={"text": long}).succeed(long, at(1))
-    assert len(record.arguments or "") == len(record.result or "") == VALUE_MAX
+    assert len(record.arguments or "") == len(record.result or "") == LONGEST
     assert (record.result or "").endswith("…")
 
 
@@ -316,6 +316,30 @@ def test_a_call_that_runs_has_a_record_that_does_not_change_with_it() -> None:
     assert recording.so_far(at(2)).reached == "page"
 
 
+def test_a_record_says_who_made_the_call_and_who_allowed_it() -> None:
+    recording = taken(client="claude-code 2.1.0")
+    assert recording.so_far(at(1)).allowed is None
+    recording.allow("asked: once")
+    record = recording.succeed({}, at(2))
+    assert (record.client, record.allowed) == ("claude-code 2.1.0", "asked: once")
+    assert read_record(record.to_json()) == record
+
+
+def test_a_long_name_of_a_client_is_cut() -> None:
+    assert len(taken(client="x" * 1000).so_far(at(1)).client or "") == NAME_MAX
+
+
+def test_a_worker_s_permission_is_kept_unless_the_endpoint_has_its_own() -> None:
+    theirs = taken()
+    theirs.allow("auto")
+    for own, kept in ((None, "auto"), ("asked: always", "asked: always")):
+        ours = taken()
+        if own is not None:
+            ours.allow(own)
+        ours.adopt(theirs.so_far(at(1)), at(2))
+        assert ours.so_far(at(3)).allowed == kept
+
+
 def test_what_a_worker_recorded_becomes_part_of_the_endpoints_record() -> None:
     theirs = CallRecording(call_id="b", name="chat_send", limits=Limits(), now=Instant(50.0, 1.0))
     theirs.resolve("chat", "send")
@@ -332,3 +356,16 @@ def test_what_a_worker_recorded_becomes_part_of_the_endpoints_record() -> None:
         "fleet.down": 12.0,
         "fleet.up": 13.0,
     }
+
+
+def test_the_text_of_an_error_is_masked_if_values_are_recorded() -> None:
+    error = ToolFailedError(ErrorDetail("DENIED", "Bearer abcdefgh.ijk is wrong."))
+    assert taken().fail(error, at(1)).error == error.detail
+    record = taken(arguments={}).fail(error, at(1))
+    assert record.error == ErrorDetail("DENIED", "Bearer ••• is wrong.")
+
+
+def test_a_record_without_a_trace_says_where_the_call_went_and_not_when() -> None:
+    record = sent(is_traced=False).succeed(1, at(2))
+    assert (record.tab_id, record.url, record.seconds) == (7, "https://chat.example/room", 2.0)
+    assert (record.stamps, record.links, record.left) == ({}, (), None)

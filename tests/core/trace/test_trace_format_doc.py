@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic.alias_generators import to_camel
 
+from opentabs_py.core.excerpts import LONGEST
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.hops import ORDER
 from opentabs_py.core.trace.record import (
@@ -22,7 +23,7 @@ from opentabs_py.core.trace.record import (
     parse_trace,
     record_line,
 )
-from opentabs_py.core.trace.recorder import KEPT, VALUE_MAX
+from opentabs_py.core.trace.recorder import KEPT
 from opentabs_py.errors import ErrorDetail
 
 TEXT = (Path(__file__).parents[3] / "docs" / "trace-format.md").read_text()
@@ -81,7 +82,7 @@ def test_the_stamps_are_in_their_order() -> None:
 
 def test_the_bounds_are_those_of_the_code() -> None:
     assert f"the first {KEPT:,} of them and the last {KEPT:,}" in CALL
-    assert f"cut to {VALUE_MAX // 1024} KiB" in CALL
+    assert f"cut to {LONGEST // 1024} KiB" in CALL
 
 
 def test_the_example_is_read_and_is_what_is_written() -> None:

@@ -1,0 +1,222 @@
+"""Whether a call may run: at once, after a person has been asked, or not at all."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+from urllib.parse import urlsplit
+
+from opentabs_py.core.plugin_names import mcp_name
+from opentabs_py.core.text import one_line, shorten
+
+if TYPE_CHECKING:  # it imports pydantic, which takes longer than a command that asks
+    from opentabs_py.core.protocol import DocumentState
+
+Permission = Literal["off", "ask", "auto"]
+Standing = Literal["named", "reviewed", "changed", "unreviewed"]
+"""What the user has said of a plugin.
+
+- `named`: they named it for this run, on the command line or in a program; so are Python tools.
+- `reviewed`: it is installed, and this build of it was approved, or needs no approval.
+- `changed`: it is installed, and another build of it was approved.
+- `unreviewed`: it is installed, and no build of it was ever approved.
+"""
+Answer = Literal["once", "session", "always", "no"]
+
+PERMISSIONS: Final[tuple[Permission, ...]] = get_args(Permission)
+ANSWERS: Final[tuple[Answer, ...]] = get_args(Answer)
+DEFAULT: Final = "default"  # the rule for whatever no other rule names; no plugin may be named so
+ASK_FOR: Final = 120.0  # s; then a question that nobody has answered counts as refused
+LONGEST_ARGUMENTS: Final = 4000  # characters of JSON in a question
+_RULE: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What happens to a tool's calls.
+
+    Attributes:
+        permission: `auto` runs them, `ask` asks a person first, `off` refuses them.
+        because: Why, as in "it is off because ...".
+        needs_review: Whether it is off until its plugin has been reviewed.
+    """
+
+    permission: Permission
+    because: str
+    needs_review: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GatedTool:
+    """What a decision depends on.
+
+    Attributes:
+        plugin: The plugin or Python module that it belongs to.
+        name: Its MCP name.
+        read_only: Whether it says that it changes nothing.
+        standing: What the user has said of its plugin.
+    """
+
+    plugin: str
+    name: str
+    read_only: bool
+    standing: Standing
+
+    @property
+    def own_name(self) -> str:
+        """Its name within its plugin."""
+        return self.name.removeprefix(mcp_name(self.plugin, ""))
+
+    @property
+    def rule(self) -> str:
+        """The rule that names it alone, for example `slack.send_message`."""
+        return f"{self.plugin}.{self.own_name}"
+
+
+def decide(rules: Mapping[str, Permission], tool: GatedTool) -> Decision:
+    """Return what happens to a tool's calls; the most specific rule wins.
+
+    A rule cannot stand in for a review, because it says nothing about the build that is there now.
+    """
+    if tool.standing in ("unreviewed", "changed"):
+        what = "has changed since it was reviewed" if tool.standing == "changed" else None
+        because = f"the plugin {tool.plugin} {what or 'has not been reviewed'}"
+        return Decision("off", because, needs_review=True)
+    for rule in (tool.rule, f"{tool.plugin}.{tool.name}", tool.plugin, DEFAULT):
+        if (permission := rules.get(rule)) is not None:
+            return Decision(permission, f'the setting permissions."{rule}" says so')
+    if tool.standing == "named":
+        return Decision("auto", f"{tool.plugin} was named when the server was started")
+    if tool.read_only:
+        return Decision("auto", "the tool only reads")
+    return Decision("ask", "the tool may change something")
+
+
+def parse_rules(value: object) -> dict[str, Permission]:
+    """Return rules as a settings file has them, with the tables of TOML's dotted keys flattened.
+
+    Raises:
+        ValueError: A name or a permission is not valid.
+    """
+    if not isinstance(value, Mapping):
+        raise ValueError('write a table, such as {default = "ask", slack = "auto"}')  # noqa: TRY004
+    rules: dict[str, Permission] = {}
+    for name, said in _flatten(cast("Mapping[str, Any]", value)):
+        if not _RULE.fullmatch(name):
+            raise ValueError(
+                f"{shorten(name)!r} is not a valid name; write `default`, a plugin, or plugin.tool"
+            )
+        if said not in PERMISSIONS:
+            raise ValueError(f"{name} cannot be {said!r}; write {', '.join(PERMISSIONS)}")
+        rules[name] = said
+    return rules
+
+
+def _flatten(rules: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    flat: list[tuple[str, Any]] = []
+    for name, said in rules.items():
+        if isinstance(said, Mapping):
+            table = cast("Mapping[str, Any]", said)
+            flat += [(f"{name}.{tool}", each) for tool, each in table.items()]
+        else:
+            flat.append((name, said))
+    return flat
+
+
+def parse_rule(text: str) -> tuple[str, Permission]:
+    """Return a rule written as `slack.send_message=ask`.
+
+    Raises:
+        ValueError: It has another form.
+    """
+    name, equals, said = text.partition("=")
+    if not equals:
+        raise ValueError(
+            f"{shorten(text)!r} has no '='; write PLUGIN=ask, PLUGIN.TOOL=off or default=auto"
+        )
+    [(rule, permission)] = parse_rules({name.strip(): said.strip()}).items()
+    return rule, permission
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person is asked about one call.
+
+    Attributes:
+        id: Identifies the question.
+        tool: The tool's MCP name.
+        title: Its name for people.
+        plugin: The plugin it belongs to.
+        rule: The rule that `always` adds to the settings.
+        arguments: Its arguments, as JSON, perhaps cut.
+        client: Who makes the call, if they have said.
+        site: The site that it runs on, if a tab is open.
+        tab_title: The title of the tab, which usually shows whose account it is.
+        answers: The possible answers.
+        by_client: Whether the client that makes the call asks its user itself.
+        at: When it was asked, in seconds on the clock of calls.
+    """
+
+    id: str
+    tool: str
+    title: str
+    plugin: str
+    rule: str
+    arguments: str
+    client: str | None = None
+    site: str | None = None
+    tab_title: str | None = None
+    answers: tuple[Answer, ...] = ANSWERS
+    by_client: bool = False
+    at: float = 0.0
+
+
+def ask_text(question: Question) -> str:
+    """Return a question as one line for a person, without the arguments."""
+    who = "An agent" if question.client is None else one_line(shorten(question.client, 60))
+    where = "" if question.site is None else f" on {one_line(shorten(question.site, 100))}"
+    if question.tab_title is not None:
+        where += (
+            f" (tab {json.dumps(one_line(shorten(question.tab_title, 60)), ensure_ascii=False)})"
+        )
+    title = one_line(shorten(question.title, 60))
+    return f"{who} wants to use {question.tool}, “{title}”{where}. Allow it?"
+
+
+def find_place(
+    documents: "Sequence[DocumentState]", plugin: str, tab_id: object
+) -> tuple[str | None, str | None]:
+    """Return the site on which a call would run, and the title of its tab.
+
+    Args:
+        documents: The open documents.
+        plugin: The tool's plugin.
+        tab_id: The tab that the caller has chosen, if any.
+
+    Returns:
+        None for what is not known: no title, for example, if the call may run in several tabs.
+    """
+    fitting = [each for each in documents if plugin in each.plugins]
+    if isinstance(tab_id, int):
+        fitting = [each for each in fitting if each.tab_id == tab_id]
+    sites = {urlsplit(each.url).netloc for each in fitting}
+    site = sites.pop() if len(sites) == 1 else None
+    return site or None, fitting[0].title if len(fitting) == 1 else None
+
+
+def arguments_text(arguments: Mapping[str, Any]) -> str:
+    """Return a call's arguments as JSON for a person; says so if some of it is cut off."""
+    text = json.dumps(arguments, ensure_ascii=False, indent=2, default=repr)
+    if len(text) <= LONGEST_ARGUMENTS:
+        return text
+    more = len(text) - LONGEST_ARGUMENTS
+    return f"{text[:LONGEST_ARGUMENTS]}\n… and {more:,} more characters"
+
+
+ANSWER_TEXTS: Final[Mapping[Answer, str]] = {
+    "once": "Yes, once",
+    "session": "Yes, for this session",
+    "always": "Yes, always",
+    "no": "No",
+}

@@ -1,0 +1,133 @@
+"""What is kept of arguments and results: the beginning, without what looks like a secret.
+
+A name says what is secret (`password`, `api_key`, `Authorization`), wherever in the value it is; so
+do the texts that are known to be secret, and a few forms that secrets have inside texts. What this
+does not recognise is kept: this prevents accidents, but guarantees nothing.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from pydantic_core import to_json, to_jsonable_python
+
+from opentabs_py.core.text import shorten
+
+LONGEST: Final = 16_384  # characters
+MASK: Final = "•••"
+SHORTEST_SECRET: Final = 6  # characters; a shorter one would be found everywhere
+_MORE: Final = "…"
+_DEEPEST: Final = 64  # objects and arrays within each other
+
+# In names without their hyphens and underscores, in lower case.
+_SECRET_NAME: Final = re.compile(
+    r"passw|passphrase|passcode|^pass$|pwd|secret|token|authorization|^auth$|cookie|apikey|accesskey"
+    r"|privatekey|signingkey|credential|bearer|csrf|xsrf|sessionid|^otp$|^pin$|^cvv$|^cvc$"
+)
+_COUNT_NAME: Final = re.compile(r"tokens$|tokencount$")  # numbers that agents and models ask for
+_IN_TEXT: Final = re.compile(
+    r"(?i)(?P<before>\bbearer\s+)[\w.~+/=-]{8,}"
+    r"|(?P<user>://)[^/?#@\s\"]+(?=@)"
+    r"|(?P<query>[?&#;][\w.-]*(?:token|secret|passw\w*|api_?key|signature|session_?id)=)[^&#\s\"]+"
+)
+
+
+class Excerpts:
+    """Makes excerpts of values, without their secrets.
+
+    Args:
+        secrets: Returns texts that are secret wherever they appear; short ones are ignored.
+        longest: The longest excerpt, in characters.
+    """
+
+    def __init__(
+        self, secrets: Callable[[], Iterable[str]] = tuple, *, longest: int = LONGEST
+    ) -> None:
+        self._secrets = secrets
+        self._longest = longest
+
+    def of_value(self, value: Any) -> str:
+        """Return a value as JSON; it takes no longer for a large value than for a small one."""
+        copied = _Copy(self._known(), self._longest).of(value)
+        return shorten(to_json(copied, fallback=repr).decode(), self._longest)
+
+    def of_text(self, text: str) -> str:
+        """Return a text, such as an error's message."""
+        return shorten(_Copy(self._known(), self._longest).of_text(text), self._longest)
+
+    def _known(self) -> Sequence[str]:
+        known = {each for each in self._secrets() if len(each) >= SHORTEST_SECRET}
+        return sorted(known, key=len, reverse=True)  # one may be part of another
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether what has this name is probably a secret."""
+    return _SECRET_NAME.search(re.sub(r"[-_.\s]", "", name).lower()) is not None
+
+
+class _Copy:
+    """Copies the beginning of a value, without its secrets."""
+
+    def __init__(self, secrets: Sequence[str], longest: int) -> None:
+        self._secrets = secrets
+        self._left = longest  # characters, about
+
+    def of(self, value: Any, depth: int = 0) -> Any:
+        self._left -= 2
+        if depth > _DEEPEST:
+            return _MORE
+        if isinstance(value, str):
+            return self.of_text(value)
+        if isinstance(value, dict):
+            return self._of_object(cast("dict[object, Any]", value), depth + 1)
+        if isinstance(value, (list, tuple)):
+            return self._of_array(cast("Sequence[Any]", value), depth + 1)
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        return self.of(to_jsonable_python(value, fallback=repr), depth + 1)
+
+    def of_text(self, text: str) -> str:
+        longest = max(map(len, self._secrets), default=0)
+        end = max(self._left, 0) + longest
+        kept = text[:end]
+        for secret in self._secrets:
+            kept = kept.replace(secret, MASK)
+        kept = _IN_TEXT.sub(_mask_match, kept)
+        if len(text) > end:  # at its end there may be the beginning of a secret
+            kept = kept[: max(0, len(kept) - longest)] + _MORE
+        self._left -= len(kept)
+        return kept.encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
+
+    def _of_object(self, value: Mapping[object, Any], depth: int) -> dict[str, Any]:
+        copied: dict[str, Any] = {}
+        named = value.get("name", value.get("key"))  # {"name": "Cookie", "value": ...}
+        is_pair = isinstance(named, str) and is_secret_name(named)
+        for key, each in value.items():
+            if self._left <= 0:
+                copied[_MORE] = _MORE
+                break
+            name = self.of_text(str(key))
+            is_secret = is_secret_name(str(key)) or (is_pair and key == "value")
+            is_masked = is_secret and _can_be_secret(str(key), each)
+            copied[name] = MASK if is_masked else self.of(each, depth)
+        return copied
+
+    def _of_array(self, value: Sequence[Any], depth: int) -> list[Any]:
+        copied: list[Any] = []
+        for each in value:
+            if self._left <= 0:
+                copied.append(_MORE)
+                break
+            copied.append(self.of(each, depth))
+        return copied
+
+
+def _can_be_secret(name: str, value: Any) -> bool:
+    if value is None or isinstance(value, bool):
+        return False
+    is_number = isinstance(value, (int, float))
+    return not (is_number and _COUNT_NAME.search(re.sub(r"[-_.\s]", "", name).lower()))
+
+
+def _mask_match(found: "re.Match[str]") -> str:
+    return (found["before"] or found["user"] or found["query"]) + MASK
