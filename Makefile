@@ -44,6 +44,10 @@ bench: setup  ## Measure round trip, progress rate and cold start
 bench-fleet: setup  ## Measure a fleet of up to 1,000 simulated browsers
 	@$(BIN)/python -m e2e.bench.fleet $(ARGS)
 
+.PHONY: screenshots
+screenshots: setup  ## Take the pictures in docs/img again
+	@$(BIN)/python -m e2e.screenshots $(ARGS)
+
 ##@ Test
 
 .PHONY: test
@@ -119,6 +123,7 @@ check-javascript: setup clients  ## Check formatting, lint and types of JavaScri
 	@$(JS)/tsc --project adapter_js/test
 	@$(JS)/tsc --project adapter_js/test/types
 	@$(JS)/tsc --project adapter_js/tsconfig.viewer.json
+	@$(JS)/tsc --project adapter_js/tsconfig.panel.json
 	@$(JS)/tsc --project e2e/clients
 	@$(JS)/tsc --project e2e/bench/floor
 
@@ -147,6 +152,7 @@ check-dependencies: setup  ## Check that imported packages are declared, and dec
 check-generated: setup  ## Check that generated files are up to date
 	$(call step,'Generated files')
 	@$(BIN)/python .ci/generate.py --check
+	@$(BIN)/python .ci/lucide.py --check
 
 ##@ Change
 
@@ -159,6 +165,7 @@ fix: setup  ## Format everything, and fix what the linters can
 .PHONY: generate
 generate: setup  ## Write the generated files
 	@$(BIN)/python .ci/generate.py $(ARGS)
+	@$(BIN)/python .ci/lucide.py
 
 .PHONY: requirements
 requirements: $(DONE)/python  ## Pin the dependencies again; ARGS=--upgrade for newer versions

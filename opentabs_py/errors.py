@@ -7,6 +7,7 @@ OpenTabsError
 ├── BrowserError           no usable Chromium, or it would not start
 ├── ProtocolError          a message on the wire is wrong
 ├── TraceError             a file is not a trace
+├── AuditError             the record of all calls cannot be read
 ├── FleetError             NATS, which carries a fleet, cannot be reached
 └── CallError              a tool call returned no value
     ├── ToolFailedError    the tool itself threw
@@ -55,6 +56,10 @@ class ProtocolError(OpenTabsError):
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(message)
         self.path = path
+
+
+class AuditError(OpenTabsError):
+    """The audit cannot be read or written; the text says why."""
 
 
 class FleetError(OpenTabsError):

@@ -19,6 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
     state = tempfile.TemporaryDirectory(prefix="opentabs-test-state-")
     config.add_cleanup(state.cleanup)
     os.environ["XDG_STATE_HOME"] = state.name
+    os.environ["OPENTABS_AUDIT"] = "false"  # what tests do is not in the user's audit
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ from typing import Any
 
 import anyio
 
+from opentabs_py.bridge.activity import Activity
 from opentabs_py.bridge.calls import PageCalls
 from opentabs_py.bridge.link import Connection, Incoming, Socket
 from opentabs_py.bridge.plugin_sync import PluginSync
-from opentabs_py.bridge.reception import offers, serve_connection
+from opentabs_py.bridge.reception import equal, offers, serve_connection
 from opentabs_py.calling.clock import MS, Clock, SystemClock, wall_clock
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
@@ -43,6 +44,8 @@ class Bridge:
 
     Attributes:
         calls: The calls in the browser's pages.
+        activity: Counts them for the extension's icon, and those that wait for a person.
+        browser_id: Identifies the browser's profile, as its extension says; None before that.
         tabs: The state of its tabs.
         bring_browser: Launches a browser if there is none and a call needs one.
         on_log: Called with what plugins log.
@@ -67,6 +70,8 @@ class Bridge:
         self.clock = clock or SystemClock()
         self.origin = origin
         self.calls = PageCalls(self.clock)
+        self.activity = Activity()
+        self.browser_id: str | None = None
         self.tabs = Tabs()
         self.message_limit = message_limit
         self.extension_version: str | None = None
@@ -101,15 +106,16 @@ class Bridge:
         if self.bring_browser is not None:
             await self.bring_browser()
         placement = Placement(target)
-        while True:
-            document = await self._place(placement)
-            if self.tabs.owners:
-                self.tabs.owners.use(document.tab_id)
-            try:
-                return await self.calls.call(document, target.plugin, tool, call)
-            except ChainError as error:
-                if not placement.retry(error):
-                    raise
+        with self.activity.running():
+            while True:
+                document = await self._place(placement)
+                if self.tabs.owners:
+                    self.tabs.owners.use(document.tab_id)
+                try:
+                    return await self.calls.call(document, target.plugin, tool, call)
+                except ChainError as error:
+                    if not placement.retry(error):
+                        raise
 
     async def wait_connected(self) -> None:
         """Wait until an extension has said hello and has all plugins."""
@@ -268,6 +274,10 @@ class Bridge:
         """Return whether one of the offered subprotocols carries our secret."""
         return offers(subprotocols, self._secret)
 
+    def knows(self, secret: str) -> bool:
+        """Return whether a secret is that of the extension, for requests of its own pages."""
+        return equal(secret, self._secret)
+
     def admit(self, subprotocols: Sequence[str]) -> "Callable[[Socket], Awaitable[None]] | None":
         """Return what serves an extension's connection; None if it does not send our secret."""
         return self.serve if self.accepts(subprotocols) else None
@@ -286,6 +296,10 @@ class Bridge:
             if self._connection is connection:  # a replaced connection no longer counts
                 self._handle(connection, message)
 
+    async def report(self, connection: Connection) -> None:
+        """Send what the extension shows on its icon, until cancelled."""
+        await self.activity.report(connection)
+
     def handle_disconnected(self, connection: Connection) -> None:
         """Handle the end of a connection."""
         if self._connection is connection:
@@ -303,6 +317,7 @@ class Bridge:
         connection.clock_offset = wall_clock() - params.time / MS
         self._connection = connection
         self.extension_version = params.extension_version
+        self.browser_id = params.browser_id
         result = protocol.HelloResult(
             server_version=self._version, time=wall_clock() * MS, message_limit=self.message_limit
         )

@@ -86,6 +86,10 @@ class Pages(Protocol):
         """Return what serves an extension's connection; None if it sends no secret of ours."""
         ...
 
+    def knows(self, secret: str) -> bool:
+        """Return whether a secret is that of an extension of ours."""
+        ...
+
 
 class Browsers:
     """Several browsers as one: a call finds the right one of them.
@@ -205,6 +209,10 @@ class Browsers:
             return self._serve_any if self.bridges[0].accepts(subprotocols) else None
         admitting = (bridge.admit(subprotocols) for bridge in self.bridges)
         return next((serve for serve in admitting if serve is not None), None)
+
+    def knows(self, secret: str) -> bool:
+        """Return whether a secret is that of an extension of ours."""
+        return any(bridge.knows(secret) for bridge in self.bridges)
 
     async def _serve_any(self, socket: Socket) -> None:
         limit = self.bridges[0].message_limit

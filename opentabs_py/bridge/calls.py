@@ -66,13 +66,13 @@ class PageCalls:
             plugin=plugin,
             tool=tool,
             input=dict(call.arguments),
-            trace=call.recording is not None,
+            trace=call.recording is not None and call.recording.is_traced,
         )
         outcome = asyncio.get_running_loop().create_future()
         self._waiters[request.call_id] = _Waiter(call, plugin, document.document_id, outcome)
         if call.recording is not None:
             call.recording.dispatch(document, self.boot_id, instant(self._clock))
-            if self._connection is not None:
+            if request.trace and self._connection is not None:
                 self._connection.ping()
         try:
             self.dispatch.call(request, document.tab_id, call.limits, self._clock.now())
@@ -163,7 +163,7 @@ class PageCalls:
     ) -> None:
         """Handle a message about a call."""
         recording = self._recording(message.params.call_id)
-        if recording is not None:
+        if recording is not None and recording.is_traced:
             match message:
                 case protocol.ToolProgress(params=params):
                     recording.record_dropped(params.dropped)
@@ -199,7 +199,7 @@ class PageCalls:
 
     def _record_link(self) -> None:
         for waiter in self._waiters.values():
-            if waiter.call.recording is not None:
+            if waiter.call.recording is not None and waiter.call.recording.is_traced:
                 waiter.call.recording.record_link(self.boot_id, instant(self._clock))
 
     # --- between core and callers ---

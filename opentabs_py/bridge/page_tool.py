@@ -1,7 +1,8 @@
 """Tools that run in a page: check a call, and send it over the bridge."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from opentabs_py.bridge.browsers import Pages
@@ -49,12 +50,13 @@ class PageTool:
         self._name = tool.name
         self._arguments = ArgumentReader(self.listing.name, tool.input_schema, limit=input_limit)
 
-    async def run(self, call: ToolCall) -> Any:
-        """Run the tool in a tab and return its JSON value; see `Tool.run`."""
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Check a call, and return the function that runs it in a tab; see `Tool.prepare`."""
         if call.recording is not None:
             call.recording.resolve(self._plugin.name, self._name)
         target, arguments = self._check(call.arguments, call.owner)
-        return await self._pages.call(target, self._name, replace(call, arguments=arguments))
+        checked = replace(call, arguments=arguments)
+        return partial(self._pages.call, target, self._name, checked)
 
     def _check(self, given: Mapping[str, Any], client: str | None) -> tuple[Target, JsonObject]:
         instances = self._plugin.instances

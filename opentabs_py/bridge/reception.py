@@ -24,6 +24,10 @@ class Host(Protocol):
         """Handle what the extension sends, from its hello on, until the connection ends."""
         ...
 
+    async def report(self, connection: Connection) -> None:
+        """Send what the extension shows, from its hello on, until cancelled."""
+        ...
+
     def handle_disconnected(self, connection: Connection) -> None:
         """Handle the end of the connection."""
         ...
@@ -33,6 +37,11 @@ def offers(subprotocols: Sequence[str], secret: str) -> bool:
     """Return whether one of the offered subprotocols carries a secret."""
     wanted = f"{_PRESENTED}{secret}".encode()
     return any(hmac.compare_digest(offered.encode(), wanted) for offered in subprotocols)
+
+
+def equal(given: str, secret: str) -> bool:
+    """Return whether a text is a secret; no text is an empty one."""
+    return bool(secret) and hmac.compare_digest(given.encode(), secret.encode())
 
 
 async def serve_connection(
@@ -55,6 +64,7 @@ async def serve_connection(
                 hello = await _receive_hello(connection)
                 if hello is not None:
                     host = find_host(hello.params)
+                    tasks.start_soon(host.report, connection)  # after `read` has answered
                     await host.read(connection, hello)
             except SocketClosedError:
                 logger.debug("The extension's connection ended")

@@ -1,9 +1,9 @@
 """The copy of the extension that one browser loads.
 
 Pages' CSP forbids `eval` and inline scripts, so plugin code reaches pages only as files of
-the extension. A staged copy contains the extension, the page runtime, the server's address, and
-each plugin's adapter and pre-script, named by content hash: Chrome immediately serves files
-written after the extension was loaded.
+the extension. A staged copy contains the extension, the page runtime, the console's page for the
+side panel, the server's address, and each plugin's adapter and pre-script, named by content hash:
+Chrome immediately serves files written after the extension was loaded.
 """
 
 import base64
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from opentabs_py.config.assets import extension_dir, runtime_file
+from opentabs_py.config.assets import console_page_dirs, extension_dir, runtime_file
 from opentabs_py.config.files import write_whole
 
 _MANIFEST: Final = "manifest.json"
@@ -123,6 +123,14 @@ def stage_extension(
     secret = secret or secrets.token_hex(32)
     shutil.copytree(extension_dir(), into, dirs_exist_ok=True, copy_function=_copy_whole)
     _copy_whole(runtime_file(), into / "content" / "runtime.js")
+    for place, directory in console_page_dirs().items():
+        shutil.copytree(
+            directory,
+            into / "panel" / "console" / place,
+            ignore=shutil.ignore_patterns("*.html"),
+            dirs_exist_ok=True,
+            copy_function=_copy_whole,
+        )
     if relay_script:
         channel = into / "content" / "channel.js"
         write_whole(channel, channel.read_bytes() + b"\n" + relay_script)

@@ -18,5 +18,6 @@ def listing_of(plugin: PluginManifest, tool: PluginTool) -> Listing:
         annotations=tool.annotations,
         summary=tool.summary or "",
         group=tool.group or "",
+        icon=tool.icon,
         needs_tab=True,
     )

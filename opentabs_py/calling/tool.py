@@ -1,11 +1,12 @@
 """A served tool, wherever it runs: what clients see of it, and how to call it."""
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opentabs_py.calling.observer import CallObserver
+from opentabs_py.core.consent import Answer, Question
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
@@ -29,6 +30,7 @@ class Listing:
         annotations: MCP's hints, for example `{"readOnlyHint": true}`.
         summary: What it does, in a few words.
         group: What it belongs to, within its plugin.
+        icon: The name of its Lucide icon.
         needs_tab: Whether it runs in a page, so that a tab of its plugin's site has to be open.
     """
 
@@ -41,6 +43,7 @@ class Listing:
     annotations: dict[str, Any] | None = None
     summary: str = ""
     group: str = ""
+    icon: str = ""
     needs_tab: bool = False
 
     @property
@@ -144,12 +147,39 @@ class StreamSource(Protocol):
         ...
 
 
+class Asker(Protocol):
+    """Asks the person who uses an MCP client, through that client."""
+
+    @property
+    def is_immediate(self) -> bool:
+        """Whether `ask` returns or raises at once, because the client repeats the call."""
+        ...
+
+    async def ask(self, question: Question, /) -> Answer | None:
+        """Return their answer; None if they cannot be asked after all.
+
+        Raises:
+            CallError: The client has to repeat the call with the answer.
+        """
+        ...
+
+
 class CallClient(Reader, Protocol):
-    """The MCP client that made a call, as the call's streams see it."""
+    """The MCP client that made a call, as seen by what the call has to tell it."""
+
+    @property
+    def name(self) -> str | None:
+        """Its name and version, as it says them; None if it does not."""
+        ...
 
     @property
     def takes_links(self) -> bool:
         """Whether it reads resource links in a result."""
+        ...
+
+    @property
+    def asker(self) -> Asker | None:
+        """Asks its user; None if it cannot."""
         ...
 
     def follow(self, stream: Followed) -> None:
@@ -176,6 +206,9 @@ class ToolCall:
         observers: Are notified of what it does.
         recording: Records when it passes each hop; None if nobody wants to know.
         client: The MCP client that made it; None for a call from within this process.
+        client_name: Who made it, such as "claude-code 2.1.0" or "opentabs call"; None for a call
+            from within this process.
+        is_nested: Whether a running tool makes it, rather than the client itself.
         call_id: Its id; each time it is sent to a page, it has another on the wire.
     """
 
@@ -184,6 +217,8 @@ class ToolCall:
     observers: tuple[CallObserver, ...] = ()
     recording: CallRecording | None = None
     client: CallClient | None = None
+    client_name: str | None = None
+    is_nested: bool = False
     call_id: str = field(default_factory=new_call_id)
 
     @property
@@ -195,6 +230,11 @@ class ToolCall:
         """Notify the observers that the call is on its way."""
         for observer in self.observers:
             observer.on_sent()
+
+    def notify_waiting(self, why: str) -> None:
+        """Notify the observers that the call waits for a person."""
+        for observer in self.observers:
+            observer.on_waiting(why)
 
     def notify_progress(self, reports: Sequence[ProgressReport]) -> None:
         """Pass a batch of reports to the observers."""
@@ -220,11 +260,12 @@ class Tool(Protocol):
         """The tool's own timers; None for the server's."""
         ...
 
-    async def run(self, call: ToolCall) -> Any:
-        """Check a call, make it, and return the tool's value: JSON or an `Output`.
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Check a call, and return the function that makes it, to be called once at most.
+
+        That function returns the tool's value, JSON or an `Output`, or raises a `CallError`.
 
         Raises:
             CallRefusedError: The arguments break its schema or the size limit.
-            CallError: It returned no value.
         """
         ...

@@ -6,23 +6,27 @@ import typer
 
 from opentabs_py import __version__
 from opentabs_py.cli import (
+    audit,
     browser,
     build,
     call,
     config,
     demo,
+    dev,
     doctor,
     fleet,
     inspect,
     login,
     logs,
     new,
+    review,
     run_tests,
     serve,
     start,
     status,
     tools,
     trace,
+    ui,
     worker,
 )
 
@@ -60,15 +64,20 @@ def _main(
 
 app.command("demo")(demo.demo)
 app.command("new")(new.new)
+app.command("dev")(dev.dev)
 app.command("build")(build.build)
 app.command("test", context_settings={"ignore_unknown_options": True})(run_tests.run_tests)
 app.command("inspect")(inspect.inspect)
+app.command("review")(review.review)
 app.command("serve")(serve.serve)
 app.command("start", cls=start.StartCommand)(start.start)
 app.command("stop")(start.stop)
 app.command("restart")(start.restart)
 app.command("status")(status.status)
 app.command("logs")(logs.logs)
+app.command("audit")(audit.audit)
+app.command("stats")(audit.stats)
+app.command("ui")(ui.ui)
 app.command("call")(call.call)
 app.command("tools")(tools.tools)
 app.command("config")(config.config)

@@ -42,7 +42,7 @@ def build(
     async def once() -> int:
         async with builder(quiet=json_) as running:
             built = await running.build(directory, with_types=check)
-            _print_result(built, as_json=json_)
+            print_result(built, as_json=json_)
             return BUILD_FAILED if built.problems else 0
 
     async def forever() -> int:
@@ -51,7 +51,7 @@ def build(
 
         async with builder(quiet=json_) as running, watch_source(directory) as changes:
             while True:
-                _print_result(await running.build(directory, with_types=check), as_json=json_)
+                print_result(await running.build(directory, with_types=check), as_json=json_)
                 if not json_:
                     err.print("[dim]Waiting for changes. Press Ctrl-C to stop.[/]")
                 await changes.next()
@@ -107,7 +107,8 @@ def print_problems(built: "Built") -> None:
         err.print(f"[bold red]✗[/] {count}; dist/ is unchanged", soft_wrap=True)
 
 
-def _print_result(built: "Built", *, as_json: bool) -> None:
+def print_result(built: "Built", *, as_json: bool = False) -> None:
+    """Print what a build came to."""
     from opentabs_py.cli.terminal import err, write_json
 
     if as_json:

@@ -4,12 +4,15 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Never, cast
 
 import typer
 
+from opentabs_py import __version__
 from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
 from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.fleet_options import (
@@ -27,7 +30,9 @@ from opentabs_py.cli.options import (
     Headed,
     Idle,
     Json,
+    NoReview,
     OpenUrls,
+    Permissions,
     PluginDirs,
     PluginFolders,
     PluginSettings,
@@ -65,6 +70,8 @@ def call(
     plugins: PluginFolders = None,
     tools_: ToolSources = None,
     set_: PluginSettings = None,
+    permission: Permissions = None,
+    no_review: NoReview = None,
     open_: OpenUrls = None,
     idle: Idle = None,
     ceiling: Ceiling = None,
@@ -84,7 +91,8 @@ def call(
     """Call one tool: progress goes to stderr, the result to stdout.
 
     Uses the server that is running, if there is one (`opentabs start`), or else starts one with a
-    browser for this call; so it does with --fresh, and with --tools, --set, --headed and --profile.
+    browser for this call; so it does with --fresh, and with --tools, --set, --permission, --headed
+    and --profile.
 
     Without --open, opens the plugin's start page, its playground/ or its homepage, unless a running
     server has a page of the plugin open.
@@ -97,7 +105,9 @@ def call(
     timed out).
     """
     parsed = _read_arguments(arguments)
-    is_special = bool(tools_ or set_ or profile or signed_in or headed is not None)
+    is_special = bool(
+        tools_ or set_ or permission or no_review or profile or signed_in or headed is not None
+    )
     endpoint = None
     if nats is not None:
         if plugin or plugins or open_ or is_special:
@@ -132,6 +142,8 @@ def call(
         plugin,
         plugins,
         set_,
+        permission=permission,
+        no_review=no_review,
         idle=idle,
         ceiling=ceiling,
         headed=headed,
@@ -139,6 +151,7 @@ def call(
         signed_in=signed_in,
         port=0,
     ).model_copy(update={"token": None, "max_result": None})  # the server is for this call only
+    settings = settings.audited
 
     async def once() -> int:
         from opentabs_py.cli.terminal import (
@@ -166,7 +179,8 @@ def call(
                 if not (open_ or endpoint):
                     await _open_start_page(tabs, tool)
                 bar.say(tool)
-                outcome, failed = await call_over_mcp(tabs.mcp_url, tool, parsed, bar.update)
+                made = call_over_mcp(tabs.mcp_url, tool, parsed, bar.update)
+                outcome, failed = await _while_asking(tabs, made, bar.pause)
                 bar.stop()
                 print_outcome(outcome, as_json=json_)
         return EXIT_CODES[failed]
@@ -180,6 +194,33 @@ def call(
         print_outcome(failed_outcome(error, time.perf_counter() - began), as_json=True)
         code = CHAIN_FAILED
     raise typer.Exit(code)
+
+
+async def _while_asking(
+    tabs: "OpenTabs",
+    made: Awaitable[tuple[dict[str, Any], str | None]],
+    pause: Callable[[], AbstractContextManager[None]],
+) -> tuple[dict[str, Any], str | None]:
+    """Wait for a call, and meanwhile ask the person at the terminal, if one is there."""
+    import anyio
+
+    from opentabs_py.cli.asking import is_someone_there
+    from opentabs_py.cli.terminal_answers import answer_in_terminal
+
+    if not is_someone_there():
+        return await made
+    error: Exception | None = None
+    result: tuple[dict[str, Any], str | None] = {}, None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(answer_in_terminal, tabs.registry.gate.questions, pause=pause))
+        try:
+            result = await made
+        except Exception as failure:  # noqa: BLE001
+            error = failure  # raised below, because the task group would wrap it
+        tasks.cancel_scope.cancel()
+    if error is not None:
+        raise error
+    return result
 
 
 async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
@@ -229,6 +270,7 @@ async def call_over_mcp(
     await load(*CLIENT_MODULES)
     from mcp.client import Client
     from mcp.client.streamable_http import streamable_http_client
+    from mcp.types import Implementation
 
     from opentabs_py.server.mcp import ERROR_META_KEY, FAILED_META_KEY
 
@@ -243,7 +285,9 @@ async def call_over_mcp(
 
     # The client limits messages to 1 MiB by default; tools may return more.
     try:
-        async with Client(streamable_http_client(url, max_sse_event_size=None)) as client:
+        info = Implementation(name="opentabs call", version=__version__)
+        transport = streamable_http_client(url, max_sse_event_size=None)
+        async with Client(transport, client_info=info) as client:
             # The client validates the result, and would otherwise request the schema afterwards.
             await client.list_tools()
             began = time.perf_counter()

@@ -12,9 +12,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from opentabs_py.cli.asking import ask, is_someone_there
 from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
 from opentabs_py.cli.codes import CHAIN_FAILED, USAGE
 from opentabs_py.cli.signals import exit_at_signals
+from opentabs_py.core.consent import Question
 from opentabs_py.daemon.local_client import LocalClient
 from opentabs_py.daemon.state import ServerState
 from opentabs_py.errors import ChainError, ConfigError, ErrorDetail, OpenTabsError
@@ -61,6 +63,7 @@ def call_running(
         "plugins": [str(each.absolute()) for each in directories],
         "plugin_folders": [str(each.absolute()) for each in folders],
         "open": [*urls],
+        "can_ask": not as_json and is_someone_there(),
     }
     exit_at_signals()
     began = time.perf_counter()
@@ -87,9 +90,10 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
         log_to_stderr(level=logging.WARNING)
     log = logging.getLogger("opentabs_py.plugin")
     reports: list[dict[str, Any]] = []
+    client = LocalClient(state)
     with (
         progress_bar("Calling", quiet=as_json) as bar,
-        closing(LocalClient(state).call(request)) as happenings,
+        closing(client.call(request)) as happenings,
     ):
         for said in happenings:
             match said:
@@ -103,6 +107,10 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
                 case {"warning": text}:
                     if not as_json:
                         warn(text)
+                case {"question": fields}:
+                    fields["answers"] = tuple(fields["answers"])
+                    with bar.pause():
+                        client.answer(fields["id"], ask(Question(**fields)))
                 case {"outcome": outcome}:
                     return {**said, "outcome": {**outcome, "progress": reports}}
                 case _:

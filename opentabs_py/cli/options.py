@@ -11,6 +11,7 @@ from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.config.settings import Settings
+    from opentabs_py.core.consent import Permission
     from opentabs_py.core.plugin_settings import Typed
 
 PluginDirs = Annotated[
@@ -70,6 +71,23 @@ Ceiling = Annotated[
         metavar="S", help="End a call after S seconds, even with progress.  \\[default: 300]"
     ),
 ]
+Permissions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--permission",
+        metavar="NAME=off|ask|auto",
+        help="Whether a tool may run: never, after asking you, or at once. NAME is PLUGIN.TOOL, "
+        "PLUGIN, or [b]default[/]. Repeatable. `opentabs review` and docs/consent.md say more.",
+    ),
+]
+NoReview = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--no-review",
+        metavar="DIR",
+        help="Serve the plugins in DIR without review, because you develop them. Repeatable.",
+    ),
+]
 Headed = Annotated[bool | None, typer.Option("--headed/--headless", help="Show the browser.")]
 Profile = Annotated[
     str | None,
@@ -122,6 +140,9 @@ def gather_settings(
     plugin: Sequence[Path] | None,
     folders: Sequence[Path] | None,
     set_: Sequence[str] | None,
+    *,
+    permission: Sequence[str] | None = None,
+    no_review: Sequence[Path] | None = None,
     **given: Any,
 ) -> "Settings":
     """Gather the settings of a command that has --plugin, --plugins and --set.
@@ -140,6 +161,8 @@ def gather_settings(
         plugins=tuple(plugin) if plugin else None,
         plugin_folders=tuple(folders) if folders else None,
         settings=_read_plugin_settings(set_),
+        permissions=_read_permissions(permission),
+        no_review=tuple(no_review) if no_review else None,
         **given,
     )
     if settings.plugins or settings.plugin_folders or not is_plugin(Path()):
@@ -163,6 +186,20 @@ def _read_plugin_settings(given: Sequence[str] | None) -> "dict[str, dict[str, T
             raise ConfigError(f"Cannot parse --set: {error}.") from None
         settings.setdefault(plugin, {})[key] = value
     return settings
+
+
+def _read_permissions(given: Sequence[str] | None) -> "dict[str, Permission] | None":
+    """Return the values of `--permission`; the last for a name wins.
+
+    Raises:
+        ConfigError: A value does not have the form `NAME=ask`.
+    """
+    from opentabs_py.core.consent import parse_rule
+
+    try:
+        return dict(parse_rule(text) for text in given or ())
+    except ValueError as error:
+        raise ConfigError(f"Cannot parse --permission: {error}.") from None
 
 
 def gather_tools(sources: Sequence[str] | None) -> list[Any]:

@@ -113,7 +113,7 @@ class _Suite:
                 if await self._build(running):
                     changed = await self._test_until(changes)
                 else:
-                    changed = await _next_source(changes)
+                    changed = await next_source(changes)
                 why = changed_text(changed)
 
     async def _build(self, running: "Builder") -> bool:
@@ -145,7 +145,7 @@ class _Suite:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(test)
-            changed = await _next_source(changes)
+            changed = await next_source(changes)
             if not ended.is_set():
                 err.print("[yellow]A file changed: stopping this run.[/]")
             tasks.cancel_scope.cancel()
@@ -209,7 +209,8 @@ async def _run(command: Sequence[str]) -> int:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-async def _next_source(changes: "SourceChanges") -> list[str]:
+async def next_source(changes: "SourceChanges") -> list[str]:
+    """Wait until files change that the plugin or its tests depend on, and return their paths."""
     while True:
         if files := [file for file in await changes.next() if is_source(file)]:
             return files

@@ -1,20 +1,16 @@
 """`opentabs serve`: run the MCP server with its own Chromium."""
 
-import logging
 import os
 import stat
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import anyio
 import typer
-from anyio.abc import TaskStatus
 
-from opentabs_py.cli import collector
 from opentabs_py.cli.fleet_options import (
     Ca,
     CallsPerClient,
@@ -26,12 +22,14 @@ from opentabs_py.cli.fleet_options import (
     Queue,
     gather_fleet,
 )
-from opentabs_py.cli.metrics_option import Address, Metrics, exporting, read_address
+from opentabs_py.cli.metrics_option import Metrics, read_address
 from opentabs_py.cli.options import (
     Ceiling,
     Headed,
     Idle,
+    NoReview,
     OpenUrls,
+    Permissions,
     PluginDirs,
     PluginFolders,
     PluginSettings,
@@ -41,18 +39,10 @@ from opentabs_py.cli.options import (
     gather_settings,
     gather_tools,
 )
-from opentabs_py.errors import BrowserError, ConfigError
+from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
-    from opentabs_py.browser.endpoints import Attach
-    from opentabs_py.config.fleet import FleetOptions
-    from opentabs_py.config.settings import Settings
-    from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.daemon.state import Claim
-    from opentabs_py.session.browser import SessionBrowser
-    from opentabs_py.session.session import OpenTabs
-
-DEFAULT_BROWSER = "default"
 
 
 def serve(
@@ -108,6 +98,8 @@ def serve(
     plugins: PluginFolders = None,
     tools_: ToolSources = None,
     set_: PluginSettings = None,
+    permission: Permissions = None,
+    no_review: NoReview = None,
     open_: OpenUrls = None,
     headed: Headed = None,
     profile: Profile = None,
@@ -193,6 +185,20 @@ def serve(
             help="Leave the tabs that clients opened for themselves open when these go.",
         ),
     ] = None,
+    audit: Annotated[
+        bool | None,
+        typer.Option(
+            "--audit/--no-audit",
+            help="Record every call; `opentabs audit` shows them.  \\[default: yes]",
+        ),
+    ] = None,
+    audit_values: Annotated[
+        bool | None,
+        typer.Option(
+            "--audit-values",
+            help="Record arguments, results and error messages too, with secrets masked.",
+        ),
+    ] = None,
     idle: Idle = None,
     ceiling: Ceiling = None,
     name: Annotated[
@@ -231,6 +237,7 @@ def serve(
     """
     from opentabs_py.browser.endpoints import Attach, check_cdp
     from opentabs_py.cli.run import run
+    from opentabs_py.cli.serve_session import serve_session
     from opentabs_py.cli.terminal import log_to_stderr
     from opentabs_py.config.settings import DEFAULT_PORT
     from opentabs_py.daemon.log import log_to_file
@@ -284,6 +291,8 @@ def serve(
         plugin,
         plugins,
         set_,
+        permission=permission,
+        no_review=no_review,
         host=host,
         port=port,
         token=token,
@@ -299,16 +308,18 @@ def serve(
         keepalive=keepalive,
         late_progress=late_progress,
         keep_tabs=keep_tabs,
+        audit=audit,
+        audit_values=audit_values,
         idle=idle,
         ceiling=ceiling,
     )
-    settings = read_settings()
+    settings = read_settings().audited
     if "port" not in settings.model_fields_set and not (stdio and source == "launch"):
         settings = settings.model_copy(update={"port": DEFAULT_PORT})
 
     async def forever(claim: "Claim | None") -> int:
         with redirect_stdout(sys.stderr) if stdio else nullcontext():
-            await _serve(
+            await serve_session(
                 settings,
                 tools,
                 read_settings=read_settings,
@@ -353,145 +364,6 @@ def _claimed(name: str | None, *, stdio: bool) -> Generator["Claim | None"]:
         yield claimed
 
 
-MOST_START_PAGES = 3  # plugins' start pages that are opened in a window
-
-
-async def _serve(
-    settings: "Settings",
-    tools: Sequence[Any],
-    *,
-    read_settings: Callable[[], "Settings"],
-    stdio: bool,
-    browser: "Literal['launch', 'none'] | Attach",
-    profiles: Mapping[str, Path],
-    urls: Sequence[str],
-    exit_with_browser: bool,
-    trace: Path | None,
-    claim: "Claim | None",
-    log: Path | None,
-    endpoint: "FleetOptions | None",
-    metrics: Address | None,
-) -> None:
-    from opentabs_py.cli.terminal import print_quarantined, warn_of_stale
-    from opentabs_py.core.plugin_names import OURSELVES
-    from opentabs_py.server.mcp_side import load_soon
-    from opentabs_py.session.session import OpenTabs
-
-    logger = logging.getLogger("opentabs_py")
-    load_soon()  # while the browser starts
-    session = OpenTabs(
-        tools=tools,
-        settings=settings,
-        read_settings=read_settings,
-        browser=browser,
-        browsers=profiles,
-        reopen=None if exit_with_browser else urls,
-        trace=trace,
-        nats=endpoint,
-    )
-    async with exporting(metrics) as attach, session as tabs:
-        attach(tabs)
-        print_quarantined(tabs.quarantined)
-        warn_of_stale(tabs.plugins)
-        if browser == "none" and tabs.has_pages:
-            _print_how_to_load(str(tabs.extension_dir), tabs.guide_url)
-        for url in urls:
-            await tabs.open(url)
-        if settings.headed:
-            tabs.registry.observe(_log_call)
-            if not urls:
-                await _open_start_pages(tabs)
-        if endpoint is not None:
-            workers = tabs.fleet.directory.usable
-            logger.info("%d workers of the fleet at %s", len(workers), endpoint.shown)
-        elif not (tabs.plugins or tabs.quarantined or tabs.tools):
-            logger.warning(
-                "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
-                "DIR, or Python tools with --tools FILE."
-            )
-        owners = [tool.listing.owner for tool in tabs.tools if tool.listing.owner != OURSELVES]
-        names = ", ".join(dict.fromkeys(owners)) or "no plugin"
-        logger.info("Serving %d tools from %s", len(owners), names)
-        logger.info("MCP at %s", tabs.mcp_url)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_settle)
-            tasks.start_soon(tabs.watch_plugins)
-            if browser == "launch" and tabs.has_pages:
-                scope = tasks.cancel_scope if exit_with_browser else None
-                for each in tabs.browsers.values():
-                    tasks.start_soon(_watch_browser, each, scope)
-            if claim is not None:
-                stop = tasks.cancel_scope.cancel
-                await tasks.start(_register, tabs, claim, settings, log, stop)
-            if stdio:
-                from opentabs_py.server.stdio import serve_stdio
-
-                # JSON may encode a two-byte character as six bytes.
-                limit = 3 * settings.message_limit + 1024 * 1024
-                await serve_stdio(tabs.mcp_server, line_limit=limit)
-                tasks.cancel_scope.cancel()
-            else:
-                await anyio.sleep_forever()
-
-
-async def _register(
-    tabs: "OpenTabs",
-    claim: "Claim",
-    settings: "Settings",
-    log: Path | None,
-    stop: Callable[[], None],
-    *,
-    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
-) -> None:
-    """Let other commands use the server, until cancelled."""
-    from opentabs_py.session.registration import registered
-
-    arguments = sys.argv[sys.argv.index("serve") + 1 :]
-    async with registered(tabs, claim, settings, arguments=arguments, log=log, stop=stop):
-        task_status.started()
-        await anyio.sleep_forever()
-
-
-async def _open_start_pages(tabs: "OpenTabs") -> None:
-    """Open the plugins' start pages, because a window with an empty page is no use to anyone."""
-    from opentabs_py.cli.terminal import warn
-
-    for plugin in tabs.plugins[:MOST_START_PAGES]:
-        try:
-            await tabs.open_start_page(plugin.manifest.name)
-        except BrowserError as error:
-            warn(str(error))
-
-
-def _log_call(record: "CallRecord") -> None:
-    from opentabs_py.tracing.waterfall import headline
-
-    logging.getLogger("opentabs_py").info("%s", headline(record).plain)
-
-
-async def _settle() -> None:
-    from opentabs_py.server.mcp_side import load
-
-    await load()
-    collector.settle()
-    collector.release()
-
-
-async def _watch_browser(browser: "SessionBrowser", ends: anyio.CancelScope | None) -> None:
-    """Log that a browser is gone and when it is back, or cancel `ends` when it is gone."""
-    logger = logging.getLogger("opentabs_py")
-    which = "The browser" if browser.name == DEFAULT_BROWSER else f"The browser {browser.name}"
-    while True:
-        await browser.wait_gone()
-        if ends is not None:
-            logger.info("%s was closed or died; the server exits", which)
-            ends.cancel()
-            return
-        logger.info("%s was closed or died; the next call reopens it", which)
-        await browser.wait_back()
-        logger.info("%s is open again", which)
-
-
 def read_browsers(given: Sequence[str]) -> tuple[Literal["launch", "none"], dict[str, Path]]:
     """Return where browsers come from, and the profile directories of those with a name.
 
@@ -533,15 +405,3 @@ def _check_pipes() -> None:
                 f"--stdio talks to an MCP client through pipes, but {stream} is a file. Let the "
                 "client start this command."
             )
-
-
-def _print_how_to_load(directory: str, guide: str | None) -> None:
-    sys.stderr.write(
-        f"""\
-Waiting for the extension. {guide} guides you through loading it:
-  1. Open chrome://extensions and turn on Developer mode.
-  2. Choose "Load unpacked" and select {directory}
-The extension connects by itself whenever this server is running. After you update opentabs,
-press the extension's reload button on that page.
-"""
-    )

@@ -5,7 +5,7 @@ import logging
 import sys
 import time
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,11 @@ class _SafeFormatter(logging.Formatter):
 
 err = _SafeConsole(stderr=True, highlight=False)
 out = _SafeConsole(highlight=False)
+
+
+def print_wide(renderable: RenderableType, width: int) -> None:
+    """Print something to stdout in a width of its own."""
+    _SafeConsole(highlight=False, width=width).print(renderable)
 
 
 def print_error(error: OpenTabsError) -> None:
@@ -115,6 +120,10 @@ class ProgressLines:
     def stop(self) -> None:
         """Do nothing: there is no bar to remove."""
 
+    def pause(self) -> AbstractContextManager[None]:
+        """Do nothing, for the same reason."""
+        return nullcontext()
+
     def update(self, progress: float, total: float | None, message: str | None) -> None:
         """Write one report, if it is the last, or long enough after the previous one."""
         now = time.monotonic()
@@ -140,6 +149,15 @@ class ProgressBar:
     def stop(self) -> None:
         """Remove the bar, so that the result can follow."""
         self._progress.stop()
+
+    @contextmanager
+    def pause(self) -> Generator[None]:
+        """Remove the bar while the context is open, so that a question can be asked."""
+        self._progress.stop()
+        try:
+            yield
+        finally:
+            self._progress.start()
 
     def update(self, progress: float, total: float | None, message: str | None) -> None:
         """Show one report."""

@@ -23,6 +23,8 @@ from opentabs_py.cli.options import (
 
 if TYPE_CHECKING:
     from opentabs_py.calling.tool import Listing
+    from opentabs_py.config.settings import Settings
+    from opentabs_py.plugins.plugin import Plugin
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def tools(
         loaded, quarantined = load_plugins(sources.plugins(), settings.settings)
         refuse_unknown_plugins(settings.settings, loaded, quarantined)
         print_quarantined(quarantined)
-        rows = [*_of_pages(loaded), *_of_python(gather_tools(tools_))]
+        rows = [*_of_pages(_allowed(loaded, settings)), *_of_python(gather_tools(tools_))]
         is_broken = bool(quarantined and not loaded)
     rows.sort(key=lambda row: row.listing.name)
     if search is not None:
@@ -137,6 +139,24 @@ def _of_server(name: str) -> list[_Row] | None:
         _Row(Listing(**each["listing"]), "plugin" if each["isOfPlugin"] else "module")
         for each in LocalClient(state).tools()
     ]
+
+
+def _allowed(plugins: Sequence["Plugin"], settings: "Settings") -> list["Plugin"]:
+    """Return the plugins that may be served, and warn about the others."""
+    from opentabs_py.cli.terminal import warn
+    from opentabs_py.config.paths import data_dir
+    from opentabs_py.consent.reviews import Reviews
+    from opentabs_py.session.standings import find_standings, why_off
+
+    standings = find_standings(plugins, settings, Reviews(data_dir() / "reviews"))
+    allowed: list[Plugin] = []
+    for plugin in plugins:
+        name = plugin.manifest.name
+        if (why := why_off(name, standings[name])) is None:
+            allowed.append(plugin)
+        else:
+            warn(why)
+    return allowed
 
 
 def _of_pages(plugins: Sequence[Any]) -> list[_Row]:

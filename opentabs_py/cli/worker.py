@@ -9,7 +9,9 @@ from opentabs_py.cli.fleet_options import PANEL, Ca, Cert, Creds, FleetName, Nat
 from opentabs_py.cli.metrics_option import Metrics, exporting, read_address
 from opentabs_py.cli.options import (
     Headed,
+    NoReview,
     OpenUrls,
+    Permissions,
     PluginDirs,
     PluginFolders,
     PluginSettings,
@@ -30,6 +32,8 @@ def worker(
     plugins: PluginFolders = None,
     tools_: ToolSources = None,
     set_: PluginSettings = None,
+    permission: Permissions = None,
+    no_review: NoReview = None,
     open_: OpenUrls = None,
     browsers: Annotated[
         int, typer.Option(min=1, max=64, metavar="N", help="How many browsers to launch.")
@@ -92,8 +96,16 @@ def worker(
     recycle = RecycleAfter.read(recycle_after or [])
     options = gather_fleet(nats, fleet, creds, ca, cert, labels=label)
     settings = gather_settings(
-        plugin, plugins, set_, headed=headed, signed_in=signed_in, port=0
+        plugin,
+        plugins,
+        set_,
+        permission=permission,
+        no_review=no_review,
+        headed=headed,
+        signed_in=signed_in,
+        port=0,
     ).model_copy(update={"profile": None})
+    settings = settings.audited
     address = read_address(metrics)
     log_to_stderr()
     tools = gather_tools(tools_)

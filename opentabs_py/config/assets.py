@@ -20,6 +20,11 @@ def runtime_file() -> Path:
     return adapter_js_dir() / "runtime.js"
 
 
+def console_page_dirs() -> dict[str, Path]:
+    """Return the directories of the console's page, by where they are in it."""
+    return {"": _PACKAGE / "console" / "page", "viewer": _PACKAGE / "tracing" / "viewer"}
+
+
 def in_checkout() -> bool:
     """Return whether this package runs from its own repository."""
     # Only a wheel has `_assets`. Files next to an installed package belong to other packages.

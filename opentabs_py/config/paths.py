@@ -15,6 +15,11 @@ def data_dir() -> Path:
     return platformdirs.user_data_path("opentabs")
 
 
+def audit_file() -> Path:
+    """Return the path of the audit, to which all servers of this user write their calls."""
+    return data_dir() / "audit.sqlite"
+
+
 def cache_dir() -> Path:
     """Return the directory for data that can be recreated."""
     return platformdirs.user_cache_path("opentabs")

@@ -2,14 +2,23 @@
 
 import os
 import re
+from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+)
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     PyprojectTomlConfigSettingsSource,
@@ -19,12 +28,14 @@ from pydantic_settings import (
 )
 
 from opentabs_py.config.paths import user_file
+from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import ConfigError
 
 DEFAULT_PORT = 8377
 STARTED_BY = "OPENTABS_TEST_STARTED_BY"  # in the environment: the process that runs `opentabs test`
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -84,6 +95,17 @@ class Settings(BaseSettings):
         plugins: Directories of built plugins; in the environment, joined like PATH.
         plugin_folders: Folders that contain such directories, which may come and go; in the
             environment, joined like PATH.
+        permissions: What may run, by `default`, plugin, or `plugin.tool`: `off`, `ask` or `auto`.
+            In the environment, JSON. The sources are merged key by key.
+        no_review: Directories of plugins, or folders of them, that need no review, because you
+            develop them; in the environment, joined like PATH.
+        audit: Record every call in the audit; see docs/audit.md. By default, the commands that
+            serve tools do, and programs and tests do not.
+        audit_values: Record arguments, results and error messages too, truncated and with secrets
+            masked.
+        audit_days: For how many days calls are kept.
+        audit_size: The largest size of the audit in MB; if it is larger, the oldest calls are
+            removed.
         settings: Values of plugins' settings, by plugin and key; in the environment, JSON. The
             sources are merged key by key.
     """
@@ -118,7 +140,32 @@ class Settings(BaseSettings):
     no_sandbox: bool = False
     plugins: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
     plugin_folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
+    permissions: Annotated[dict[str, Permission], BeforeValidator(parse_rules)] = {}
+    no_review: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
+    audit: bool | None = None
+    audit_values: bool = False
+    audit_days: Positive = 30.0
+    audit_size: Positive = 100.0
     settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
+    _installed: frozenset[str] = PrivateAttr(default=frozenset())
+
+    def find_installed(self) -> Callable[[Path], bool]:
+        """Return the function that says whether the user's own settings file names a plugin.
+
+        Otherwise it was named for this run: by a program, a command, the environment, or the
+        project in the current directory. The argument is the plugin's directory, resolved.
+        """
+        plugins = {*map(Path.resolve, self.plugins)}
+        folders = {*map(Path.resolve, self.plugin_folders)}
+        has_plugins = "plugins" in self._installed
+        has_folders = "plugin_folders" in self._installed
+
+        def is_installed(plugin: Path) -> bool:
+            within, listed = plugin.parent in folders, plugin in plugins
+            named = (listed and not has_plugins) or (within and not has_folders)
+            return (listed or within) and not named
+
+        return is_installed
 
     @property
     def limits(self) -> Limits:
@@ -134,6 +181,11 @@ class Settings(BaseSettings):
     def pace(self) -> Pace:
         """How often a client receives progress."""
         return Pace(self.progress_burst, self.progress_rate, self.keepalive)
+
+    @property
+    def audited(self) -> "Settings":
+        """These settings for a command that serves tools, which records calls by default."""
+        return self if self.audit is not None else self.model_copy(update={"audit": True})
 
     @classmethod
     def settings_customise_sources(
@@ -159,11 +211,13 @@ def demo_settings(*, headed: bool | None) -> Settings:
         "plugins": (),
         "plugin_folders": (),
         "settings": {},
+        "permissions": {},
         "profile": None,
         "signed_in": None,
         "host": "127.0.0.1",
         "port": 0,
         "token": None,
+        "audit": False,
     }
     return load_settings(headed=headed).model_copy(update=own)
 
@@ -180,7 +234,8 @@ def load_settings(**given: Any) -> Settings:
         ConfigError: A value is not valid; the text names it and the rule.
     """
     try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
+        given = {name: value for name, value in given.items() if value is not None}
+        settings = Settings(**given)
     except ValidationError as error:
         lines = [_problem_text(problem) for problem in error.errors(include_url=False)]
         raise ConfigError("A setting is not valid. " + "; ".join(lines)) from None
@@ -192,6 +247,12 @@ def load_settings(**given: Any) -> Settings:
         ) from None
     except ValueError as error:  # invalid TOML
         raise ConfigError(f"Cannot read a settings file: {error}") from error
+    if settings.plugins or settings.plugin_folders:
+        named = {*given} | {*EnvSettingsSource(Settings)()}
+        named |= {*PyprojectTomlConfigSettingsSource(Settings)()}
+        installed = {"plugins", "plugin_folders"} - named
+        settings._installed = frozenset(installed)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    return settings
 
 
 # Replacements for pydantic's messages, which mention its inputs; by error type.

@@ -43,6 +43,15 @@ class LocalClient:
         """
         return cast(list[Document], self._get("/tools"))
 
+    def console_url(self) -> str:
+        """Return an address that opens its console, once, within ten minutes.
+
+        Raises:
+            ChainError: It does not answer.
+        """
+        with self._request("POST", "/console", timeout=ANSWER_WITHIN) as response:
+            return str(json.loads(response.read())["url"])
+
     def stop(self) -> None:
         """Ask it to stop; it answers at once, and exits when its calls have been cancelled.
 
@@ -50,6 +59,16 @@ class LocalClient:
             ChainError: It does not answer.
         """
         with self._request("POST", "/stop", timeout=ANSWER_WITHIN) as response:
+            response.read()
+
+    def answer(self, question_id: str, answer: str) -> None:
+        """Answer a question that a call has asked; too late, it does nothing.
+
+        Raises:
+            ChainError: The server does not answer.
+        """
+        body = {"id": question_id, "answer": answer}
+        with self._request("POST", "/answer", body=body, timeout=ANSWER_WITHIN) as response:
             response.read()
 
     def call(self, request: Mapping[str, Any]) -> Generator[Document]:

@@ -356,7 +356,9 @@ def _call_ask(tool: str, call: ToolCall) -> CallAsk:
         idle=call.limits.idle,
         ceiling=call.limits.ceiling,
         client=call.owner,
-        trace=call.recording is not None,
+        client_name=call.client_name,
+        record=call.recording is not None,
+        trace=call.recording is not None and call.recording.is_traced,
         traceparent=traceparent(),
     )
 

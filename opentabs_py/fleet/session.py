@@ -32,7 +32,9 @@ class Caller(Protocol):
         limits: Limits | None = None,
         observers: Sequence[CallObserver] = (),
         client: CallClient | None = None,
+        client_name: str | None = None,
         on_record: Callable[[CallRecord], None] | None = None,
+        traced: bool = True,
     ) -> Any:
         """Call a tool and return its value."""
         ...

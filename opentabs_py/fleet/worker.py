@@ -222,7 +222,8 @@ class FleetWorker:
 
     async def _run(self, call_id: str, call: "_Call", ask: CallAsk) -> None:
         limits = Limits(idle=ask.idle, ceiling=ask.ceiling)
-        client = None if ask.client is None else _RemoteClient(f"{call.endpoint}.{ask.client}")
+        owner = None if ask.client is None else f"{call.endpoint}.{ask.client}"
+        client = None if owner is None else _RemoteClient(owner, ask.client_name)
         outcome: Any = None
         records: list[CallRecord] = []
         try:
@@ -234,7 +235,9 @@ class FleetWorker:
                         limits=limits,
                         observers=(_Reporter(call.channel),),
                         client=client,
-                        on_record=records.append if ask.trace else None,
+                        client_name=ask.client_name,
+                        on_record=records.append if ask.record or ask.trace else None,
+                        traced=ask.trace,
                     )
                     outcome = returned(value)
                 except Exception as error:
@@ -346,9 +349,11 @@ class _RemoteClient:
     """An MCP client of an endpoint."""
 
     takes_links = False
+    asker = None  # its endpoint asks
 
-    def __init__(self, owner: str) -> None:
+    def __init__(self, owner: str, name: str | None) -> None:
         self.owner = owner
+        self.name = name
 
     def follow(self, stream: Followed) -> None:
         """Do nothing: the client reads a stream with the tool for that."""

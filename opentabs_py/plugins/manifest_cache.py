@@ -20,7 +20,7 @@ from opentabs_py.core.manifest import PluginManifest, PluginTool
 
 logger = logging.getLogger(__name__)
 
-FORMAT: Final = 1  # increased when what is stored changes, or between releases a rule
+FORMAT: Final = 2  # increased when what is stored changes, or between releases a rule
 MOST_BYTES: Final = 64 * 1024 * 1024  # of manifests; 120 plugins have 6 MB
 _DAY: Final = 24 * 3600  # s; how precisely the last use is recorded, so that a start writes nothing
 _WAIT: Final = 1.0  # s; for another process that is writing, which takes milliseconds

@@ -59,13 +59,17 @@ class PythonTools:
 
     def close(self) -> None:
         """End all streams, and stop the handlers."""
+        self.stop_modules()
+        self.host.streams.close()
+        self.host.observers.close()
+
+    def stop_modules(self) -> None:
+        """End the streams of all modules, because others take their place."""
         for module in self._modules:
             try:
                 module.stop()
             except Exception:
                 logger.exception("The module %s failed to stop", type(module).__name__)
-        self.host.streams.close()
-        self.host.observers.close()
 
     def _functions(self, given: Iterable[Any]) -> Iterator[Callable[..., Any]]:
         for each in given:

@@ -3,8 +3,8 @@
 import inspect
 import sys
 import traceback
-from collections.abc import Iterable
-from importlib import import_module
+from collections.abc import Iterable, Sequence
+from importlib import import_module, invalidate_caches
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +26,46 @@ def load_tools(sources: Iterable[str]) -> list[Any]:
         ConfigError: A source cannot be loaded, or has no tools.
     """
     return [tool for source in sources for tool in _load(source)]
+
+
+def source_directories(sources: Iterable[str]) -> set[Path]:
+    """Return the directories that contain the code of these sources.
+
+    Raises:
+        ConfigError: A source cannot be loaded.
+    """
+    found: set[Path] = set()
+    for source in sources:
+        path = source.partition(":")[0]
+        module = _import_file(Path(path)) if path.endswith(".py") else _import_module(path)
+        if module.__file__ is not None:
+            found.add(Path(module.__file__).resolve().parent)
+    return found
+
+
+def reload_tools(sources: Sequence[str], directories: Iterable[Path]) -> list[Any]:
+    """Return the tools as their files are now; see `load_tools`.
+
+    Args:
+        sources: As for `load_tools`.
+        directories: Modules whose files are in there are imported again.
+
+    Raises:
+        ConfigError: A source cannot be loaded, or has no tools. The modules are then what they
+            were.
+    """
+    within = [*directories]
+    kept: dict[str, ModuleType] = {}
+    for name, module in [*sys.modules.items()]:
+        file = getattr(module, "__file__", None)
+        if file and any(Path(file).resolve().is_relative_to(each) for each in within):
+            kept[name] = sys.modules.pop(name)
+    invalidate_caches()
+    try:
+        return load_tools(sources)
+    except BaseException:
+        sys.modules.update(kept)
+        raise
 
 
 def _load(source: str) -> list[Any]:

@@ -5,7 +5,7 @@ import inspect
 import logging
 import re
 import traceback
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -98,13 +98,15 @@ class PythonTool:
         """The tool's own timers; None for the server's."""
         return self._declaration.limits(self._host.limits)
 
-    async def run(self, call: ToolCall) -> Any:
-        """Run the function and return its value; see `Tool.run`."""
-        name = self.listing.name
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Check a call, and return what runs the function; see `Tool.prepare`."""
         if call.recording is not None:
-            call.recording.resolve(self.listing.owner, name)
+            call.recording.resolve(self.listing.owner, self.listing.name)
         positional, named = self._check(call.arguments)
-        run = ToolRun(self._host, name, call)
+        return partial(self._make, call, positional, named)
+
+    async def _make(self, call: ToolCall, positional: list[Any], named: dict[str, Any]) -> Any:
+        run = ToolRun(self._host, self.listing.name, call)
         for parameter, what in self._signature.injected.items():
             named[parameter] = Progress(run) if what == "progress" else progress_callback(run)
         call.notify_sent()

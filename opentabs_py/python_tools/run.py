@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import anyio
 
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.calling.observer import CallObserver, ProgressObserver
+from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallClient, StreamUpdate, ToolCall
 from opentabs_py.core.limits import Limits, Timer
 from opentabs_py.core.progress import ProgressReport
@@ -39,6 +39,8 @@ class Caller(Protocol):
         *,
         observers: Sequence[CallObserver] = (),
         client: CallClient | None = None,
+        client_name: str | None = None,
+        is_nested: bool = False,
     ) -> Any:
         """Call a tool and return its value."""
         ...
@@ -67,6 +69,24 @@ class ToolHost:
     def __post_init__(self) -> None:
         """Create the streams, on the same clock."""
         self.streams = Streams(self.clock)
+
+
+class _Relay(CallObserver):
+    """Passes on to a call what happens in one that it makes."""
+
+    def __init__(self, run: "ToolRun", call: ToolCall) -> None:
+        self._run = run
+        self._call = call
+
+    def on_waiting(self, why: str, /) -> None:
+        """Keep the outer call alive while a person thinks, and tell its caller."""
+        self._run.record(ToolReport("heartbeat"))
+        self._call.notify_waiting(why)
+
+    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+        """Pass the reports on."""
+        for report in reports:
+            self._run.record(ToolReport.of_report(report))
 
 
 class ToolRun:
@@ -123,13 +143,15 @@ class ToolRun:
         """Call another tool within this call; its reports count as this call's as well."""
         if self._is_over or self.host.caller is None:
             raise RuntimeError(f"The call of {self.tool} has ended, so it cannot call {name}.")
-
-        def relay(reports: Sequence[ProgressReport]) -> None:
-            for report in reports:
-                self.record(ToolReport.of_report(report))
-
-        observers = [ProgressObserver(relay)]
-        return await self.host.caller.call(name, arguments, observers=observers, client=self.client)
+        observers = [_Relay(self, self._call)]
+        return await self.host.caller.call(
+            name,
+            arguments,
+            observers=observers,
+            client=self.client,
+            client_name=self._call.client_name,
+            is_nested=True,
+        )
 
     def call_from_thread(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Call another tool within this call, and wait for it in a thread."""

@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 LINKS_SINCE: Final = "2025-06-18"  # the first revision with resource links in results
 # s; timeouts that clients have by default, or that people choose
 ROUND_TIMES: Final = (5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300)
+NAME_MAX: Final = 80  # characters; clients say what they like
 ABOUT: Final = 0.2  # s; tolerance for the latency of the request and of its cancellation
 
 
@@ -52,6 +53,15 @@ _KNOWN: Final = (
     ),
     _OTHER,
 )
+
+
+def client_name(ctx: ServerRequestContext[Any]) -> str | None:
+    """Return a client's name and version, on one line; None if it does not say its name."""
+    client = ctx.session.client_params
+    if client is None:
+        return None
+    info = client.client_info
+    return shorten(one_line(f"{info.name} {info.version}").strip(), NAME_MAX) or None
 
 
 def reads_links(ctx: ServerRequestContext[Any]) -> bool:

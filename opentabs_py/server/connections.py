@@ -12,6 +12,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 
+from opentabs_py.server.forms import Forms
 from opentabs_py.server.stream_sender import LateUpdates
 
 
@@ -23,6 +24,7 @@ class ClientConnection:
         is_kept: Whether a handler runs until the connection ends.
         late: The updates of streams whose calls have returned.
         subscribed: The addresses of the streams the client subscribed to.
+        forms: Ask its user.
     """
 
     def __init__(self) -> None:
@@ -30,6 +32,7 @@ class ClientConnection:
         self.least: types.LoggingLevel = "info"
         self.is_kept = False
         self.subscribed: set[str] = set()
+        self.forms = Forms()
         # With their types: 1 and "1" are different tokens.
         self._tokens: set[tuple[type, types.ProgressToken]] = set()
 

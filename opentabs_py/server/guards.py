@@ -25,11 +25,16 @@ class LocalOnly:
     Args:
         app: The protected application; WebSockets pass unchecked.
         host: The address of the server, besides the usual local names.
+        extension: An extension whose own pages are let through as well, as its Origin and the path
+            below which they may ask; the application checks who they are.
     """
 
-    def __init__(self, app: ASGIApp, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, app: ASGIApp, host: str = "127.0.0.1", extension: tuple[str, str] | None = None
+    ) -> None:
         self._app = app
         self._hosts = {"127.0.0.1", "localhost", "[::1]", host.lower()}
+        self._extension = extension
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request, or answer 403."""
@@ -39,13 +44,22 @@ class LocalOnly:
                 refusal = _refuse(
                     "The Host header does not name this machine; use 127.0.0.1 or localhost."
                 )
-            elif not all(self._is_local(_ORIGIN, each) for each in headers.getlist("origin")):
+            elif not (
+                all(self._is_local(_ORIGIN, each) for each in headers.getlist("origin"))
+                or self._is_extension(headers, scope["path"])
+            ):
                 refusal = _refuse("The Origin header does not name this machine.")
             else:
                 refusal = self._app
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _is_extension(self, headers: Headers, path: str) -> bool:
+        if self._extension is None:
+            return False
+        origin, below = self._extension
+        return bool(origin) and headers.getlist("origin") == [origin] and path.startswith(below)
 
     def _is_local(self, grammar: re.Pattern[str], text: str) -> bool:
         found = grammar.fullmatch(text)

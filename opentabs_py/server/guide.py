@@ -4,28 +4,17 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from opentabs_py.bridge.browsers import Pages
+from opentabs_py.server.page_headers import PageHeaders
 
 PATH: Final = "/extension"
 _PAGE: Final = Path(__file__).with_name("guide_page")
-_HEADERS: Final = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-        "require-trusted-types-for 'script'"
-    ),
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-cache",
-}
 
 
 def guide(
@@ -72,18 +61,5 @@ def guide(
             Route("/state", report_state),
             Mount("/", StaticFiles(directory=_PAGE, html=True)),
         ],
-        middleware=[Middleware(_SecurityHeaders)],
+        middleware=[Middleware(PageHeaders)],
     )
-
-
-class _SecurityHeaders:
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
-            await send(message)
-
-        await self._app(scope, receive, send_with_headers)

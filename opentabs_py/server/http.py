@@ -68,6 +68,7 @@ def create_app(
     host: str = "127.0.0.1",
     token: str | None = None,
     more: Sequence[BaseRoute] = (),
+    for_extension: str | None = None,
 ) -> Starlette:
     """Build the ASGI application.
 
@@ -77,6 +78,7 @@ def create_app(
         host: The address of the server, besides the usual local names.
         token: The token MCP clients must send; None admits every program on this machine.
         more: Routes that need no token.
+        for_extension: The path below which pages of the extension may ask, too.
     """
 
     async def serve_extension(websocket: WebSocket) -> None:
@@ -109,7 +111,13 @@ def create_app(
             Route("/status", report_status, middleware=guarded),
             *more,
         ],
-        middleware=[Middleware(LocalOnly, host=host)],
+        middleware=[
+            Middleware(
+                LocalOnly,
+                host=host,
+                extension=None if for_extension is None else (pages.origin, for_extension),
+            )
+        ],
         exception_handlers={HTTPException: _refuse_in_json},
     )
 

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import anyio
@@ -23,6 +24,7 @@ from opentabs_py.server.answers import Prepared, Text, find_slot
 from opentabs_py.server.changes import Changes
 from opentabs_py.server.clients import noticing_timeouts
 from opentabs_py.server.connections import ClientConnections, lifespan
+from opentabs_py.server.elicitation import ConsentAskedError, Retries, find_asker
 from opentabs_py.server.ending import Ending
 from opentabs_py.server.exposure import Listed
 from opentabs_py.server.long_results import LongResults
@@ -95,7 +97,7 @@ def create_mcp_server(
 
     async def call_tool(
         ctx: ServerRequestContext[ClientConnections], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         name, arguments = params.name, params.arguments or {}
         if as_gateway:
             try:
@@ -117,6 +119,7 @@ def create_mcp_server(
                 logger=None if tool is None else tool.listing.owner,
                 pace=pace,
                 late=late_progress,
+                find_asker=partial(find_asker, ctx, params, connection, retries),
             )
             with anyio.CancelScope() as scope, ending.calls(scope.cancel):
                 slot = find_slot(ctx.request)
@@ -161,6 +164,7 @@ def create_mcp_server(
         **Resources(streams, long_results).handlers(),
         on_subscriptions_listen=changes.listen,
     )
+    retries = Retries(server)
     server.tools_change = not as_gateway
     server.has_streams = streams is not None
     server.add_notification_handler(
@@ -214,19 +218,22 @@ async def _call_tool(
     reporter: ProgressSender,
     slot: Prepared | None,
     long_results: LongResults | None,
-) -> types.CallToolResult:
-    result: types.CallToolResult | None = None
+) -> types.CallToolResult | types.InputRequiredResult:
+    result: types.CallToolResult | types.InputRequiredResult | None = None
     async with anyio.create_task_group() as tasks:
         reporter.start(tasks)
-        result = await run_tool(
-            registry,
-            tool,
-            arguments,
-            observers=[reporter],
-            client=reporter,
-            slot=slot,
-            long_results=long_results,
-        )
+        try:
+            result = await run_tool(
+                registry,
+                tool,
+                arguments,
+                observers=[reporter],
+                client=reporter,
+                slot=slot,
+                long_results=long_results,
+            )
+        except ConsentAskedError as error:
+            result = error.result
         await reporter.finish()
         tasks.cancel_scope.cancel()
     reporter.leave()
@@ -242,7 +249,9 @@ async def run_tool(
     limits: Limits | None = None,
     observers: Sequence[CallObserver] = (),
     client: CallClient | None = None,
+    client_name: str | None = None,
     call_id: str | None = None,
+    allowed_by: str | None = None,
     slot: Prepared | None = None,
     long_results: LongResults | None = None,
 ) -> types.CallToolResult:
@@ -250,12 +259,22 @@ async def run_tool(
 
     With a slot, the value is put there, and the result is empty. With `long_results`, a long value
     is cut.
+
+    Raises:
+        ConsentAskedError: The client has to repeat the call with the answer of its user.
     """
     name = tool if isinstance(tool, str) else tool.listing.name
     owner = None if client is None else client.owner
     try:
         value = await registry.call(
-            tool, arguments, limits=limits, observers=observers, client=client, call_id=call_id
+            tool,
+            arguments,
+            limits=limits,
+            observers=observers,
+            client=client,
+            client_name=client_name,
+            call_id=call_id,
+            allowed_by=allowed_by,
         )
         if isinstance(value, Output):
             result = to_result(value)
@@ -263,6 +282,8 @@ async def run_tool(
         if long_results and (cut := long_results.shorten(name, value, owner)) is not None:
             return cut
         return to_result(value) if slot is None else _prepare_result(value, slot)
+    except ConsentAskedError:
+        raise  # the client is to repeat the call
     except CallError as error:
         result = to_failed_result(error, with_stack=registry.debug)
         return long_results.shorten_content(name, result, owner) if long_results else result

@@ -1,5 +1,7 @@
 """`tabs_open` and `tabs_close`: the tools with which an agent has tabs of its own."""
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -96,14 +98,16 @@ class TabsOpenTool:
         self._own_tabs = own_tabs
         self._arguments = ArgumentReader(TABS_OPEN, OPEN.input_schema, limit=_LONGEST_INPUT)
 
-    async def run(self, call: ToolCall) -> Any:
-        """Open a tab and return it; see `Tool.run`."""
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Check a call, and return what opens a tab; see `Tool.prepare`."""
         given = self._arguments.read(call.arguments)
         try:
             url = web_address(str(given["url"]))
         except ValueError as error:
             raise failures.invalid_arguments(TABS_OPEN, [("url", str(error))]) from None
-        browser, client = given.get("browser"), call.owner
+        return partial(self._open, url, given.get("browser"), call.owner)
+
+    async def _open(self, url: str, browser: object, client: str | None) -> Any:
         tab = await self._own_tabs.open(
             url, browser=None if browser is None else str(browser), client=client
         )
@@ -144,11 +148,14 @@ class TabsCloseTool:
         self._own_tabs = own_tabs
         self._arguments = ArgumentReader(TABS_CLOSE, CLOSE.input_schema, limit=_LONGEST_INPUT)
 
-    async def run(self, call: ToolCall) -> Any:
-        """Close a tab and return its number; see `Tool.run`."""
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Check a call, and return what closes the tab; see `Tool.prepare`."""
         given: Any = self._arguments.read(call.arguments)
-        tab = int(given["tabId"])  # 7.0 is an integer in JSON Schema
-        await self._own_tabs.close(tab, client=call.owner)
+        # 7.0 is an integer in JSON Schema
+        return partial(self._close, int(given["tabId"]), call.owner)
+
+    async def _close(self, tab: int, client: str | None) -> Any:
+        await self._own_tabs.close(tab, client=client)
         return {"closed": tab}
 
 

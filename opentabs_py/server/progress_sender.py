@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import get_args
 
@@ -14,7 +14,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import Followed
+from opentabs_py.calling.tool import Asker, Followed
 from opentabs_py.core.progress import (
     Pace,
     ProgressFilter,
@@ -22,7 +22,7 @@ from opentabs_py.core.progress import (
     ProgressReport,
 )
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.server.clients import reads_links
+from opentabs_py.server.clients import client_name, reads_links
 from opentabs_py.server.connections import ClientConnection, ClientConnections
 from opentabs_py.server.stream_sender import Feed, UpdateSender
 
@@ -43,9 +43,11 @@ class ProgressSender(CallObserver):
         logger: The logger name for its logs.
         pace: How often to send progress.
         late: Whether to keep sending streams after the response, where possible.
+        find_asker: Returns what asks the client's user, if anything can.
 
     Attributes:
         owner: The client's session.
+        name: The client's name and version.
         takes_links: Whether the client reads resource links.
     """
 
@@ -57,8 +59,11 @@ class ProgressSender(CallObserver):
         logger: str | None,
         pace: Pace,
         late: bool = True,
+        find_asker: Callable[[], Asker | None] = lambda: None,
     ) -> None:
+        self._find_asker = find_asker
         self.owner: str | None = ctx.lifespan_context.owner(ctx)
+        self.name = client_name(ctx)
         self.takes_links = reads_links(ctx)
         self._logger = logger
         self._session = ctx.session
@@ -99,6 +104,15 @@ class ProgressSender(CallObserver):
         if wanted:
             self._logs.extend(wanted)
             self._wake()
+
+    @property
+    def asker(self) -> Asker | None:
+        """Asks the client's user; None if it cannot."""
+        return self._find_asker()
+
+    def on_waiting(self, why: str, /) -> None:
+        """Send as progress why the call has to wait, so that the client goes on waiting."""
+        self.on_progress([ProgressReport(0, message=why)])
 
     def follow(self, stream: Followed) -> None:
         """Send every update of a stream, as long as that is possible."""

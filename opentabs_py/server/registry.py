@@ -5,17 +5,25 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Protocol
+
+import anyio
 
 from opentabs_py.bridge.browsers import Pages
 from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.calling.check import OutputCheck
+from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, ProgressObserver, Recorder, instant
 from opentabs_py.calling.tool import CallClient, Listing, Tool, ToolCall, new_call_id
-from opentabs_py.core import failures
+from opentabs_py.consent.gate import Gate, Request
+from opentabs_py.core import consent, failures
+from opentabs_py.core.consent import Decision, GatedTool, Standing, find_place
+from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest
+from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import visible
@@ -36,6 +44,16 @@ class OtherwiseNamed(Tool, Protocol):
         ...
 
 
+class _Running:
+    """A running call, and who has ended it, if a person has."""
+
+    __slots__ = ("by", "scope")
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.by = ""
+
+
 class ToolRegistry:
     """Finds tools, runs them, and checks their results.
 
@@ -47,10 +65,13 @@ class ToolRegistry:
         strict_output: Fail calls whose value does not match the tool's output schema.
         debug: Send the stack traces of errors to MCP clients.
         beside_pages: Tools of our own that are served whenever page tools are.
+        gate: Decides which calls may run; by default, all may.
 
     Attributes:
         limits: The default timers of calls.
+        gate: Decides which calls may run. Tools that it turns off are not listed.
         record_values: Keep arguments and results, truncated, in the records of calls.
+        excerpts: Truncates them, and masks secrets.
         output: Checks the values that tools return.
         debug: Send the stack traces of errors to MCP clients.
         read_stack: Maps a plugin's stack trace to its source, given the plugin's name and the
@@ -69,9 +90,12 @@ class ToolRegistry:
         strict_output: bool = False,
         debug: bool = False,
         beside_pages: Sequence[Tool] = (),
+        gate: Gate | None = None,
     ) -> None:
         self.limits = limits
+        self.gate = gate or Gate(AlarmClock(pages.clock), {consent.DEFAULT: "auto"})
         self.record_values = False
+        self.excerpts = Excerpts()
         self.output = OutputCheck(strict=strict_output)
         self.debug = debug
         self.read_stack: Callable[[str, str], Awaitable[str]] | None = None
@@ -86,14 +110,28 @@ class ToolRegistry:
         self._tools: dict[str, Tool] = {}
         self._by_other_names: dict[str, Tool] = {}
         self._listed: tuple[Tool, ...] = ()
+        self._standings: Mapping[str, Standing] = {}
+        self._decisions: dict[str, Decision] = {}
         self._search: ToolSearch | None = None  # built when first asked
-        self._running = 0
+        self._running: dict[str, _Running] = {}
         self._listeners: Listeners[[]] = Listeners("changes of the tool list")
         self._started: Listeners[[RecordSoFar]] = Listeners("calls")
         self._ended: Listeners[[CallRecord]] = Listeners("calls")
+        self._ended_untraced: Listeners[[CallRecord]] = Listeners("calls")
+        self.gate.subscribe(self._list)
 
-    def set_plugins(self, manifests: Iterable[PluginManifest]) -> None:
-        """Serve the tools of these plugins, instead of any other page tools."""
+    def set_plugins(
+        self,
+        manifests: Iterable[PluginManifest],
+        standings: Mapping[str, Standing] = MappingProxyType({}),
+    ) -> None:
+        """Serve the tools of these plugins, instead of any other page tools.
+
+        Args:
+            manifests: The plugins.
+            standings: What the user has said of them, by name; by default, that they named them.
+        """
+        self._standings = standings
         self._of_pages = [
             PageTool(self._pages, manifest, tool, input_limit=self._input_limit)
             for manifest in manifests
@@ -113,21 +151,24 @@ class ToolRegistry:
         self._of_pages = [*tools]
         self._list()
 
-    def add_tools(self, tools: Iterable[Tool]) -> None:
-        """Serve these tools as well, for the lifetime of this registry.
+    def set_tools(self, tools: Iterable[Tool]) -> None:
+        """Serve these tools as well, instead of any that were set before.
 
         Raises:
-            ConfigError: Two tools have the same name.
+            ConfigError: Two tools have the same name; those that were set before are kept.
         """
+        served = {each.listing.name: each for each in self._of_pages}
+        others: dict[str, Tool] = {}
         for tool in tools:
             name, owner = tool.listing.name, tool.listing.owner
-            other = self._tools.get(name) or self._others.get(name) or self._beside_pages.get(name)
+            other = served.get(name) or others.get(name) or self._beside_pages.get(name)
             if other is not None:
                 raise ConfigError(
                     f"Two tools are named {name}: one from {other.listing.owner}, one from "
                     f'{owner}. Rename one: @tool(name="...").'
                 )
-            self._others[name] = tool
+            others[name] = tool
+        self._others = others
         self._list()
 
     def _list(self) -> None:
@@ -135,9 +176,14 @@ class ToolRegistry:
         names = self._others
         of_pages = [tool for tool in self._of_pages if tool.listing.name not in names]
         beside = self._beside_pages.values() if of_pages else ()
-        tools = [*of_pages, *beside, *names.values()]
-        self._listed = tuple(sorted(tools, key=lambda tool: tool.listing.name))
-        self._tools = {tool.listing.name: tool for tool in self._listed}
+        tools = sorted([*of_pages, *beside, *names.values()], key=lambda each: each.listing.name)
+        self._tools = {tool.listing.name: tool for tool in tools}
+        self._decisions = {
+            name: self.gate.decide(self._gated(tool.listing)) for name, tool in self._tools.items()
+        }
+        self._listed = tuple(
+            tool for tool in tools if self._decisions[tool.listing.name].permission != "off"
+        )
         self._search = None
         self._by_other_names = {name: tool for tool in of_pages for name in tool.other_names}
         for name in self._by_other_names.keys() & names.keys():
@@ -147,7 +193,7 @@ class ToolRegistry:
                 self._by_other_names[name].listing.owner,
                 self._by_other_names[name].listing.name,
             )
-        self.output.set_tools(tool.listing for tool in self._listed)
+        self.output.set_tools(tool.listing for tool in tools)
         if [_seen(tool.listing) for tool in self.tools] != before:
             self._listeners.notify()
 
@@ -160,21 +206,25 @@ class ToolRegistry:
         observer: Callable[[CallRecord], None],
         *,
         on_start: Callable[[RecordSoFar], None] | None = None,
+        traced: bool = True,
     ) -> Callable[[], None]:
         """Call a function with the record of every call that ends from now on, however it ends.
 
         It is called before the caller gets the result, in the caller's task, and must not block.
-        Without observers, calls are not traced.
+        Calls are traced if some observer wants that.
 
         Args:
             observer: Receives each record.
             on_start: Called in the same way when a call begins, with a function that returns its
                 record so far.
+            traced: Whether the records should say when the call passed each hop, and without
+                `on_start`, what it reported and what its plugin logged. That costs each call some
+                time.
 
         Returns:
             A function that ends the observation.
         """
-        ends = [self._ended.subscribe(observer)]
+        ends = [(self._ended if traced else self._ended_untraced).subscribe(observer)]
         if on_start is not None:
             ends.append(self._started.subscribe(on_start))
 
@@ -186,12 +236,47 @@ class ToolRegistry:
 
     @property
     def running(self) -> int:
-        """How many calls run now."""
-        return self._running
+        """How many calls run now, or wait for a person to allow them."""
+        return len(self._running)
+
+    def cancel(self, call_id: str, *, by: str) -> bool:
+        """End a running call; its tool is notified, and its caller receives an error.
+
+        Args:
+            call_id: The call's id.
+            by: Who ends it, for example "the user, in the console".
+
+        Returns:
+            Whether it was running.
+        """
+        running = self._running.get(call_id)
+        if running is None:
+            return False
+        running.by = by
+        running.scope.cancel()
+        return True
+
+    def unknown_rules(self) -> Collection[str]:
+        """Return the permissions that name neither a tool that is served nor its plugin."""
+        known = {consent.DEFAULT}
+        for tool in self._tools.values():
+            gated = self._gated(tool.listing)
+            known |= {gated.plugin, gated.rule, f"{gated.plugin}.{gated.name}"}
+        return [rule for rule in self.gate.rules if rule not in known]
+
+    def decision(self, name: str) -> Decision | None:
+        """Return what happens to the calls of a tool; None if there is no such tool."""
+        tool = self.get(name)
+        return None if tool is None else self._decisions[tool.listing.name]
+
+    @property
+    def all_tools(self) -> Collection[Tool]:
+        """All tools, sorted by name, and those that are turned off."""
+        return self._tools.values()
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """All tools, sorted by name; the same object until they change."""
+        """The tools that are not turned off, sorted by name; the same object until they change."""
         return self._listed
 
     def get(self, name: str) -> Tool | None:
@@ -238,8 +323,12 @@ class ToolRegistry:
         limits: Limits | None = None,
         observers: Sequence[CallObserver] = (),
         client: CallClient | None = None,
+        client_name: str | None = None,
         call_id: str | None = None,
         on_record: Callable[[CallRecord], None] | None = None,
+        traced: bool = True,
+        allowed_by: str | None = None,
+        is_nested: bool = False,
     ) -> Any:
         """Call a tool and return its value: a JSON value, or an `Output`.
 
@@ -249,11 +338,16 @@ class ToolRegistry:
             limits: Timers to use instead of the server's.
             observers: Are notified of what the call does.
             client: The MCP client that makes the call.
+            client_name: Who makes the call; by default, the client's name.
             call_id: The call's id; a new one by default.
             on_record: Called with its record when it has ended, before this returns.
+            traced: Whether that record should say when the call passed each hop.
+            allowed_by: The person who makes the call, so that nobody has to be asked.
+            is_nested: Whether a running tool makes the call.
 
         Raises:
-            CallRefusedError: No such tool, or the arguments break its schema or the limit.
+            CallRefusedError: No such tool, the arguments break its schema or the limit, or the user
+                does not allow it.
             CallTimeoutError: A timer ended it.
             ChainError: No extension, no tab, or the page went away.
             ToolFailedError: The tool threw.
@@ -267,22 +361,30 @@ class ToolRegistry:
             limits or own or self.limits,
             tuple(observers),
             client=client,
+            client_name=client_name or (None if client is None else client.name),
+            is_nested=is_nested,
             call_id=call_id or new_call_id(),
         )
-        if not self._ended and on_record is None:
-            return await self._run(found, name, call)
+        is_traced = bool(self._ended) or (on_record is not None and traced)
+        if not (is_traced or self._ended_untraced or on_record is not None):
+            return await self._run(found, name, call, allowed_by)
         recording = CallRecording(
             call_id=call.call_id,
             name=name,
             limits=call.limits,
             now=instant(self._clock),
             arguments=arguments if self.record_values else None,
+            client=call.client_name,
+            excerpts=self.excerpts,
+            is_traced=is_traced,
         )
-        recorder = Recorder(recording, self._clock)
-        call = replace(call, recording=recording, observers=(recorder, *call.observers))
+        # Whoever wants to know of its start may look at it while it runs.
+        is_watched = is_traced or bool(self._started)
+        recorders = (Recorder(recording, self._clock),) if is_watched else ()
+        call = replace(call, recording=recording, observers=(*recorders, *call.observers))
         self._started.notify(lambda: recording.so_far(instant(self._clock)))
         try:
-            value = await self._run(found, name, call)
+            value = await self._run(found, name, call, allowed_by)
         except BaseException as error:
             self._notify_ended(recording.fail(error, instant(self._clock)), on_record)
             raise
@@ -295,24 +397,74 @@ class ToolRegistry:
         if on_record is not None:
             on_record(record)
         self._ended.notify(record)
+        self._ended_untraced.notify(record)
 
-    async def _run(self, tool: Tool | None, name: str, call: ToolCall) -> Any:
+    async def _run(
+        self, tool: Tool | None, name: str, call: ToolCall, allowed_by: str | None
+    ) -> Any:
         if tool is None:
             raise self._unknown(name)
         if self.on_page_report is not None and tool.listing.needs_tab:
             report = partial(self.on_page_report, name, call.call_id)
             call = replace(call, observers=(*call.observers, ProgressObserver(report)))
-        self._running += 1
+        make = tool.prepare(call)
+        running = self._running[call.call_id] = _Running()
+        value = None
         try:
-            value = await tool.run(call)
+            with running.scope:
+                decided = self._decisions.get(tool.listing.name)
+                if decided is None or decided.permission != "auto":
+                    allowed_by = await self._permit(tool.listing, call, allowed_by)
+                if call.recording is not None:
+                    call.recording.allow(allowed_by or "auto")
+                value = await make()
         except ToolFailedError as error:
             if tool.listing.needs_tab:
                 await self._note_stack(tool.listing, error)
             raise
         finally:
-            self._running -= 1
+            del self._running[call.call_id]
+        if running.scope.cancelled_caught:
+            raise failures.cancelled(f"{running.by} ended it")
         self.output.check(tool.listing, value)
         return value
+
+    async def _permit(self, listing: Listing, call: ToolCall, allowed_by: str | None) -> str:
+        """Wait until the call is allowed, and return who allows it.
+
+        Raises:
+            CallRefusedError: It is not.
+        """
+
+        def decision() -> Decision:
+            decided = self._decisions.get(listing.name)
+            if decided is None:  # it has left the list since it was looked up
+                raise self._unknown(listing.name)
+            return decided
+
+        if allowed_by is not None and decision().permission != "off":
+            return allowed_by
+        documents = self._pages.tabs.documents
+        request = Request(
+            self._gated(listing),
+            listing.title,
+            call.arguments,
+            client_name=call.client_name,
+            client=call.client,
+            notify_waiting=call.notify_waiting,
+            is_nested=call.is_nested,
+            place=find_place(documents, listing.owner, call.arguments.get(TAB_ID)),
+        )
+        return await self.gate.permit(request, decision)
+
+    def _gated(self, listing: Listing) -> GatedTool:
+        hints = listing.annotations or {}
+        return GatedTool(
+            listing.owner,
+            listing.name,
+            read_only=hints.get("readOnlyHint") is True,
+            standing=self._standings.get(listing.owner, "named"),
+        )
 
     def _unknown(self, name: str) -> CallRefusedError:
         return failures.unknown_tool(name, difflib.get_close_matches(name, self._tools, n=2))
@@ -334,4 +486,4 @@ class ToolRegistry:
 def _seen(listing: Listing) -> Listing:
     """Return the parts of a listing that are in the list of tools."""
     output = listing.output_schema if listing.promises_object else None
-    return replace(listing, owner="", summary="", group="", output_schema=output)
+    return replace(listing, owner="", summary="", group="", icon="", output_schema=output)

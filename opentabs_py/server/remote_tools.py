@@ -1,6 +1,8 @@
 """The tools of a fleet's workers, and our own tools about tabs, in an endpoint."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -42,8 +44,8 @@ class RemoteTool:
         self.other_names = qualified_names(owner, tool) if entry.listing.needs_tab else ()
         self._fleet = fleet
 
-    async def run(self, call: ToolCall) -> Any:
-        """Run the tool in a worker and return its value; see `Tool.run`."""
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Return the function that runs the tool in a worker; see `Tool.prepare`."""
         owner = self.listing.owner
         if call.recording is not None:
             call.recording.resolve(owner, self.listing.name)
@@ -53,7 +55,7 @@ class RemoteTool:
             tab_id=tab if isinstance(tab, int) else None,  # the worker says what is wrong with it
             own_tabs=self._fleet.own_tabs.of(call.owner, owner),
         )
-        return await self._fleet.call(self.listing.name, wanted, call)
+        return partial(self._fleet.call, self.listing.name, wanted, call)
 
 
 class RemoteTabsList:
@@ -70,9 +72,12 @@ class RemoteTabsList:
         self._fleet = fleet
         self._arguments = ArgumentReader(LISTING.name, LISTING.input_schema, limit=_LONGEST_INPUT)
 
-    async def run(self, call: ToolCall) -> Any:
-        """Return the open tabs; see `Tool.run`."""
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Check a call, and return what lists the open tabs; see `Tool.prepare`."""
         self._arguments.read(call.arguments)
+        return partial(self._list, call)
+
+    async def _list(self, call: ToolCall) -> Any:
         workers = self._fleet.directory.usable
         tabs: dict[str, list[Any]] = {}
 
@@ -106,14 +111,17 @@ class RemoteTabsOpen:
         self._fleet = fleet
         self._arguments = ArgumentReader(OPEN.name, OPEN.input_schema, limit=_LONGEST_INPUT)
 
-    async def run(self, call: ToolCall) -> Any:
-        """Open a tab and return it; see `Tool.run`."""
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Check a call, and return what opens a tab; see `Tool.prepare`."""
         given = self._arguments.read(call.arguments)
         try:
             url = web_address(str(given["url"]))
         except ValueError as error:
             raise failures.invalid_arguments(OPEN.name, [("url", str(error))]) from None
-        client, named = call.owner, given.get("browser")
+        return partial(self._open, call, url, given.get("browser"))
+
+    async def _open(self, call: ToolCall, url: str, named: object) -> Any:
+        client = call.owner
         worker = self._choose(url, None if named is None else str(named), client)
         arguments = {"url": url}
         if named is not None and len(worker.browsers) > 1:
@@ -152,12 +160,15 @@ class RemoteTabsClose:
         self._fleet = fleet
         self._arguments = ArgumentReader(CLOSE.name, CLOSE.input_schema, limit=_LONGEST_INPUT)
 
-    async def run(self, call: ToolCall) -> Any:
-        """Close a tab and return its number; see `Tool.run`."""
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Check a call, and return what closes the tab; see `Tool.prepare`."""
         given: Any = self._arguments.read(call.arguments)
-        worker = self._fleet.holder(int(given["tabId"]))
+        return partial(self._close, call, int(given["tabId"]))
+
+    async def _close(self, call: ToolCall, tab: int) -> Any:
+        worker = self._fleet.holder(tab)
         if worker is None:
-            raise failures.not_opened(int(given["tabId"]))
+            raise failures.not_opened(tab)
         return await self._fleet.call_in(worker, CLOSE.name, call)
 
 

@@ -1,5 +1,7 @@
 """`tabs_list`: the tool that tells agents which tabs there are."""
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 
 from opentabs_py.bridge.browsers import Pages
@@ -40,9 +42,12 @@ class TabsTool:
         self._pages = pages
         self._arguments = ArgumentReader(TABS_LIST, LISTING.input_schema, limit=_LONGEST_INPUT)
 
-    async def run(self, call: ToolCall) -> Any:
-        """Return the open tabs; see `Tool.run`."""
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Check a call, and return what lists the open tabs; see `Tool.prepare`."""
         self._arguments.read(call.arguments)
+        return partial(self._list, call.owner)
+
+    async def _list(self, client: str | None) -> Any:
         tabs = self._pages.tabs
         if tabs.has_browser:  # without one there are no tabs, which is no error
             await self._pages.wait_linked()
@@ -51,5 +56,5 @@ class TabsTool:
             tabs.loading,
             self._pages.names,
             owners=tabs.owners,
-            client=call.owner,
+            client=client,
         )

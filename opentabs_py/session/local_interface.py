@@ -5,14 +5,10 @@ JSON document per line while it runs, and is cancelled when its connection close
 `daemon/local_client.py` is the other side.
 """
 
-import json
-import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,13 +22,14 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from opentabs_py import __version__
-from opentabs_py.calling.observer import CallObserver
+from opentabs_py.calling.tool import Asker, Followed
+from opentabs_py.core.consent import Answer, Question
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.progress import Pace, ProgressFilter, ProgressReport
-from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.progress import Pace
 from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.freshness import is_stale
+from opentabs_py.server.call_stream import CallStream, cancel_at_disconnect
 from opentabs_py.server.guards import LocalOnly, RequireToken
 from opentabs_py.session.browser import close_page
 from opentabs_py.session.plugins import refuse_left_out
@@ -41,7 +38,7 @@ from opentabs_py.session.session import OpenTabs
 if TYPE_CHECKING:
     from opentabs_py.fleet.endpoint import Fleet
 
-WAITING_LOGS: Final = 1000  # log entries that a reader has not received yet; older ones are dropped
+COMMAND: Final = "opentabs call"  # the only command that calls tools
 Seconds = Field(default=None, gt=0, allow_inf_nan=False)
 
 
@@ -56,6 +53,7 @@ class CallRequest(BaseModel):
         plugins: Directories of built plugins that it needs; absolute paths.
         plugin_folders: Folders that contain such directories.
         open: Pages to open for it, which are closed after it.
+        can_ask: Whether a person is there who can be asked to allow the call.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -67,6 +65,21 @@ class CallRequest(BaseModel):
     plugins: list[str] = []
     plugin_folders: list[str] = []
     open: list[str] = []
+    can_ask: bool = False
+
+
+class AnswerRequest(BaseModel):
+    """A person's answer to a question that a call's stream has asked.
+
+    Attributes:
+        id: The question's id.
+        answer: Their answer.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    id: str
+    answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +103,8 @@ class LocalInterface:
                 Route("/status", self._report_status),
                 Route("/tools", self._list_tools),
                 Route("/call", _CallEndpoint(self.tabs, self.pace), methods=["POST"]),
+                Route("/answer", self._answer, methods=["POST"]),
+                Route("/console", self._invite, methods=["POST"]),
                 Route("/stop", self._stop, methods=["POST"]),
             ],
             middleware=[Middleware(LocalOnly), Middleware(RequireToken, token=token)],
@@ -108,6 +123,17 @@ class LocalInterface:
             for each in registry.tools
         ]
         return JSONResponse(tools)
+
+    async def _answer(self, request: Request) -> Response:
+        try:
+            given = AnswerRequest.model_validate_json(await request.body())
+        except ValidationError as error:
+            return JSONResponse({"error": str(error)}, status_code=HTTPStatus.BAD_REQUEST)
+        questions = self.tabs.registry.gate.questions
+        return JSONResponse({"counts": questions.answer(given.id, given.answer, by="terminal")})
+
+    async def _invite(self, _request: Request) -> Response:
+        return JSONResponse({"url": self.tabs.console_url()})
 
     async def _stop(self, _request: Request) -> Response:
         self.stop()
@@ -180,18 +206,17 @@ class _CallEndpoint:
             refusal = JSONResponse({"error": str(error)}, status_code=HTTPStatus.BAD_REQUEST)
             await refusal(scope, receive, send)
             return
-        headers = [(b"content-type", b"application/x-ndjson")]
-        await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": headers})
-        stream = _Stream(send, self._pace)
+        stream = CallStream(send, self._pace)
+        await stream.open()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_cancel_at_disconnect, receive, tasks.cancel_scope)
+            tasks.start_soon(cancel_at_disconnect, receive, tasks.cancel_scope)
             tasks.start_soon(stream.run)
             outcome = await self._outcome(request, stream)
             tasks.cancel_scope.cancel()
             with anyio.CancelScope(shield=True):  # the client may take long to read a large result
                 await stream.finish(outcome)
 
-    async def _outcome(self, request: CallRequest, stream: "_Stream") -> dict[str, Any]:
+    async def _outcome(self, request: CallRequest, stream: CallStream) -> dict[str, Any]:
         try:
             async with AsyncExitStack() as stack:
                 await self._prepare(request, stream, stack)
@@ -202,7 +227,7 @@ class _CallEndpoint:
             return {"refused": str(error), "failed": "chain"}
 
     async def _prepare(
-        self, request: CallRequest, stream: "_Stream", stack: AsyncExitStack
+        self, request: CallRequest, stream: CallStream, stack: AsyncExitStack
     ) -> None:
         """Serve the plugins that the call needs, and open its pages."""
         tabs = self._tabs
@@ -224,127 +249,55 @@ class _CallEndpoint:
             page = await tabs.open(url)
             stack.push_async_callback(close_page, page)
         found = tabs.registry.get(request.tool)
-        if found is not None and not request.open:
+        decision = tabs.registry.decision(request.tool)
+        if found is not None and not request.open and decision and decision.permission != "off":
             owner = found.listing.owner
             if tabs.registry.status(owner) == "closed" and tabs.launches_browser:
                 stream.say(f"Opening the start page of {owner}")
                 await tabs.reopen_browser()
                 await tabs.open_start_page(owner)  # it stays open, for the next call
 
-    async def _call(self, request: CallRequest, stream: "_Stream") -> dict[str, Any]:
-        from opentabs_py.server.mcp import (  # noqa: PLC0415 (the MCP SDK takes long to load)
-            ERROR_META_KEY,
-            FAILED_META_KEY,
-            run_tool,
-        )
-
+    async def _call(self, request: CallRequest, stream: CallStream) -> dict[str, Any]:
         usual = self._tabs.registry.limits
         limits = None
         if request.idle is not None or request.ceiling is not None:
             limits = Limits(request.idle or usual.idle, request.ceiling or usual.ceiling)
         stream.say(request.tool)
-        began = time.perf_counter()
-        stream.begin()
-        result = await run_tool(
+        return await stream.call(
             self._tabs.registry,
             request.tool,
             request.arguments,
             limits=limits,
-            observers=[stream],
+            client=_Command(stream, can_ask=request.can_ask),
+            client_name=COMMAND,
         )
-        seconds = time.perf_counter() - began
-        meta = result.meta or {}
-        document = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return {
-            "outcome": {
-                "isError": result.is_error,
-                "content": document["content"],
-                "structuredContent": result.structured_content,
-                "error": meta.get(ERROR_META_KEY),
-                "seconds": round(seconds, 4),
-            },
-            "failed": meta.get(FAILED_META_KEY),
-        }
 
 
-async def _cancel_at_disconnect(receive: Receive, scope: anyio.CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()
-
-
-class _Stream(CallObserver):
-    """Sends what happens in a call, one JSON document per line; its failures never fail the call.
+class _Command:
+    """The command that makes a call, as the client that it is.
 
     Args:
-        send: Sends to the client; waits while the client does not read.
-        pace: How often to send progress.
+        stream: Sends to it.
+        can_ask: Whether a person is there who reads it.
     """
 
-    def __init__(self, send: Send, pace: Pace) -> None:
-        self._send = send
-        self._filter = ProgressFilter(pace, started=anyio.current_time())
-        self._notes: deque[dict[str, Any]] = deque(maxlen=WAITING_LOGS)
-        self._began = anyio.current_time()
-        self._changed = anyio.Event()
-        self._sending = anyio.Lock()
+    owner: str | None = None
+    takes_links = False
+    name = COMMAND
+    is_immediate = False
 
-    def begin(self) -> None:
-        """Note that the call itself begins now."""
-        self._began = anyio.current_time()
+    def __init__(self, stream: CallStream, *, can_ask: bool) -> None:
+        self._stream = stream
+        self.asker: Asker | None = self if can_ask else None
 
-    def say(self, text: str) -> None:
-        """Send what is going on, for people."""
-        self._note({"say": text})
+    async def ask(self, question: Question, /) -> Answer | None:
+        """Send the question; its answer comes by another request."""
+        self._stream.ask(question)
+        await anyio.sleep_forever()
+        return None
 
-    def warn(self, text: str) -> None:
-        """Send a warning, for people."""
-        self._note({"warning": text})
+    def follow(self, stream: Followed) -> None:
+        """Do nothing: a command reads the result only."""
 
-    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
-        """Receive progress reports; `core.progress` decides which of them are sent."""
-        now = anyio.current_time()
-        for report in reports:
-            self._filter.report(report, now)
-        self._changed.set()
-
-    def on_log(self, entries: Sequence[LogEntry], /) -> None:
-        """Receive what the call's plugin logs."""
-        for entry in entries:
-            self._note({"log": {"level": entry.level, "message": entry.message}})
-
-    async def run(self) -> None:
-        """Send what there is, until cancelled."""
-        while True:
-            self._changed = anyio.Event()
-            async with self._sending:
-                await self._write([*self._drain(), *self._progress(finish=False)])
-            next_time = self._filter.next_time()
-            with anyio.CancelScope(deadline=inf if next_time is None else next_time):
-                await self._changed.wait()
-
-    async def finish(self, outcome: dict[str, Any]) -> None:
-        """Send what is left and the outcome, and end the response."""
-        async with self._sending:
-            await self._write([*self._drain(), *self._progress(finish=True), outcome])
-            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    def _note(self, document: dict[str, Any]) -> None:
-        self._notes.append(document)
-        self._changed.set()
-
-    def _drain(self) -> list[dict[str, Any]]:
-        notes = [*self._notes]
-        self._notes.clear()
-        return notes
-
-    def _progress(self, *, finish: bool) -> list[dict[str, Any]]:
-        now = anyio.current_time()
-        ready = self._filter.finish(now) if finish else self._filter.drain(now)
-        at = round(now - self._began, 4)
-        return [{"progress": {**asdict(each), "at": at}} for each in ready]
-
-    async def _write(self, documents: Sequence[dict[str, Any]]) -> None:
-        if documents:
-            body = "".join(json.dumps(each) + "\n" for each in documents).encode()
-            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+    def wake(self) -> None:
+        """Do nothing, for the same reason."""

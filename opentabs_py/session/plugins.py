@@ -12,7 +12,9 @@ import anyio
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.config.settings import Settings, settings_files
+from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.browsers import JoinedTabs
+from opentabs_py.core.consent import Standing
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.sdk_version import UNKNOWN
@@ -24,6 +26,7 @@ from opentabs_py.plugins.load import future_sites, load_plugins, refuse_unknown_
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.plugins.plugin import Plugin, PluginChanges, Quarantined, compare_plugins
 from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.session.standings import find_standings, why_off
 
 logger = logging.getLogger(__name__)
 
@@ -62,10 +65,13 @@ class PluginSet:
             inspect them in the browser's DevTools.
         read_settings: Reads the settings again, because those of plugins may change.
         cache: Manifests that need not be parsed again.
+        reviews: Which installed plugins the user has approved.
 
     Attributes:
         plugins: The plugins that are served.
         quarantined: Those that cannot be served.
+        standings: What the user has said of each plugin; one that is not reviewed is not injected
+            into pages.
 
     Raises:
         ConfigError: A setting names a plugin that does not exist.
@@ -74,6 +80,7 @@ class PluginSet:
     _bridges: Sequence[Bridge]
     _registry: ToolRegistry
     _staged: Sequence[StagedExtension]
+    _own_pages: Sequence[str]
 
     def __init__(
         self,
@@ -82,8 +89,11 @@ class PluginSet:
         *,
         read_settings: Callable[[], Settings] | None = None,
         cache: ManifestCache | None = None,
+        reviews: Reviews,
     ) -> None:
         self._directories = directories
+        self.reviews = reviews
+        self.standings: dict[str, Standing] = {}
         self._cache = cache
         self._to_debug = settings.headed
         self._read_settings = read_settings
@@ -101,6 +111,8 @@ class PluginSet:
             if not folder.is_dir():
                 logger.warning("%s is not a directory (yet); its plugins are served later", folder)
         self._warned: set[str] = set()
+        self._told: set[tuple[str, Standing]] = set()
+        self._unknown_rules: set[str] = set()
         self._warn(self.plugins)
 
     @property
@@ -117,6 +129,8 @@ class PluginSet:
         bridges: Sequence[Bridge],
         registry: ToolRegistry,
         staged: Sequence[StagedExtension],
+        *,
+        own_pages: Sequence[str] = (),
     ) -> None:
         """Serve the plugins: inject them into pages, and list their tools.
 
@@ -124,12 +138,16 @@ class PluginSet:
             bridges: The links to the browsers' extensions.
             registry: Lists the tools.
             staged: The extensions that the browsers load.
+            own_pages: Match patterns of our own pages, in which no plugin runs: it could answer in
+                the user's name.
         """
+        self._own_pages = own_pages
         self._bridges, self._registry, self._staged = bridges, registry, staged
         staging = await anyio.to_thread.run_sync(self._stage, self.plugins)
-        self.plugins = staging.plugins
+        self.plugins, self.standings = staging.plugins, staging.standings
         self.quarantined += staging.problems
-        registry.set_plugins(plugin.manifest for plugin in self.plugins)
+        self._list()
+        self._warn_of_standings()
         registry.read_stack = self._read_stack
         await self._sync(staging.specs)
 
@@ -166,15 +184,23 @@ class PluginSet:
             plugins = staging.plugins
             quarantined += staging.problems
             changes = compare_plugins(before, (plugins, quarantined))
-            if changes.added or changes.removed or changes.changed:
+            standings_before, self.standings = self.standings, staging.standings
+            is_changed = changes.added or changes.removed or changes.changed
+            self.plugins, self.quarantined = plugins, quarantined
+            if is_changed or staging.standings != standings_before:
                 await self._let_in(self._sites(plugins, quarantined))
                 # First the pages, then the list, so that everything listed can be called.
                 await self._sync(staging.specs)
-                self._registry.set_plugins(plugin.manifest for plugin in plugins)
-            self.plugins, self.quarantined = plugins, quarantined
+                self._list()
             _log_changes(changes)
             self._warn(plugins)
+            self._warn_of_standings()
+            self._registry.gate.set_rules(self._settings.permissions)
+            self._warn_of_rules()
         return changes
+
+    def _list(self) -> None:
+        self._registry.set_plugins((each.manifest for each in self.plugins), self.standings)
 
     async def watch(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
@@ -231,10 +257,11 @@ class PluginSet:
 
     def _handle_settings(self, settings: Settings) -> None:
         self._given = settings.settings
+        self._settings = settings
         self._configured = Sources(
             directories=(*self._directories, *settings.plugins),
             folders=settings.plugin_folders,
-            files=() if self._read_settings is None else settings_files(),
+            files=() if self._read_settings is None else (*settings_files(), self.reviews.file),
         )
 
     async def _let_in(self, sites: Sequence[str]) -> None:
@@ -259,6 +286,23 @@ class PluginSet:
             logger.warning("The plugin %s is served, but %s", name, UNKNOWN)
         self._warned |= names
 
+    def _warn_of_rules(self) -> None:
+        """Log, once each, permissions that name nothing: perhaps they are misspelt."""
+        unknown = {*self._registry.unknown_rules()}
+        for rule in sorted(unknown - self._unknown_rules):
+            logger.warning(
+                'permissions."%s" has no effect: no plugin or tool of that name is served', rule
+            )
+        self._unknown_rules = unknown
+
+    def _warn_of_standings(self) -> None:
+        """Log, once each, which plugins are turned off until their user has reviewed them."""
+        for name, standing in self.standings.items():
+            why = why_off(name, standing)
+            if why is not None and (name, standing) not in self._told:
+                logger.warning("%s", why)
+        self._told = {*self.standings.items()}
+
     def _stage(self, plugins: Sequence[Plugin], served: Sequence[Plugin] = ()) -> "_Staging":
         """Write the plugins' scripts to where the browser reads them.
 
@@ -266,8 +310,13 @@ class PluginSet:
         together. If it was served before, that version stays in service.
         """
         before = {plugin.directory: plugin for plugin in served}
-        staging = _Staging([], [], [])
+        named = (*self._directories, *self._added)
+        standings = find_standings(plugins, self._settings, self.reviews, named=named)
+        staging = _Staging([], [], [], standings)
         for plugin in plugins:
+            if staging.standings[plugin.manifest.name] in ("unreviewed", "changed"):
+                staging.plugins.append(plugin)  # listed as turned off; no page runs its scripts
+                continue
             try:
                 staging.add(plugin, self._spec(plugin))
             except PluginError as error:
@@ -288,7 +337,7 @@ class PluginSet:
             name=manifest.name,
             version=manifest.version,
             matches=list(manifest.url_patterns),
-            exclude_matches=list(manifest.exclude_patterns),
+            exclude_matches=[*manifest.exclude_patterns, *self._own_pages],
             file=file,
             config=dict(plugin.config),
             pre_script=next(iter(pre_scripts)) if pre_scripts else None,
@@ -302,6 +351,7 @@ class _Staging:
     plugins: list[Plugin]
     specs: list[PluginSpec]
     problems: list[Quarantined]
+    standings: dict[str, Standing]
 
     def add(self, plugin: Plugin, spec: PluginSpec) -> None:
         self.plugins.append(plugin)

@@ -36,6 +36,7 @@ async def registered(
         log: Its log file.
         stop: Begins to stop the server.
     """
+    tabs.console.server_name = claim.name
     listener = bind("127.0.0.1", 0)
     local_token = secrets.token_hex(32)
     app = LocalInterface(tabs, settings.pace, stop).app(local_token)

@@ -38,12 +38,14 @@ if TYPE_CHECKING:
     from opentabs_py.calling.running import RunningCall
     from opentabs_py.calling.tool import Tool
     from opentabs_py.config.settings import Settings
+    from opentabs_py.console.routes import Console
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
     from opentabs_py.fleet.endpoint import Fleet
     from opentabs_py.plugins.plugin import Plugin, PluginChanges, Quarantined
     from opentabs_py.python_tools.collection import PythonTools
     from opentabs_py.python_tools.observers import Handler, Observers
+    from opentabs_py.python_tools.run import ToolHost
     from opentabs_py.server.registry import ToolRegistry
     from opentabs_py.session.plugins import PluginView
     from opentabs_py.session.startup import SessionServer
@@ -241,6 +243,27 @@ class OpenTabs:
         return self._server.guide_url
 
     @property
+    def console(self) -> Console:
+        """The web page that shows this session live; `console_url` opens it."""
+        return self._server.console
+
+    def watch(self) -> None:
+        """Remember calls and logs from now on, for the console."""
+        self._server.watch()
+
+    def console_url(self, *, expires: bool = True) -> str:
+        """Return an address that opens the console, a web page that shows this session live.
+
+        It lets one browser in, once. From the first address on, calls and logs are remembered.
+
+        Args:
+            expires: Whether it has to be opened within ten minutes.
+        """
+        self.watch()
+        token = self.console.access.invite(expires=expires)
+        return f"{self.mcp_url.removesuffix('/mcp')}/?token={token}"
+
+    @property
     def bridge(self) -> Bridge:
         """The link to the (first) browser's extension."""
         return self._first.bridge
@@ -404,7 +427,9 @@ class OpenTabs:
                     raise RuntimeError("Enter the server first: async with Server(...) as server.")
                 no_bridge = Bridge(secret="", origin="", version=__version__, clock=self._clock)
                 tab_tools = create_tab_tools(no_bridge, OwnTabs(no_bridge))
-                self.registry = create_registry(self.settings, no_bridge, tab_tools)
+                self.registry = create_registry(
+                    self.settings, no_bridge, tab_tools, clock=self._clock
+                )
                 self._observe_pages()
                 if self._python is not None:
                     add_python_tools(self.registry, self._python)
@@ -452,6 +477,21 @@ class OpenTabs:
         plugin that has become invalid stays in service unchanged, and the problem is logged.
         """
         return await self._server.plugins.reload()
+
+    def replace_tools(self, tools: Sequence[Any]) -> None:
+        """Serve these tools written in Python instead of those that were given before.
+
+        Calls that run in the old ones go on; streams of their modules end. MCP clients are notified
+        if the tool list changes.
+
+        Raises:
+            ConfigError: Something cannot be served; the old tools are still there.
+        """
+        if self._python is None:
+            raise ConfigError("This session began without Python tools, so none can be replaced.")
+        python = self._make_tools(tools, host=self._python.host)
+        self._server.replace_python(python)
+        self._python = python
 
     @asynccontextmanager
     async def added_plugins(
@@ -530,14 +570,13 @@ class OpenTabs:
             for name, launch in zip(names, launches, strict=True)
         ]
 
-    def _make_tools(self, given: Sequence[Any]) -> PythonTools:
+    def _make_tools(self, given: Sequence[Any], *, host: ToolHost | None = None) -> PythonTools:
         from opentabs_py.python_tools.collection import PythonTools  # noqa: PLC0415
         from opentabs_py.python_tools.run import ToolHost  # noqa: PLC0415
 
         limits, message_limit = self.settings.limits, self.settings.message_limit
-        return PythonTools(
-            given, ToolHost(self._clock, limits, message_limit, observers=self._observers)
-        )
+        host = host or ToolHost(self._clock, limits, message_limit, observers=self._observers)
+        return PythonTools(given, host)
 
     @cached_property
     def _observers(self) -> Observers:

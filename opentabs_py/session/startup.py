@@ -2,14 +2,15 @@
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
-from starlette.routing import Mount
+from starlette.routing import BaseRoute
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.browsers import Browsers, Pages
@@ -20,11 +21,18 @@ from opentabs_py.browser.scratch import temporary_dir
 from opentabs_py.browser.signed_in import read_sign_in
 from opentabs_py.browser.stage import StagedExtension, kept_secret, stage_extension
 from opentabs_py.browser.switches import configured_sandbox
-from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.clock import AlarmClock, wall_clock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
-from opentabs_py.config.paths import cache_dir, data_dir
+from opentabs_py.config.paths import audit_file, cache_dir, data_dir
 from opentabs_py.config.settings import Settings
+from opentabs_py.config.settings_file import set_permission
+from opentabs_py.consent.gate import Gate
+from opentabs_py.consent.reviews import Reviews
+from opentabs_py.console.access import Access
+from opentabs_py.console.routes import API, Console
+from opentabs_py.console.watch import Watch
+from opentabs_py.core.consent import Permission
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.plugins.load import playground
@@ -39,6 +47,7 @@ from opentabs_py.server.mcp_side import McpSide
 from opentabs_py.server.own_tabs import TabsCloseTool, TabsOpenTool
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.tabs_tool import TabsTool
+from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.plugins import PluginSet
 from opentabs_py.session.seams import Seams
@@ -75,6 +84,7 @@ class SessionServer:
         mcp_url: The URL that MCP clients connect to.
         guide_url: The page that guides through loading the extension by hand, if that is done.
         extension_dir: The extension that connects here.
+        console: The web page that shows the session live.
         tasks: Tasks that run as long as the session.
     """
 
@@ -84,6 +94,7 @@ class SessionServer:
     mcp_url: str
     guide_url: str | None = None
     extension_dir: Path
+    console: Console
     tasks: TaskGroup
 
     def __init__(
@@ -112,11 +123,14 @@ class SessionServer:
         self._equal = equal
         self.fleet: Fleet | None = None
         self._playgrounds: dict[Path, str] = {}
+        self._watching = ExitStack()
+        self._is_watched = False
         self.plugins = PluginSet(
             directories,
             settings,
             read_settings=read_settings,
             cache=ManifestCache(cache_dir() / "manifests.sqlite", version=version),
+            reviews=Reviews(data_dir() / "reviews"),
         )
 
     async def start(
@@ -194,17 +208,19 @@ class SessionServer:
         else:
             alone = len(bridges) == 1 and not self._equal
             self.pages = bridges[0] if alone else Browsers(bridges, equal=self._equal)
+        stack.push(self._watching)
         self.own_tabs = OwnTabs(self.pages, keep=settings.keep_tabs)
         self.registry = await self._create_registry(stack)
-        if self._trace is not None:
-            writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
-            self.registry.observe(writer.write)
+        self._count_questions(stack)
+        await self._record_calls(stack)
         # While the browsers start. What connects meanwhile waits in the listener's queue.
         if self.fleet is None:
-            await self.plugins.serve(bridges, self.registry, staged)
+            names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", settings.url_host))
+            own_pages = [f"http://{name}:{port}/*" for name in names]
+            await self.plugins.serve(bridges, self.registry, staged, own_pages=own_pages)
         if self._python is not None:
             add_python_tools(self.registry, self._python)
-            stack.callback(self._python.close)
+            stack.callback(self._close_python)
 
         self.tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(self.tasks.cancel_scope.cancel)
@@ -222,27 +238,69 @@ class SessionServer:
             stack.push_async_callback(self.own_tabs.close_all)
             stack.callback(self.mcp_side.stop)  # before calls notice that their tabs are closed
 
+    def replace_python(self, python: "PythonTools") -> None:
+        """Serve other Python tools from now on; running calls of the old ones go on.
+
+        Raises:
+            ConfigError: Two tools have the same name; the old ones are still served.
+        """
+        add_python_tools(self.registry, python)
+        if self._python is not None:
+            self._python.stop_modules()
+        self._python = python
+
+    def _close_python(self) -> None:
+        if self._python is not None:
+            self._python.close()
+
     def leave(self, client: str) -> None:
         """Handle the end of an MCP client: close the tabs that it opened for itself."""
+        self.registry.gate.forget(client)
         if self.fleet is None:
             self.own_tabs.leave(client)
         else:
             self.tasks.start_soon(self.fleet.leave, client)
 
+    def watch(self) -> None:
+        """Remember calls and logs from now on, for the console."""
+        if not self._is_watched:
+            self._is_watched = True
+            self._watching.enter_context(self.console.watch.watching())
+
     async def _create_registry(self, stack: AsyncExitStack) -> ToolRegistry:
         """Return the registry; in an endpoint, with the tools of the fleet's workers."""
         if self._fleet_options is None:
             tab_tools = create_tab_tools(self.pages, self.own_tabs)
-            return create_registry(self._settings, self.pages, tab_tools)
+            return create_registry(self._settings, self.pages, tab_tools, clock=self._clock)
         # It needs packages that are installed for fleets only.
         from opentabs_py.session import fleet  # noqa: PLC0415
 
         self.fleet = await fleet.join_fleet(stack, self._fleet_options, self._settings, self._clock)
         tab_tools = fleet.tab_tools(self.fleet)
         status = self.fleet.status
-        registry = create_registry(self._settings, self.pages, tab_tools, status=status)
+        registry = create_registry(
+            self._settings, self.pages, tab_tools, clock=self._clock, status=status
+        )
         fleet.serve_remote_tools(self.fleet, registry)
         return registry
+
+    def _count_questions(self, stack: AsyncExitStack) -> None:
+        """Let every extension show how many calls wait for a person."""
+        questions = self.registry.gate.questions
+
+        def count() -> None:
+            for bridge in self.pages.bridges:
+                bridge.activity.set_waiting(len(questions.waiting))
+
+        stack.callback(questions.subscribe(count))
+
+    async def _record_calls(self, stack: AsyncExitStack) -> None:
+        if self._trace is not None:
+            writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
+            self.registry.observe(writer.write)
+        if self._settings.audit:
+            context = audited(self.registry, self._settings, self.plugins)
+            await stack.enter_async_context(context)
 
     def _ready(self) -> Ready:
         if self.fleet is None:
@@ -257,6 +315,7 @@ class SessionServer:
         """Add a browser into which the user has loaded the extension."""
         joined = SessionBrowser(name, None, reopen=None)
         joined.bridge = self._create_bridge(staged, name, index)
+        joined.bridge.activity.set_waiting(len(self.registry.gate.questions.waiting))
         self.tasks.start_soon(joined.bridge.calls.run)
         browsers.append(joined)
         return joined.bridge
@@ -315,26 +374,41 @@ class SessionServer:
         )
         self.tasks.start_soon(self.mcp_side.run)
         stack.callback(self.mcp_side.close)
-        more: list[Mount] = []
+        watch = Watch(self.registry, self.pages, self.plugins, wall=wall_clock)
+        self.console = Console(
+            Access(listener.getsockname()[1], anyio.current_time, self.pages),
+            watch,
+            self.registry,
+            self.plugins,
+            settings.pace,
+            settings.message_limit,
+            audit_file(),
+            begin=self.watch,
+        )
+        more: list[BaseRoute] = [*self.console.routes()]
         if self.guide_url is not None:
-            more = [
+            more.append(
                 guide(
                     self.pages,
                     directory=self.extension_dir,
                     mcp_url=self.mcp_url,
                     start_page=self.start_page_url,
                 )
-            ]
+            )
         app = create_app(
             self.mcp_side.endpoints,
             self.pages,
             host=settings.url_host,
             token=token.get_secret_value() if (token := settings.token) else None,
             more=more,
+            for_extension=API,
         )
-        return await stack.enter_async_context(
-            serve_http(app, listener, on_stop=self.mcp_side.stop)
-        )
+
+        def stop() -> None:
+            self.mcp_side.stop()
+            watch.stop()
+
+        return await stack.enter_async_context(serve_http(app, listener, on_stop=stop))
 
     def _stage(self, into: Path, port: int) -> StagedExtension:
         host, sites = self._settings.url_host, self.plugins.sites
@@ -363,6 +437,7 @@ def create_registry(
     pages: Pages,
     tab_tools: Sequence[Tool],
     *,
+    clock: AlarmClock,
     status: Callable[[str], PluginStatus] | None = None,
 ) -> ToolRegistry:
     """Return a registry configured by the settings.
@@ -371,6 +446,7 @@ def create_registry(
         settings: The settings.
         pages: Where page tools run.
         tab_tools: The tools about tabs.
+        clock: The clock on which questions to the user expire.
         status: Returns the status of a plugin; by default, across the tabs of `pages`.
     """
     return ToolRegistry(
@@ -381,7 +457,12 @@ def create_registry(
         debug=settings.debug,
         beside_pages=tab_tools,
         status=status,
+        gate=Gate(clock, settings.permissions, remember=_remember_permission),
     )
+
+
+async def _remember_permission(rule: str, permission: Permission) -> None:
+    await anyio.to_thread.run_sync(set_permission, rule, permission)
 
 
 def create_tab_tools(pages: Pages, own_tabs: OwnTabs) -> Sequence[Tool]:
@@ -396,4 +477,4 @@ def add_python_tools(registry: ToolRegistry, python: "PythonTools") -> None:
         ConfigError: Two tools have the same name.
     """
     python.host.caller = registry
-    registry.add_tools(python.tools)
+    registry.set_tools(python.tools)

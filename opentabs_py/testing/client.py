@@ -22,6 +22,7 @@ from opentabs_py.errors import (
 )
 from opentabs_py.server.mcp import ERROR_META_KEY, FAILED_META_KEY
 from opentabs_py.testing.call import Call
+from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import Transcript
@@ -37,8 +38,14 @@ class SyncMcpClient:
     """
 
     def __init__(
-        self, client: Client, thread: ServerThread, tabs: SyncOpenTabs, transcript: Transcript
+        self,
+        client: Client,
+        thread: ServerThread,
+        tabs: SyncOpenTabs,
+        transcript: Transcript,
+        steps: Steps,
     ) -> None:
+        self._steps = steps
         self._client = client
         self._thread = thread
         self._tabs = tabs
@@ -64,12 +71,21 @@ class SyncMcpClient:
             TimeoutError: The clock stands still, and the tool does not end by itself.
         """
         __tracebackhide__ = True  # pytest then shows the test's line
-        return self._tabs.finish(self.start_tool(name, arguments, progress=progress)).value
+        with self._steps.step("call_tool", name, arguments or {}) as show_end:
+            call = self._start(name, arguments, progress=progress)
+            try:
+                return self._tabs.finish(call).value
+            finally:
+                show_end(call)
 
     def start_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, progress: bool = True
     ) -> Call:
         """Start a call and return it while it is running; `expect(call)` checks how it ends."""
+        with self._steps.step("start_tool", name, arguments or {}):
+            return self._start(name, arguments, progress=progress)
+
+    def _start(self, name: str, arguments: Mapping[str, Any] | None, *, progress: bool) -> Call:
         promise = self._tabs.output_schema(name)
         running = RunningCall(name, arguments or {}, output_schema=promise)
         caller = _McpCaller(self._client, wants_progress=progress)
@@ -88,7 +104,7 @@ class SyncMcpClient:
 
 @contextmanager
 def connect_client(
-    thread: ServerThread, tabs: SyncOpenTabs, transcript: Transcript
+    thread: ServerThread, tabs: SyncOpenTabs, transcript: Transcript, steps: Steps
 ) -> Generator[SyncMcpClient]:
     """Yield a client that is connected as long as the context is open."""
 
@@ -100,7 +116,7 @@ def connect_client(
             yield client
 
     with thread.open(connected()) as client:
-        sync = SyncMcpClient(client, thread, tabs, transcript)
+        sync = SyncMcpClient(client, thread, tabs, transcript, steps)
         try:
             yield sync
         finally:

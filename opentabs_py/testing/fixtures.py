@@ -71,9 +71,11 @@ def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
     from opentabs_py.config.settings import load_settings  # noqa: PLC0415
 
     fresh = {"plugins": (), "host": "127.0.0.1", "port": 0, "profile": None, "token": None}
-    whole = {"expose": "all", "max_result": None}
+    whole = {"expose": "all", "max_result": None, "audit": False}
+    allowed = {"permissions": {"default": "auto"}, "no_review": (Path("/"),)}
     headed = pytestconfig.getoption("--headed", default=False)
-    return load_settings().model_copy(update={**fresh, **whole, "headed": headed})
+    own = {**fresh, **whole, **allowed, "headed": headed}
+    return load_settings().model_copy(update=own)
 
 
 @pytest.fixture
@@ -109,8 +111,8 @@ def mcp(
     """A connected MCP client."""
     from opentabs_py.testing.client import connect_client  # noqa: PLC0415
 
-    transcript = _opentabs_people.first.transcript
-    with connect_client(_opentabs_worker.thread, opentabs, transcript) as client:
+    turn = _opentabs_people.first
+    with connect_client(_opentabs_worker.thread, opentabs, turn.transcript, turn.steps) as client:
         yield client
 
 
@@ -218,6 +220,7 @@ def _opentabs_people(
                     output=output,
                     runs_on=clock_of(request.node),
                     faults_seed=faults_seed_of(request.node),
+                    traced=request.config.getoption("--tracing", default="off") != "off",
                 )
                 for name, chain in zip(names, chains, strict=True)
             }

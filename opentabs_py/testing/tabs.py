@@ -15,6 +15,7 @@ from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
 from opentabs_py.testing.isolation import BLANK
+from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import PluginLog, Transcript
 
@@ -74,8 +75,10 @@ class SyncOpenTabs:
         *,
         clock: Clock,
         faults: FaultInjector,
+        steps: Steps,
         patience: float,
     ) -> None:
+        self._steps = steps
         self.clock = clock
         self.faults = faults
         self._session = session
@@ -100,7 +103,13 @@ class SyncOpenTabs:
             TimeoutError: The clock stands still, and the tool does not end by itself.
         """
         __tracebackhide__ = True  # pytest then shows the test's line
-        return self.finish(self.start(name, arguments, **more)).value
+        given = {**(arguments or {}), **more}
+        with self._steps.step("call", name, given) as show_end:
+            call = self._start(name, given)
+            try:
+                return self.finish(call).value
+            finally:
+                show_end(call)
 
     def start(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Call:
         """Start a call, and return it once it has been sent to its page, or has ended.
@@ -108,6 +117,10 @@ class SyncOpenTabs:
         Use `expect(call)` to check how it ends.
         """
         given = {**(arguments or {}), **more}
+        with self._steps.step("start", name, given):
+            return self._start(name, given)
+
+    def _start(self, name: str, given: Mapping[str, Any]) -> Call:
         running = self._thread.run(self._session.start, name, given, within=QUICK)
         call = Call(running, self._thread)
         self._transcript.calls.append(call)

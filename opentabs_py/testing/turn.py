@@ -21,6 +21,7 @@ from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations import seen
 from opentabs_py.testing.marks import Clock as RunsOn
 from opentabs_py.testing.report import failure_report
+from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import PluginLog, Transcript
@@ -54,6 +55,7 @@ class Turn:
         tabs: The value of the `opentabs` fixture.
         context: The value of the `context` fixture.
         transcript: What happened in the test.
+        steps: Show the test's calls in Playwright's trace.
     """
 
     def __init__(
@@ -66,7 +68,9 @@ class Turn:
         output: Path,
         runs_on: RunsOn | None = None,
         faults_seed: int = 0,
+        traced: bool = False,
     ) -> None:
+        self.steps = steps = Steps(chain.context.tracing if traced else None)
         self.transcript = Transcript()
         self.context = chain.context
         self._chain = chain
@@ -82,6 +86,7 @@ class Turn:
             self.transcript,
             clock=Clock(chain.clock, chain.session.bridge, thread, runs_on=runs_on),
             faults=chain.faults,
+            steps=steps,
             patience=QUICK if runs_on == "manual" else limits.ceiling + SLACK,
         )
         self._limits = limits

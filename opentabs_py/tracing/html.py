@@ -9,7 +9,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,13 @@ from opentabs_py.tracing.words import link_text, outcome_text, reached_text
 
 VIEWER: Final = Path(__file__).parent / "viewer"
 SCRIPTS: Final = ("model.js", "timeline.js", "details.js", "main.js")
+STYLES: Final = ("theme.css", "call.css", "viewer.css")
+_MODULE_SYNTAX: Final = re.compile(
+    r"^/\*\* @import [^\n]* \*/\n"
+    r"|^import \{[^}]*\} from \"\./\w+\.js\";\n"
+    r"|^export (?=function|const|class)",
+    re.MULTILINE,
+)
 _ESCAPES: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -31,8 +38,8 @@ def to_html(records: Sequence[CallRecord], *, title: str, cut: int = 0) -> str:
         title: The name of the trace, for example its file name.
         cut: How many lines of the trace were incomplete.
     """
-    scripts = [(VIEWER / name).read_text(encoding="utf-8") for name in SCRIPTS]
-    style = (VIEWER / "viewer.css").read_text(encoding="utf-8")
+    scripts = [_as_classic((VIEWER / name).read_text(encoding="utf-8")) for name in SCRIPTS]
+    style = "".join((VIEWER / name).read_text(encoding="utf-8") for name in STYLES)
     policy = (
         f"default-src 'none'; script-src {' '.join(map(_source, scripts))}; "
         f"style-src {_source(style)}; img-src data:; base-uri 'none'; form-action 'none'"
@@ -41,11 +48,16 @@ def to_html(records: Sequence[CallRecord], *, title: str, cut: int = 0) -> str:
         "policy": policy,
         "title": html.escape(f"{one_line(title)} – OpenTabs trace"),
         "style": style,
-        "data": _data(records, title, cut),
+        "data": _data(trace_data(records, title=title, cut=cut)),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
     page = (VIEWER / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page)
+
+
+def _as_classic(module: str) -> str:
+    """Return a module as a script that shares its top level: inline modules cannot import."""
+    return _MODULE_SYNTAX.sub("", module)
 
 
 def _source(text: str) -> str:
@@ -53,15 +65,19 @@ def _source(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _data(records: Sequence[CallRecord], title: str, cut: int) -> str:
+def trace_data(records: Sequence[CallRecord], *, title: str, cut: int = 0) -> dict[str, Any]:
+    """Return what the viewer reads, for JSON; see `to_html`."""
     ordered = sorted(records, key=lambda record: record.started)
     origin = ordered[0].started if ordered else 0.0
-    data = {
+    return {
         "title": one_line(title),
         "started": origin,
         "cut": cut,
         "calls": [_call(record, origin) for record in ordered],
     }
+
+
+def _data(data: Mapping[str, Any]) -> str:
     # Only "<" could end the script element; the others are escaped in case the JSON is reused.
     return json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
 

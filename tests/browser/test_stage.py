@@ -21,6 +21,22 @@ def test_a_staged_copy_holds_the_extension_and_the_runtime(tmp_path: Path) -> No
         assert (staged.path / file).is_file()
 
 
+def test_a_staged_copy_holds_every_file_that_its_side_panel_names(tmp_path: Path) -> None:
+    staged = stage_extension(tmp_path / "extension", port=1234)
+    manifest = json.loads((staged.path / "manifest.json").read_text())
+    page = staged.path / manifest["side_panel"]["default_path"]
+    files = [page, *page.parent.rglob("*.js")]
+    named = {
+        file.parent / path
+        for file in files
+        for path in re.findall(
+            r"""(?:href="|src="| from ")([\w./]+\.(?:js|css|svg))\"""", file.read_text()
+        )
+    }
+    assert len(named) > 20
+    assert [path for path in named if not path.is_file()] == []
+
+
 def test_its_configuration_says_where_the_server_is_and_only_its_owner_can_read_it(
     tmp_path: Path,
 ) -> None:

@@ -64,7 +64,7 @@ async def exposed() -> AsyncGenerator[Exposed]:
     )
     manifests = [a_manifest(a_tool("send"), name=name) for name in ("chat", "mail")]
     registry.set_plugins(manifests)
-    registry.add_tools(PythonTools([chat], ToolHost(AlarmClock())).tools)
+    registry.set_tools(PythonTools([chat], ToolHost(AlarmClock())).tools)
     ready = ReadyTools(registry, ReadyInPages(bridge), Exposure(rest=0.0, apart=0.0))
     server = create_mcp_server(registry, version="1", listed=ready)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 import anyio
 import pytest
 from mcp.client import Client
+from mcp.types import Implementation
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.core import failures
+from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
@@ -72,6 +74,31 @@ async def test_while_nobody_observes_no_call_is_traced() -> None:
     assert observed.records == []
 
 
+async def test_an_observer_may_do_without_a_trace_and_still_receive_the_records() -> None:
+    observed = Observed(reports=[ProgressReport(0)])
+    observed.end()
+    records: list[CallRecord] = []
+    end = observed.registry.observe(records.append, traced=False)
+    await observed.registry.call("chat_send", {}, client_name="opentabs call")
+    end()
+    await observed.registry.call("chat_send", {})
+    [record] = records
+    assert (record.outcome, record.plugin, record.client) == ("succeeded", "chat", "opentabs call")
+    assert (record.reports, record.progress) == (0, ())
+    recording = observed.bridge.received[0].call.recording
+    assert recording is not None
+    assert not recording.is_traced
+
+
+async def test_both_kinds_of_observers_receive_the_record_of_a_traced_call() -> None:
+    observed = Observed(reports=[ProgressReport(0)])
+    others: list[CallRecord] = []
+    observed.registry.observe(others.append, traced=False)
+    await observed.call()
+    assert others == observed.records
+    assert others[0].reports == 1
+
+
 async def test_a_call_that_succeeds_is_recorded_with_its_names_limits_and_progress() -> None:
     record = await Observed(reports=[ProgressReport(0, 1.0, 2.0, "half")]).call()
     assert (record.name, record.plugin, record.tool) == ("chat_send", "chat", "send")
@@ -106,6 +133,23 @@ async def test_a_call_that_fails_is_recorded_and_still_fails(
     assert [record.outcome for record in observed.records] == [outcome]
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_record_names_the_client_that_made_the_call(mode: str) -> None:
+    observed = Observed()
+    info = Implementation(name="claude-code\n\x1b", version="2.1.0")
+    server = create_mcp_server(observed.registry, version="1")
+    async with Client(server, mode=mode, client_info=info) as client:
+        await client.call_tool("chat_send", {})
+    assert observed.records[0].client == "claude-code   2.1.0"
+
+
+async def test_a_call_may_be_made_in_the_name_of_a_command() -> None:
+    observed = Observed()
+    await observed.registry.call("chat_send", {}, client_name="opentabs call")
+    await observed.registry.call("chat_send", {})
+    assert [record.client for record in observed.records] == ["opentabs call", None]
+
+
 async def test_a_call_has_one_id_for_its_caller_and_its_record() -> None:
     observed = Observed()
     await observed.registry.call("chat_send", {}, call_id="mine")
@@ -138,8 +182,9 @@ async def test_arguments_and_result_are_in_the_record_only_when_asked_for() -> N
     record = await observed.call(text="hi")
     assert (record.arguments, record.result) == (None, None)
     observed.registry.record_values = True
-    record = await observed.call(text="hi")
-    assert (record.arguments, record.result) == ('{"text":"hi"}', '{"ok":1}')
+    observed.registry.excerpts = Excerpts(lambda: ["my secret"])
+    record = await observed.call(text="hi, my secret")
+    assert (record.arguments, record.result) == ('{"text":"hi, •••"}', '{"ok":1}')
 
 
 async def test_a_caller_gets_progress_and_logs_even_while_somebody_observes() -> None:

@@ -13,6 +13,7 @@ from mcp.client import Client
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.browsers import Browsers
 from opentabs_py.bridge.own_tabs import OwnTabs
+from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import CallClient
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.browsers import BLOCK
@@ -55,6 +56,8 @@ class Session:
 
     owner: str | None
     takes_links: bool = False
+    asker: None = None
+    name: str | None = None
 
 
 def client(owner: str) -> CallClient:
@@ -111,7 +114,8 @@ async def own_tabs(*documents: Json, keep: bool = False) -> AsyncGenerator[Own]:
     async with running(bridge) as connect:
         extension = await greeted(connect, *documents)
         opener = OwnTabs(bridge, keep=keep)
-        registry = create_registry(load_settings(port=0), bridge, create_tab_tools(bridge, opener))
+        tools, clock = create_tab_tools(bridge, opener), AlarmClock()
+        registry = create_registry(load_settings(port=0), bridge, tools, clock=clock)
         registry.set_plugins([a_manifest(a_tool("send"))])
         bridge._sync.plugins = [CHAT]
         yield Own(bridge, extension, opener, registry)

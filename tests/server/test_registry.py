@@ -140,7 +140,7 @@ async def test_a_tool_of_exactly_that_name_is_called_before_a_plugins_and_said_t
         return "by Python"
 
     registry, bridge = a_registry()
-    registry.add_tools(PythonTools([send], ToolHost(AlarmClock())).tools)
+    registry.set_tools(PythonTools([send], ToolHost(AlarmClock())).tools)
     assert await registry.call("chat__send", {}) == "by Python"
     assert bridge.received == []
     assert "call the plugin chat's tool as chat_send" in caplog.text

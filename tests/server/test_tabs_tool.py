@@ -54,7 +54,7 @@ def of_python(*functions: object) -> PythonTools:
 
 async def test_it_is_listed_as_long_as_there_are_page_tools() -> None:
     registry = a_registry(FakeBridge())
-    registry.add_tools(of_python(add).tools)
+    registry.set_tools(of_python(add).tools)
     assert names(registry) == ["add"]
     registry.set_plugins([a_manifest(a_tool("send"))])
     assert names(registry) == ["add", "chat_send", "tabs_list"]
@@ -87,7 +87,7 @@ async def test_an_extension_that_reconnects_is_waited_for() -> None:
         found: list[int] = []
 
         async def ask() -> None:
-            answer = await TabsTool(bridge).run(a_call())
+            answer = await TabsTool(bridge).prepare(a_call())()
             found.extend(tab["tabId"] for tab in answer["tabs"])
 
         with anyio.fail_after(PATIENT):
@@ -104,14 +104,14 @@ async def test_an_extension_that_reconnects_is_waited_for() -> None:
 async def test_without_an_extension_it_says_so_and_without_a_browser_there_are_no_tabs() -> None:
     bridge = FakeBridge()
     with pytest.raises(ChainError, match="extension is not connected"):
-        await TabsTool(bridge).run(a_call())
+        await TabsTool(bridge).prepare(a_call())()
     bridge.handle_browser_gone()
-    assert await TabsTool(bridge).run(a_call()) == {"tabs": []}
+    assert await TabsTool(bridge).prepare(a_call())() == {"tabs": []}
 
 
 async def test_it_takes_no_arguments() -> None:
     with pytest.raises(CallRefusedError, match="no such argument; the tool takes no arguments"):
-        await TabsTool(FakeBridge()).run(a_call(tabId=7))
+        await TabsTool(FakeBridge()).prepare(a_call(tabId=7))()
 
 
 async def test_no_python_tool_may_have_its_name() -> None:
@@ -121,7 +121,7 @@ async def test_no_python_tool_may_have_its_name() -> None:
         return 1
 
     with pytest.raises(ConfigError, match="Two tools are named tabs_list: one from opentabs"):
-        a_registry(FakeBridge()).add_tools(of_python(mine).tools)
+        a_registry(FakeBridge()).set_tools(of_python(mine).tools)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -10,6 +10,7 @@ import pytest
 from opentabs_py.browser.stage import stage_extension
 from opentabs_py.config.paths import user_file
 from opentabs_py.config.settings import load_settings
+from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.limits import Limits
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.plugins import PluginSet
@@ -42,7 +43,9 @@ async def test_a_plugin_that_does_not_say_its_sdk_is_warned_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     old = build(tmp_path / "old", name="old", tools=json.dumps([a_tool("send")]))
-    plugins = PluginSet([old, build(tmp_path / "chat")], load_settings())
+    plugins = PluginSet(
+        [old, build(tmp_path / "chat")], load_settings(), reviews=Reviews(tmp_path / "reviews")
+    )
     await serve(plugins, tmp_path)
     await plugins.reload()
     build(old, name="old", tools=json.dumps([a_tool("read")]))
@@ -55,7 +58,9 @@ async def test_a_plugin_that_does_not_say_its_sdk_is_warned_of_once(
 async def test_a_plugin_rebuilt_with_a_newer_sdk_stays_in_service_unchanged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    plugins = PluginSet([build(tmp_path / "chat")], load_settings())
+    plugins = PluginSet(
+        [build(tmp_path / "chat")], load_settings(), reviews=Reviews(tmp_path / "reviews")
+    )
     registry = await serve(plugins, tmp_path)
     newer = json.dumps({"sdkVersion": "99.0.0", "tools": [a_tool("read")]})
     build(tmp_path / "chat", tools=newer)
@@ -77,7 +82,11 @@ def write_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
 async def test_a_plugin_comes_and_goes_with_its_place_in_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "plugins"
     build(folder / "chat")
-    plugins = PluginSet([], load_settings(plugins=(), plugin_folders=(folder,)))
+    plugins = PluginSet(
+        [],
+        load_settings(plugins=(), plugin_folders=(folder,)),
+        reviews=Reviews(tmp_path / "reviews"),
+    )
     registry = await serve(plugins, tmp_path)
     assert [tool.listing.name for tool in registry.tools] == ["chat_send"]
 
@@ -95,7 +104,9 @@ async def test_a_plugin_comes_and_goes_with_its_line_in_a_settings_file(
     package = json.loads((chat / "package.json").read_text())
     package["opentabs"]["configSchema"] = {"site": {"type": "url", "required": True}}
     (chat / "package.json").write_text(json.dumps(package))
-    plugins = PluginSet([], load_settings(), read_settings=load_settings)
+    plugins = PluginSet(
+        [], load_settings(), read_settings=load_settings, reviews=Reviews(tmp_path / "reviews")
+    )
     registry = await serve(plugins, tmp_path)
     assert registry.tools == ()
 
@@ -112,8 +123,11 @@ async def test_a_plugin_comes_and_goes_with_its_line_in_a_settings_file(
 async def test_an_unreadable_settings_file_leaves_the_plugins_unchanged_and_is_reported_once(
     tmp_path: Path, write_settings: Callable[[str], object], caplog: pytest.LogCaptureFixture
 ) -> None:
-    write_settings(f"plugins = [{json.dumps(str(build(tmp_path / 'chat')))}]\n")
-    plugins = PluginSet([], load_settings(), read_settings=load_settings)
+    chat = json.dumps(str(build(tmp_path / "chat")))
+    write_settings(f"plugins = [{chat}]\nno_review = [{chat}]\n")
+    plugins = PluginSet(
+        [], load_settings(), read_settings=load_settings, reviews=Reviews(tmp_path / "reviews")
+    )
     registry = await serve(plugins, tmp_path)
     write_settings("plugins = [")
     await plugins.reload()
@@ -126,7 +140,11 @@ async def test_an_unreadable_settings_file_leaves_the_plugins_unchanged_and_is_r
 def test_a_folder_that_is_not_there_is_warned_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    PluginSet([], load_settings(plugins=(), plugin_folders=(tmp_path / "plugs",)))
+    PluginSet(
+        [],
+        load_settings(plugins=(), plugin_folders=(tmp_path / "plugs",)),
+        reviews=Reviews(tmp_path / "reviews"),
+    )
     assert texts(caplog) == [
         f"{tmp_path / 'plugs'} is not a directory (yet); its plugins are served later"
     ]
@@ -136,9 +154,26 @@ async def test_a_plugin_that_changes_before_its_script_is_staged_is_left_out(
     tmp_path: Path,
 ) -> None:
     plugins = PluginSet(
-        [build(tmp_path / "chat"), build(tmp_path / "mail", name="mail")], load_settings()
+        [build(tmp_path / "chat"), build(tmp_path / "mail", name="mail")],
+        load_settings(),
+        reviews=Reviews(tmp_path / "reviews"),
     )
     (tmp_path / "chat" / "dist" / "adapter.iife.js").write_bytes(b"/* newer */")
     registry = await serve(plugins, tmp_path)
     assert [tool.listing.name for tool in registry.tools] == ["mail_send"]
     assert [each.plugin for each in plugins.quarantined] == ["chat"]
+
+
+async def test_a_permission_that_names_nothing_is_reported_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rules = {"default": "auto", "chat": "auto", "chat.send": "ask", "chat.sned": "off"}
+    settings = load_settings(permissions=rules)
+    plugins = PluginSet([build(tmp_path / "chat")], settings, reviews=Reviews(tmp_path / "reviews"))
+    registry = await serve(plugins, tmp_path)
+    registry.gate.set_rules(settings.permissions)
+    await plugins.reload()
+    await plugins.reload()
+    assert [text for text in texts(caplog) if "no effect" in text] == [
+        'permissions."chat.sned" has no effect: no plugin or tool of that name is served'
+    ]

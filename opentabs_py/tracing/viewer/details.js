@@ -2,6 +2,9 @@
  * All that is known of one call.
  */
 
+/** @import {Call, Hop} from "./model.js" */
+import { duration, fraction, icon, make, PLACES } from "./model.js";
+
 const SHOWN = 200; // reports or records, until the reader asks for all
 const CUT_OVER = 0.5; // of the whole; a hop longer than that gets that share of the axis
 
@@ -10,7 +13,7 @@ const CUT_OVER = 0.5; // of the whole; a hop longer than that gets that share of
  * @param {number} started of the trace, in seconds since the epoch
  * @param {{zoom(): void, close(): void}} actions
  */
-function describe(call, started, actions) {
+export function describe(call, started, actions) {
   return [
     head(call, actions),
     call.error === null ? "" : errorBox(call.error),
@@ -44,7 +47,7 @@ function section(title, content) {
  * @param {string} label
  * @param {() => void} action
  */
-function button(text, label, action) {
+export function button(text, label, action) {
   const element = make("button", "", text);
   element.setAttribute("type", "button");
   if (label !== "") {

@@ -1,6 +1,12 @@
 /**
  * What the reader does: filter, zoom, choose, switch between light and dark.
  */
+
+/** @import {Call} from "./model.js" */
+import { button, describe } from "./details.js";
+import { byId, icon, make, OUTCOMES, readData, select } from "./model.js";
+import { Timeline } from "./timeline.js";
+
 (() => {
   const data = readData();
   const outcomes = new Set(OUTCOMES.map(([outcome]) => outcome));

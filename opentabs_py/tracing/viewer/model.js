@@ -43,7 +43,7 @@
  */
 
 /** @type {readonly (readonly [Outcome, string])[]} */
-const OUTCOMES = [
+export const OUTCOMES = [
   ["succeeded", "succeeded"],
   ["failed", "failed"],
   ["timed_out", "timed out"],
@@ -53,7 +53,7 @@ const OUTCOMES = [
 ];
 
 /** The places of a call's way, as `reached` names them. */
-const PLACES = [
+export const PLACES = [
   ["server", "Server"],
   ["websocket", "WebSocket"],
   ["service worker", "Service worker"],
@@ -63,12 +63,12 @@ const PLACES = [
 ];
 
 /** @returns {TraceData} */
-function readData() {
+export function readData() {
   return JSON.parse(byId("data").textContent ?? "");
 }
 
 /** @param {string} id */
-function byId(id) {
+export function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
@@ -78,7 +78,7 @@ function byId(id) {
  * @param {string} [className]
  * @param {string | (Node | string)[]} [content]
  */
-function make(tag, className = "", content = []) {
+export function make(tag, className = "", content = []) {
   const element = document.createElement(tag);
   if (className !== "") {
     element.className = className;
@@ -91,7 +91,7 @@ function make(tag, className = "", content = []) {
  * The same text as the terminal's: `0.38 ms`, `12.3 ms`, `1.52 s`, `4 min 05 s`.
  * @param {number} ms
  */
-function duration(ms) {
+export function duration(ms) {
   if (ms < 99.5) {
     return `${ms.toFixed(ms < 9.95 ? 2 : 1)} ms`;
   }
@@ -110,7 +110,7 @@ function duration(ms) {
  * @param {number} ms
  * @param {number} step to that neighbour
  */
-function axisTime(ms, step) {
+export function axisTime(ms, step) {
   const digits = (/** @type {number} */ unit) =>
     Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9)));
   if (step < 1) {
@@ -133,7 +133,7 @@ function axisTime(ms, step) {
  * @param {number} span ms
  * @param {number} count about how many are wanted
  */
-function roundStep(span, count) {
+export function roundStep(span, count) {
   const rough = span / Math.max(1, count);
   const minutes = [60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000];
   if (rough > 30_000) {
@@ -148,7 +148,7 @@ function roundStep(span, count) {
  * @param {number | null} progress
  * @param {number | null} total
  */
-function fraction(progress, total) {
+export function fraction(progress, total) {
   if (progress === null) {
     return "";
   }
@@ -161,7 +161,7 @@ function fraction(progress, total) {
  * @param {string} query words, all of which must occur
  * @param {ReadonlySet<Outcome>} outcomes
  */
-function select(calls, query, outcomes) {
+export function select(calls, query, outcomes) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   return calls.filter((call) => {
     if (!outcomes.has(call.outcome)) {
@@ -184,7 +184,7 @@ const ICONS = {
 };
 
 /** @param {Outcome} outcome */
-function icon(outcome) {
+export function icon(outcome) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 16 16");
   svg.setAttribute("aria-hidden", "true");

@@ -1,7 +1,10 @@
 /**
  * The calls as rows on one time axis: zoomed, moved, and drawn only where they are seen.
  */
-class Timeline {
+
+/** @import {Call} from "./model.js" */
+import { axisTime, byId, duration, fraction, icon, make, OUTCOMES, roundStep } from "./model.js";
+export class Timeline {
   static ROW = 30; // px
   static ROW_NARROW = 46; // px; the name above its bar
   static LEAST = 0.02; // ms; the shortest time the axis can show

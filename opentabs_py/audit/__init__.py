@@ -1,0 +1,1 @@
+"""The audit: every call in one SQLite file, which several servers write."""

@@ -1,0 +1,78 @@
+"""Ask the person at the terminal whether calls may run."""
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from rich.markup import escape
+
+from opentabs_py.core.consent import ANSWER_TEXTS, ANSWERS, Answer, Question, ask_text
+
+_LINE: Final = re.compile(r"\s*(\d*)\s*([a-z]*)\s*", re.IGNORECASE)
+
+
+def is_someone_there() -> bool:
+    """Return whether a person can read what we write to stderr, and type an answer."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+
+
+def ask(question: Question) -> Answer:
+    """Ask about one call, and return the answer; the end of stdin is a no."""
+    show([question])
+    while True:
+        line = sys.stdin.readline()
+        if not line:
+            return "no"
+        if (answers := read_line(line, [question])) is not None:
+            return answers[question.id]
+        prompt([question])
+
+
+def read_line(line: str, waiting: Sequence[Question]) -> dict[str, Answer] | None:
+    """Return the answers that a typed line gives, by question; None if it is not an answer.
+
+    Args:
+        line: `o`, `once` or `n` answers all questions, `2 o` only the second.
+        waiting: The questions, in the order they were shown.
+    """
+    found = _LINE.fullmatch(line)
+    if found is None:
+        return None
+    number, word = found[1], found[2].lower()
+    fitting: list[Answer] = [each for each in ANSWERS if word and each.startswith(word)]
+    if not fitting or (number and not 1 <= int(number) <= len(waiting)):
+        return None
+    answer = fitting[0]
+    chosen = [waiting[int(number) - 1]] if number else waiting
+    if any(answer not in each.answers for each in chosen):
+        return None
+    return {each.id: answer for each in chosen}
+
+
+def show(waiting: Sequence[Question]) -> None:
+    """Print questions, as a numbered list if there are several, and the possible answers."""
+    from opentabs_py.cli.terminal import err
+
+    if len(waiting) > 1:
+        err.print(f"\n[bold]{len(waiting)} calls wait for you.[/]")
+    for number, question in enumerate(waiting, 1):
+        which = f"{number}. " if len(waiting) > 1 else ""
+        err.print(f"\n[bold yellow]?[/] {which}{escape(ask_text(question))}", soft_wrap=True)
+        if question.arguments != "{}":
+            err.print(f"[dim]{escape(question.arguments)}[/]", soft_wrap=True)
+    prompt(waiting)
+
+
+def prompt(waiting: Sequence[Question]) -> None:
+    """Print the answers that can be typed to these questions."""
+    from opentabs_py.cli.terminal import err
+
+    # The first letter of an answer is enough, and tells them apart.
+    choices = "  ".join(
+        f"[bold]{answer[0]}[/] {text.lower()}"
+        for answer, text in ANSWER_TEXTS.items()
+        if all(answer in each.answers for each in waiting)
+    )
+    several = "  (for one of them, type its number first: 2 o)" if len(waiting) > 1 else ""
+    err.print(f"{choices}{several} [bold]>[/] ", end="", soft_wrap=True)

@@ -1,0 +1,157 @@
+"""`opentabs dev`: everything that one needs to write a plugin, in one command."""
+
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from opentabs_py.cli.options import (
+    Headed,
+    OpenUrls,
+    PluginDir,
+    PluginSettings,
+    ToolSources,
+    gather_settings,
+    gather_tools,
+)
+from opentabs_py.errors import BuildError, ConfigError
+
+if TYPE_CHECKING:
+    from opentabs_py.session.session import OpenTabs
+
+
+def dev(
+    directory: PluginDir = Path(),
+    tools_: ToolSources = None,
+    set_: PluginSettings = None,
+    open_: OpenUrls = None,
+    headed: Headed = None,
+    port: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Port to listen on; 0 picks a free one.  \\[default: 8377]"),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|DIR", help="Browser profile, to stay signed in."),
+    ] = None,
+) -> None:
+    """Develop a plugin: build it at each change, and serve it to a browser and to MCP clients.
+
+    Opens a browser with the console, in which you can try the tools and watch their calls, and with
+    the plugin's start page, its playground/ or its homepage, unless --open names others. When a
+    file changes, the plugin is built and loaded into the open tabs; --tools are loaded again, too.
+    An error leaves the last version in service.
+
+    Without a screen, the browser is headless. Ctrl-C stops everything.
+
+    [dim]opentabs dev my-plugin --tools tools.py[/]
+    """
+    from opentabs_py.cli.build import builder, print_result
+    from opentabs_py.cli.run import run
+    from opentabs_py.cli.serve_session import serve_session
+    from opentabs_py.cli.terminal import log_to_stderr
+    from opentabs_py.config.settings import DEFAULT_PORT
+    from opentabs_py.plugins.freshness import has_source
+    from opentabs_py.plugins.load import is_plugin
+
+    if not (is_plugin(directory) or has_source(directory)) and not tools_:
+        raise ConfigError(
+            f"{directory.resolve()} is not a plugin. Name its directory, or create one: "
+            "opentabs new NAME"
+        )
+    log_to_stderr()
+    tools = gather_tools(tools_)
+    read_settings = partial(
+        gather_settings,
+        [directory] if is_plugin(directory) else None,
+        None,
+        set_,
+        port=port,
+        headed=_has_screen() if headed is None else headed,
+        profile=profile,
+    )
+    settings = read_settings()
+    if "port" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"port": DEFAULT_PORT})
+
+    async def forever() -> int:
+        builds = has_source(directory)
+        if builds:
+            async with builder() as running:
+                print_result(await running.build(directory, with_types=True))
+
+        async def beside(tabs: "OpenTabs") -> None:
+            import anyio
+
+            async with anyio.create_task_group() as tasks:
+                if builds:
+                    tasks.start_soon(_rebuild, tabs, directory)
+                if tools_:
+                    tasks.start_soon(_reload_tools, tabs, tools_)
+
+        await serve_session(
+            settings, tools, read_settings=read_settings, urls=open_ or [], beside=beside
+        )
+        return 0
+
+    raise typer.Exit(run(forever, interruptible=False))
+
+
+def _has_screen() -> bool:
+    if sys.platform != "linux":
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:
+    """Build a plugin whenever its source changes, until cancelled."""
+    from opentabs_py.cli.build import builder, print_result
+    from opentabs_py.cli.run_tests import changed_text, next_source
+    from opentabs_py.cli.terminal import err, print_error
+    from opentabs_py.plugins.source_watch import watch_source
+
+    is_open = bool(tabs.plugins)
+    async with builder(quiet=True) as running, watch_source(directory) as changes:
+        is_first = True
+        while True:
+            # Once more at first: what has changed since the last build is not among the changes.
+            try:
+                built = await running.build(directory, with_types=True)
+            except BuildError as error:
+                print_error(error)
+            else:
+                if built.changed or not is_first:
+                    print_result(built)
+                if not (is_open or built.problems):
+                    is_open = True  # it was not there to be opened when the server started
+                    await tabs.reload_plugins()
+                    if (page := await tabs.open_start_page(built.name)) is not None:
+                        err.print(f"[green]✓[/] opened {escape(page.url)}", soft_wrap=True)
+            is_first = False
+            err.print(f"[dim]{escape(changed_text(await next_source(changes)))}[/]")
+
+
+async def _reload_tools(tabs: "OpenTabs", sources: Sequence[str]) -> None:
+    """Load Python tools again whenever a file beside them changes, until cancelled."""
+    from watchfiles import PythonFilter, awatch  # pyright: ignore[reportUnknownVariableType]
+
+    from opentabs_py.cli.run_tests import changed_text
+    from opentabs_py.cli.terminal import err, print_error
+    from opentabs_py.python_tools.load import reload_tools, source_directories
+
+    directories = source_directories(sources)
+    # Not recursively: a project has thousands of directories, most of them of others.
+    async for changes in awatch(*directories, watch_filter=PythonFilter(), recursive=False):
+        names = sorted(Path(path).name for _, path in changes)
+        try:
+            tabs.replace_tools(reload_tools(sources, directories))
+        except ConfigError as error:
+            print_error(error)
+            err.print("The tools that were loaded before are still there.")
+        else:
+            err.print(f"[green]✓[/] {escape(changed_text(names))}; tools loaded again")

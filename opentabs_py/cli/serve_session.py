@@ -1,0 +1,212 @@
+"""The session of `opentabs serve`, while it runs; `opentabs dev` has the same."""
+
+import logging
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+from anyio.abc import TaskStatus
+
+from opentabs_py.cli import collector
+from opentabs_py.cli.metrics_option import Address, exporting
+from opentabs_py.errors import BrowserError
+
+if TYPE_CHECKING:
+    from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.config.fleet import FleetOptions
+    from opentabs_py.config.settings import Settings
+    from opentabs_py.core.trace.record import CallRecord
+    from opentabs_py.daemon.state import Claim
+    from opentabs_py.session.browser import SessionBrowser
+    from opentabs_py.session.session import OpenTabs
+
+DEFAULT_BROWSER = "default"
+MOST_START_PAGES = 3  # plugins' start pages that are opened in a window
+
+
+async def serve_session(
+    settings: "Settings",
+    tools: Sequence[Any],
+    *,
+    read_settings: Callable[[], "Settings"],
+    stdio: bool = False,
+    browser: "Literal['launch', 'none'] | Attach" = "launch",
+    profiles: Mapping[str, Path] = MappingProxyType({}),
+    urls: Sequence[str] = (),
+    exit_with_browser: bool = False,
+    trace: Path | None = None,
+    claim: "Claim | None" = None,
+    log: Path | None = None,
+    endpoint: "FleetOptions | None" = None,
+    metrics: Address | None = None,
+    beside: Callable[["OpenTabs"], Coroutine[Any, Any, None]] | None = None,
+) -> None:
+    """Serve until cancelled; the options are those of the command.
+
+    Args:
+        settings: The settings.
+        tools: Tools written in Python.
+        read_settings: Reads the settings again.
+        stdio: Serve MCP on stdin and stdout as well.
+        browser: Where the browser comes from.
+        profiles: The profile directories of several browsers, by name.
+        urls: Pages to open.
+        exit_with_browser: End when the browser is closed.
+        trace: A file to write every call to.
+        claim: The name under which other commands find this server.
+        log: The file that is logged to.
+        endpoint: The fleet whose tools are served.
+        metrics: Where to serve metrics.
+        beside: Runs as long as the server; the plugins' start pages are then opened.
+    """
+    from opentabs_py.cli.asking import is_someone_there
+    from opentabs_py.cli.terminal import print_quarantined, warn_of_stale
+    from opentabs_py.cli.terminal_answers import answer_in_terminal
+    from opentabs_py.core.plugin_names import OURSELVES
+    from opentabs_py.server.mcp_side import load_soon
+    from opentabs_py.session.session import OpenTabs
+
+    logger = logging.getLogger("opentabs_py")
+    load_soon()  # while the browser starts
+    session = OpenTabs(
+        tools=tools,
+        settings=settings,
+        read_settings=read_settings,
+        browser=browser,
+        browsers=profiles,
+        reopen=None if exit_with_browser else urls,
+        trace=trace,
+        nats=endpoint,
+    )
+    async with exporting(metrics) as attach, session as tabs:
+        attach(tabs)
+        print_quarantined(tabs.quarantined)
+        warn_of_stale(tabs.plugins)
+        if browser == "none" and tabs.has_pages:
+            _print_how_to_load(str(tabs.extension_dir), tabs.guide_url)
+        if settings.headed:
+            tabs.registry.observe(_log_call)
+        if settings.headed and beside is not None:
+            await tabs.open(tabs.console_url())
+        await _open_pages(tabs, urls, start_pages=settings.headed or beside is not None)
+        if endpoint is not None:
+            workers = tabs.fleet.directory.usable
+            logger.info("%d workers of the fleet at %s", len(workers), endpoint.shown)
+        elif not (tabs.plugins or tabs.quarantined or tabs.tools):
+            logger.warning(
+                "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
+                "DIR, or Python tools with --tools FILE."
+            )
+        owners = [tool.listing.owner for tool in tabs.tools if tool.listing.owner != OURSELVES]
+        names = ", ".join(dict.fromkeys(owners)) or "no plugin"
+        logger.info("Serving %d tools from %s", len(owners), names)
+        logger.info("MCP at %s", tabs.mcp_url)
+        _offer_console(tabs, log)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_settle)
+            tasks.start_soon(tabs.watch_plugins)
+            if beside is not None:
+                tasks.start_soon(beside, tabs)
+            if is_someone_there() and not stdio:
+                tasks.start_soon(answer_in_terminal, tabs.registry.gate.questions)
+            if browser == "launch" and tabs.has_pages:
+                scope = tasks.cancel_scope if exit_with_browser else None
+                for each in tabs.browsers.values():
+                    tasks.start_soon(_watch_browser, each, scope)
+            if claim is not None:
+                stop = tasks.cancel_scope.cancel
+                await tasks.start(_register, tabs, claim, settings, log, stop)
+            if stdio:
+                from opentabs_py.server.stdio import serve_stdio
+
+                # JSON may encode a two-byte character as six bytes.
+                limit = 3 * settings.message_limit + 1024 * 1024
+                await serve_stdio(tabs.mcp_server, line_limit=limit)
+                tasks.cancel_scope.cancel()
+            else:
+                await anyio.sleep_forever()
+
+
+def _offer_console(tabs: "OpenTabs", log: Path | None) -> None:
+    """Remember from now on what the console will show, and log its address."""
+    tabs.watch()
+    if log is None and sys.stderr.isatty():  # others may read the log of a service
+        url = tabs.console_url(expires=False)
+        logging.getLogger("opentabs_py").info("Console at %s", url)
+
+
+async def _register(
+    tabs: "OpenTabs",
+    claim: "Claim",
+    settings: "Settings",
+    log: Path | None,
+    stop: Callable[[], None],
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Let other commands use the server, until cancelled."""
+    from opentabs_py.session.registration import registered
+
+    arguments = sys.argv[sys.argv.index("serve") + 1 :]
+    async with registered(tabs, claim, settings, arguments=arguments, log=log, stop=stop):
+        task_status.started()
+        await anyio.sleep_forever()
+
+
+async def _open_pages(tabs: "OpenTabs", urls: Sequence[str], *, start_pages: bool) -> None:
+    """Open pages; if there are none and somebody looks, the plugins' start pages."""
+    from opentabs_py.cli.terminal import warn
+
+    for url in urls:
+        await tabs.open(url)
+    if urls or not start_pages:
+        return
+    for plugin in tabs.plugins[:MOST_START_PAGES]:
+        try:
+            await tabs.open_start_page(plugin.manifest.name)
+        except BrowserError as error:
+            warn(str(error))
+
+
+def _log_call(record: "CallRecord") -> None:
+    from opentabs_py.tracing.waterfall import headline
+
+    logging.getLogger("opentabs_py").info("%s", headline(record).plain)
+
+
+async def _settle() -> None:
+    from opentabs_py.server.mcp_side import load
+
+    await load()
+    collector.settle()
+    collector.release()
+
+
+async def _watch_browser(browser: "SessionBrowser", ends: anyio.CancelScope | None) -> None:
+    """Log that a browser is gone and when it is back, or cancel `ends` when it is gone."""
+    logger = logging.getLogger("opentabs_py")
+    which = "The browser" if browser.name == DEFAULT_BROWSER else f"The browser {browser.name}"
+    while True:
+        await browser.wait_gone()
+        if ends is not None:
+            logger.info("%s was closed or died; the server exits", which)
+            ends.cancel()
+            return
+        logger.info("%s was closed or died; the next call reopens it", which)
+        await browser.wait_back()
+        logger.info("%s is open again", which)
+
+
+def _print_how_to_load(directory: str, guide: str | None) -> None:
+    sys.stderr.write(
+        f"""\
+Waiting for the extension. {guide} guides you through loading it:
+  1. Open chrome://extensions and turn on Developer mode.
+  2. Choose "Load unpacked" and select {directory}
+The extension connects by itself whenever this server is running. After you update opentabs,
+press the extension's reload button on that page.
+"""
+    )

@@ -1,0 +1,42 @@
+"""`opentabs ui`: open the console of a running server."""
+
+from typing import Annotated
+
+import typer
+
+from opentabs_py.cli.start import Name
+
+
+def ui(
+    name: Name = "default",
+    print_: Annotated[
+        bool,
+        typer.Option("--print", help="Print the address instead of opening it in your browser."),
+    ] = False,
+) -> None:
+    """Open the console: a web page that shows a running server live.
+
+    It has the plugins, calls, tabs and logs, and a form to try each tool. The address lets one
+    browser in, once, within ten minutes.
+    """
+    import webbrowser
+
+    from opentabs_py.cli.terminal import err, write_result
+    from opentabs_py.config.names import check_name
+    from opentabs_py.daemon.local_client import LocalClient
+    from opentabs_py.daemon.state import read_state
+    from opentabs_py.errors import ConfigError
+
+    state = read_state(check_name(name, "server name"))
+    if state is None:
+        flag = "" if name == "default" else f" --name {name}"
+        raise ConfigError(
+            f"No server named {name!r} is running. Start one, with the options of `opentabs "
+            f"serve`: opentabs start{flag}"
+        )
+    url = LocalClient(state).console_url()
+    if print_:
+        write_result(url)
+    elif not webbrowser.open(url):
+        err.print("Cannot open a browser here. Open this address yourself:")
+        write_result(url)

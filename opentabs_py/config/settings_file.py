@@ -1,0 +1,74 @@
+"""Change the user's settings file, leaving everything else in it as it is, comments included."""
+
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from opentabs_py.config.files import write_whole
+from opentabs_py.config.paths import user_file
+from opentabs_py.core.consent import Permission
+from opentabs_py.errors import ConfigError
+
+Table = MutableMapping[str, Any]
+
+
+def change_settings(change: Callable[[Table], None], *, file: Path | None = None) -> None:
+    """Change the user's settings file, which is created if it does not exist.
+
+    Args:
+        change: Changes the settings in place.
+        file: The file; by default, the user's own.
+
+    Raises:
+        ConfigError: It is not valid TOML, or cannot be read or written.
+    """
+    # The file itself, if it is a link: people keep theirs elsewhere.
+    path = (file or user_file()).resolve()
+    try:
+        text = ""
+        with suppress(FileNotFoundError):
+            text = path.read_text(encoding="utf-8")
+        document = tomlkit.parse(text)
+        change(document)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+        write_whole(path, tomlkit.dumps(document).encode(), mode=mode)
+    except (OSError, ValueError, TOMLKitError) as error:
+        raise ConfigError(f"Cannot change the settings in {path}: {error}") from None
+
+
+def set_permission(rule: str, permission: Permission, *, file: Path | None = None) -> None:
+    """Set a permission in the user's settings file; the arguments and errors are as above.
+
+    Args:
+        rule: `default`, a plugin, or `plugin.tool`.
+        permission: The permission.
+        file: The file; by default, the user's own.
+    """
+
+    def change(settings: Table) -> None:
+        rules = table_in(settings, "permissions")
+        plugin, _, tool = rule.partition(".")
+        below = rules.get(plugin)
+        if tool and isinstance(below, MutableMapping):  # written as slack.send_message = "ask"
+            cast("Table", below)[tool] = permission
+        else:
+            rules[rule] = permission
+
+    change_settings(change, file=file)
+
+
+def table_in(settings: Table, name: str) -> Table:
+    """Return a table of the settings, added if it is missing.
+
+    Raises:
+        ConfigError: The settings have a value of that name that is not a table.
+    """
+    found = settings.setdefault(name, tomlkit.table())
+    if not isinstance(found, MutableMapping):
+        raise ConfigError(f"{name} is not a table in the settings. Write [{name}].")
+    return cast("Table", found)

@@ -1,0 +1,197 @@
+"""The gate between a checked call and its dispatch: let it run, ask a person, or refuse it."""
+
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.listeners import Listeners
+from opentabs_py.calling.tool import Asker, CallClient
+from opentabs_py.consent.questions import Questions
+from opentabs_py.core import consent, failures
+from opentabs_py.core.consent import Answer, Decision, GatedTool, Permission, Question
+from opentabs_py.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+REMIND_AFTER = 10.0  # s; TypeScript clients give up after 60 s without progress
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call that asks to be let through.
+
+    Attributes:
+        tool: Its tool.
+        title: The tool's name for people.
+        arguments: Its arguments.
+        client_name: Who makes it, if they have said.
+        client: The client that makes it; None for a call from within this process.
+        notify_waiting: Called with why the call waits, now and then until it does not.
+        is_nested: Whether a running tool makes it, so that its client cannot repeat it.
+        place: The site, and the title of the tab, where it would run, if that is known.
+    """
+
+    tool: GatedTool
+    title: str
+    arguments: Mapping[str, Any]
+    client_name: str | None = None
+    client: CallClient | None = None
+    notify_waiting: Callable[[str], None] = lambda _why: None
+    is_nested: bool = False
+    place: tuple[str | None, str | None] = (None, None)
+
+
+class Gate:
+    """Lets calls run, asks a person first, or refuses them, as the settings say.
+
+    Args:
+        clock: The clock on which questions expire.
+        rules: The permissions in the settings.
+        remember: Adds a rule to the user's settings; None if there are none to write to.
+
+    Attributes:
+        questions: Those that wait for a person.
+    """
+
+    def __init__(
+        self,
+        clock: AlarmClock,
+        rules: Mapping[str, Permission] | None = None,
+        *,
+        remember: Callable[[str, Permission], Awaitable[None]] | None = None,
+    ) -> None:
+        self.questions = Questions(clock)
+        self._clock = clock
+        self._rules: dict[str, Permission] = {**(rules or {})}
+        self._remember = remember
+        self._granted: set[tuple[str, str]] = set()  # by a client's session and a tool's name
+        self._changes: Listeners[[]] = Listeners("permissions")
+
+    @property
+    def rules(self) -> Mapping[str, Permission]:
+        """The permissions in the settings."""
+        return self._rules
+
+    def set_rules(self, rules: Mapping[str, Permission]) -> None:
+        """Use other permissions from now on, for calls that wait as well."""
+        if rules != self._rules:
+            self._rules = dict(rules)
+            self._changes.notify()
+
+    async def remember(self, rule: str, permission: Permission) -> None:
+        """Use another permission from now on, and add it to the user's settings.
+
+        Raises:
+            ConfigError: The settings file cannot be written; the permission is used until the
+                server stops.
+        """
+        self.set_rules({**self._rules, rule: permission})
+        if self._remember is not None:
+            await self._remember(rule, permission)
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a function whenever the permissions change; return the unsubscriber."""
+        return self._changes.subscribe(listener)
+
+    def decide(self, tool: GatedTool) -> Decision:
+        """Return what happens to a tool's calls."""
+        return consent.decide(self._rules, tool)
+
+    def forget(self, client: str) -> None:
+        """Handle the end of a client's session: what was allowed for it is allowed no more."""
+        self._granted = {each for each in self._granted if each[0] != client}
+
+    async def permit(self, request: Request, decision: Callable[[], Decision]) -> str:
+        """Return who or what allows a call, once it is allowed.
+
+        Args:
+            request: The call.
+            decision: Returns what happens to the tool's calls now.
+
+        Raises:
+            CallRefusedError: It is not allowed.
+            CallError: Its client has to repeat it with the answer of its user.
+        """
+        name, rule = request.tool.name, request.tool.rule
+        decided = decision()
+        if decided.permission == "auto":
+            return "auto"
+        if decided.permission == "off":
+            raise failures.turned_off(name, rule, decided)
+        owner = None if request.client is None else request.client.owner
+        if owner is not None and (owner, name) in self._granted:
+            return "asked: session"
+        answer, by = await self._ask(request, owner)
+        if answer == "no":
+            raise failures.not_allowed(name)
+        decided = decision()
+        if decided.permission == "off":  # the settings have changed meanwhile
+            raise failures.turned_off(name, rule, decided)
+        if answer == "session" and owner is not None:
+            self._granted.add((owner, name))
+        if answer == "always":
+            try:
+                await self.remember(rule, "auto")
+            except ConfigError as error:
+                logger.warning("%s is allowed until the server stops: %s", name, error)
+        return f"{by}: {answer}"
+
+    async def _ask(self, request: Request, owner: str | None) -> tuple[Answer, str]:
+        client, tool = request.client, request.tool
+        asker = None if client is None else client.asker
+        if asker is not None and asker.is_immediate and request.is_nested:
+            asker = None
+        if asker is None and not self.questions.can_be_seen:
+            raise failures.nobody_to_ask(tool.name, tool.rule)
+        site, tab_title = request.place
+        question = Question(
+            secrets.token_hex(8),
+            tool.name,
+            request.title,
+            tool.plugin,
+            tool.rule,
+            consent.arguments_text(request.arguments),
+            client=request.client_name,
+            site=site,
+            tab_title=tab_title,
+            answers=tuple(
+                each for each in consent.ANSWERS if each != "session" or owner is not None
+            ),
+            by_client=asker is not None,
+            at=self._clock.now(),
+        )
+        if asker is not None and asker.is_immediate:
+            return await asker.ask(question) or "no", "client"
+        answered: tuple[Answer, str] | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._remind, request)
+            if asker is not None:
+                tasks.start_soon(self._ask_client, asker, question)
+            answered = await self.questions.ask(question)
+            tasks.cancel_scope.cancel()
+        if answered is None:
+            raise failures.nobody_answered(tool.name, tool.rule)
+        return answered
+
+    async def _ask_client(self, asker: Asker, question: Question) -> None:
+        answer = await asker.ask(question)
+        if answer is not None:
+            self.questions.answer(question.id, answer, by="client")
+        elif not self.questions.can_be_seen:
+            self.questions.withdraw(question.id)
+
+    async def _remind(self, request: Request) -> None:
+        """Report why the call waits, often enough that its client does not give up."""
+        while True:
+            request.notify_waiting(f"Waiting for the user to allow {request.tool.name}.")
+            due = anyio.Event()
+            alarm = self._clock.set_alarm(self._clock.now() + REMIND_AFTER, due.set)
+            try:
+                await due.wait()
+            finally:
+                alarm.cancel()

@@ -1,0 +1,100 @@
+"""The questions that wait for a person, for everything that can show them."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.listeners import Listeners
+from opentabs_py.core.consent import ASK_FOR, Answer, Question
+
+
+@dataclass(slots=True)
+class _Waiting:
+    question: Question
+    answered: anyio.Event = field(default_factory=anyio.Event)
+    answer: Answer | None = None
+    by: str = ""
+
+
+class Questions:
+    """The questions that wait, in the order they were asked.
+
+    Args:
+        clock: The clock on which they expire.
+    """
+
+    def __init__(self, clock: AlarmClock) -> None:
+        self._clock = clock
+        self._waiting: dict[str, _Waiting] = {}
+        self._viewers = 0
+        self._changes: Listeners[[]] = Listeners("questions")
+
+    @property
+    def waiting(self) -> Sequence[Question]:
+        """The questions that nobody has answered yet."""
+        return [each.question for each in self._waiting.values()]
+
+    @property
+    def can_be_seen(self) -> bool:
+        """Whether anything is there that shows them to a person."""
+        return self._viewers > 0
+
+    def seconds_left(self, question: Question) -> float:
+        """Return how long a question still waits."""
+        return max(0.0, question.at + ASK_FOR - self._clock.now())
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a function whenever the list changes; return the unsubscriber."""
+        return self._changes.subscribe(listener)
+
+    @contextmanager
+    def shown(self) -> Generator[None]:
+        """Show the questions while the context is open."""
+        self._viewers += 1
+        try:
+            yield
+        finally:
+            self._viewers -= 1
+
+    def answer(self, question_id: str, answer: Answer, *, by: str) -> bool:
+        """Answer a question.
+
+        Args:
+            question_id: Its id.
+            answer: One of its answers.
+            by: Where it was answered, for example `console`.
+
+        Returns:
+            Whether it was still waiting, and this is one of its answers.
+        """
+        waiting = self._waiting.get(question_id)
+        if waiting is None or answer not in waiting.question.answers or waiting.answered.is_set():
+            return False
+        waiting.answer, waiting.by = answer, by
+        waiting.answered.set()
+        return True
+
+    def withdraw(self, question_id: str) -> None:
+        """Stop waiting for an answer, because nobody can give one any more."""
+        if (waiting := self._waiting.get(question_id)) is not None:
+            waiting.answered.set()
+
+    async def ask(self, question: Question) -> tuple[Answer, str] | None:
+        """Wait for the answer to a question.
+
+        Returns:
+            The answer and where it was given; None if nobody answered within `ASK_FOR` seconds.
+        """
+        waiting = self._waiting[question.id] = _Waiting(question)
+        self._changes.notify()
+        alarm = self._clock.set_alarm(question.at + ASK_FOR, waiting.answered.set)
+        try:
+            await waiting.answered.wait()
+        finally:
+            alarm.cancel()
+            del self._waiting[question.id]
+            self._changes.notify()
+        return None if waiting.answer is None else (waiting.answer, waiting.by)

@@ -1,0 +1,69 @@
+"""Calls that a person makes in the console."""
+
+from typing import Any, Final
+
+import anyio
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from opentabs_py.calling.tool import new_call_id
+from opentabs_py.console.requests import BadRequestError, Body, read, refuse
+from opentabs_py.core.progress import Pace
+from opentabs_py.server.call_stream import CallStream, cancel_at_disconnect
+from opentabs_py.server.registry import ToolRegistry
+
+NAME: Final = "console"  # as the client that makes a call, and as what allows it
+
+
+class CallBody(Body):
+    """A call to make.
+
+    Attributes:
+        tool: The tool's MCP name.
+        arguments: Its arguments.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+class CallEndpoint:
+    """Makes a call, and answers with what happens until it ends; the page may go away to cancel it.
+
+    A class, because it streams by itself.
+
+    Args:
+        registry: The tools.
+        pace: How often progress is sent.
+        limit: The longest request, in bytes.
+    """
+
+    def __init__(self, registry: ToolRegistry, pace: Pace, *, limit: int) -> None:
+        self._registry = registry
+        self._pace = pace
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        try:
+            body = await read(Request(scope, receive), CallBody, limit=self._limit)
+        except BadRequestError as error:
+            await refuse(str(error), error.status)(scope, receive, send)
+            return
+        stream, call_id = CallStream(send, self._pace), new_call_id()
+        await stream.open()
+        stream.name(call_id)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cancel_at_disconnect, receive, tasks.cancel_scope)
+            tasks.start_soon(stream.run)
+            outcome = await stream.call(
+                self._registry,
+                body.tool,
+                body.arguments,
+                call_id=call_id,
+                client_name=NAME,
+                allowed_by=NAME,
+            )
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):  # the page may take long to read a large result
+                await stream.finish(outcome)

@@ -1,0 +1,151 @@
+"""What a person decides in the console: answers, permissions, reviews, and the end of calls."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from opentabs_py.consent.reviews import Reviews
+from opentabs_py.console.requests import BadRequestError, Body, answering, refuse
+from opentabs_py.core.consent import Answer, Permission, parse_rules
+from opentabs_py.core.text import shorten
+from opentabs_py.errors import PluginError
+from opentabs_py.plugins.build_content import content_digest, content_files, find_changes
+from opentabs_py.plugins.plugin import Plugin
+from opentabs_py.server.registry import ToolRegistry
+
+LONGEST_BODY: Final = 64 * 1024  # bytes
+LONGEST_SOURCE: Final = 2 * 1024 * 1024  # characters; of 120 public adapters, the largest has 0.8
+MOST_LINES: Final = 2_000  # of what has changed
+BY: Final = "console"
+
+
+class AnswerBody(Body):
+    """An answer to a question."""
+
+    id: str
+    answer: Answer
+
+
+class CancelBody(Body):
+    """A call to end."""
+
+    call: str
+
+
+class PermissionBody(Body):
+    """A permission to set: of a plugin, or of `plugin.tool`."""
+
+    rule: str
+    permission: Permission
+
+
+class ReviewBody(Body):
+    """A plugin's build to approve, as `GET /reviews/PLUGIN` identified it."""
+
+    plugin: str
+    digest: str
+
+
+class ReviewedPlugins(Protocol):
+    """The plugins of a server, and the user's reviews of them."""
+
+    plugins: list[Plugin]
+    reviews: Reviews
+
+    async def reload(self) -> Any:
+        """Load all plugins again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Carries out what a person decides.
+
+    Args:
+        registry: The tools, their calls, and what is allowed.
+        plugins: The plugins.
+    """
+
+    registry: ToolRegistry
+    plugins: ReviewedPlugins
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes, which only the console's page may use."""
+
+        def post(path: str, kind: type[Any], handle: Callable[[Any], Awaitable[Any]]) -> Route:
+            return Route(path, answering(kind, handle, limit=LONGEST_BODY), methods=["POST"])
+
+        return [
+            post("/answer", AnswerBody, self._answer),
+            post("/cancel", CancelBody, self._cancel),
+            post("/permission", PermissionBody, self._set_permission),
+            post("/review", ReviewBody, self._approve),
+            Route("/reviews/{plugin}", self._show_build),
+        ]
+
+    async def _answer(self, body: AnswerBody) -> Mapping[str, Any]:
+        questions = self.registry.gate.questions
+        return {"counts": questions.answer(body.id, body.answer, by=BY)}
+
+    async def _cancel(self, body: CancelBody) -> Mapping[str, Any]:
+        return {"counts": self.registry.cancel(body.call, by="the user, in the console,")}
+
+    async def _set_permission(self, body: PermissionBody) -> Mapping[str, Any]:
+        try:
+            parse_rules({body.rule: body.permission})
+        except ValueError as error:
+            raise BadRequestError(str(error)) from None
+        await self.registry.gate.remember(body.rule, body.permission)
+        return {}
+
+    async def _show_build(self, request: Request) -> Response:
+        try:
+            plugin = self._find(request.path_params["plugin"])
+            return JSONResponse(await anyio.to_thread.run_sync(self._describe, plugin))
+        except (BadRequestError, PluginError) as error:
+            return refuse(str(error), HTTPStatus.NOT_FOUND)
+
+    def _describe(self, plugin: Plugin) -> Mapping[str, Any]:
+        name, files = plugin.manifest.name, content_files(plugin)
+        approval = self.plugins.reviews.approvals().get(name)
+        before = self.plugins.reviews.approved_files(name)
+        return {
+            "digest": content_digest(plugin),
+            "approved": None if approval is None else approval.model_dump(mode="json"),
+            "files": [
+                {
+                    "name": each,
+                    "size": len(content),
+                    "text": shorten(content.decode("utf-8", "replace"), LONGEST_SOURCE),
+                }
+                for each, content in files.items()
+            ],
+            "changes": find_changes(before, files)[:MOST_LINES] if before else [],
+        }
+
+    async def _approve(self, body: ReviewBody) -> Mapping[str, Any]:
+        plugin = self._find(body.plugin)
+        if content_digest(plugin) != body.digest:
+            raise BadRequestError(
+                "The plugin has changed since you looked at it. Look at it again.",
+                HTTPStatus.CONFLICT,
+            )
+        await anyio.to_thread.run_sync(self._record, plugin, body.digest)
+        await self.plugins.reload()
+        return {}
+
+    def _record(self, plugin: Plugin, digest: str) -> None:
+        manifest, files = plugin.manifest, content_files(plugin)
+        self.plugins.reviews.approve(manifest.name, manifest.version, digest, files)
+
+    def _find(self, name: str) -> Plugin:
+        for each in self.plugins.plugins:
+            if each.manifest.name == name:
+                return each
+        raise BadRequestError("There is no such plugin, or not any more.", HTTPStatus.NOT_FOUND)

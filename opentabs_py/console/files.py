@@ -1,0 +1,64 @@
+"""The page's files, from memory: it asks for all of them at once, and waits for the last."""
+
+import hashlib
+import mimetypes
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from opentabs_py.console.requests import refuse
+
+_TYPES: Final = {".js": "text/javascript", ".LICENSE": "text/plain"}
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    modified: int
+    content: bytes
+    etag: str
+
+
+class Files:
+    """Serves the files of a directory, but not of those below it.
+
+    Args:
+        directory: The directory.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._read: dict[str, _File] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        name = scope["path"].rpartition("/")[2]
+        answer: Response
+        if scope["method"] not in ("GET", "HEAD"):
+            answer = refuse("Files can only be read.", HTTPStatus.METHOD_NOT_ALLOWED)
+        elif (file := self._find(name)) is None:
+            answer = refuse(f"There is no file {name!r}.", HTTPStatus.NOT_FOUND)
+        elif Headers(scope=scope).get("if-none-match") == file.etag:
+            answer = Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"etag": file.etag})
+        else:
+            suffix = Path(name).suffix
+            kind = _TYPES.get(suffix) or mimetypes.types_map.get(suffix, "application/octet-stream")
+            answer = Response(file.content, headers={"etag": file.etag}, media_type=kind)
+        await answer(scope, receive, send)
+
+    def _find(self, name: str) -> _File | None:
+        path = self._directory / name
+        # On Windows, a name with a backslash would lead out of it.
+        if not name or path.parent != self._directory or not path.is_file():
+            return None
+        modified = path.stat().st_mtime_ns
+        known = self._read.get(name)
+        if known is None or known.modified != modified:
+            content = path.read_bytes()
+            etag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
+            known = self._read[name] = _File(modified, content, etag)
+        return known

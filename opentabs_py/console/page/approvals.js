@@ -1,0 +1,161 @@
+/**
+ * What waits for a person: calls that ask, and plugins that nobody has reviewed.
+ */
+
+/** @import {Console, View} from "./main.js" */
+/** @import {PluginRow, QuestionRow} from "./store.js" */
+
+import { h, plural, write } from "./dom.js";
+import { Refusal } from "./link.js";
+
+/** @type {Record<string, string>} */
+const ANSWERS = { once: "Allow once", session: "For this session", always: "Always", no: "Refuse" };
+
+/**
+ * @param {Console} console_
+ * @returns {View}
+ */
+export function approvalsView({ store, link }) {
+  const count = h("span", { class: "quiet count", role: "status" });
+  const list = h("ul", { class: "questions", "aria-live": "polite", "aria-label": "Questions" });
+  const rest = h("div", {});
+  const content = h("div", { class: "scroll-area" }, list, rest);
+  const element = h(
+    "div",
+    { class: "view approvals" },
+    h("header", {}, h("h1", {}, "Approvals"), count),
+    content,
+  );
+  /** @type {Map<string, HTMLElement>} a question keeps its element, so that a focus in it stays */
+  const shown = new Map();
+
+  function show() {
+    const questions = [...store.rows("questions").values()];
+    for (const [id, card] of shown) {
+      if (store.rows("questions").has(id)) continue;
+      shown.delete(id);
+      card.remove();
+    }
+    for (const question of questions) {
+      if (shown.has(question.id)) continue;
+      const card = cardOf(question);
+      shown.set(question.id, card);
+      list.append(card);
+    }
+    tick();
+    const unreviewed = [...store.rows("plugins").values()].filter(
+      ({ standing }) => standing === "unreviewed" || standing === "changed",
+    );
+    write(count, questions.length > 0 ? plural(questions.length, "call waits", "calls wait") : "");
+    rest.replaceChildren(
+      ...(unreviewed.length > 0 ? [reviewList(unreviewed)] : []),
+      ...(questions.length === 0 && unreviewed.length === 0
+        ? [
+            h(
+              "div",
+              { class: "empty" },
+              h("p", {}, "Nothing waits for you"),
+              h(
+                "p",
+                { class: "quiet" },
+                "A call that needs your permission appears here, as long as this page is open.",
+              ),
+            ),
+          ]
+        : []),
+    );
+  }
+
+  /** @param {QuestionRow} question */
+  function cardOf(question) {
+    const { id, tool, title, plugin, client, site, tabTitle, answers } = question;
+    const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
+    const buttons = /** @type {string[]} */ (answers).map((answer) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: answer === "once" ? "primary" : "",
+          onclick: async () => {
+            for (const each of buttons) each.disabled = true;
+            try {
+              await link.post("/answer", { id, answer });
+            } catch (error) {
+              for (const each of buttons) each.disabled = false;
+              wrong.hidden = false;
+              const text = error instanceof Refusal ? error.message : "The server does not answer.";
+              write(wrong, text);
+            }
+          },
+        },
+        ANSWERS[answer] ?? answer,
+      ),
+    );
+    return h(
+      "li",
+      { class: "question", "data-until": question.until },
+      h(
+        "p",
+        { class: "asks" },
+        h("strong", {}, client ?? "An agent"),
+        " wants to use ",
+        h("strong", {}, title),
+        site !== null && [" on ", site].join(""),
+      ),
+      h(
+        "p",
+        { class: "badges" },
+        h("code", { class: "quiet" }, tool),
+        h("a", { class: "badge", href: `#/plugins/${encodeURIComponent(plugin)}` }, plugin),
+        tabTitle !== null && h("span", { class: "badge" }, tabTitle),
+        h("span", { class: "quiet left" }),
+      ),
+      h("pre", { tabindex: "0", "aria-label": "The arguments" }, question.arguments),
+      wrong,
+      h("div", { class: "actions" }, ...buttons),
+    );
+  }
+
+  /** @param {PluginRow[]} plugins */
+  function reviewList(plugins) {
+    return h(
+      "section",
+      { class: "group", "aria-label": "Plugins to review" },
+      h("h2", {}, plural(plugins.length, "plugin to review", "plugins to review")),
+      h(
+        "ul",
+        { class: "rows" },
+        ...plugins.map(({ name, title, standing }) =>
+          h(
+            "li",
+            { class: "tab" },
+            h("a", { href: `#/plugins/${encodeURIComponent(name)}` }, title),
+            h(
+              "span",
+              { class: "badge warn" },
+              standing === "changed" ? "changed" : "never reviewed",
+            ),
+            h("span", { class: "quiet" }, "Its tools are off until you approve it."),
+          ),
+        ),
+      ),
+    );
+  }
+
+  function tick() {
+    for (const card of shown.values()) {
+      const left = Math.max(0, Math.round(Number(card.dataset.until) - store.now()));
+      const place = card.querySelector(".left");
+      if (place !== null) write(place, `${left} s left`);
+    }
+  }
+
+  setInterval(() => element.isConnected && tick(), 1000);
+  return {
+    element,
+    show,
+    update(changed) {
+      if (changed.has("questions") || changed.has("plugins")) show();
+    },
+  };
+}

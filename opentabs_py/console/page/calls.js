@@ -1,0 +1,402 @@
+/**
+ * The calls, live: a list, and all that is known of the chosen one.
+ */
+
+/** @import {Call} from "./viewer/model.js" */
+/** @import {Console, View} from "./main.js" */
+/** @import {CallRow} from "./store.js" */
+
+import { clock, h, matches, plural, site, wordsOf, write } from "./dom.js";
+import { Refusal } from "./link.js";
+import { List } from "./list.js";
+import { describe } from "./viewer/details.js";
+import { duration, icon } from "./viewer/model.js";
+
+const LOOK_AGAIN = 400; // ms; how often a running call is read that is open
+
+/** @type {[string, string][]} */
+const STATES = [
+  ["", "Every outcome"],
+  ["running", "Running"],
+  ["unsuccessful", "Without a value"],
+  ["succeeded", "Succeeded"],
+  ["failed", "Failed"],
+  ["timed_out", "Timed out"],
+  ["lost", "Lost"],
+  ["refused", "Refused"],
+  ["cancelled", "Cancelled"],
+];
+
+/**
+ * @param {Console} console_
+ * @returns {View}
+ */
+export function callsView({ store, link, go }) {
+  const narrow = matchMedia("(max-width: 900px)");
+  const query = h("input", {
+    type: "search",
+    class: "filter",
+    placeholder: "Filter by tool, page, error or id  ( / )",
+    "aria-label": "Filter calls",
+    autocomplete: "off",
+    spellcheck: "false",
+    oninput: () => show(),
+  });
+  const state = h(
+    "select",
+    { "aria-label": "Outcome", onchange: () => show() },
+    ...STATES.map(([value, text]) => h("option", { value }, text)),
+  );
+  const plugin = h("select", { "aria-label": "Plugin", onchange: () => show() });
+  const count = h("span", { class: "quiet count", role: "status" });
+  /** @type {List<CallRow>} */
+  const list = new List({
+    label: "Calls",
+    key: (call) => call.id,
+    height: () => (narrow.matches ? 58 : 38),
+    render: row,
+    name: (call) => `${call.name}, ${stateText(call)}, ${timeText(call)}`,
+    onChoose: (call, asked) => {
+      if (asked || !narrow.matches) go(`calls/${call.id}`, !asked);
+    },
+    onLeave: () => go("calls"),
+  });
+  const empty = h("div", { class: "empty" });
+  const earlier = new Earlier(link, () => show());
+  const details = h("aside", { class: "details", "aria-label": "The chosen call", tabindex: "-1" });
+  const element = h(
+    "div",
+    { class: "view calls" },
+    h(
+      "header",
+      {},
+      h("h1", {}, "Calls"),
+      count,
+      h("div", { class: "filters" }, query, plugin, state),
+    ),
+    h(
+      "div",
+      { class: "split" },
+      h("section", { class: "column" }, list.element, empty, earlier.element),
+      details,
+    ),
+  );
+  let opened = "";
+  let shownAs = ""; // what the details were drawn from
+  let looking = 0;
+
+  /** @param {CallRow} call */
+  function row(call) {
+    const bar = h("progress", { class: "bar", max: call.total ?? 1, "aria-label": "Progress" });
+    if (call.total !== null && call.progress !== null) bar.value = call.progress;
+    const running = call.state === "running";
+    const said = running ? call.message : (call.error?.message ?? call.message);
+    return h(
+      "div",
+      { class: `call ${call.state}` },
+      h(
+        "span",
+        { class: "sign" },
+        call.state === "running" ? h("span", { class: "pulse" }) : icon(call.state),
+      ),
+      h("span", { class: "name" }, call.name),
+      h(
+        "span",
+        { class: "said" },
+        running &&
+          (call.reports > 0 ? bar : h("progress", { class: "bar", "aria-label": "Progress" })),
+        h("span", { class: "text" }, said ?? ""),
+      ),
+      h("span", { class: "client quiet" }, call.client ?? ""),
+      h("span", { class: "where quiet" }, site(call.url)),
+      h("span", { class: "when quiet" }, clock(call.started)),
+      h("span", { class: "took" }, timeText(call)),
+    );
+  }
+
+  /** @param {CallRow} call */
+  function timeText(call) {
+    const running = call.state === "running";
+    return duration(1000 * (running ? Math.max(0, store.now() - call.started) : call.seconds));
+  }
+
+  function show() {
+    const words = wordsOf(query.value);
+    const live = store.rows("calls");
+    const all = [...live.values(), ...earlier.but(live)];
+    const shown = all.filter(
+      (call) =>
+        isOf(call, state.value) &&
+        (plugin.value === "" || call.plugin === plugin.value) &&
+        matches(
+          words,
+          `${call.name} ${call.id} ${call.url ?? ""} ${call.state} ${call.error?.code ?? ""} ${call.error?.message ?? ""} ${call.message ?? ""} ${call.client ?? ""}`,
+        ),
+    );
+    shown.sort((a, b) => b.started - a.started);
+    write(
+      count,
+      all.length === shown.length
+        ? plural(all.length, "call")
+        : `${shown.length.toLocaleString("en")} of ${plural(all.length, "call")}`,
+    );
+    list.element.hidden = shown.length === 0;
+    empty.hidden = shown.length > 0;
+    if (shown.length === 0) fillEmpty(all.length);
+    list.show(shown);
+  }
+
+  /** @param {number} all */
+  function fillEmpty(all) {
+    if (all > 0)
+      empty.replaceChildren(
+        h("p", {}, "No call matches."),
+        h("p", { class: "quiet" }, "Change the filter above."),
+      );
+    else
+      empty.replaceChildren(
+        h("p", {}, "No call yet"),
+        h(
+          "p",
+          { class: "quiet" },
+          "Calls of every client appear here as they begin. ",
+          h("a", { href: "#/try" }, "Try a tool"),
+          ".",
+        ),
+      );
+  }
+
+  function showPlugins() {
+    const names = [...new Set([...store.rows("calls").values()].map((call) => call.plugin ?? ""))]
+      .filter(Boolean)
+      .sort();
+    const known = [...plugin.options].slice(1).map((option) => option.value);
+    if (names.join() === known.join() && plugin.options.length > 0) return;
+    const chosen = plugin.value;
+    plugin.replaceChildren(
+      h("option", { value: "" }, "Every plugin"),
+      ...names.map((name) => h("option", { value: name }, name)),
+    );
+    plugin.value = names.includes(chosen) ? chosen : "";
+  }
+
+  // --- the chosen call ---------------------------------------------------------------------
+
+  async function look() {
+    clearTimeout(looking);
+    const id = opened;
+    if (id === "") return;
+    const kept = earlier.get(id);
+    const call = store.rows("calls").get(id);
+    if (call === undefined && kept !== undefined) {
+      fillEarlier(kept);
+      return;
+    }
+    const version = JSON.stringify(call ?? null);
+    if (version !== shownAs || call?.state === "running") {
+      try {
+        const data = await link.get(`/calls/${id}`);
+        if (id !== opened) return;
+        shownAs = version;
+        fill(data);
+      } catch (error) {
+        if (id !== opened) return;
+        shownAs = version;
+        const why = error instanceof Refusal ? error.message : "The server does not answer.";
+        details.replaceChildren(
+          h(
+            "div",
+            { class: "empty" },
+            h("p", {}, why),
+            h("button", { type: "button", onclick: () => go("calls") }, "Close"),
+          ),
+        );
+      }
+    }
+    if (call?.state === "running") looking = window.setTimeout(look, LOOK_AGAIN);
+  }
+
+  /** @param {{started: number, running: boolean, calls: Call[]}} data */
+  function fill({ started, running, calls: [call] }) {
+    if (call === undefined) return;
+    if (running) call.outcomeText = "running";
+    const place = h("div", { class: "call-details" });
+    place.append(...describe(call, started, { zoom: () => {}, close: () => go("calls") }));
+    const pill = place.querySelector(".pill");
+    if (running && pill !== null) pill.className = "pill running";
+    const buttons = place.querySelector(".second");
+    buttons?.querySelector("button")?.remove(); // there is no axis to zoom
+    if (running) {
+      const cancel = h("button", { type: "button" }, "Cancel");
+      cancel.addEventListener("click", () => {
+        cancel.disabled = true;
+        link.post("/cancel", { call: call.id }).catch(() => {
+          cancel.disabled = false;
+        });
+      });
+      buttons?.append(cancel);
+    }
+    buttons?.append(
+      h("a", { class: "button", href: `#/try/${encodeURIComponent(call.name)}` }, "Try it"),
+    );
+    const row = store.rows("calls").get(call.id);
+    for (const [name, value] of [
+      ["Client", row?.client],
+      ["Allowed", row?.allowed],
+    ]) {
+      if (value) place.querySelector(".facts")?.append(h("dt", {}, name), h("dd", {}, value));
+    }
+    const focused = details.contains(document.activeElement);
+    const { scrollTop } = details;
+    details.replaceChildren(place);
+    details.scrollTop = scrollTop;
+    if (focused) details.focus();
+  }
+
+  /** @param {EarlierCall} call */
+  function fillEarlier(call) {
+    const facts = h("dl", { class: "facts" });
+    /** @type {[string, string | null | undefined][]} */
+    const known = [
+      ["When", `${new Date(1000 * call.started).toLocaleString()}, for ${timeText(call)}`],
+      ["Error", call.error && [call.error.code, call.error.message].filter(Boolean).join(": ")],
+      ["Site", call.url && site(call.url)],
+      ["Tab", call.tab?.toString()],
+      ["Client", call.client],
+      ["Allowed", call.allowed],
+    ];
+    for (const [name, value] of known) {
+      if (value) facts.append(h("dt", {}, name), h("dd", {}, value));
+    }
+    const values = [
+      ["Arguments", call.arguments],
+      ["Result", call.result],
+    ].flatMap(([name, text]) => (text ? [h("h3", {}, name), h("pre", {}, text)] : []));
+    const close = h("button", { type: "button", onclick: () => go("calls") }, "Close");
+    const again = h(
+      "a",
+      { class: "button", href: `#/try/${encodeURIComponent(call.name)}` },
+      "Try it",
+    );
+    details.replaceChildren(
+      h(
+        "div",
+        { class: "call-details earlier-call" },
+        h("h2", {}, call.name, " ", h("span", { class: `pill ${call.state}` }, stateText(call))),
+        h("p", { class: "quiet" }, "From the audit, which keeps no hops."),
+        h("div", { class: "buttons" }, again, close),
+        facts,
+        ...values,
+      ),
+    );
+  }
+
+  /** @param {string} id */
+  function open(id) {
+    if (id === opened) return;
+    opened = id;
+    shownAs = "";
+    element.classList.toggle("opened", id !== "");
+    list.mark(id);
+    if (id === "") {
+      details.replaceChildren();
+      return;
+    }
+    look();
+    if (narrow.matches) details.focus();
+  }
+
+  narrow.addEventListener("change", () => list.refresh());
+  setInterval(() => {
+    const anyRuns = [...store.rows("calls").values()].some((call) => call.state === "running");
+    if (element.isConnected && anyRuns) list.refresh();
+  }, 500);
+  opened = "-";
+  open("");
+  return {
+    element,
+    search: query,
+    show([id = ""]) {
+      showPlugins();
+      show();
+      open(id);
+    },
+    update(changed) {
+      if (!changed.has("calls")) return;
+      showPlugins();
+      show();
+      look();
+    },
+    leave: () => go("calls"),
+  };
+}
+
+/** @typedef {CallRow & {number: number, arguments: string | null, result: string | null}} EarlierCall */
+
+/** The calls of the audit that have been asked for, and the button that asks for more. */
+class Earlier {
+  /** @type {Map<string, EarlierCall>} */
+  #calls = new Map();
+  /** @type {number | null} */
+  #before = null;
+  #link;
+  #onChange;
+
+  /**
+   * @param {Console["link"]} link
+   * @param {() => void} onChange
+   */
+  constructor(link, onChange) {
+    this.#link = link;
+    this.#onChange = onChange;
+    this.button = h("button", { type: "button" }, "Show earlier calls");
+    this.said = h("span", { class: "quiet", role: "status" });
+    this.element = h("div", { class: "earlier" }, this.button, this.said);
+    this.button.addEventListener("click", () => this.#read());
+  }
+
+  /** @param {string} id */
+  get(id) {
+    return this.#calls.get(id);
+  }
+
+  /**
+   * Returns those that are not among others.
+   * @param {ReadonlyMap<string, unknown>} others
+   */
+  but(others) {
+    return [...this.#calls.values()].filter((call) => !others.has(call.id));
+  }
+
+  async #read() {
+    this.button.disabled = true;
+    try {
+      const page = await this.#link.get(
+        this.#before === null ? "/history" : `/history?before=${this.#before}`,
+      );
+      for (const call of page.calls) this.#calls.set(call.id, call);
+      this.#before = page.calls.at(-1)?.number ?? this.#before;
+      this.button.hidden = !page.more;
+      if (this.#calls.size === 0) write(this.said, "The audit has no calls.");
+    } catch (error) {
+      write(this.said, error instanceof Refusal ? error.message : "The server does not answer.");
+    }
+    this.button.disabled = false;
+    this.#onChange();
+  }
+}
+
+/**
+ * @param {CallRow} call
+ * @param {string} state
+ */
+function isOf(call, state) {
+  if (state === "") return true;
+  if (state === "unsuccessful") return call.state !== "running" && call.state !== "succeeded";
+  return call.state === state;
+}
+
+/** @param {CallRow} call */
+function stateText(call) {
+  return call.state.replace("_", " ");
+}

@@ -1,0 +1,149 @@
+/**
+ * Elements, and how numbers and times are written. Whatever a page or a plugin wrote is text here and is only
+ * ever set as text.
+ */
+
+/** @typedef {Node | string | null | undefined | false} Child */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * Make an element.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, unknown>} [props] attributes; `on…` are listeners, false and null are left out
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function h(tag, props = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === false || value === null || value === undefined) continue;
+    if (name.startsWith("on")) {
+      element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
+    } else {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+  element.append(...children.filter(isShown));
+  return element;
+}
+
+/**
+ * @param {Child} child
+ * @returns {child is Node | string}
+ */
+function isShown(child) {
+  return child !== null && child !== undefined && child !== false;
+}
+
+/**
+ * Make an icon of 24 × 24 units from the outline of its strokes.
+ * @param {string} d
+ * @param {string} [className]
+ */
+export function outline(d, className = "") {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  svg.setAttribute("class", `glyph ${className}`.trim());
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("d", d);
+  svg.append(path);
+  return svg;
+}
+
+/**
+ * Set an element's text, and leave it alone if it has it: screen readers read what changes.
+ * @param {Element} target
+ * @param {string} text
+ */
+export function write(target, text) {
+  if (target.textContent !== text) target.textContent = text;
+}
+
+/**
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`no element ${id}`);
+  return found;
+}
+
+/**
+ * @param {number} count
+ * @param {string} one
+ * @param {string} [many]
+ */
+export function plural(count, one, many = `${one}s`) {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/** @param {number} seconds since the epoch */
+export function clock(seconds) {
+  return new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
+}
+
+/**
+ * The part of an address that people recognize.
+ * @param {string | null} url
+ */
+export function site(url) {
+  if (url === null) return "";
+  try {
+    const { host, pathname } = new URL(url);
+    return host + (pathname === "/" ? "" : pathname);
+  } catch {
+    return url;
+  }
+}
+
+/**
+ * Tell whether every word of a query is in a text.
+ * @param {readonly string[]} words in lower case
+ * @param {string} text
+ */
+export function matches(words, text) {
+  const lower = text.toLowerCase();
+  return words.every((word) => lower.includes(word));
+}
+
+/** @param {string} query */
+export function wordsOf(query) {
+  return query.toLowerCase().split(/\s+/).filter(Boolean);
+}
+
+/**
+ * Tell whether keys go to a field, so that they are no commands.
+ * @param {EventTarget | null} target
+ */
+export function isTyping(target) {
+  return (
+    target instanceof HTMLTextAreaElement ||
+    target instanceof HTMLSelectElement ||
+    (target instanceof HTMLInputElement && !["checkbox", "radio", "button"].includes(target.type))
+  );
+}
+
+/**
+ * A button that copies a text, and says so.
+ * @param {() => string} text
+ * @param {string} label
+ */
+export function copyButton(text, label) {
+  const button = h("button", { type: "button" }, label);
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Press Ctrl+C";
+    }
+    setTimeout(() => {
+      button.textContent = label;
+    }, 1600);
+  });
+  return button;
+}

@@ -1,0 +1,177 @@
+/**
+ * The server, over HTTP. The same for the console's page, which has a cookie, and for a page of the extension,
+ * which has another origin and a token.
+ */
+
+/** @import {Update} from "./store.js" */
+
+const AGAIN_AFTER = 300; // ms; doubled each time
+const AGAIN_AFTER_AT_MOST = 3000;
+
+/** @typedef {"connecting" | "live" | "gone" | "signed out"} LinkState */
+
+/** The server refused a request; the text says why. */
+export class Refusal extends Error {
+  /**
+   * @param {string} message
+   * @param {number} status
+   */
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export class Link {
+  #base;
+  #headers;
+  #sendsMore; // than an element does that loads something
+
+  /**
+   * @param {object} [where]
+   * @param {string} [where.base] the server's address; by default, the page's own
+   * @param {string} [where.key] the key of this browser's cookie
+   * @param {Record<string, string>} [where.headers] more headers of each request
+   */
+  constructor({ base = "", key = "", headers = {} } = {}) {
+    this.#base = `${base}/console/api`;
+    this.#headers = { "X-OpenTabs-Console": key, ...headers };
+    this.#sendsMore = Object.keys(headers).length > 0;
+  }
+
+  /**
+   * Load an image.
+   * @param {HTMLImageElement} image
+   * @param {string} path
+   */
+  async load(image, path) {
+    if (!this.#sendsMore) {
+      image.src = `${this.#base}${path}`;
+      return;
+    }
+    try {
+      const url = URL.createObjectURL(await (await this.#fetch(path, {})).blob());
+      image.addEventListener("load", () => URL.revokeObjectURL(url), { once: true });
+      image.src = url;
+    } catch {
+      image.dispatchEvent(new Event("error"));
+    }
+  }
+
+  /**
+   * @param {string} path
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<any>}
+   */
+  async get(path, signal) {
+    return (await this.#fetch(path, signal === undefined ? {} : { signal })).json();
+  }
+
+  /**
+   * @param {string} path
+   * @param {unknown} body
+   * @returns {Promise<any>}
+   */
+  async post(path, body) {
+    return (await this.#send(path, body)).json();
+  }
+
+  /**
+   * Make a request whose answer is one JSON document per line, and pass on each as it arrives.
+   * @param {string} path
+   * @param {unknown} body
+   * @param {(document: any) => void} handle
+   * @param {AbortSignal} signal
+   */
+  async lines(path, body, handle, signal) {
+    const answer = await this.#send(path, body, signal);
+    for await (const line of linesOf(answer)) handle(JSON.parse(line));
+  }
+
+  /**
+   * Receive what changes, for as long as the page lives.
+   * @param {(update: Update) => void} handle
+   * @param {(state: LinkState) => void} show
+   */
+  async follow(handle, show) {
+    let boot = "";
+    let version = 0;
+    let delay = AGAIN_AFTER;
+    for (;;) {
+      try {
+        const answer = await this.#fetch(`/stream?boot=${boot}&since=${version}`, {});
+        for await (const line of linesOf(answer)) {
+          const update = /** @type {Update} */ (JSON.parse(line.slice("data: ".length)));
+          ({ boot, version } = update);
+          delay = AGAIN_AFTER;
+          handle(update);
+          show("live");
+        }
+        show("gone");
+      } catch (error) {
+        show(error instanceof Refusal && error.status === 401 ? "signed out" : "gone");
+      }
+      await new Promise((resolve) => setTimeout(resolve, delay));
+      delay = Math.min(2 * delay, AGAIN_AFTER_AT_MOST);
+    }
+  }
+
+  /**
+   * @param {string} path
+   * @param {unknown} body
+   * @param {AbortSignal} [signal]
+   */
+  #send(path, body, signal) {
+    return this.#fetch(path, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "Content-Type": "application/json" },
+      ...(signal === undefined ? {} : { signal }),
+    });
+  }
+
+  /**
+   * @param {string} path
+   * @param {RequestInit} init
+   */
+  async #fetch(path, init) {
+    const answer = await fetch(`${this.#base}${path}`, {
+      ...init,
+      headers: { ...this.#headers, .../** @type {Record<string, string>} */ (init.headers ?? {}) },
+    });
+    if (answer.ok) return answer;
+    let why = `The server answered ${answer.status}.`;
+    try {
+      why = (await answer.json()).error ?? why;
+    } catch {
+      // It is not from the console's API.
+    }
+    throw new Refusal(why, answer.status);
+  }
+}
+
+/**
+ * The lines of an answer that are not empty, as they arrive.
+ * @param {Response} answer
+ */
+async function* linesOf(answer) {
+  if (answer.body === null) return;
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  /** @type {string[]} */
+  let begun = []; // joined once, because a result may arrive in a thousand parts
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const [end = "", ...next] = value.split("\n");
+      begun.push(end);
+      for (const begin of next) {
+        const line = begun.join("");
+        if (line !== "") yield line;
+        begun = [begin];
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {}); // it has failed already
+  }
+}

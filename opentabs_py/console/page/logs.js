@@ -1,0 +1,171 @@
+/**
+ * What the server and its plugins log.
+ */
+
+/** @import {Console, View} from "./main.js" */
+/** @import {LogRow} from "./store.js" */
+
+import { clock, copyButton, h, matches, plural, wordsOf, write } from "./dom.js";
+import { List } from "./list.js";
+
+const LEVELS = ["debug", "info", "warning", "error", "critical"];
+
+/**
+ * @param {Console} console_
+ * @returns {View}
+ */
+export function logsView({ store }) {
+  const query = h("input", {
+    type: "search",
+    class: "filter",
+    placeholder: "Filter by text  ( / )",
+    "aria-label": "Filter logs",
+    autocomplete: "off",
+    oninput: () => show(),
+  });
+  const level = h(
+    "select",
+    { "aria-label": "Least level", onchange: () => show() },
+    h("option", { value: "debug" }, "Every level"),
+    h("option", { value: "info" }, "Info and above"),
+    h("option", { value: "warning" }, "Warnings and errors"),
+    h("option", { value: "error" }, "Errors"),
+  );
+  const source = h("select", { "aria-label": "Source", onchange: () => show() });
+  const follow = h("input", {
+    type: "checkbox",
+    checked: true,
+    onchange: () => follow.checked && list.scrollToEnd(),
+  });
+  const count = h("span", { class: "quiet count", role: "status" });
+  /** @type {List<LogRow>} */
+  const list = new List({
+    label: "Logs",
+    key: (/** @type {LogRow} */ entry) => String(entry.id),
+    height: () => 27,
+    render: (/** @type {LogRow} */ entry) =>
+      h(
+        "div",
+        { class: `log ${entry.level}` },
+        h("span", { class: "quiet when" }, clock(entry.time)),
+        h("span", { class: `level ${entry.level}` }, entry.level),
+        h("span", { class: "quiet source" }, entry.plugin ?? entry.source),
+        h("span", { class: "text" }, entry.text),
+      ),
+    name: (/** @type {LogRow} */ entry) =>
+      `${entry.level}, ${entry.plugin ?? entry.source}: ${entry.text}`.slice(0, 200),
+    onChoose: open,
+    onLeave: () => open(null),
+  });
+  const empty = h("div", { class: "empty" });
+  const whole = h("section", { class: "whole", "aria-label": "The chosen entry", hidden: true });
+  const element = h(
+    "div",
+    { class: "view logs" },
+    h(
+      "header",
+      {},
+      h("h1", {}, "Logs"),
+      count,
+      h(
+        "div",
+        { class: "filters" },
+        query,
+        source,
+        level,
+        h("label", { class: "check" }, follow, "Follow"),
+      ),
+    ),
+    h("section", { class: "column" }, list.element, empty),
+    whole,
+  );
+  list.element.addEventListener("scroll", () => {
+    if (
+      !list.isAtEnd &&
+      element.isConnected &&
+      list.element.matches(":hover, :focus-within, :focus")
+    )
+      follow.checked = false;
+  });
+
+  /** @param {LogRow | null} entry */
+  function open(entry) {
+    whole.hidden = entry === null;
+    if (entry === null) return list.mark("");
+    whole.replaceChildren(
+      h(
+        "div",
+        { class: "bar-of" },
+        h("span", { class: `level ${entry.level}` }, entry.level),
+        h(
+          "span",
+          { class: "quiet" },
+          `${new Date(entry.time * 1000).toLocaleString()} · ${entry.plugin ?? entry.source}`,
+        ),
+        copyButton(() => entry.text, "Copy"),
+        h(
+          "button",
+          { type: "button", "aria-label": "Close the entry", onclick: () => open(null) },
+          "×",
+        ),
+      ),
+      h("pre", { tabindex: "0" }, entry.text),
+    );
+  }
+
+  function show() {
+    const words = wordsOf(query.value);
+    const least = LEVELS.indexOf(level.value);
+    const all = [...store.rows("logs").values()];
+    const shown = all.filter(
+      (entry) =>
+        LEVELS.indexOf(entry.level) >= least &&
+        (source.value === "" || (entry.plugin ?? " ") === source.value) &&
+        matches(words, `${entry.text} ${entry.source}`),
+    );
+    write(count, plural(shown.length, "entry", "entries"));
+    list.element.hidden = shown.length === 0;
+    empty.hidden = shown.length > 0;
+    empty.replaceChildren(
+      h("p", {}, all.length === 0 ? "Nothing was logged yet" : "No entry matches."),
+      h(
+        "p",
+        { class: "quiet" },
+        all.length === 0
+          ? "What the server and the plugins log appears here."
+          : "Change the filter above.",
+      ),
+    );
+    list.show(shown);
+    if (follow.checked) list.scrollToEnd();
+  }
+
+  function showSources() {
+    const names = [...new Set([...store.rows("logs").values()].map(({ plugin }) => plugin ?? ""))]
+      .filter(Boolean)
+      .sort();
+    const known = [...source.options].slice(2).map(({ value }) => value);
+    if (names.join() === known.join() && source.options.length > 0) return;
+    const chosen = source.value;
+    source.replaceChildren(
+      h("option", { value: "" }, "Every source"),
+      h("option", { value: " " }, "The server"),
+      ...names.map((name) => h("option", { value: name }, name)),
+    );
+    source.value = chosen === " " || names.includes(chosen) ? chosen : "";
+  }
+
+  return {
+    element,
+    search: query,
+    show() {
+      showSources();
+      show();
+    },
+    update(changed) {
+      if (!changed.has("logs")) return;
+      showSources();
+      show();
+    },
+  };
+}

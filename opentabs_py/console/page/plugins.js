@@ -1,0 +1,523 @@
+/**
+ * The plugins as cards, and one of them with its tools.
+ */
+
+/** @import {Console, View} from "./main.js" */
+/** @import {FaultRow, PluginRow, TabRow} from "./store.js" */
+
+import { copyButton, h, matches, plural, site, wordsOf, write } from "./dom.js";
+import { glyph, pluginIcon, toolIcon } from "./icons.js";
+import { reviewSection } from "./review.js";
+import { settingsForm } from "./settings.js";
+
+/**
+ * @typedef {object} ToolInShort
+ * @property {string} name
+ * @property {string} owner
+ * @property {string} title
+ * @property {string} summary
+ * @property {string} group
+ * @property {string} icon
+ * @property {"off" | "ask" | "auto" | null} permission
+ * @property {string | null} because
+ * @property {string} rule that names its permission
+ * @property {boolean} readOnly
+ */
+
+const STATUS = { ready: "Ready", unavailable: "Not ready", closed: "No tab open" };
+const KIND = {
+  plugin: "",
+  python: "Python tools",
+  remote: "In the fleet's workers",
+  "built-in": "Part of OpenTabs",
+};
+
+/**
+ * @param {Console} console_
+ * @returns {View}
+ */
+export function pluginsView({ store, link, go }) {
+  const query = h("input", {
+    type: "search",
+    class: "filter",
+    placeholder: "Find a plugin or a tool  ( / )",
+    "aria-label": "Find a plugin or a tool",
+    autocomplete: "off",
+    oninput: () => (opened === "" ? show() : go("plugins")),
+  });
+  const count = h("span", { class: "quiet count", role: "status" });
+  const content = h("div", { class: "scroll-area" });
+  const element = h(
+    "div",
+    { class: "view plugins" },
+    h("header", {}, h("h1", {}, "Plugins"), count, h("div", { class: "filters" }, query)),
+    content,
+  );
+  content.addEventListener("keydown", moveAmongCards);
+  let opened = "";
+  let drawn = ""; // what the opened plugin was drawn from
+  /** @type {{revision: number, tools: ToolInShort[]} | null} */
+  let all = null;
+
+  /** @param {string} plugin */
+  function path(plugin) {
+    return `#/plugins/${encodeURIComponent(plugin)}`;
+  }
+
+  function show() {
+    if (opened === "") showCards();
+    else showOne();
+  }
+
+  // --- all ---------------------------------------------------------------------------------
+
+  function showCards() {
+    const plugins = [...store.rows("plugins").values()].sort(byTitle);
+    const faults = [...store.rows("faults").values()];
+    const words = wordsOf(query.value);
+    const shown = plugins.filter((each) =>
+      matches(words, `${each.name} ${each.title} ${each.description}`),
+    );
+    const focused =
+      document.activeElement instanceof HTMLElement
+        ? document.activeElement.dataset.plugin
+        : undefined;
+    const tools = words.length === 0 ? [] : foundTools(words);
+    write(
+      count,
+      `${plural(plugins.length, "plugin")}${faults.length > 0 ? `, ${plural(faults.length, "problem")}` : ""}`,
+    );
+    content.replaceChildren(
+      ...(words.length === 0 && faults.length > 0 ? [faultList(faults)] : []),
+      ...(shown.length > 0
+        ? [h("ul", { class: "cards" }, ...shown.map((each) => h("li", {}, card(each, faults))))]
+        : []),
+      ...(tools.length > 0
+        ? [
+            h(
+              "section",
+              { class: "group", "aria-label": "Tools" },
+              h("h2", {}, plural(tools.length, "tool")),
+              toolList(tools.slice(0, 100)),
+            ),
+          ]
+        : []),
+      ...(shown.length === 0 && tools.length === 0 && store.isFilled
+        ? [nothing(plugins.length)]
+        : []),
+    );
+    if (focused !== undefined)
+      /** @type {HTMLElement | null} */ (
+        content.querySelector(`[data-plugin="${CSS.escape(focused)}"]`)
+      )?.focus();
+  }
+
+  /** @param {number} plugins */
+  function nothing(plugins) {
+    if (plugins > 0)
+      return h(
+        "div",
+        { class: "empty" },
+        h("p", {}, "Nothing matches."),
+        h("p", { class: "quiet" }, "Search for other words."),
+      );
+    return h(
+      "div",
+      { class: "empty" },
+      h("p", {}, "No plugin is served"),
+      h(
+        "p",
+        { class: "quiet" },
+        "Serve one: ",
+        h("code", {}, "opentabs serve --plugin DIR"),
+        ", or write one: ",
+        h("code", {}, "opentabs new NAME"),
+      ),
+    );
+  }
+
+  /** @param {readonly string[]} words */
+  function foundTools(words) {
+    const [first] = store.rows("plugins").values();
+    const revision = first?.revision ?? 0;
+    if (all === null || all.revision !== revision) {
+      all = { revision, tools: all?.tools ?? [] };
+      link.get("/tools").then(
+        (tools) => {
+          all = { revision, tools };
+          if (opened === "") show();
+        },
+        () => {
+          all = null; // asked for again at the next key
+        },
+      );
+    }
+    return all.tools.filter((each) => matches(words, `${each.name} ${each.title} ${each.summary}`));
+  }
+
+  /**
+   * @param {PluginRow} plugin
+   * @param {FaultRow[]} faults
+   */
+  function card(plugin, faults) {
+    const mine = faults.filter((each) => each.plugin === plugin.name).length;
+    return h(
+      "a",
+      { class: "card-link", href: path(plugin.name), "data-plugin": plugin.name },
+      pluginIcon(plugin, link, `/icons/${encodeURIComponent(plugin.name)}.svg`),
+      h(
+        "span",
+        { class: "what" },
+        h(
+          "span",
+          { class: "title" },
+          h("strong", {}, plugin.title),
+          plugin.version !== null && h("span", { class: "quiet version" }, plugin.version),
+        ),
+        h("span", { class: "quiet description" }, plugin.description || KIND[plugin.kind]),
+        h(
+          "span",
+          { class: "badges" },
+          plugin.status !== null &&
+            h("span", { class: `badge ${plugin.status}` }, STATUS[plugin.status]),
+          h("span", { class: "badge" }, plural(plugin.tools, "tool")),
+          mine > 0 && h("span", { class: "badge warn" }, plural(mine, "problem")),
+        ),
+      ),
+    );
+  }
+
+  /** @param {FaultRow[]} faults */
+  function faultList(faults) {
+    return h(
+      "section",
+      { class: "faults", "aria-label": "Problems" },
+      h("h2", {}, glyph("warning"), plural(faults.length, "problem")),
+      h(
+        "ul",
+        {},
+        ...faults.map((fault) =>
+          h(
+            "li",
+            {},
+            fault.plugin === null
+              ? h("strong", {}, fault.directory?.split(/[\\/]/).at(-1) ?? "A plugin")
+              : h("a", { href: path(fault.plugin) }, fault.plugin),
+            h("span", { class: "quiet" }, fault.directory ?? `in tab ${fault.tab}`),
+            h("pre", { tabindex: "0" }, fault.reason),
+          ),
+        ),
+      ),
+    );
+  }
+
+  /** @param {KeyboardEvent} event */
+  function moveAmongCards(event) {
+    const steps = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowLeft: -1 });
+    const cards = /** @type {HTMLElement[]} */ ([
+      ...content.querySelectorAll(".cards .card-link, .tools .tool-link"),
+    ]);
+    const at = cards.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    if (at < 0) return;
+    let to = at + (steps[event.key] ?? 0);
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      // The nearest card of the next row.
+      const from = /** @type {HTMLElement} */ (cards[at]).getBoundingClientRect();
+      const sign = event.key === "ArrowDown" ? 1 : -1;
+      const ways = cards
+        .map((card, index) => ({ index, box: card.getBoundingClientRect() }))
+        .filter(({ box }) => sign * (box.top - from.top) > 4)
+        .map(({ index, box }) => ({
+          index,
+          way: sign * (box.top - from.top) * 1000 + Math.abs(box.left - from.left),
+        }))
+        .sort((a, b) => a.way - b.way);
+      to = ways[0]?.index ?? at;
+    }
+    const card = cards[to];
+    if (to === at || card === undefined) return;
+    event.preventDefault();
+    card.focus();
+  }
+
+  // --- one ---------------------------------------------------------------------------------
+
+  function showOne() {
+    const plugin = store.rows("plugins").get(opened);
+    write(count, "");
+    if (plugin === undefined) {
+      drawn = "";
+      if (!store.isFilled) return content.replaceChildren();
+      const faults = [...store.rows("faults").values()].filter((each) => each.plugin === opened);
+      return content.replaceChildren(
+        back(),
+        ...(faults.length > 0 ? [faultList(faults), settingsForm(link, opened)] : []),
+        h(
+          "div",
+          { class: "empty" },
+          h("p", {}, `No plugin ${opened} is served now`),
+          h("a", { href: "#/plugins" }, "All plugins"),
+        ),
+      );
+    }
+    const tabs = [...store.rows("tabs").values()].filter((tab) =>
+      tab.plugins.some(({ name }) => name === opened),
+    );
+    const faults = [...store.rows("faults").values()].filter((each) => each.plugin === opened);
+    const version = JSON.stringify([plugin, tabs, faults]);
+    if (version === drawn) return;
+    const isNew =
+      !drawn.startsWith(`[{"name":${JSON.stringify(opened)}`) ||
+      !drawn.includes(`"revision":${plugin.revision}`);
+    drawn = version;
+    if (!isNew) {
+      content.querySelector(".about")?.replaceWith(about(plugin, tabs));
+      return;
+    }
+    const tools = h("div", { class: "tools-of" }, h("p", { class: "quiet" }, "Loading its tools"));
+    content.replaceChildren(
+      back(),
+      about(plugin, tabs),
+      ...(faults.length > 0 ? [faultList(faults)] : []),
+      ...(plugin.standing === "unreviewed" || plugin.standing === "changed"
+        ? [reviewSection(link, plugin)]
+        : []),
+      ...(plugin.settings > 0 ? [settingsForm(link, plugin.name)] : []),
+      tools,
+    );
+    content.scrollTop = 0;
+    link.get(`/tools?owner=${encodeURIComponent(plugin.name)}`).then(
+      (/** @type {ToolInShort[]} */ found) => tools.replaceChildren(...grouped(found)),
+      (error) => tools.replaceChildren(h("p", { class: "notice" }, String(error.message))),
+    );
+  }
+
+  function back() {
+    return h("a", { class: "back", href: "#/plugins" }, glyph("back"), "All plugins");
+  }
+
+  /**
+   * @param {PluginRow} plugin
+   * @param {TabRow[]} tabs
+   */
+  function about(plugin, tabs) {
+    return h(
+      "section",
+      { class: "about", "aria-label": plugin.title },
+      pluginIcon(plugin, link, `/icons/${encodeURIComponent(plugin.name)}.svg`),
+      h(
+        "div",
+        { class: "what" },
+        h(
+          "h2",
+          {},
+          plugin.title,
+          plugin.version !== null && h("span", { class: "quiet version" }, plugin.version),
+          plugin.status !== null &&
+            h("span", { class: `badge ${plugin.status}` }, STATUS[plugin.status]),
+        ),
+        h("p", {}, plugin.description || KIND[plugin.kind]),
+        h(
+          "dl",
+          {},
+          plugin.patterns.length > 0 &&
+            h(
+              "div",
+              {},
+              h("dt", {}, "Sites"),
+              h(
+                "dd",
+                {},
+                ...plugin.patterns.map((each) => h("code", {}, each)),
+                plugin.morePatterns > 0 && ` and ${plugin.morePatterns} more`,
+              ),
+            ),
+          plugin.status !== null &&
+            h("div", {}, h("dt", {}, "Tabs"), h("dd", {}, ...tabsOf(plugin, tabs))),
+          plugin.directory !== null &&
+            h(
+              "div",
+              {},
+              h("dt", {}, "Directory"),
+              h(
+                "dd",
+                {},
+                h("code", {}, plugin.directory),
+                copyButton(() => plugin.directory ?? "", "Copy"),
+              ),
+            ),
+        ),
+      ),
+    );
+  }
+
+  /**
+   * @param {PluginRow} plugin
+   * @param {TabRow[]} tabs
+   */
+  function tabsOf(plugin, tabs) {
+    if (tabs.length === 0) {
+      return [
+        "None is open. ",
+        plugin.homepage !== null &&
+          isWeb(plugin.homepage) &&
+          h(
+            "a",
+            { href: plugin.homepage, target: "_blank", rel: "noreferrer noopener" },
+            `Open ${site(plugin.homepage)}`,
+          ),
+        plugin.homepage === null && "Open one of its sites in the browser that has the extension.",
+      ];
+    }
+    return [
+      h(
+        "ul",
+        { class: "plain" },
+        ...tabs.map((tab) => {
+          const state = tab.plugins.find(({ name }) => name === plugin.name);
+          return h(
+            "li",
+            {},
+            h(
+              "span",
+              { class: `badge ${state?.readiness ?? ""}` },
+              state?.readiness === "ready"
+                ? "ready"
+                : state?.readiness === "pending"
+                  ? "starting"
+                  : "not ready",
+            ),
+            h("span", {}, tab.title || site(tab.url)),
+            h("span", { class: "quiet" }, `tab ${tab.id}`),
+            state?.reason && h("span", { class: "quiet" }, state.reason),
+          );
+        }),
+      ),
+    ];
+  }
+
+  /** @param {ToolInShort[]} tools */
+  function grouped(tools) {
+    /** @type {Map<string, ToolInShort[]>} */
+    const groups = new Map();
+    for (const tool of tools) groups.set(tool.group, [...(groups.get(tool.group) ?? []), tool]);
+    const sorted = [...groups].sort(([a], [b]) =>
+      a === "" ? 1 : b === "" ? -1 : a.localeCompare(b),
+    );
+    return sorted.map(([group, mine]) => {
+      const title = group || (sorted.length === 1 ? "Tools" : "Others");
+      return h(
+        "section",
+        { class: "group", "aria-label": title },
+        h("h3", {}, title, h("span", { class: "quiet" }, String(mine.length))),
+        toolList(mine, link),
+      );
+    });
+  }
+
+  return {
+    element,
+    search: query,
+    show([name = ""]) {
+      if (name !== opened) drawn = "";
+      opened = name;
+      show();
+      if (name === "") query.placeholder = "Find a plugin or a tool  ( / )";
+    },
+    update(changed) {
+      if (["plugins", "faults", "tabs"].some((each) => changed.has(/** @type {any} */ (each))))
+        show();
+    },
+    leave: () => go("plugins"),
+  };
+}
+
+const PERMISSIONS = { auto: "Runs", ask: "Asks you", off: "Off" };
+
+/**
+ * @param {ToolInShort[]} tools
+ * @param {import("./link.js").Link} [link] to change their permissions
+ */
+export function toolList(tools, link) {
+  return h(
+    "ul",
+    { class: "tools" },
+    ...tools.map((tool) =>
+      h(
+        "li",
+        {},
+        h(
+          "a",
+          {
+            class: "tool-link",
+            href: `#/try/${encodeURIComponent(tool.name)}`,
+            "data-plugin": `tool ${tool.name}`,
+          },
+          toolIcon(tool.icon),
+          h(
+            "span",
+            { class: "what" },
+            h("strong", {}, tool.title || tool.name),
+            h("code", { class: "quiet" }, tool.name),
+            tool.summary !== "" && h("span", { class: "quiet summary" }, tool.summary),
+          ),
+          link === undefined && mark(tool),
+        ),
+        link !== undefined && permissionOf(tool, link),
+      ),
+    ),
+  );
+}
+
+/** @param {ToolInShort} tool */
+function mark({ permission, because }) {
+  if (permission === null || permission === "auto") return null;
+  const kind = permission === "off" ? "badge" : "badge warn";
+  return h("span", { class: kind, title: because ?? "" }, PERMISSIONS[permission]);
+}
+
+/**
+ * @param {ToolInShort} tool
+ * @param {import("./link.js").Link} link
+ */
+function permissionOf(tool, link) {
+  if (tool.permission === null) return null;
+  const select = h(
+    "select",
+    {
+      class: `permission ${tool.permission}`,
+      "aria-label": `Permission of ${tool.name}`,
+      title: `Because ${tool.because}`,
+    },
+    ...Object.entries(PERMISSIONS).map(([value, text]) => h("option", { value }, text)),
+  );
+  select.value = tool.permission;
+  select.addEventListener("change", async () => {
+    try {
+      await link.post("/permission", { rule: tool.rule, permission: select.value });
+      select.className = `permission ${select.value}`;
+    } catch (error) {
+      select.value = tool.permission ?? "auto";
+      select.title = /** @type {Error} */ (error).message;
+      select.setCustomValidity(select.title);
+      select.reportValidity();
+    }
+  });
+  return select;
+}
+
+/**
+ * Plugins first, then what else has tools.
+ * @param {PluginRow} a
+ * @param {PluginRow} b
+ */
+function byTitle(a, b) {
+  return (
+    Number(a.kind === "built-in") - Number(b.kind === "built-in") || a.title.localeCompare(b.title)
+  );
+}
+
+/** @param {string} url */
+function isWeb(url) {
+  return /^https?:/i.test(url);
+}

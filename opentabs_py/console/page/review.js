@@ -1,0 +1,98 @@
+/**
+ * What a plugin's build contains and what has changed in it, for the person who approves it.
+ */
+
+/** @import {Console} from "./main.js" */
+
+import { h, write } from "./dom.js";
+import { Refusal } from "./link.js";
+
+/**
+ * @typedef {object} Build
+ * @property {string} digest
+ * @property {{version: string, at: number} | null} approved
+ * @property {{name: string, size: number, text: string}[]} files
+ * @property {string[]} changes
+ */
+
+/**
+ * @param {Console["link"]} link
+ * @param {{name: string, standing: string}} plugin
+ */
+export function reviewSection(link, { name, standing }) {
+  const place = h("div", {}, h("p", { class: "quiet" }, "Loading its source"));
+  const what =
+    standing === "changed" ? "It has changed since you approved it" : "Nobody has reviewed it";
+  const section = h(
+    "section",
+    { class: "faults review", "aria-label": "Review" },
+    h("h2", {}, what),
+    h(
+      "p",
+      {},
+      "Its tools are off, and none of its code runs in your pages, until you approve this build.",
+    ),
+    place,
+  );
+  link.get(`/reviews/${encodeURIComponent(name)}`).then(
+    (/** @type {Build} */ build) => place.replaceChildren(...parts(link, name, build)),
+    (error) => place.replaceChildren(h("p", { class: "wrong" }, String(error.message))),
+  );
+  return section;
+}
+
+/**
+ * @param {Console["link"]} link
+ * @param {string} plugin
+ * @param {Build} build
+ */
+function parts(link, plugin, { digest, approved, files, changes }) {
+  const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
+  const approve = h("button", { type: "button", class: "primary" }, "Approve this build");
+  approve.addEventListener("click", async () => {
+    approve.disabled = true;
+    try {
+      await link.post("/review", { plugin, digest });
+    } catch (error) {
+      approve.disabled = false;
+      wrong.hidden = false;
+      write(wrong, error instanceof Refusal ? error.message : "The server does not answer.");
+    }
+  });
+  return [
+    changes.length > 0 &&
+      h(
+        "details",
+        { open: true },
+        h("summary", {}, `What has changed since version ${approved?.version ?? "?"}`),
+        h(
+          "pre",
+          { class: "diff", tabindex: "0" },
+          ...changes.map((line) => h("span", { class: kindOf(line) }, `${line}\n`)),
+        ),
+      ),
+    ...files.map(({ name, size, text }) =>
+      h(
+        "details",
+        { ontoggle: fillOnce(text) },
+        h("summary", {}, name, h("span", { class: "quiet" }, ` ${Math.ceil(size / 1024)} KiB`)),
+        h("pre", { tabindex: "0" }),
+      ),
+    ),
+    wrong,
+    h("div", { class: "actions" }, approve),
+  ].filter((part) => part !== false);
+}
+
+/** @param {string} text */
+function fillOnce(text) {
+  return (/** @type {Event} */ event) => {
+    const pre = /** @type {HTMLElement} */ (event.currentTarget).querySelector("pre");
+    if (pre !== null && pre.textContent === "") pre.textContent = text;
+  };
+}
+
+/** @param {string} line */
+function kindOf(line) {
+  return { "+": "added", "-": "removed", "@": "place" }[line.charAt(0)] ?? "quiet";
+}

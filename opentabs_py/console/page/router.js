@@ -1,0 +1,95 @@
+/**
+ * Shows one view at a time: the one that the address names behind its `#`. The console and the side
+ * panel have different views, and this in common.
+ */
+
+/** @import {View} from "./main.js" */
+/** @import {Section} from "./store.js" */
+
+import { byId, isTyping } from "./dom.js";
+
+export class Router {
+  /** @type {ReadonlyMap<string, View>} */
+  #views = new Map();
+  #home;
+  #onShow;
+
+  /**
+   * @param {string} home the view that is shown if the address names none
+   * @param {() => void} [onShow] called when a view is shown
+   */
+  constructor(home, onShow = () => {}) {
+    this.#home = home;
+    this.#onShow = onShow;
+    this.current = home;
+  }
+
+  /**
+   * @param {string} path
+   * @param {boolean} [replace] the address in the history
+   */
+  go = (path, replace = false) => {
+    if (`#/${path}` === location.hash) return;
+    if (replace) {
+      history.replaceState(null, "", `#/${path}`);
+      this.#route();
+    } else {
+      location.hash = `#/${path}`;
+    }
+  };
+
+  /**
+   * Show the view that the address names, now and whenever that changes.
+   * @param {Record<string, {view: View}>} views
+   */
+  start(views) {
+    this.#views = new Map(Object.entries(views).map(([name, { view }]) => [name, view]));
+    addEventListener("hashchange", () => this.#route());
+    addEventListener("keydown", (event) => this.#handleKey(event));
+    this.#route();
+  }
+
+  /** @param {ReadonlySet<Section>} changed */
+  update(changed) {
+    this.#views.get(this.current)?.update(changed);
+  }
+
+  #route() {
+    const [name = "", ...path] = location.hash.replace(/^#\/?/, "").split("/").map(decode);
+    this.current = this.#views.has(name) ? name : this.#home;
+    const view = this.#views.get(this.current);
+    if (view === undefined) return;
+    const place = byId("view");
+    if (place.firstElementChild !== view.element) place.replaceChildren(view.element);
+    for (const anchor of document.querySelectorAll("#nav a")) {
+      const isCurrent = anchor.getAttribute("data-view") === this.current;
+      if (isCurrent) anchor.setAttribute("aria-current", "page");
+      else anchor.removeAttribute("aria-current");
+    }
+    view.show(path);
+    this.#onShow();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #handleKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    const view = this.#views.get(this.current);
+    if (event.key === "/" && !isTyping(event.target) && view?.search !== undefined) {
+      event.preventDefault();
+      view.search.focus();
+      view.search.select();
+    } else if (event.key === "Escape") {
+      if (event.target === view?.search) view?.search?.blur();
+      else if (!isTyping(event.target)) view?.leave?.();
+    }
+  }
+}
+
+/** @param {string} text */
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

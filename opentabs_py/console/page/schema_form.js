@@ -1,0 +1,555 @@
+/**
+ * A form for a value that a JSON Schema describes. What a form cannot express is edited as JSON.
+ *
+ * @typedef {{[name: string]: any}} Schema
+ *
+ * @typedef {object} Field
+ * @property {HTMLElement} element
+ * @property {() => unknown} get throws a `FieldError`
+ * @property {(value: unknown) => void} set
+ */
+
+import { h } from "./dom.js";
+import { glyph } from "./icons.js";
+
+const DEEPEST = 12; // schemas may contain themselves
+const LONG_TEXT = 200; // characters; longer ones get a field of several lines
+
+let names = 0; // of elements, which have to be unique in the page
+
+/** A field contains something that is not a valid value. */
+export class FieldError extends Error {}
+
+/**
+ * @param {Schema} root whose type is `object`
+ * @param {() => void} onChange
+ * @returns {Field}
+ */
+export function schemaForm(root, onChange) {
+  return fieldOf(root, { root, onChange, depth: 0, label: "The arguments" });
+}
+
+/**
+ * @typedef {{root: Schema, onChange: () => void, depth: number, label: string}} Context
+ */
+
+/**
+ * @param {Schema} given
+ * @param {Context} context
+ * @returns {Field}
+ */
+function fieldOf(given, context) {
+  const schema = resolve(given, context.root);
+  if (context.depth > DEEPEST) return jsonField(schema, context);
+  if ("const" in schema) return choice([schema.const], schema, context);
+  if (Array.isArray(schema.enum)) return choice(schema.enum, schema, context);
+  const variants = schema.anyOf ?? schema.oneOf;
+  if (Array.isArray(variants)) return variantField(variants, context);
+  if (Array.isArray(schema.type)) {
+    return variantField(
+      schema.type.map((type) => ({ ...schema, type })),
+      context,
+    );
+  }
+  switch (schema.type) {
+    case "object":
+      return objectField(schema, context);
+    case "array":
+      return arrayField(schema, context);
+    case "string":
+      return textField(schema, context);
+    case "number":
+    case "integer":
+      return numberField(schema, context);
+    case "boolean":
+      return choice([true, false], schema, context);
+    case "null":
+      return { element: h("span", { class: "quiet" }, "null"), get: () => null, set: () => {} };
+    default:
+      return jsonField(schema, context);
+  }
+}
+
+/**
+ * Follow a reference within the schema, and merge `allOf` of objects.
+ * @param {Schema} schema
+ * @param {Schema} root
+ * @param {number} [depth]
+ * @returns {Schema}
+ */
+function resolve(schema, root, depth = 0) {
+  if (typeof schema !== "object" || schema === null || depth > DEEPEST) return {};
+  if (typeof schema.$ref === "string" && schema.$ref.startsWith("#")) {
+    const { $ref, ...more } = schema;
+    const steps = $ref.slice(1).split("/").filter(Boolean);
+    /** @type {any} */
+    let found = root;
+    for (const step of steps) {
+      const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+      found =
+        typeof found === "object" && found !== null && Object.hasOwn(found, name)
+          ? found[name]
+          : {};
+    }
+    return resolve({ ...found, ...more }, root, depth + 1);
+  }
+  if (Array.isArray(schema.allOf)) {
+    const { allOf, ...merged } = schema;
+    for (const part of allOf) {
+      const { properties = {}, required = [], ...more } = resolve(part, root, depth + 1);
+      Object.assign(merged, more);
+      merged.properties = { ...merged.properties, ...properties };
+      merged.required = [...(merged.required ?? []), ...required];
+    }
+    return merged;
+  }
+  return schema;
+}
+
+/** @param {Schema} schema */
+function typeText(schema) {
+  if (Array.isArray(schema.enum)) return "one of";
+  if (Array.isArray(schema.type)) return schema.type.join(" or ");
+  return schema.format ?? schema.type ?? "JSON";
+}
+
+// --- objects and lists -----------------------------------------------------------------------
+
+/**
+ * @param {Schema} schema
+ * @param {Context} context
+ * @returns {Field}
+ */
+function objectField(schema, context) {
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  const properties = Object.entries(
+    /** @type {Record<string, Schema>} */ (schema.properties ?? {}),
+  );
+  properties.sort(([a], [b]) => Number(required.has(b)) - Number(required.has(a)));
+  const isOpen =
+    schema.additionalProperties !== false &&
+    (properties.length === 0 || typeof schema.additionalProperties === "object");
+  /** @type {{name: string, member: Member}[]} */
+  const members = properties.map(([name, inner]) => ({
+    name,
+    member: memberField(name, inner, required.has(name), context),
+  }));
+  const others =
+    isOpen || properties.length === 0
+      ? jsonField({}, { ...context, label: "Other members" })
+      : null;
+  /** @type {Record<string, unknown>} */
+  let unknown = {};
+  const element = h("div", { class: "fields" }, ...members.map(({ member }) => member.element));
+  if (others !== null && schema.additionalProperties !== false) {
+    element.append(
+      h(
+        "div",
+        { class: "field" },
+        h(
+          "div",
+          { class: "field-label" },
+          h("span", { class: "field-name" }, properties.length === 0 ? "Members" : "Other members"),
+          h("span", { class: "quiet" }, "an object, as JSON"),
+        ),
+        others.element,
+      ),
+    );
+    others.set({});
+  } else if (properties.length === 0) {
+    element.append(h("p", { class: "quiet" }, "No arguments"));
+  }
+  return {
+    element,
+    get() {
+      /** @type {Record<string, unknown>} */
+      const value = {};
+      for (const { name, member } of members) {
+        if (member.isIncluded()) put(value, name, member.get());
+      }
+      const more =
+        others === null || schema.additionalProperties === false ? unknown : others.get();
+      if (typeof more !== "object" || more === null || Array.isArray(more))
+        throw new FieldError("Write the other members as a JSON object.");
+      for (const [name, each] of Object.entries(more)) put(value, name, each);
+      return value;
+    },
+    set(value) {
+      const given =
+        typeof value === "object" && value !== null
+          ? /** @type {Record<string, unknown>} */ (value)
+          : {};
+      unknown = {};
+      for (const [name, each] of Object.entries(given)) {
+        if (!members.some((known) => known.name === name)) put(unknown, name, each);
+      }
+      for (const { name, member } of members) {
+        if (Object.hasOwn(given, name)) member.set(given[name]);
+        else member.leaveOut();
+      }
+      others?.set(unknown);
+    },
+  };
+}
+
+/**
+ * Set a member, whatever its name: `__proto__` too.
+ * @param {Record<string, unknown>} object
+ * @param {string} name
+ * @param {unknown} value
+ */
+function put(object, name, value) {
+  Object.defineProperty(object, name, {
+    value,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
+}
+
+/** @typedef {Field & {isIncluded: () => boolean, leaveOut: () => void}} Member */
+
+/**
+ * @param {string} name
+ * @param {Schema} given
+ * @param {boolean} isRequired
+ * @param {Context} context
+ * @returns {Member}
+ */
+function memberField(name, given, isRequired, context) {
+  const schema = resolve(given, context.root);
+  const title = `field-${++names}`;
+  const include = h("input", { type: "checkbox", "aria-label": `Send ${name}` });
+  /** @type {Field | null} */
+  let made = null;
+  const place = h("div", { class: "field-value" });
+  const change = () => {
+    include.checked = true;
+    context.onChange();
+  };
+  // A member that is left out is made when it is wanted: a schema may contain itself.
+  const field = () => {
+    if (made === null) {
+      made = fieldOf(schema, {
+        ...context,
+        depth: context.depth + 1,
+        label: name,
+        onChange: change,
+      });
+      place.replaceChildren(made.element);
+    }
+    return made;
+  };
+  const isBranch =
+    schema.type === "object" ||
+    schema.type === "array" ||
+    Array.isArray(schema.anyOf ?? schema.oneOf);
+  const hasDefault = schema.default !== undefined;
+  if (isRequired || hasDefault || !isBranch) field();
+  if (hasDefault) field().set(schema.default);
+  include.checked = isRequired || hasDefault;
+  include.addEventListener("change", () => {
+    if (include.checked) field();
+    element.classList.toggle("left-out", !include.checked && isBranch);
+    context.onChange();
+  });
+  const element = h(
+    "div",
+    { class: "field" },
+    h(
+      "div",
+      { class: "field-label" },
+      !isRequired && include,
+      h("span", { class: "field-name", id: title }, name),
+      h("span", { class: "quiet" }, typeText(schema)),
+      isRequired && h("span", { class: "required" }, "required"),
+    ),
+    typeof schema.description === "string" &&
+      schema.description !== "" &&
+      h("p", { class: "quiet hint" }, schema.description),
+    place,
+  );
+  element.classList.toggle("left-out", !include.checked && isBranch);
+  if (isBranch) {
+    element.setAttribute("role", "group");
+    element.setAttribute("aria-labelledby", title);
+  }
+  return {
+    element,
+    isIncluded: () => isRequired || include.checked,
+    get: () => field().get(),
+    set(value) {
+      include.checked = true;
+      element.classList.remove("left-out");
+      field().set(value);
+    },
+    leaveOut() {
+      include.checked = false;
+      element.classList.toggle("left-out", isBranch);
+    },
+  };
+}
+
+/**
+ * @param {Schema} schema
+ * @param {Context} context
+ * @returns {Field}
+ */
+function arrayField(schema, context) {
+  /** @type {{field: Field, row: HTMLElement}[]} */
+  const items = [];
+  const list = h("ol", { class: "items" });
+  const inner = typeof schema.items === "object" && schema.items !== null ? schema.items : {};
+  const add = () => {
+    const field = fieldOf(inner, {
+      ...context,
+      depth: context.depth + 1,
+      label: `${context.label} ${items.length + 1}`,
+    });
+    const remove = h(
+      "button",
+      { type: "button", class: "bare", "aria-label": `Remove from ${context.label}` },
+      glyph("minus"),
+    );
+    const row = h("li", {}, field.element, remove);
+    const item = { field, row };
+    remove.addEventListener("click", () => {
+      items.splice(items.indexOf(item), 1);
+      row.remove();
+      context.onChange();
+    });
+    items.push(item);
+    list.append(row);
+    return field;
+  };
+  const more = h(
+    "button",
+    { type: "button", class: "add" },
+    glyph("plus"),
+    `Add to ${context.label}`,
+  );
+  more.addEventListener("click", () => {
+    const { element } = add();
+    const controls = "input, select, textarea";
+    const first = element.matches(controls) ? element : element.querySelector(controls);
+    if (first instanceof HTMLElement) first.focus();
+    context.onChange();
+  });
+  for (let index = 0; index < Math.min(Number(schema.minItems ?? 0), 5); index++) add();
+  return {
+    element: h("div", { class: "array" }, list, more),
+    get: () => items.map(({ field }) => field.get()),
+    set(value) {
+      items.length = 0;
+      list.replaceChildren();
+      for (const each of Array.isArray(value) ? value : []) add().set(each);
+    },
+  };
+}
+
+/**
+ * One of several kinds of value, of which the user chooses.
+ * @param {Schema[]} variants
+ * @param {Context} context
+ * @returns {Field}
+ */
+function variantField(variants, context) {
+  const schemas = variants.map((each) => resolve(each, context.root));
+  /** @type {Map<number, Field>} */
+  const made = new Map();
+  const place = h("div", { class: "variant" });
+  const kind = h(
+    "select",
+    { "aria-label": `Kind of ${context.label}` },
+    ...schemas.map((schema, index) =>
+      h(
+        "option",
+        { value: index },
+        String(
+          schema.title ??
+            (schema.const !== undefined ? JSON.stringify(schema.const) : typeText(schema)),
+        ),
+      ),
+    ),
+  );
+  const field = () => {
+    const index = Number(kind.value);
+    const known =
+      made.get(index) ?? fieldOf(schemas[index] ?? {}, { ...context, depth: context.depth + 1 });
+    made.set(index, known);
+    if (place.firstChild !== known.element) place.replaceChildren(known.element);
+    return known;
+  };
+  kind.addEventListener("change", () => {
+    field();
+    context.onChange();
+  });
+  field();
+  return {
+    element: h("div", { class: "variants" }, kind, place),
+    get: () => field().get(),
+    set(value) {
+      const index = schemas.findIndex((schema) => fits(value, schema));
+      kind.value = String(Math.max(0, index));
+      field().set(value);
+    },
+  };
+}
+
+/**
+ * Tell whether a value is of a schema's kind, as far as it takes to choose a variant.
+ * @param {unknown} value
+ * @param {Schema} schema
+ */
+function fits(value, schema) {
+  if ("const" in schema) return JSON.stringify(value) === JSON.stringify(schema.const);
+  if (Array.isArray(schema.enum))
+    return schema.enum.some((each) => JSON.stringify(each) === JSON.stringify(value));
+  const type = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+  if (schema.type === "integer") return Number.isInteger(value);
+  if (schema.type !== undefined && schema.type !== type) return false;
+  if (type === "object") {
+    const names = Object.keys(/** @type {object} */ (value));
+    const wanted = Object.entries(/** @type {Record<string, Schema>} */ (schema.properties ?? {}));
+    return (
+      (schema.required ?? []).every((/** @type {string} */ each) => names.includes(each)) &&
+      wanted.every(
+        ([name, inner]) => !("const" in inner) || /** @type {any} */ (value)[name] === inner.const,
+      )
+    );
+  }
+  return true;
+}
+
+// --- single values ---------------------------------------------------------------------------
+
+/**
+ * @param {readonly unknown[]} given
+ * @param {Schema} schema
+ * @param {Context} context
+ * @returns {Field}
+ */
+function choice(given, schema, context) {
+  const values = [...given];
+  const select = h(
+    "select",
+    { "aria-label": context.label, onchange: context.onChange },
+    ...values.map((value, index) =>
+      h("option", { value: index }, typeof value === "string" ? value : JSON.stringify(value)),
+    ),
+  );
+  const field = {
+    element: select,
+    get: () => values[Number(select.value)],
+    /** @param {unknown} value */
+    set(value) {
+      const text = JSON.stringify(value);
+      let index = values.findIndex((each) => JSON.stringify(each) === text);
+      if (index < 0) {
+        index = values.push(value) - 1;
+        select.append(h("option", { value: index }, text));
+      }
+      select.value = String(index);
+    },
+  };
+  if (schema.type === "boolean") field.set(false);
+  return field;
+}
+
+/**
+ * @param {Schema} schema
+ * @param {Context} context
+ * @returns {Field}
+ */
+function textField(schema, context) {
+  const isLong =
+    (schema.maxLength ?? 0) > LONG_TEXT ||
+    ["body", "text", "content", "html", "markdown"].includes(context.label);
+  const [example] = Array.isArray(schema.examples) ? schema.examples : [];
+  const attributes = {
+    "aria-label": context.label,
+    placeholder: typeof example === "string" ? example : false,
+    spellcheck: "false",
+    autocomplete: "off",
+    oninput: context.onChange,
+  };
+  const input = isLong
+    ? h("textarea", { rows: 3, ...attributes })
+    : h("input", { type: "text", ...attributes });
+  return {
+    element: input,
+    get: () => input.value,
+    set(value) {
+      input.value = typeof value === "string" ? value : JSON.stringify(value);
+    },
+  };
+}
+
+/**
+ * @param {Schema} schema
+ * @param {Context} context
+ * @returns {Field}
+ */
+function numberField(schema, context) {
+  const input = h("input", {
+    type: "text",
+    inputmode: "decimal",
+    "aria-label": context.label,
+    autocomplete: "off",
+    placeholder: boundsText(schema),
+    oninput: context.onChange,
+  });
+  return {
+    element: input,
+    get() {
+      const text = input.value.trim();
+      const number = Number(text);
+      if (text === "" || Number.isNaN(number))
+        throw new FieldError(`${context.label}: write a number.`);
+      return number;
+    },
+    set(value) {
+      input.value = String(value);
+    },
+  };
+}
+
+/** @param {Schema} schema */
+function boundsText(schema) {
+  const { minimum, maximum } = schema;
+  if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;
+  if (minimum !== undefined) return `${minimum} or more`;
+  return maximum === undefined ? "" : `${maximum} or less`;
+}
+
+/**
+ * @param {Schema} schema
+ * @param {Context} context
+ * @returns {Field}
+ */
+function jsonField(schema, context) {
+  const input = h("textarea", {
+    class: "json",
+    rows: 2,
+    "aria-label": `${context.label}, as JSON`,
+    spellcheck: "false",
+    oninput: context.onChange,
+  });
+  input.value = JSON.stringify(schema.default ?? null);
+  return {
+    element: input,
+    get() {
+      try {
+        return JSON.parse(input.value);
+      } catch (error) {
+        throw new FieldError(
+          `${context.label}: this is no JSON. ${/** @type {Error} */ (error).message}`,
+        );
+      }
+    },
+    set(value) {
+      input.value = JSON.stringify(value, null, 2);
+      input.rows = Math.min(12, Math.max(2, input.value.split("\n").length));
+    },
+  };
+}

@@ -1,0 +1,173 @@
+/**
+ * The settings of a plugin, as a form.
+ */
+
+/** @import {Link} from "./link.js" */
+
+import { h, write } from "./dom.js";
+import { Refusal } from "./link.js";
+
+/**
+ * @typedef {object} Setting
+ * @property {string} key
+ * @property {"url" | "string" | "number" | "boolean" | "select"} type
+ * @property {string | null} label
+ * @property {string | null} description
+ * @property {string | null} placeholder
+ * @property {(string | {value: string, label?: string})[] | null} options
+ * @property {boolean} required
+ * @property {unknown} default
+ * @property {boolean} isSecret
+ * @property {boolean} isSet
+ * @property {boolean} isWritten
+ * @property {boolean} isElsewhere
+ * @property {unknown} value
+ */
+
+/**
+ * @param {Link} link
+ * @param {string} plugin
+ */
+export function settingsForm(link, plugin) {
+  const place = h("details", { class: "settings" }, h("summary", {}, "Settings"));
+  /** @param {{file: string, isServed: boolean, settings: Setting[]}} described */
+  const show = (described) => {
+    const fields = described.settings.map((setting) => fieldOf(setting));
+    const said = h("p", { role: "status" });
+    const save = h("button", { type: "submit", class: "primary" }, "Save");
+    const form = h(
+      "form",
+      {},
+      ...fields.map(({ element }) => element),
+      h("div", { class: "actions" }, save, said),
+      h("p", { class: "quiet" }, "Saved in ", h("code", {}, described.file)),
+    );
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      /** @type {Record<string, unknown>} */
+      const values = {};
+      try {
+        for (const { key, changed } of fields) {
+          const value = changed();
+          if (value !== undefined) values[key] = value;
+        }
+        save.disabled = true;
+        const now = await link.post("/settings", { plugin, values });
+        show(now);
+        const status = place.querySelector("[role=status]");
+        if (status !== null) {
+          status.className = "said-ok";
+          write(status, now.isServed ? "Saved, and in use" : "Saved");
+        }
+      } catch (error) {
+        save.disabled = false;
+        said.className = "wrong";
+        write(said, error instanceof Error ? error.message : String(error));
+      }
+    });
+    place.replaceChildren(h("summary", {}, "Settings"), form);
+    if (described.settings.some((each) => each.required && !each.isSet)) place.open = true;
+  };
+  link.get(`/settings/${encodeURIComponent(plugin)}`).then(show, (error) => {
+    const why = error instanceof Refusal ? error.message : "The server does not answer.";
+    place.append(h("p", { class: "notice" }, why));
+  });
+  return place;
+}
+
+/**
+ * @param {Setting} setting
+ * @returns {{key: string, element: HTMLElement, changed: () => unknown}} undefined for no change
+ */
+function fieldOf(setting) {
+  const { key, label, description, isSecret, isSet, value } = setting;
+  const input = inputOf(setting);
+  let touched = false;
+  let removed = false;
+  input.addEventListener("input", () => {
+    touched = true;
+  });
+  const remove = h("button", { type: "button" }, "Remove");
+  remove.addEventListener("click", () => {
+    removed = true;
+    remove.disabled = true;
+    remove.textContent = "Removed when saved";
+  });
+  const element = h(
+    "div",
+    { class: "field" },
+    h(
+      "label",
+      { class: "field-label", for: input.id },
+      h("span", { class: "field-name" }, label ?? key),
+      h("code", { class: "quiet" }, key),
+      setting.required && h("span", { class: "required" }, "required"),
+      isSecret && isSet && h("span", { class: "badge ready" }, "set"),
+    ),
+    description !== null && description !== label && h("p", { class: "quiet hint" }, description),
+    input,
+    setting.isElsewhere &&
+      h(
+        "p",
+        { class: "notice" },
+        "The command line, the environment or pyproject.toml has another value, which is used.",
+      ),
+    setting.isWritten && !setting.required && h("div", {}, remove),
+  );
+  return {
+    key,
+    element,
+    changed() {
+      if (removed) return null;
+      if (!touched) return undefined;
+      if (input instanceof HTMLInputElement && input.type === "checkbox") return input.checked;
+      const text = input.value;
+      if (text === "" && !isSecret) return null;
+      if (setting.type === "number") {
+        if (Number.isNaN(Number(text))) throw new Error(`${label ?? key}: write a number.`);
+        return Number(text);
+      }
+      if (setting.type === "url" && text.startsWith("{")) return JSON.parse(text);
+      return text === textOf(value) ? undefined : text;
+    },
+  };
+}
+
+/** @param {Setting} setting */
+function inputOf({ key, type, placeholder, options, isSecret, isSet, value, default: usual }) {
+  const id = `setting-${key}`;
+  if (type === "boolean") {
+    return h("input", { id, type: "checkbox", checked: value === true });
+  }
+  if (type === "select") {
+    const known = (options ?? []).map((each) =>
+      typeof each === "string"
+        ? { value: each, label: each }
+        : { value: each.value, label: each.label ?? each.value },
+    );
+    const select = h(
+      "select",
+      { id },
+      !isSet && h("option", { value: "" }, "Not set"),
+      ...known.map((each) => h("option", { value: each.value }, each.label)),
+    );
+    select.value = textOf(value);
+    return select;
+  }
+  const hint = isSecret && isSet ? "Set; write another to replace it" : placeholder;
+  const input = h("input", {
+    id,
+    type: isSecret ? "password" : "text",
+    autocomplete: isSecret ? "new-password" : "off",
+    spellcheck: "false",
+    placeholder: hint ?? (usual === null ? false : textOf(usual)),
+  });
+  input.value = textOf(value);
+  return input;
+}
+
+/** @param {unknown} value */
+function textOf(value) {
+  if (value === null || value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

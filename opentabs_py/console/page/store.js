@@ -1,0 +1,165 @@
+/**
+ * What the server has said so far, and who wants to know when that changes.
+ *
+ * @typedef {"succeeded" | "failed" | "refused" | "timed_out" | "cancelled" | "lost"} Outcome
+ *
+ * @typedef {object} CallRow
+ * @property {string} id
+ * @property {string} name
+ * @property {string | null} plugin
+ * @property {"running" | Outcome} state
+ * @property {string | null} timer
+ * @property {number} started in seconds since the epoch
+ * @property {number} seconds
+ * @property {number | null} tab
+ * @property {string | null} url
+ * @property {number} reports
+ * @property {number | null} progress
+ * @property {number | null} total
+ * @property {string | null} message
+ * @property {number} logs
+ * @property {{code: string, message: string} | null} error
+ * @property {string | null} client
+ * @property {string | null} allowed
+ *
+ * @typedef {"ready" | "unavailable" | "closed"} Status
+ *
+ * @typedef {object} PluginRow
+ * @property {string} name
+ * @property {"plugin" | "python" | "remote" | "built-in"} kind
+ * @property {string} title
+ * @property {string} description
+ * @property {string | null} version
+ * @property {Status | null} status
+ * @property {"named" | "reviewed" | "changed" | "unreviewed"} standing
+ * @property {number} tools
+ * @property {string[]} patterns
+ * @property {number} morePatterns
+ * @property {string | null} homepage
+ * @property {string | null} directory
+ * @property {number} settings
+ * @property {string | null} icon
+ * @property {number} revision
+ *
+ * @typedef {object} TabRow
+ * @property {number} id
+ * @property {string | null} browser
+ * @property {string} title
+ * @property {string} url
+ * @property {boolean} active
+ * @property {boolean} focused
+ * @property {boolean} protected
+ * @property {boolean} loading
+ * @property {{name: string, readiness: "ready" | "pending" | "unavailable", reason: string | null}[]} plugins
+ *
+ * @typedef {object} BrowserRow
+ * @property {string} name
+ * @property {number} number
+ * @property {string | null} profile the id that its extension keeps
+ * @property {number} firstTab what the numbers of its tabs begin with
+ * @property {boolean} connected
+ * @property {string} asks
+ *
+ * @typedef {{id: string, plugin: string | null, directory: string | null, tab: number | null, reason: string}} FaultRow
+ * @typedef {{id: number, time: number, level: string, plugin: string | null, source: string, text: string}} LogRow
+ *
+ * @typedef {object} QuestionRow
+ * @property {string} id
+ * @property {string} tool
+ * @property {string} title
+ * @property {string} plugin
+ * @property {string} rule
+ * @property {string} arguments
+ * @property {string | null} client
+ * @property {string | null} site
+ * @property {string | null} tabTitle
+ * @property {string[]} answers
+ * @property {number} until in seconds since the epoch
+ *
+ * @typedef {object} Sections
+ * @property {CallRow} calls
+ * @property {PluginRow} plugins
+ * @property {TabRow} tabs
+ * @property {BrowserRow} browsers
+ * @property {FaultRow} faults
+ * @property {QuestionRow} questions
+ * @property {LogRow} logs
+ *
+ * @typedef {keyof Sections} Section
+ * @typedef {{reset: boolean, changed: any[], gone: string[]}} Changes
+ * @typedef {{boot: string, now: number, version: number} & Partial<Record<Section, Changes>>} Update
+ */
+
+const LOGS = 1000; // as many as the server keeps
+
+/** @type {{[S in Section]: (row: Sections[S]) => string}} */
+const KEYS = {
+  calls: (row) => row.id,
+  plugins: (row) => row.name,
+  tabs: (row) => String(row.id),
+  browsers: (row) => row.name,
+  faults: (row) => row.id,
+  questions: (row) => row.id,
+  logs: (row) => String(row.id),
+};
+
+export class Store {
+  /** @type {{[S in Section]: Map<string, Sections[S]>}} */
+  #rows = {
+    calls: new Map(),
+    plugins: new Map(),
+    tabs: new Map(),
+    browsers: new Map(),
+    faults: new Map(),
+    questions: new Map(),
+    logs: new Map(),
+  };
+  /** @type {Set<(changed: ReadonlySet<Section>) => void>} */
+  #listeners = new Set();
+  #ahead = 0; // s; how far the server's clock is ahead of the page's
+  isFilled = false; // whether anything has arrived
+
+  /**
+   * @template {Section} S
+   * @param {S} section
+   * @returns {ReadonlyMap<string, Sections[S]>}
+   */
+  rows(section) {
+    return this.#rows[section];
+  }
+
+  /** The server's time, in seconds since the epoch. */
+  now() {
+    return Date.now() / 1000 + this.#ahead;
+  }
+
+  /** @param {(changed: ReadonlySet<Section>) => void} listener */
+  subscribe(listener) {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** @param {Update} update */
+  apply(update) {
+    this.#ahead = update.now - Date.now() / 1000;
+    this.isFilled = true;
+    /** @type {Set<Section>} */
+    const changed = new Set();
+    for (const section of /** @type {Section[]} */ (Object.keys(this.#rows))) {
+      const changes = update[section];
+      if (changes === undefined) continue;
+      changed.add(section);
+      const rows = /** @type {Map<string, any>} */ (this.#rows[section]);
+      const key = /** @type {(row: any) => string} */ (KEYS[section]);
+      if (changes.reset) rows.clear();
+      for (const gone of changes.gone) rows.delete(gone);
+      for (const row of changes.changed) rows.set(key(row), row);
+    }
+    const logs = this.#rows.logs;
+    for (const key of logs.keys()) {
+      if (logs.size <= LOGS) break;
+      logs.delete(key);
+    }
+    for (const listener of this.#listeners) listener(changed);
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * The browsers, and the tabs in which plugins run.
+ */
+
+/** @import {Console, View} from "./main.js" */
+/** @import {BrowserRow, TabRow} from "./store.js" */
+
+import { h, matches, plural, site, wordsOf, write } from "./dom.js";
+
+const READINESS = { ready: "ready", pending: "starting", unavailable: "not ready" };
+
+/**
+ * @param {Console} console_
+ * @returns {View}
+ */
+export function tabsView({ store }) {
+  const query = h("input", {
+    type: "search",
+    class: "filter",
+    placeholder: "Filter by title, address or plugin  ( / )",
+    "aria-label": "Filter tabs",
+    autocomplete: "off",
+    oninput: () => show(),
+  });
+  const count = h("span", { class: "quiet count", role: "status" });
+  const content = h("div", { class: "scroll-area" });
+  const element = h(
+    "div",
+    { class: "view tabs" },
+    h("header", {}, h("h1", {}, "Tabs"), count, h("div", { class: "filters" }, query)),
+    content,
+  );
+
+  function show() {
+    const words = wordsOf(query.value);
+    const tabs = [...store.rows("tabs").values()];
+    const shown = tabs
+      .filter((tab) =>
+        matches(words, `${tab.title} ${tab.url} ${tab.plugins.map(({ name }) => name).join(" ")}`),
+      )
+      .sort((a, b) => a.id - b.id);
+    const browsers = [...store.rows("browsers").values()].sort((a, b) => a.number - b.number);
+    write(count, plural(tabs.length, "tab"));
+    content.replaceChildren(
+      ...browsers.map((browser) =>
+        section(
+          browser,
+          shown.filter((tab) => tab.browser === browser.name),
+        ),
+      ),
+      ...(browsers.length === 0
+        ? [
+            h(
+              "div",
+              { class: "empty" },
+              h("p", {}, "This server has no browser"),
+              h(
+                "p",
+                { class: "quiet" },
+                "Its tools run beside it, or in the browsers of a fleet's workers.",
+              ),
+            ),
+          ]
+        : []),
+    );
+  }
+
+  /**
+   * @param {BrowserRow} browser
+   * @param {TabRow[]} tabs
+   */
+  function section(browser, tabs) {
+    const state = browser.connected ? "connected" : "not connected";
+    return h(
+      "section",
+      { class: "group", "aria-label": `Browser ${browser.name}` },
+      h(
+        "h2",
+        {},
+        h("span", { class: `light ${browser.connected ? "on" : "off"}` }),
+        browser.name,
+        h("span", { class: "quiet" }, state),
+      ),
+      browser.asks !== "" && h("p", { class: "notice" }, browser.asks),
+      tabs.length > 0
+        ? h("ul", { class: "rows" }, ...tabs.map(item))
+        : h(
+            "p",
+            { class: "quiet none" },
+            query.value === ""
+              ? "No tab in which a plugin runs. Open a page of a plugin's site in this browser."
+              : "No tab matches.",
+          ),
+    );
+  }
+
+  /** @param {TabRow} tab */
+  function item(tab) {
+    return h(
+      "li",
+      { class: "tab" },
+      h(
+        "div",
+        { class: "what" },
+        h("strong", {}, tab.loading ? "Loading" : tab.title || "No title"),
+        h("span", { class: "quiet", title: tab.url }, site(tab.url)),
+      ),
+      h("span", { class: "quiet number" }, `tab ${tab.id}`),
+      h(
+        "ul",
+        { class: "badges", "aria-label": "Plugins" },
+        tab.focused && tab.active && h("li", { class: "badge" }, "in front"),
+        !tab.protected &&
+          h(
+            "li",
+            {
+              class: "badge warn",
+              title:
+                "The page was open before the extension was loaded, so it can observe its tools. Reload it.",
+            },
+            "reload to protect",
+          ),
+        ...tab.plugins.map((plugin) =>
+          h(
+            "li",
+            {},
+            h(
+              "a",
+              {
+                class: `badge ${plugin.readiness}`,
+                href: `#/plugins/${encodeURIComponent(plugin.name)}`,
+                title: plugin.reason ?? "",
+              },
+              `${plugin.name} ${READINESS[plugin.readiness]}`,
+            ),
+            plugin.reason !== null &&
+              plugin.readiness !== "ready" &&
+              h("span", { class: "quiet reason" }, plugin.reason),
+          ),
+        ),
+      ),
+    );
+  }
+
+  return {
+    element,
+    search: query,
+    show,
+    update(changed) {
+      if (changed.has("tabs") || changed.has("browsers")) show();
+    },
+  };
+}

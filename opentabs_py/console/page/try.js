@@ -1,0 +1,638 @@
+/**
+ * Try a tool: a form from its schema, what happens while it runs, and its result.
+ */
+
+/** @import {Console, View} from "./main.js" */
+/** @import {Schema} from "./schema_form.js" */
+/** @import {ToolInShort} from "./plugins.js" */
+
+import { copyButton, h, matches, plural, wordsOf, write } from "./dom.js";
+import { glyph, toolIcon } from "./icons.js";
+import { Refusal } from "./link.js";
+import { toolList } from "./plugins.js";
+import { FieldError, schemaForm } from "./schema_form.js";
+import { tree } from "./tree.js";
+import { duration, fraction } from "./viewer/model.js";
+
+const LOGS = 200; // records of one run that are shown
+const FOUND = 60; // tools that the picker shows
+
+/**
+ * @typedef {ToolInShort & {description: string, inputSchema: Schema, outputSchema: Schema | null,
+ *     annotations: Record<string, unknown> | null, needsTab: boolean}} Tool
+ */
+
+/**
+ * @param {Console} console_
+ * @returns {View}
+ */
+export function tryView(console_) {
+  const { store, link, go } = console_;
+  const query = h("input", {
+    type: "search",
+    class: "filter",
+    placeholder: "Find a tool  ( / )",
+    "aria-label": "Find a tool",
+    autocomplete: "off",
+    oninput: () => (opened === "" ? pick() : go("try")),
+  });
+  const count = h("span", { class: "quiet count", role: "status" });
+  const content = h("div", { class: "scroll-area" });
+  const element = h(
+    "div",
+    { class: "view try" },
+    h("header", {}, h("h1", {}, "Try it"), count, h("div", { class: "filters" }, query)),
+    content,
+  );
+  let opened = "";
+  /** @type {ToolInShort[] | null} */
+  let tools = null;
+  let revision = -1;
+  /** @type {Map<string, HTMLElement>} what was written stays while one looks at other tools */
+  const benches = new Map();
+
+  async function pick() {
+    const [first] = store.rows("plugins").values();
+    if (tools === null || (first?.revision ?? 0) !== revision) {
+      revision = first?.revision ?? 0;
+      try {
+        tools = await link.get("/tools");
+      } catch (error) {
+        tools = null;
+        return content.replaceChildren(problem(error));
+      }
+    }
+    if (opened !== "") return;
+    const words = wordsOf(query.value);
+    const found = (tools ?? []).filter((each) =>
+      matches(words, `${each.name} ${each.title} ${each.summary} ${each.owner}`),
+    );
+    write(count, plural(found.length, "tool"));
+    if (found.length === 0) {
+      const text = tools?.length === 0 ? "No tool is served" : "No tool matches.";
+      content.replaceChildren(
+        h(
+          "div",
+          { class: "empty" },
+          h("p", {}, text),
+          h(
+            "p",
+            { class: "quiet" },
+            tools?.length === 0
+              ? "Serve a plugin: opentabs serve --plugin DIR"
+              : "Search for other words.",
+          ),
+        ),
+      );
+      return;
+    }
+    content.replaceChildren(
+      toolList(found.slice(0, FOUND)),
+      ...(found.length > FOUND
+        ? [
+            h(
+              "p",
+              { class: "quiet none" },
+              `${found.length - FOUND} more: search for words in their names.`,
+            ),
+          ]
+        : []),
+    );
+  }
+
+  /** @param {string} name */
+  async function open(name) {
+    write(count, "");
+    const known = benches.get(name);
+    if (known !== undefined) return content.replaceChildren(known);
+    content.replaceChildren(h("p", { class: "quiet none" }, "Loading the tool"));
+    try {
+      const tool = /** @type {Tool} */ (await link.get(`/tools/${encodeURIComponent(name)}`));
+      const bench = benchOf(tool, console_);
+      benches.set(name, bench);
+      if (opened === name) content.replaceChildren(bench);
+    } catch (error) {
+      if (opened === name) content.replaceChildren(back(), problem(error));
+    }
+  }
+
+  return {
+    element,
+    search: query,
+    show([name = ""]) {
+      opened = name;
+      if (name === "") pick();
+      else open(name);
+    },
+    update(changed) {
+      if (!changed.has("plugins")) return;
+      const [first] = store.rows("plugins").values();
+      if (first !== undefined && first.revision !== revision && opened === "") pick();
+    },
+    leave: () => go("try"),
+  };
+}
+
+function back() {
+  return h("a", { class: "back", href: "#/try" }, glyph("back"), "All tools");
+}
+
+/** @param {unknown} error */
+function problem(error) {
+  const text = error instanceof Refusal ? error.message : "The server does not answer.";
+  return h("div", { class: "empty" }, h("p", {}, text), h("a", { href: "#/try" }, "All tools"));
+}
+
+/**
+ * @param {Tool} tool
+ * @param {Console} console_
+ */
+function benchOf(tool, { store, link }) {
+  const { schema, hasTab } = withoutTab(tool);
+  const tab = h("select", { "aria-label": "Tab", onchange: () => change("form") });
+  const json = h("textarea", {
+    class: "json",
+    rows: 10,
+    "aria-label": "The arguments, as JSON",
+    spellcheck: "false",
+    oninput: () => change("json"),
+  });
+  const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
+  const run = h("button", { type: "submit", class: "primary" }, glyph("try"), h("span", {}, "Run"));
+  const cancel = h("button", { type: "button", hidden: true }, "Cancel");
+  const outcome = h("section", { class: "outcome", "aria-label": "What happens" });
+  const copies = h("div", { class: "copies" });
+  /** @type {"form" | "json"} */
+  let written = "form"; // where the arguments were changed last
+  /** @type {"form" | "json"} */
+  let shown = "form";
+  let runs = false;
+  const form = schemaForm(schema, () => change("form"));
+  const modes = switcher(
+    "How to write the arguments",
+    [
+      ["form", "Form"],
+      ["json", "JSON"],
+    ],
+    (mode) => show(/** @type {"form" | "json"} */ (mode)),
+  );
+  const formPlace = h(
+    "div",
+    { class: "form-place" },
+    hasTab &&
+      h(
+        "div",
+        { class: "field" },
+        h("div", { class: "field-label" }, h("span", { class: "field-name" }, "Tab")),
+        tab,
+      ),
+    form.element,
+  );
+  const element = h(
+    "form",
+    { class: "bench", novalidate: true },
+    back(),
+    h(
+      "section",
+      { class: "tool-head" },
+      toolIcon(tool.icon),
+      h(
+        "div",
+        { class: "what" },
+        h("h2", {}, tool.title || tool.name),
+        h("p", {}, h("code", { class: "quiet" }, tool.name), " ", ...marks(tool)),
+        h("p", { class: "description" }, tool.description),
+      ),
+    ),
+    h(
+      "div",
+      { class: "halves" },
+      h(
+        "section",
+        { class: "arguments", "aria-label": "Arguments" },
+        h("div", { class: "head-of" }, h("h3", {}, "Arguments"), modes.element),
+        formPlace,
+        json,
+        wrong,
+        h("div", { class: "actions" }, run, cancel),
+        copies,
+      ),
+      outcome,
+    ),
+  );
+  json.hidden = true;
+  element.addEventListener("submit", (event) => {
+    event.preventDefault();
+    start();
+  });
+  element.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      start();
+    }
+  });
+  outcome.append(
+    h(
+      "div",
+      { class: "empty" },
+      h("p", { class: "quiet" }, "Run the tool to see its progress, logs and result here."),
+    ),
+  );
+  copies.append(copyAs(link, tool.name, read));
+  if (hasTab) {
+    showTabs();
+    store.subscribe((changed) => changed.has("tabs") && element.isConnected && showTabs());
+  }
+
+  function showTabs() {
+    const tabs = [...store.rows("tabs").values()].filter((each) =>
+      each.plugins.some(({ name }) => name === tool.owner),
+    );
+    const chosen = tab.value;
+    tab.replaceChildren(
+      h(
+        "option",
+        { value: "" },
+        tabs.length === 0 ? "No tab of this plugin is open" : "The one that fits best",
+      ),
+      ...tabs.map((each) =>
+        h("option", { value: each.id }, `${each.id}: ${(each.title || each.url).slice(0, 80)}`),
+      ),
+    );
+    if (chosen !== "" && !tabs.some((each) => String(each.id) === chosen))
+      tab.append(h("option", { value: chosen }, `${chosen}: closed`));
+    tab.value = chosen;
+  }
+
+  /** @returns {Record<string, unknown>} */
+  function read() {
+    if (written === "json") {
+      /** @type {unknown} */
+      let value;
+      try {
+        value = JSON.parse(json.value);
+      } catch (error) {
+        throw new FieldError(`This is no JSON. ${/** @type {Error} */ (error).message}`);
+      }
+      if (typeof value !== "object" || value === null || Array.isArray(value))
+        throw new FieldError("Write a JSON object.");
+      return /** @type {Record<string, unknown>} */ (value);
+    }
+    const value = /** @type {Record<string, unknown>} */ (form.get());
+    return hasTab && tab.value !== "" ? { ...value, tabId: Number(tab.value) } : value;
+  }
+
+  /** @param {"form" | "json"} where */
+  function change(where) {
+    written = where;
+    complain("");
+  }
+
+  /** @param {string} text */
+  function complain(text) {
+    wrong.hidden = text === "";
+    write(wrong, text);
+  }
+
+  /** @param {"form" | "json"} mode */
+  function show(mode) {
+    if (mode === shown) return;
+    try {
+      const value = read();
+      if (mode === "json") {
+        json.value = JSON.stringify(value, null, 2);
+        json.rows = Math.min(24, Math.max(6, json.value.split("\n").length + 1));
+      } else {
+        const { tabId, ...more } = value;
+        form.set(hasTab ? more : value);
+        if (hasTab) {
+          tab.value = "";
+          if (tabId !== undefined) {
+            if (![...tab.options].some((each) => each.value === String(tabId)))
+              tab.append(h("option", { value: String(tabId) }, String(tabId)));
+            tab.value = String(tabId);
+          }
+        }
+      }
+    } catch (error) {
+      modes.mark(shown);
+      return complain(/** @type {Error} */ (error).message);
+    }
+    complain("");
+    written = shown = mode;
+    json.hidden = mode === "form";
+    formPlace.hidden = mode === "json";
+  }
+
+  async function start() {
+    if (runs) return;
+    /** @type {Record<string, unknown>} */
+    let value;
+    try {
+      value = read();
+    } catch (error) {
+      return complain(/** @type {Error} */ (error).message);
+    }
+    complain("");
+    const abort = new AbortController();
+    const stop = () => abort.abort();
+    const watch = runOf();
+    runs = true;
+    run.disabled = true;
+    cancel.hidden = false;
+    cancel.addEventListener("click", stop, { once: true });
+    outcome.replaceChildren(watch.element);
+    try {
+      await link.lines("/call", { tool: tool.name, arguments: value }, watch.handle, abort.signal);
+      watch.end(null);
+    } catch (error) {
+      if (abort.signal.aborted) watch.end("You cancelled this call.");
+      else
+        watch.end(
+          error instanceof Refusal
+            ? error.message
+            : "The connection to the server ended during the call. It may have run.",
+        );
+    } finally {
+      runs = false;
+      run.disabled = false;
+      cancel.hidden = true;
+      cancel.removeEventListener("click", stop);
+      write(/** @type {Element} */ (run.lastElementChild), "Run again");
+    }
+  }
+
+  return element;
+}
+
+/** @param {Tool} tool */
+function withoutTab(tool) {
+  const { properties = {} } = tool.inputSchema;
+  if (!tool.needsTab || !Object.hasOwn(properties, "tabId"))
+    return { schema: tool.inputSchema, hasTab: false };
+  const { tabId: _tab, ...rest } = properties;
+  return {
+    schema: {
+      ...tool.inputSchema,
+      properties: rest,
+      additionalProperties: tool.inputSchema.additionalProperties ?? false,
+    },
+    hasTab: true,
+  };
+}
+
+/** @param {Tool} tool */
+function marks(tool) {
+  const hints = tool.annotations ?? {};
+  return [
+    hints.readOnlyHint === true && h("span", { class: "badge" }, "only reads"),
+    hints.destructiveHint === true && h("span", { class: "badge warn" }, "may destroy"),
+    !tool.needsTab && h("span", { class: "badge" }, "runs beside the server"),
+    h("a", { class: "badge", href: `#/plugins/${encodeURIComponent(tool.owner)}` }, tool.owner),
+  ];
+}
+
+/**
+ * Buttons of which one is pressed.
+ * @param {string} label
+ * @param {[string, string][]} choices
+ * @param {(choice: string) => void} onChoose
+ */
+function switcher(label, choices, onChoose) {
+  const buttons = choices.map(([value, text], index) =>
+    h("button", { type: "button", "data-value": value, "aria-pressed": index === 0 }, text),
+  );
+  /** @param {string | undefined} value */
+  const mark = (value) => {
+    for (const each of buttons)
+      each.setAttribute("aria-pressed", String(each.dataset.value === value));
+  };
+  for (const each of buttons) {
+    each.setAttribute("aria-pressed", String(each === buttons[0]));
+    each.addEventListener("click", () => {
+      mark(each.dataset.value);
+      onChoose(each.dataset.value ?? "");
+    });
+  }
+  return {
+    element: h("div", { class: "switcher", role: "group", "aria-label": label }, ...buttons),
+    mark,
+  };
+}
+
+// --- a run -----------------------------------------------------------------------------------
+
+function runOf() {
+  const began = performance.now();
+  const state = h("span", { class: "badge", role: "status" }, "Running");
+  const took = h("span", { class: "quiet" });
+  const open = h("a", { hidden: true }, "Where its time went");
+  const bar = h("progress", { class: "bar", "aria-label": "Progress" });
+  const said = h("p", { class: "quiet message", "aria-live": "polite" });
+  const reports = h("ol", { class: "reports" });
+  const logs = h("ul", { class: "run-logs", "aria-label": "Logs" });
+  const notes = h("div", { class: "notes" });
+  const result = h("div", { class: "result" });
+  const element = h(
+    "div",
+    { class: "run" },
+    h("div", { class: "head-of" }, h("h3", {}, "Result"), state, took, open),
+    bar,
+    said,
+    reports,
+    notes,
+    logs,
+    result,
+  );
+  const ticking = setInterval(() => {
+    if (element.isConnected) write(took, duration(performance.now() - began));
+  }, 100);
+  let ended = false;
+
+  /** @param {any} document */
+  function handle(document) {
+    if (document.callId !== undefined) {
+      open.href = `#/calls/${document.callId}`;
+      open.hidden = false;
+    } else if (document.progress !== undefined) {
+      const { progress, total, message } = document.progress;
+      if (progress !== null && total !== null && total > 0) {
+        bar.max = total;
+        bar.value = progress;
+      }
+      const text = [fraction(progress, total), message].filter(Boolean).join("  ");
+      write(said, text);
+    } else if (document.log !== undefined) {
+      const { level, message } = document.log;
+      if (logs.childElementCount < LOGS)
+        logs.append(
+          h(
+            "li",
+            {},
+            h("span", { class: `level ${level}` }, level),
+            h("span", { class: "text" }, message),
+          ),
+        );
+    } else if (document.warning !== undefined) {
+      notes.append(h("p", { class: "notice" }, document.warning));
+    } else if (document.outcome !== undefined) {
+      showOutcome(document.outcome);
+    }
+  }
+
+  /** @param {any} value */
+  function showOutcome(value) {
+    ended = true;
+    write(state, value.isError ? "Failed" : "Succeeded");
+    state.className = `badge ${value.isError ? "failed" : "ready"}`;
+    write(took, duration(value.seconds * 1000));
+    if (value.isError) result.append(errorOf(value));
+    else result.append(...shownValue(value));
+  }
+
+  /** @param {string | null} why it ended without an outcome */
+  function end(why) {
+    clearInterval(ticking);
+    bar.hidden = true;
+    if (ended && why === null) return;
+    write(state, why?.startsWith("You") ? "Cancelled" : "Failed");
+    state.className = "badge failed";
+    result.append(
+      h("p", { class: "notice" }, why ?? "The server ended the call without a result."),
+    );
+  }
+
+  return { element, handle, end };
+}
+
+/** @param {any} value */
+function errorOf(value) {
+  const { code, message, category, retryable } = value.error ?? {};
+  return h(
+    "div",
+    { class: "error-box", role: "alert" },
+    h(
+      "div",
+      { class: "badges" },
+      h("code", {}, code ?? "Error"),
+      category && h("span", { class: "badge" }, category),
+      retryable === true && h("span", { class: "badge" }, "retryable"),
+    ),
+    h("p", {}, message ?? value.content?.[0]?.text ?? "The tool failed."),
+    value.content?.length > 1 &&
+      !value.error &&
+      h("pre", {}, value.content.map((/** @type {any} */ each) => each.text ?? "").join("\n")),
+  );
+}
+
+/** @param {any} value */
+function shownValue(value) {
+  const texts = value.content
+    .filter((/** @type {any} */ each) => each.type === "text")
+    .map((/** @type {any} */ each) => each.text);
+  const others = value.content.filter((/** @type {any} */ each) => each.type !== "text");
+  const text = texts.join("\n");
+  let parsed = value.structuredContent;
+  if (parsed === null || parsed === undefined) {
+    try {
+      parsed = JSON.parse(text);
+    } catch {
+      parsed = text;
+    }
+  }
+  const asText = typeof parsed === "string" ? parsed : JSON.stringify(parsed, null, 2);
+  const treePlace = h(
+    "div",
+    { class: "tree", tabindex: "0", role: "region", "aria-label": "The result as a tree" },
+    tree(parsed),
+  );
+  const textPlace = h(
+    "pre",
+    { tabindex: "0", hidden: true, "aria-label": "The result as text" },
+    asText,
+  );
+  const modes = switcher(
+    "How to show the result",
+    [
+      ["tree", "Tree"],
+      ["text", "Text"],
+    ],
+    (mode) => {
+      treePlace.hidden = mode !== "tree";
+      textPlace.hidden = mode !== "text";
+    },
+  );
+  const images = others.map((/** @type {any} */ each) =>
+    each.type === "image"
+      ? h(
+          "p",
+          { class: "quiet" },
+          `An image (${each.mimeType}), ${each.data.length} characters of base64`,
+        )
+      : h("pre", {}, JSON.stringify(each, null, 2)),
+  );
+  return [
+    h(
+      "div",
+      { class: "head-of" },
+      modes.element,
+      copyButton(() => asText, "Copy"),
+    ),
+    treePlace,
+    textPlace,
+    ...images,
+  ];
+}
+
+// --- copies ----------------------------------------------------------------------------------
+
+/**
+ * @param {Console["link"]} link
+ * @param {string} tool
+ * @param {() => Record<string, unknown>} read
+ */
+function copyAs(link, tool, read) {
+  const kinds = /** @type {[string, string][]} */ ([
+    ["pytest", "pytest test"],
+    ["cli", "Command"],
+    ["python", "Python"],
+    ["mcp", "MCP request"],
+  ]);
+  const text = h("pre", { tabindex: "0", "aria-label": "The copy" });
+  const place = h(
+    "div",
+    { class: "copy-place", hidden: true },
+    copyButton(() => text.textContent ?? "", "Copy"),
+    text,
+  );
+  const buttons = kinds.map(([kind, name]) =>
+    h(
+      "button",
+      {
+        type: "button",
+        onclick: async () => {
+          try {
+            const copies = await link.post("/snippets", { tool, arguments: read() });
+            text.textContent = copies[kind];
+            await navigator.clipboard?.writeText(copies[kind]).catch(() => {}); // it is shown, too
+          } catch (error) {
+            text.textContent = /** @type {Error} */ (error).message;
+          }
+          place.hidden = false;
+        },
+      },
+      name,
+    ),
+  );
+  return h(
+    "div",
+    {},
+    h(
+      "div",
+      { class: "head-of", role: "group", "aria-label": "Copy as" },
+      h("span", { class: "quiet" }, "Copy as"),
+      ...buttons,
+    ),
+    place,
+  );
+}

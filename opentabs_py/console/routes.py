@@ -1,0 +1,239 @@
+"""The console's page, and what it asks for.
+
+The page is at `/`, its files and its API are below `/console`. Files hold no secrets, so they need
+no cookie; the page and the API do.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import anyio
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import Receive, Scope, Send
+
+from opentabs_py.calling.tool import Listing, Tool
+from opentabs_py.console.access import Access
+from opentabs_py.console.calls import CallBody, CallEndpoint
+from opentabs_py.console.decisions import Decisions, ReviewedPlugins
+from opentabs_py.console.files import Files
+from opentabs_py.console.history import History
+from opentabs_py.console.requests import Admitted, answering, refuse
+from opentabs_py.console.settings import ConfiguredPlugins, SettingsForm
+from opentabs_py.console.snippets import snippets
+from opentabs_py.console.watch import PluginList, Watch
+from opentabs_py.core.consent import GatedTool
+from opentabs_py.core.progress import Pace
+from opentabs_py.server.call_stream import cancel_at_disconnect
+from opentabs_py.server.page_headers import PageHeaders
+from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.tracing.html import VIEWER, trace_data
+
+PATH: Final = "/console"
+API: Final = f"{PATH}/api/"
+_PAGE: Final = Path(__file__).with_name("page")
+# A plugin's icon runs no script and loads nothing, even if it is opened by itself.
+_ICON_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+_BODY_OVERHEAD: Final = 1024 * 1024  # bytes besides the arguments
+
+
+class ServedPlugins(PluginList, ReviewedPlugins, ConfiguredPlugins, Protocol):
+    """The plugins of a server, for all parts of the console."""
+
+
+@dataclass(slots=True)
+class Console:
+    """The console of one server.
+
+    Args:
+        access: Who is let in.
+        watch: What there is to see.
+        registry: The tools.
+        plugins: The plugins.
+        pace: How often the progress of a call made here is sent.
+        message_limit: The longest arguments, in characters of JSON.
+        audit: The audit's file, which has earlier calls.
+        server_name: The name under which commands find the server.
+        begin: Called when a page begins to look: from then on calls and logs are remembered.
+    """
+
+    access: Access
+    watch: Watch
+    registry: ToolRegistry
+    plugins: ServedPlugins
+    pace: Pace
+    message_limit: int
+    audit: Path
+    server_name: str = "default"
+    begin: Callable[[], None] = lambda: None
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Return the routes for the server's application."""
+        api = [
+            Route("/stream", _Stream(self.watch, self.begin)),
+            Route("/tools", self._list_tools),
+            Route("/tools/{name}", self._describe_tool),
+            Route("/calls/{call_id}", self._describe_call),
+            Route(
+                "/call", CallEndpoint(self.registry, self.pace, limit=self._limit), methods=["POST"]
+            ),
+            Route(
+                "/snippets",
+                answering(CallBody, self._write_snippets, limit=self._limit),
+                methods=["POST"],
+            ),
+            *Decisions(self.registry, self.plugins).routes(),
+            *SettingsForm(self.plugins).routes(),
+            *History(self.audit).routes(),
+            Route("/icons/{plugin}.svg", self._show_icon),
+        ]
+        return [
+            Route("/", self._show_page, middleware=[Middleware(PageHeaders)]),
+            Mount(
+                PATH,
+                routes=[
+                    Mount(
+                        "/api", routes=api, middleware=[Middleware(Admitted, access=self.access)]
+                    ),
+                    Mount("/viewer", Files(VIEWER)),
+                    Mount("/", Files(_PAGE)),
+                ],
+                middleware=[Middleware(PageHeaders)],
+            ),
+        ]
+
+    @property
+    def _limit(self) -> int:
+        # JSON may encode a character in six bytes.
+        return 6 * self.message_limit + _BODY_OVERHEAD
+
+    async def _show_page(self, request: Request) -> Response:
+        """Show the page; with a token, let the browser in first."""
+        token = request.query_params.get("token")
+        is_in = self.access.shows(request.headers)
+        if token is not None:
+            entered = self.access.enter(token)
+            if entered is not None:
+                session, key = entered
+                # No redirect: after a link in a page of another site, such as a terminal in a
+                # browser, the redirected request would come without the cookie.
+                page = _CONTINUE.format(to=f"/#key={key}")
+                answer = HTMLResponse(page, headers={"cache-control": "no-store"})
+                answer.set_cookie(
+                    self.access.cookie, session, path="/", httponly=True, samesite="strict"
+                )
+                return answer
+            if is_in:
+                return HTMLResponse(_CONTINUE.format(to="/"))
+        if not is_in:
+            return FileResponse(_PAGE / "signed_out.html", HTTPStatus.UNAUTHORIZED)
+        return FileResponse(_PAGE / "index.html")
+
+    async def _list_tools(self, request: Request) -> Response:
+        owner = request.query_params.get("owner")
+        tools = [each for each in self.registry.all_tools if owner in (None, each.listing.owner)]
+        return JSONResponse([self._in_short(each.listing) for each in tools])
+
+    async def _describe_tool(self, request: Request) -> Response:
+        tool = self.registry.get(request.path_params["name"])
+        if tool is None:
+            return refuse("There is no such tool, or not any more.", HTTPStatus.NOT_FOUND)
+        return JSONResponse(self._in_full(tool))
+
+    async def _describe_call(self, request: Request) -> Response:
+        call_id = request.path_params["call_id"]
+        record = self.watch.record(call_id)
+        if record is None:
+            why = "This call is not remembered any more, or has not been made on this server."
+            return refuse(why, HTTPStatus.NOT_FOUND)
+        data = trace_data([record], title=record.name)
+        return JSONResponse({**data, "running": self.watch.is_running(call_id)})
+
+    async def _write_snippets(self, body: CallBody) -> dict[str, str]:
+        tool = self.registry.get(body.tool)
+        owner = None if tool is None else tool.listing.owner
+        plugin = next((each for each in self.plugins.plugins if each.manifest.name == owner), None)
+        directory = None if plugin is None else plugin.directory.absolute()
+        return snippets(
+            body.tool,
+            body.arguments,
+            plugin=directory,
+            owner=owner or "",
+            name=self.server_name,
+        )
+
+    async def _show_icon(self, request: Request) -> Response:
+        name = request.path_params["plugin"]
+        found = (each.manifest for each in self.plugins.plugins if each.manifest.name == name)
+        svg = next((each.icon_svg for each in found), None)
+        if svg is None:
+            return refuse("This plugin has no icon.", HTTPStatus.NOT_FOUND)
+        headers = {"content-security-policy": _ICON_POLICY, "cache-control": "max-age=3600"}
+        return Response(svg, headers=headers, media_type="image/svg+xml")
+
+    def _in_short(self, listing: Listing) -> dict[str, Any]:
+        decision = self.registry.decision(listing.name)
+        return {
+            "name": listing.name,
+            "owner": listing.owner,
+            "title": listing.title,
+            "summary": listing.summary,
+            "group": listing.group,
+            "icon": listing.icon,
+            "permission": None if decision is None else decision.permission,
+            "because": None if decision is None else decision.because,
+            "rule": GatedTool(listing.owner, listing.name, False, "named").rule,
+            "readOnly": (listing.annotations or {}).get("readOnlyHint") is True,
+        }
+
+    def _in_full(self, tool: Tool) -> dict[str, Any]:
+        listing = tool.listing
+        return {
+            **self._in_short(listing),
+            "description": listing.description,
+            "inputSchema": listing.input_schema,
+            "outputSchema": listing.output_schema,
+            "annotations": listing.annotations,
+            "needsTab": listing.needs_tab,
+        }
+
+
+_CONTINUE: Final = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url={to}">
+<link rel="icon" href="/console/icon.svg">
+<title>OpenTabs</title>
+<p><a href="{to}">Open the console</a></p>
+"""
+
+
+class _Stream:
+    """Answers with what changes until the page goes away. A class, because it streams itself."""
+
+    def __init__(self, watch: Watch, begin: Callable[[], None]) -> None:
+        self._watch = watch
+        self._begin = begin
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        query = Request(scope).query_params
+        boot, given = query.get("boot", ""), query.get("since", "")
+        version = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
+
+        async def write(body: bytes) -> None:
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+
+        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+        await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": headers})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cancel_at_disconnect, receive, tasks.cancel_scope)
+            self._begin()
+            await self._watch.stream(write, boot=boot, version=version)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            tasks.cancel_scope.cancel()

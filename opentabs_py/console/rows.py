@@ -1,0 +1,205 @@
+"""Plugins, tabs, browsers and faults as the console shows them."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from opentabs_py.bridge.browsers import Pages
+from opentabs_py.calling.tool import Tool
+from opentabs_py.consent.questions import Questions
+from opentabs_py.core.browsers import BLOCK
+from opentabs_py.core.consent import Standing
+from opentabs_py.core.plugin_names import OURSELVES
+from opentabs_py.core.protocol import DocumentState, LoadingTab
+from opentabs_py.core.text import shorten
+from opentabs_py.plugins.plugin import Plugin, Quarantined
+from opentabs_py.server.registry import ToolRegistry
+
+LONGEST_TITLE: Final = 300
+LONGEST_URL: Final = 2_000
+LONGEST_TEXT: Final = 4_000
+PATTERNS: Final = 20  # of a plugin; the rest are counted
+
+Rows = dict[str, dict[str, Any]]
+
+
+def plugin_rows(
+    plugins: Sequence[Plugin],
+    registry: ToolRegistry,
+    pages: Pages,
+    *,
+    standings: Mapping[str, Standing],
+    revision: int,
+) -> Rows:
+    """Return the plugins, and whatever else has tools, by name.
+
+    Args:
+        plugins: The plugins that are served.
+        registry: The tools that are served.
+        pages: Where the plugins' tools run.
+        standings: What the user has said of the plugins.
+        revision: Changes whenever tools do, so that a page reads them again.
+    """
+    counts = Counter(tool.listing.owner for tool in registry.all_tools)
+    rows: Rows = {}
+    for plugin in plugins:
+        manifest = plugin.manifest
+        rows[manifest.name] = {
+            "name": manifest.name,
+            "kind": "plugin",
+            "title": shorten(manifest.display_name, LONGEST_TITLE),
+            "description": shorten(manifest.description, LONGEST_TEXT),
+            "version": manifest.version,
+            "status": pages.tabs.status(manifest.name),
+            "standing": standings.get(manifest.name, "named"),
+            "tools": counts.pop(manifest.name, 0),
+            "patterns": [*manifest.url_patterns[:PATTERNS]],
+            "morePatterns": max(0, len(manifest.url_patterns) - PATTERNS),
+            "homepage": manifest.homepage,
+            "directory": str(plugin.directory.absolute()),
+            "settings": len(manifest.config_schema),
+            "icon": None if manifest.icon_svg is None else _version_of(manifest.icon_svg),
+            "revision": revision,
+        }
+    for name, count in counts.items():
+        rows[name] = {
+            "name": name,
+            "kind": "built-in" if name == OURSELVES else _kind(name, registry.all_tools),
+            "title": name,
+            "description": "",
+            "version": None,
+            "status": registry.status(name),
+            "standing": "named",
+            "tools": count,
+            "patterns": [],
+            "morePatterns": 0,
+            "homepage": None,
+            "directory": None,
+            "settings": 0,
+            "icon": None,
+            "revision": revision,
+        }
+    return rows
+
+
+def _kind(owner: str, tools: Iterable[Tool]) -> str:
+    """Return whether tools without a plugin here are a fleet's, or written in Python."""
+    needs_tab = any(each.listing.needs_tab for each in tools if each.listing.owner == owner)
+    return "remote" if needs_tab else "python"
+
+
+def _version_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def tab_rows(pages: Pages) -> Rows:
+    """Return the tabs in which plugins run, by number."""
+    names = pages.names
+    rows: Rows = {}
+    for tab in pages.tabs.loading:
+        rows[str(tab.tab_id)] = _loading(tab, names)
+    for document in pages.tabs.documents:
+        rows[str(document.tab_id)] = _document(document, names)
+    return rows
+
+
+def _document(document: DocumentState, names: Mapping[int, str]) -> dict[str, Any]:
+    return {
+        "id": document.tab_id,
+        "browser": names.get(document.tab_id // BLOCK),
+        "title": shorten(document.title, LONGEST_TITLE),
+        "url": shorten(document.url, LONGEST_URL),
+        "active": document.active,
+        "focused": document.focused,
+        "protected": document.protected,
+        "loading": False,
+        "plugins": [
+            {
+                "name": name,
+                "readiness": state.readiness,
+                "reason": None if state.reason is None else shorten(state.reason, LONGEST_TITLE),
+            }
+            for name, state in sorted(document.plugins.items())
+        ],
+    }
+
+
+def _loading(tab: LoadingTab, names: Mapping[int, str]) -> dict[str, Any]:
+    return {
+        "id": tab.tab_id,
+        "browser": names.get(tab.tab_id // BLOCK),
+        "title": "",
+        "url": shorten(tab.url, LONGEST_URL),
+        "active": False,
+        "focused": False,
+        "protected": True,
+        "loading": True,
+        "plugins": [
+            {"name": name, "readiness": "pending", "reason": None} for name in sorted(tab.plugins)
+        ],
+    }
+
+
+def browser_rows(pages: Pages) -> Rows:
+    """Return the browsers, by name."""
+    return {
+        each.name: {
+            "name": each.name,
+            "number": each.number,
+            "profile": each.browser_id,
+            "firstTab": each.number * BLOCK,
+            "connected": each.connected,
+            "asks": "" if each.connected else each.tabs.asks,
+        }
+        for each in pages.bridges
+    }
+
+
+def fault_rows(quarantined: Sequence[Quarantined], pages: Pages) -> Rows:
+    """Return what is wrong with plugins: those left out, and those that a page refused."""
+    rows: Rows = {}
+    for each in quarantined:
+        key = f"{each.directory}\n{each.reason}"
+        rows[key] = {
+            "id": key,
+            "plugin": each.plugin,
+            "directory": str(each.directory.absolute()),
+            "tab": None,
+            "reason": shorten(each.reason, LONGEST_TEXT),
+        }
+    for problem in pages.plugin_problems:
+        key = f"{problem.plugin}\n{problem.tab_id}\n{problem.message}"
+        rows[key] = {
+            "id": key,
+            "plugin": problem.plugin,
+            "directory": None,
+            "tab": problem.tab_id,
+            "reason": shorten(problem.message, LONGEST_TEXT),
+        }
+    return rows
+
+
+def question_rows(questions: Questions, now: float) -> Rows:
+    """Return the questions that wait for a person, by id.
+
+    Args:
+        questions: The questions.
+        now: In seconds since the epoch.
+    """
+    return {
+        each.id: {
+            "id": each.id,
+            "tool": each.tool,
+            "title": shorten(each.title, LONGEST_TITLE),
+            "plugin": each.plugin,
+            "rule": each.rule,
+            "arguments": each.arguments,
+            "client": None if each.client is None else shorten(each.client, LONGEST_TITLE),
+            "site": each.site,
+            "tabTitle": None if each.tab_title is None else shorten(each.tab_title, LONGEST_TITLE),
+            "answers": [*each.answers],
+            "until": round(now + questions.seconds_left(each), 1),
+        }
+        for each in questions.waiting
+    }

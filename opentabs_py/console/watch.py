@@ -1,0 +1,219 @@
+"""Keeps the board current, and sends its changes to the pages that look at it.
+
+A call costs two entries in the board. Everything else is read from where it is, and only while a
+page looks.
+"""
+
+import json
+import secrets
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+import anyio
+
+from opentabs_py.bridge.browsers import Pages
+from opentabs_py.console.log_tail import LogTail
+from opentabs_py.console.rows import (
+    browser_rows,
+    fault_rows,
+    plugin_rows,
+    question_rows,
+    tab_rows,
+)
+from opentabs_py.core.consent import Standing
+from opentabs_py.core.console.board import Board, in_parts
+from opentabs_py.core.trace.record import CallRecord, RecordSoFar
+from opentabs_py.plugins.plugin import Plugin, Quarantined
+from opentabs_py.server.registry import ToolRegistry
+
+LOOK_AGAIN: Final = 0.1  # s; what people see as at once
+LOOKS_AT_MOST: Final = 0.1  # of the time, however many calls run
+LOOK_AT_PLUGINS: Final = 1.0  # s; nothing says when a fault has come or gone
+
+
+class PluginList(Protocol):
+    """The plugins of a server."""
+
+    plugins: list[Plugin]
+    quarantined: list[Quarantined]
+    standings: dict[str, Standing]
+
+
+class Watch:
+    """What a server does, for the pages that look at it.
+
+    Args:
+        registry: The tools, and their calls.
+        pages: The tabs in which tools run.
+        plugins: The plugins that are served.
+        wall: The time, in seconds since the epoch.
+
+    Attributes:
+        board: What there is to see.
+        viewers: How many pages look at it now.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        pages: Pages,
+        plugins: PluginList,
+        *,
+        wall: Callable[[], float],
+    ) -> None:
+        self.board = Board()
+        self.viewers = 0
+        self._registry = registry
+        self._pages = pages
+        self._plugins = plugins
+        self._wall = wall
+        self._questions = registry.gate.questions
+        self._has_new_questions = True
+        self._boot = secrets.token_hex(8)
+        self._running: dict[str, RecordSoFar] = {}
+        self._logs = LogTail()
+        self._revision = 0
+        self._is_stale = True  # the list of plugins, or their tools
+        self._tabs_changed: anyio.Event | None = None
+        self._looked_at_plugins = float("-inf")
+        self._look_at = float("-inf")
+        self._stopping = anyio.Event()
+
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """Remember calls and logs while the context is open, even if no page looks.
+
+        Calls that begin while none does are not traced, because that costs each some time: what
+        they report is known, but not when they passed each hop.
+        """
+        ends = [
+            self._registry.observe(self._handle_end, on_start=self._handle_start, traced=False),
+            self._registry.subscribe(self._handle_tools),
+            self._registry.gate.subscribe(self._handle_tools),
+            self._questions.subscribe(self._handle_questions),
+        ]
+        try:
+            with self._logs.listening():
+                yield
+        finally:
+            for end in ends:
+                end()
+
+    def stop(self) -> None:
+        """End the streams of all pages."""
+        self._stopping.set()
+
+    async def stream(
+        self, send: Callable[[bytes], Awaitable[None]], *, boot: str, version: int
+    ) -> None:
+        """Send what changes, as server-sent events, until the server stops.
+
+        Each event is what has changed since the one before was read, at most ten times a second.
+
+        Args:
+            send: Sends to the page; waits while the page does not read.
+            boot: The server's run that the page knows; empty if it knows none.
+            version: The version of that run that it knows.
+        """
+        if boot != self._boot:
+            version = 0
+        with self._looking():
+            while not self._stopping.is_set():
+                self._look()
+                update = self.board.since(version)
+                if update is not None:
+                    version = update["version"]
+                    for part in in_parts(update):
+                        said = {"boot": self._boot, "now": self._wall(), **part}
+                        text = json.dumps(said, separators=(",", ":"))
+                        await send(b"data: %b\n\n" % text.encode())
+                with anyio.move_on_after(LOOK_AGAIN):
+                    await self._stopping.wait()
+
+    @contextmanager
+    def _looking(self) -> Generator[None]:
+        """Count a page while the context is open; its user can answer questions."""
+        self.viewers += 1
+        end_tracing = self._registry.observe(_ignore)  # while it looks, calls are traced
+        try:
+            with self._questions.shown():
+                yield
+        finally:
+            end_tracing()
+            self.viewers -= 1
+
+    def record(self, call_id: str) -> CallRecord | None:
+        """Return the record of a call, so far if it runs; None if there is none."""
+        so_far = self._running.get(call_id)
+        return self.board.record(call_id) if so_far is None else so_far()
+
+    def is_running(self, call_id: str) -> bool:
+        """Return whether a call runs."""
+        return call_id in self._running
+
+    def _look(self) -> None:
+        """Update the board, unless another page has just done so."""
+        now = anyio.current_time()
+        if now < self._look_at:
+            return
+        self._look_at_calls()
+        if self._has_new_questions:
+            self._has_new_questions = False
+            self.board.set("questions", question_rows(self._questions, self._wall()))
+        for entry in self._logs.drain():
+            self.board.handle_log(entry)
+        if self._tabs_changed is None or self._tabs_changed.is_set():
+            self._tabs_changed = self._pages.changed()
+            self._is_stale = True  # readiness is shown with the plugins
+            self.board.set("tabs", tab_rows(self._pages))
+            self.board.set("browsers", browser_rows(self._pages))
+        if self._is_stale or now >= self._looked_at_plugins + LOOK_AT_PLUGINS:
+            self._look_at_plugins()
+            self._looked_at_plugins = now
+        took = anyio.current_time() - now
+        self._look_at = now + max(0.9 * LOOK_AGAIN, took / LOOKS_AT_MOST)
+
+    def _look_at_calls(self) -> None:
+        for call_id, so_far in self._running.items():
+            record, known = so_far(), self.board.record(call_id)
+            if known is None or _seen(record) != _seen(known):
+                self.board.handle_call(record)
+
+    def _look_at_plugins(self) -> None:
+        self._is_stale = False
+        plugins: Sequence[Plugin] = self._plugins.plugins
+        rows: Mapping[str, Any] = plugin_rows(
+            plugins,
+            self._registry,
+            self._pages,
+            standings=self._plugins.standings,
+            revision=self._revision,
+        )
+        self.board.set("plugins", rows)
+        self.board.set("faults", fault_rows(self._plugins.quarantined, self._pages))
+
+    def _handle_tools(self) -> None:
+        self._revision += 1
+        self._is_stale = True
+
+    def _handle_questions(self) -> None:
+        self._has_new_questions = True
+
+    def _handle_start(self, so_far: RecordSoFar) -> None:
+        record = so_far()
+        self._running[record.call_id] = so_far
+        self.board.handle_call(record)
+
+    def _handle_end(self, record: CallRecord) -> None:
+        self._running.pop(record.call_id, None)
+        self.board.handle_end(record)
+
+
+def _ignore(_record: CallRecord) -> None:
+    """Do nothing: the same record comes to `Watch`."""
+
+
+def _seen(record: CallRecord) -> tuple[object, ...]:
+    """Return what a list shows of a running call, apart from its time."""
+    return record.reports, record.log_count, record.tab_id, record.attempts

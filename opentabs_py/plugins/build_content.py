@@ -1,0 +1,66 @@
+"""What a plugin can do, as its user reviews it: its scripts, its tools and its sites."""
+
+import difflib
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Final
+
+from opentabs_py.core.text import shorten
+from opentabs_py.plugins.plugin import Plugin
+
+ADAPTER: Final = "adapter.iife.js"
+PRE_SCRIPT: Final = "pre-script.js"
+DECLARED: Final = "declared.json"
+LONGEST_LINE: Final = 400  # characters; minified code has lines of megabytes
+
+
+def content_digest(plugin: Plugin) -> str:
+    """Return what identifies a plugin's build; its version and its own description do not."""
+    digest = hashlib.sha256(plugin.adapter.digest.encode())
+    digest.update((plugin.pre_script.digest if plugin.pre_script else "none").encode())
+    digest.update(_declared(plugin))
+    return digest.hexdigest()
+
+
+def content_files(plugin: Plugin) -> Mapping[str, bytes]:
+    """Return the same content as files, by name.
+
+    Raises:
+        PluginError: A script has changed since the plugin was loaded, or cannot be read.
+    """
+    files = {ADAPTER: plugin.adapter.read(), DECLARED: _declared(plugin)}
+    if plugin.pre_script is not None:
+        files[PRE_SCRIPT] = plugin.pre_script.read()
+    return files
+
+
+def find_changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Sequence[str]:
+    """Return how the files of two builds differ, as the lines of a unified diff; long ones are cut.
+
+    Args:
+        before: The files of the earlier build, as `content_files` returned them.
+        after: Those of the later one.
+    """
+    lines: list[str] = []
+    for name in sorted({*before, *after}):
+        old, new = (_lines(each.get(name, b"")) for each in (before, after))
+        names = f"approved {name}", f"now {name}"
+        lines += difflib.unified_diff(old, new, *names, lineterm="", n=2)
+    return [shorten(each, LONGEST_LINE) for each in lines]
+
+
+def _lines(content: bytes) -> list[str]:
+    return content.decode("utf-8", "replace").splitlines()
+
+
+def _declared(plugin: Plugin) -> bytes:
+    manifest = plugin.parsed
+    declared = {
+        "urlPatterns": manifest.url_patterns,
+        "excludePatterns": manifest.exclude_patterns,
+        "configSchema": manifest.config_schema,
+        "tools": [asdict(tool) for tool in manifest.tools],
+    }
+    return json.dumps(declared, indent=2, sort_keys=True, ensure_ascii=False).encode()

@@ -1,0 +1,170 @@
+"""Answers a request with what happens in a call: a JSON document per line, as it happens."""
+
+import json
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from http import HTTPStatus
+from math import inf
+from typing import Any, Final
+
+import anyio
+from starlette.types import Receive, Send
+
+from opentabs_py.calling.observer import CallObserver
+from opentabs_py.calling.tool import CallClient
+from opentabs_py.core.consent import Question
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.progress import Pace, ProgressFilter, ProgressReport
+from opentabs_py.core.protocol import LogEntry
+from opentabs_py.server.registry import ToolRegistry
+
+WAITING_LOGS: Final = 1000  # log entries that a reader has not received yet; older ones are dropped
+
+
+class CallStream(CallObserver):
+    """Sends what happens in a call, one JSON document per line; its failures never fail the call.
+
+    Args:
+        send: Sends to the client; waits while the client does not read.
+        pace: How often to send progress.
+    """
+
+    def __init__(self, send: Send, pace: Pace) -> None:
+        self._send = send
+        self._filter = ProgressFilter(pace, started=anyio.current_time())
+        self._notes: deque[dict[str, Any]] = deque(maxlen=WAITING_LOGS)
+        self._began = anyio.current_time()
+        self._changed = anyio.Event()
+        self._sending = anyio.Lock()
+
+    async def open(self) -> None:
+        """Begin the response."""
+        headers = [(b"content-type", b"application/x-ndjson")]
+        start = {"type": "http.response.start", "status": HTTPStatus.OK, "headers": headers}
+        await self._send(start)
+
+    async def call(
+        self,
+        registry: ToolRegistry,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        limits: Limits | None = None,
+        call_id: str | None = None,
+        client: CallClient | None = None,
+        client_name: str | None = None,
+        allowed_by: str | None = None,
+    ) -> dict[str, Any]:
+        """Call a tool, while `run` is running, and return the document for `finish`.
+
+        The arguments are those of `run_tool`.
+        """
+        from opentabs_py.server.mcp import (  # noqa: PLC0415 (the MCP SDK takes long to load)
+            ERROR_META_KEY,
+            FAILED_META_KEY,
+            run_tool,
+        )
+
+        began = time.perf_counter()
+        self._began = anyio.current_time()
+        result = await run_tool(
+            registry,
+            tool,
+            arguments,
+            limits=limits,
+            observers=[self],
+            client=client,
+            client_name=client_name,
+            allowed_by=allowed_by,
+            call_id=call_id,
+        )
+        seconds = time.perf_counter() - began
+        meta = result.meta or {}
+        document = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return {
+            "outcome": {
+                "isError": result.is_error,
+                "content": document["content"],
+                "structuredContent": result.structured_content,
+                "error": meta.get(ERROR_META_KEY),
+                "seconds": round(seconds, 4),
+            },
+            "failed": meta.get(FAILED_META_KEY),
+        }
+
+    def name(self, call_id: str) -> None:
+        """Send the call's id."""
+        self._note({"callId": call_id})
+
+    def say(self, text: str) -> None:
+        """Send what is going on, for people."""
+        self._note({"say": text})
+
+    def ask(self, question: Question) -> None:
+        """Send a question, for a person to answer."""
+        self._note({"question": asdict(question)})
+
+    def warn(self, text: str) -> None:
+        """Send a warning, for people."""
+        self._note({"warning": text})
+
+    def on_waiting(self, why: str, /) -> None:
+        """Send why the call waits."""
+        self.say(why)
+
+    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+        """Receive progress reports; `core.progress` decides which of them are sent."""
+        now = anyio.current_time()
+        for report in reports:
+            self._filter.report(report, now)
+        self._changed.set()
+
+    def on_log(self, entries: Sequence[LogEntry], /) -> None:
+        """Receive what the call's plugin logs."""
+        for entry in entries:
+            self._note({"log": {"level": entry.level, "message": entry.message}})
+
+    async def run(self) -> None:
+        """Send what there is, until cancelled."""
+        while True:
+            self._changed = anyio.Event()
+            async with self._sending:
+                await self._write([*self._drain(), *self._progress(finish=False)])
+            next_time = self._filter.next_time()
+            with anyio.CancelScope(deadline=inf if next_time is None else next_time):
+                await self._changed.wait()
+
+    async def finish(self, outcome: dict[str, Any]) -> None:
+        """Send what is left and the outcome, and end the response."""
+        async with self._sending:
+            await self._write([*self._drain(), *self._progress(finish=True), outcome])
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _note(self, document: dict[str, Any]) -> None:
+        self._notes.append(document)
+        self._changed.set()
+
+    def _drain(self) -> list[dict[str, Any]]:
+        notes = [*self._notes]
+        self._notes.clear()
+        return notes
+
+    def _progress(self, *, finish: bool) -> list[dict[str, Any]]:
+        now = anyio.current_time()
+        ready = self._filter.finish(now) if finish else self._filter.drain(now)
+        at = round(now - self._began, 4)
+        return [{"progress": {**asdict(each), "at": at}} for each in ready]
+
+    async def _write(self, documents: Sequence[dict[str, Any]]) -> None:
+        if documents:
+            body = "".join(json.dumps(each) + "\n" for each in documents).encode()
+            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def cancel_at_disconnect(receive: Receive, scope: anyio.CancelScope) -> None:
+    """Cancel a scope when the client of a request goes away."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()

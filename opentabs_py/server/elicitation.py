@@ -1,0 +1,138 @@
+"""Ask the user of an MCP client whether a call may run, through that client.
+
+A client of the initialize era answers a request of ours while its call waits. One of 2026-07-28
+gets the question as the call's result, and repeats the call with the answer.
+"""
+
+import secrets
+from collections import OrderedDict
+from typing import Any, Final
+
+import anyio
+from mcp import types
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from opentabs_py.calling.tool import Asker
+from opentabs_py.core.consent import ASK_FOR, Answer, Question
+from opentabs_py.errors import CallRefusedError, ErrorDetail
+from opentabs_py.server.connections import ClientConnection
+from opentabs_py.server.forms import Forms, make_form, read_answers
+
+MOST_ASKED: Final = 10_000  # questions that a client has not come back with
+_KEY: Final = "consent"  # of our question among a call's input requests
+
+
+class ConsentAskedError(CallRefusedError):
+    """The client has to ask its user, and repeat the call with the answer.
+
+    Attributes:
+        result: The result of the call that has it do so.
+    """
+
+    def __init__(self, tool: str, result: types.InputRequiredResult) -> None:
+        message = f"The user is asked whether {tool} may run; its client calls again if it may."
+        super().__init__(ErrorDetail("CONSENT_ASKED", message, category="permission"))
+        self.result = result
+
+
+class Retries:
+    """Recognises calls that clients of 2026-07-28 repeat with an answer, each once.
+
+    Args:
+        server: The server that they call; what it gives them to send back is sealed, so that an
+            answer counts only for the call that was asked about.
+    """
+
+    def __init__(self, server: Server[Any]) -> None:
+        # When a question expires, by its token; the first to expire comes first.
+        self._asked: OrderedDict[str, float] = OrderedDict()
+        security = RequestStateSecurity.ephemeral(ttl=ASK_FOR)
+        server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
+
+    def ask(self, question: Question) -> types.InputRequiredResult:
+        """Return the result that has a client ask its user."""
+        token, now = secrets.token_hex(8), anyio.current_time()
+        self._asked[token] = now + ASK_FOR
+        while len(self._asked) > MOST_ASKED or next(iter(self._asked.values())) <= now:
+            self._asked.popitem(last=False)
+        message, schema = make_form([question])
+        params = types.ElicitRequestFormParams(message=message, requested_schema=schema)
+        request = types.ElicitRequest(params=params)
+        return types.InputRequiredResult(input_requests={_KEY: request}, request_state=token)
+
+    def read(self, params: types.CallToolRequestParams) -> Answer | None:
+        """Return the answer that a call comes with; None if none, or not for the first time."""
+        state = params.request_state
+        if state is None or self._asked.pop(state, 0.0) < anyio.current_time():
+            return None
+        result = (params.input_responses or {}).get(_KEY)
+        if not isinstance(result, types.ElicitResult):
+            return None
+        return read_answers(result, 1)[0]
+
+
+class RetryAsker:
+    """Asks the user of a client of 2026-07-28.
+
+    Args:
+        answer: The answer that the call came with.
+        retries: Recognise the call that is repeated.
+    """
+
+    is_immediate = True
+
+    def __init__(self, answer: Answer | None, retries: Retries) -> None:
+        self._answer = answer
+        self._retries = retries
+
+    async def ask(self, question: Question, /) -> Answer | None:
+        """Return the answer that the call came with.
+
+        Raises:
+            ConsentAskedError: It came with none.
+        """
+        if self._answer is None or self._answer not in question.answers:
+            raise ConsentAskedError(question.tool, self._retries.ask(question))
+        return self._answer
+
+
+class FormAsker:
+    """Asks the user of a client of the initialize era.
+
+    Args:
+        ctx: The call's request.
+        forms: The forms of its connection.
+    """
+
+    is_immediate = False
+
+    def __init__(self, ctx: ServerRequestContext[Any], forms: Forms) -> None:
+        self._ctx = ctx
+        self._forms = forms
+
+    async def ask(self, question: Question, /) -> Answer | None:
+        """Return the answer; None if the client could not ask its user after all."""
+        return await self._forms.ask(question, self._elicit)
+
+    async def _elicit(self, message: str, schema: dict[str, Any]) -> types.ElicitResult:
+        return await self._ctx.session.elicit_form(message, schema, self._ctx.request_id)
+
+
+def find_asker(
+    ctx: ServerRequestContext[Any],
+    params: types.CallToolRequestParams,
+    connection: ClientConnection,
+    retries: Retries,
+) -> Asker | None:
+    """Return what asks the user of the client that makes a call; None if the client cannot."""
+    capabilities = ctx.session.client_capabilities
+    can = None if capabilities is None else capabilities.elicitation
+    # Before 2025-11-25 there were only forms, and the capability was empty.
+    if can is None or (can.form is None and can.url is not None):
+        return None
+    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return RetryAsker(retries.read(params), retries)
+    return FormAsker(ctx, connection.forms)

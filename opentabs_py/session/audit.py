@@ -1,0 +1,48 @@
+"""Record a session's calls in the audit."""
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.to_thread
+
+from opentabs_py.audit.writer import AuditWriter
+from opentabs_py.config.paths import audit_file
+from opentabs_py.config.settings import Settings
+from opentabs_py.core.audit.retention import Retention
+from opentabs_py.core.excerpts import Excerpts
+from opentabs_py.core.plugin_settings import possible_secrets
+from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.session.plugins import PluginSet
+
+
+@asynccontextmanager
+async def audited(
+    registry: ToolRegistry, settings: Settings, plugins: PluginSet
+) -> AsyncGenerator[None]:
+    """Record every call in the audit while the context is open.
+
+    Args:
+        registry: Makes the calls.
+        settings: What to record, and for how long to keep it.
+        plugins: Have settings, some of which are secrets.
+    """
+
+    def secrets() -> Iterator[str]:
+        if settings.token is not None:
+            yield settings.token.get_secret_value()
+        for plugin in plugins.plugins:
+            yield from possible_secrets(plugin.manifest.config_schema, plugin.config)
+
+    if settings.audit_values:
+        registry.record_values = True
+        registry.excerpts = Excerpts(secrets)
+    retention = Retention(settings.audit_days, settings.audit_size)
+    writer = AuditWriter(audit_file(), retention=retention)
+    end = registry.observe(writer.write, traced=False)
+    try:
+        yield
+    finally:
+        end()
+        with anyio.CancelScope(shield=True):  # bounded
+            await anyio.to_thread.run_sync(writer.close)

@@ -1,0 +1,65 @@
+"""A permission is added to the user's settings, and the rest of the file stays as it is."""
+
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from opentabs_py.config.settings_file import set_permission
+from opentabs_py.errors import ConfigError
+
+
+def test_the_file_is_created_for_the_user_alone(tmp_path: Path) -> None:
+    file = tmp_path / "opentabs" / "config.toml"
+    set_permission("chat.send", "auto", file=file)
+    assert tomllib.loads(file.read_text()) == {"permissions": {"chat.send": "auto"}}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_comments_and_other_settings_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(
+        "port = 8400  # mine\n\n"
+        '[permissions]\n# careful\ndefault = "ask"\n\n'
+        "[settings.chat]\nx = 1\n"
+    )
+    set_permission("chat.send", "auto", file=file)
+    text = file.read_text()
+    assert "# mine" in text
+    assert "# careful" in text
+    assert tomllib.loads(text) == {
+        "port": 8400,
+        "permissions": {"default": "ask", "chat.send": "auto"},
+        "settings": {"chat": {"x": 1}},
+    }
+
+
+def test_a_permission_replaces_the_one_that_was_there_however_it_was_written(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[permissions]\nchat.send = "ask"\n"mail.read" = "off"\n')
+    set_permission("chat.send", "auto", file=file)
+    set_permission("mail.read", "auto", file=file)
+    assert tomllib.loads(file.read_text()) == {
+        "permissions": {"chat": {"send": "auto"}, "mail.read": "auto"}
+    }
+
+
+def test_a_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    real, file = tmp_path / "dotfiles.toml", tmp_path / "config.toml"
+    real.write_text("")
+    file.symlink_to(real)
+    set_permission("default", "ask", file=file)
+    assert file.is_symlink()
+    assert "default" in real.read_text()
+
+
+@pytest.mark.parametrize("text", ["[permissions", 'permissions = "ask"'])
+def test_a_file_that_is_not_valid_is_left_alone(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError):
+        set_permission("chat", "auto", file=file)
+    assert file.read_text() == text

@@ -1,0 +1,414 @@
+"""A person is asked before a call runs, and their answer decides."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import pytest
+
+from opentabs_py import tool
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.observer import CallObserver
+from opentabs_py.calling.tool import Followed
+from opentabs_py.consent.gate import REMIND_AFTER, Gate
+from opentabs_py.core.consent import ASK_FOR, Answer, Permission, Question, Standing
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.trace.record import CallRecord
+from opentabs_py.errors import CallError, CallRefusedError, ConfigError
+from opentabs_py.python_tools.collection import PythonTools
+from opentabs_py.python_tools.progress import Progress
+from opentabs_py.python_tools.run import ToolHost
+from opentabs_py.server.registry import ToolRegistry
+from tests.fakes import FakeBridge, a_manifest, a_tool
+from tests.python_tools.held_clock import HeldClock
+from tests.waiting import PATIENT, until_all_wait
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Client:
+    """A client whose user answers what `says` has, and nothing if it is empty."""
+
+    says: list[Answer] = field(default_factory=list[Answer])
+    owner: str | None = "session 1"
+    can_ask: bool = True
+    name: str | None = "agent 1.0"
+    takes_links: bool = False
+    is_immediate: bool = False
+    asked: list[Question] = field(default_factory=list[Question])
+    waits: list[str] = field(default_factory=list[str])
+
+    @property
+    def asker(self) -> "Client | None":
+        return self if self.can_ask else None
+
+    async def ask(self, question: Question, /) -> Answer | None:
+        self.asked.append(question)
+        if self.says:
+            return self.says.pop(0)
+        await anyio.sleep_forever()
+        return None
+
+    def follow(self, stream: Followed) -> None:  # noqa: ARG002
+        raise AssertionError
+
+    def wake(self) -> None:
+        raise AssertionError
+
+
+class Waits(CallObserver):
+    def __init__(self, waits: list[str]) -> None:
+        self._waits = waits
+
+    def on_waiting(self, why: str, /) -> None:
+        self._waits.append(why)
+
+
+class Chain:
+    """A registry with a gate in front of it, on a clock that the test moves."""
+
+    def __init__(
+        self,
+        rules: Mapping[str, Permission] | None = None,
+        standing: Standing = "reviewed",
+        **gate: Any,
+    ) -> None:
+        self.clock = HeldClock()
+        alarms = AlarmClock(self.clock)
+        self.gate = Gate(alarms, rules, **gate)
+        self.alarms = alarms
+        self.bridge = FakeBridge(value={"sent": True})
+        self.bridge.clock = alarms
+        self.registry = ToolRegistry(
+            self.bridge, limits=Limits(), input_limit=1_000_000, gate=self.gate
+        )
+        self.manifest = a_manifest(
+            a_tool("send"), a_tool("read", annotations={"readOnlyHint": True})
+        )
+        self.registry.set_plugins([self.manifest], {"chat": standing})
+        self.records: list[CallRecord] = []
+        self.registry.observe(self.records.append)
+
+    async def call(self, tool: str = "chat_send", client: Client | None = None, **more: Any) -> Any:
+        with anyio.fail_after(PATIENT):
+            if client is None:
+                return await self.registry.call(tool, {}, **more)
+            waits = [Waits(client.waits)]
+            return await self.registry.call(
+                tool, {}, observers=waits, client=client, client_name=client.name, **more
+            )
+
+    async def refused(self, tool: str = "chat_send", client: Client | None = None) -> CallError:
+        with pytest.raises(CallRefusedError) as caught:
+            await self.call(tool, client)
+        return caught.value
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[anyio.abc.TaskGroup]:
+        """Let the clock's alarms ring."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.alarms.run)
+            yield tasks
+            tasks.cancel_scope.cancel()
+
+
+async def test_a_tool_that_only_reads_runs_unasked_and_the_record_says_so() -> None:
+    chain = Chain()
+    assert await chain.call("chat_read") == {"sent": True}
+    assert [each.allowed for each in chain.records] == ["auto"]
+
+
+async def test_the_clients_user_is_asked_and_a_yes_runs_the_call_once() -> None:
+    chain, client = Chain(), Client(["once", "once"])
+    assert await chain.call(client=client) == {"sent": True}
+    assert await chain.call(client=client) == {"sent": True}
+    assert [each.tool for each in client.asked] == ["chat_send", "chat_send"]
+    assert client.asked[0].client == "agent 1.0"
+    assert client.asked[0].rule == "chat.send"
+    assert [each.allowed for each in chain.records] == ["client: once", "client: once"]
+
+
+async def test_a_no_refuses_the_call_and_nothing_reaches_the_page() -> None:
+    chain, client = Chain(), Client(["no"])
+    error = await chain.refused(client=client)
+    assert error.detail.code == "CONSENT_REFUSED"
+    assert not error.detail.retryable
+    assert chain.bridge.received == []
+    assert [each.outcome for each in chain.records] == ["refused"]
+
+
+async def test_a_yes_for_the_session_is_that_clients_and_ends_with_it() -> None:
+    chain, client = Chain(), Client(["session"])
+    await chain.call(client=client)
+    await chain.call(client=client)
+    assert len(client.asked) == 1
+    assert chain.records[1].allowed == "asked: session"
+    other = Client(["no"], owner="session 2")
+    assert (await chain.refused(client=other)).detail.code == "CONSENT_REFUSED"
+    chain.gate.forget("session 1")
+    client.says = ["no"]
+    assert (await chain.refused(client=client)).detail.code == "CONSENT_REFUSED"
+
+
+async def test_a_yes_for_the_session_is_not_offered_to_a_client_without_one() -> None:
+    chain, client = Chain(), Client(["once"], owner=None)
+    await chain.call(client=client)
+    assert "session" not in client.asked[0].answers
+
+
+async def test_always_is_remembered_and_asks_nobody_again() -> None:
+    remembered: list[tuple[str, Permission]] = []
+
+    async def remember(rule: str, permission: Permission) -> None:
+        remembered.append((rule, permission))
+
+    chain, client = Chain(remember=remember), Client(["always"])
+    await chain.call(client=client)
+    await chain.call(client=Client([], owner="session 2"))
+    assert remembered == [("chat.send", "auto")]
+    assert len(client.asked) == 1
+
+
+async def test_always_counts_until_the_server_stops_if_it_cannot_be_written(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def remember(rule: str, permission: Permission) -> None:
+        raise ConfigError(f"Cannot write {rule}: {permission}")
+
+    chain = Chain(remember=remember)
+    await chain.call(client=Client(["always"]))
+    await chain.call(client=Client([]))
+    assert "Cannot write chat.send" in caplog.text
+
+
+async def test_without_anybody_to_ask_the_call_is_refused_with_how_to_allow_it() -> None:
+    chain = Chain()
+    for client in (None, Client(can_ask=False)):
+        error = await chain.refused(client=client)
+        assert error.detail.code == "CONSENT_NEEDED"
+        assert '"chat.send" = "auto"' in error.detail.message
+        assert "opentabs ui" in error.detail.message
+
+
+async def test_whoever_sees_the_list_can_answer_instead_of_the_client() -> None:
+    chain, client = Chain(), Client()
+    async with chain.running() as tasks:
+        tasks.start_soon(chain.call, "chat_send", client)
+        await until_all_wait()
+        [question] = chain.gate.questions.waiting
+        assert chain.gate.questions.answer(question.id, "once", by="console")
+        await until_all_wait()
+        assert not chain.gate.questions.answer(question.id, "once", by="console")
+    assert [each.allowed for each in chain.records] == ["console: once"]
+    assert chain.gate.questions.waiting == []
+
+
+async def test_a_question_that_nobody_answers_within_two_minutes_is_refused() -> None:
+    chain, client = Chain(), Client(can_ask=False)
+    errors: list[CallError] = []
+
+    async def call() -> None:
+        errors.append(await chain.refused(client=client))
+
+    async with chain.running() as tasks:
+        with chain.gate.questions.shown():
+            tasks.start_soon(call)
+            await until_all_wait()
+            chain.clock.move(ASK_FOR - 1)
+            await until_all_wait()
+            assert errors == []
+            chain.clock.move(1)
+            await until_all_wait()
+    assert errors[0].detail.code == "CONSENT_NEEDED"
+    assert errors[0].detail.retryable
+    assert chain.bridge.received == []
+
+
+async def test_the_timers_of_a_call_start_when_it_is_allowed() -> None:
+    chain = Chain()
+    async with chain.running() as tasks:
+        with chain.gate.questions.shown():
+            tasks.start_soon(chain.call)
+            await until_all_wait()
+            chain.clock.move(ASK_FOR - 1)  # longer than the idle timeout
+            [question] = chain.gate.questions.waiting
+            assert chain.gate.questions.seconds_left(question) == 1
+            chain.gate.questions.answer(question.id, "once", by="console")
+            await until_all_wait()
+    assert [each.outcome for each in chain.records] == ["succeeded"]
+
+
+async def test_a_waiting_client_is_reminded_that_it_waits() -> None:
+    chain, client = Chain(), Client()
+    async with chain.running() as tasks:
+        tasks.start_soon(chain.call, "chat_send", client)
+        await until_all_wait()
+        assert len(client.waits) == 1
+        assert "chat_send" in client.waits[0]
+        chain.clock.move(REMIND_AFTER)
+        await until_all_wait()
+        assert len(client.waits) == 2
+
+
+async def test_a_python_tool_is_not_timed_out_while_a_person_thinks_of_its_call() -> None:
+    chain, client = Chain(), Client(can_ask=False)
+
+    @tool
+    async def outer(progress: Progress) -> Any:
+        return await progress.call("chat_send")
+
+    host = ToolHost(chain.alarms, Limits(idle=30.0, ceiling=300.0))
+    host.caller = chain.registry
+    chain.registry.set_tools(PythonTools([outer], host).tools)
+    values: list[Any] = []
+
+    async def call() -> None:
+        values.append(await chain.call("outer", client))
+
+    async with chain.running() as tasks:
+        with chain.gate.questions.shown():
+            tasks.start_soon(call)
+            await until_all_wait()
+            for _ in range(11):
+                chain.clock.move(REMIND_AFTER)
+                await until_all_wait()
+            [question] = chain.gate.questions.waiting
+            chain.gate.questions.answer(question.id, "once", by="console")
+            await until_all_wait()
+    assert values == [{"sent": True}]
+    assert len(client.waits) == 12
+
+
+async def test_a_question_leaves_the_list_when_its_call_is_cancelled() -> None:
+    chain = Chain()
+    changes: list[int] = []
+    chain.gate.questions.subscribe(lambda: changes.append(len(chain.gate.questions.waiting)))
+    async with chain.running():
+        with chain.gate.questions.shown():
+            async with anyio.create_task_group() as calls:
+                calls.start_soon(chain.call)
+                await until_all_wait()
+                calls.cancel_scope.cancel()
+    assert changes == [1, 0]
+    assert chain.bridge.received == []
+
+
+async def refused_after(chain: Chain, change: Callable[[], object]) -> str:
+    """Change something while a person thinks, who then allows the call; return the error's code."""
+    errors: list[CallError] = []
+
+    async def call() -> None:
+        errors.append(await chain.refused())
+
+    async with chain.running() as tasks:
+        with chain.gate.questions.shown():
+            tasks.start_soon(call)
+            await until_all_wait()
+            change()
+            [question] = chain.gate.questions.waiting
+            chain.gate.questions.answer(question.id, "once", by="console")
+            await until_all_wait()
+    assert chain.bridge.received == []
+    return errors[0].detail.code
+
+
+async def test_a_tool_turned_off_while_a_person_thinks_does_not_run() -> None:
+    chain = Chain()
+    code = await refused_after(chain, lambda: chain.gate.set_rules({"chat": "off"}))
+    assert code == "CONSENT_NEEDED"
+
+
+async def test_a_tool_that_is_gone_when_a_person_allows_it_does_not_run() -> None:
+    chain = Chain()
+    code = await refused_after(chain, lambda: chain.registry.set_plugins([]))
+    assert code == "UNKNOWN_TOOL"
+
+
+async def test_a_call_within_another_is_never_left_to_a_client_that_would_repeat_it() -> None:
+    chain, client = Chain(), Client(["once"], is_immediate=True)
+    with pytest.raises(CallRefusedError) as caught:
+        await chain.call(client=client, is_nested=True)
+    assert caught.value.detail.code == "CONSENT_NEEDED"
+    assert client.asked == []
+    assert await chain.call(client=client) == {"sent": True}
+
+
+async def test_a_client_that_cannot_ask_after_all_leaves_it_to_those_who_see_the_list() -> None:
+    chain = Chain()
+
+    class Broken(Client):
+        async def ask(self, _question: Question, /) -> Answer | None:
+            return None
+
+    error = await chain.refused(client=Broken())
+    assert error.detail.code == "CONSENT_NEEDED"
+    async with chain.running() as tasks:
+        with chain.gate.questions.shown():
+            tasks.start_soon(chain.call, "chat_send", Broken())
+            await until_all_wait()
+            [question] = chain.gate.questions.waiting
+            chain.gate.questions.answer(question.id, "once", by="console")
+            await until_all_wait()
+    assert chain.records[-1].allowed == "console: once"
+
+
+async def test_tools_that_are_off_are_not_listed_and_calling_one_says_why() -> None:
+    chain = Chain({"chat.send": "off"})
+    changed: list[bool] = []
+    chain.registry.subscribe(lambda: changed.append(True))
+    assert [tool.listing.name for tool in chain.registry.tools] == ["chat_read"]
+    error = await chain.refused()
+    assert error.detail.code == "CONSENT_NEEDED"
+    assert 'permissions."chat.send"' in error.detail.message
+    chain.gate.set_rules({})
+    assert [tool.listing.name for tool in chain.registry.tools] == ["chat_read", "chat_send"]
+    assert changed == [True]
+
+
+async def test_a_plugin_that_is_not_reviewed_says_so_whatever_the_rules() -> None:
+    chain = Chain({"default": "auto"}, "unreviewed")
+    assert chain.registry.tools == ()
+    error = await chain.refused("chat_read", Client(["always"]))
+    assert "opentabs review chat" in error.detail.message
+
+
+async def test_a_person_who_makes_a_call_is_not_asked_about_it() -> None:
+    chain = Chain()
+    await chain.call(allowed_by="console")
+    assert chain.records[0].allowed == "console"
+    chain.gate.set_rules({"chat": "off"})
+    with pytest.raises(CallRefusedError):
+        await chain.call(allowed_by="console")
+
+
+async def test_an_invalid_call_asks_nobody() -> None:
+    chain, client = Chain(), Client(["once"])
+    with pytest.raises(CallRefusedError, match="wrong"):
+        await chain.registry.call("chat_send", {"tabId": "wrong"}, client=client)
+    assert client.asked == []
+
+
+async def test_a_person_can_end_a_running_call_and_its_caller_is_told() -> None:
+    chain = Chain({"default": "auto"})
+    chain.bridge.hangs = True
+    errors: list[CallError] = []
+
+    async def call() -> None:
+        with pytest.raises(CallError) as caught:
+            await chain.call(call_id="c1")
+        errors.append(caught.value)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call)
+        with anyio.fail_after(PATIENT):
+            await chain.bridge.called.wait()
+        assert chain.registry.running == 1
+        assert chain.registry.cancel("c1", by="the user, in the console")
+    assert chain.bridge.cancelled.is_set()
+    assert errors[0].detail.code == "CANCELLED"
+    assert "the user, in the console" in errors[0].detail.message
+    assert not chain.registry.cancel("c1", by="the user")
+    assert chain.records[0].outcome == "cancelled"

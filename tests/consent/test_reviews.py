@@ -1,0 +1,59 @@
+"""What the user has approved is remembered, and a changed build is not what they approved."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from opentabs_py.consent.reviews import Reviews, find_standing
+from opentabs_py.errors import ConfigError
+
+
+def test_a_build_counts_as_reviewed_from_its_approval_until_it_changes(tmp_path: Path) -> None:
+    reviews = Reviews(tmp_path / "reviews")
+    assert find_standing(reviews.approvals(), "chat", "d1") == "unreviewed"
+    reviews.approve("chat", "1.0", "d1", {"adapter.iife.js": b"one"})
+    assert find_standing(reviews.approvals(), "chat", "d1") == "reviewed"
+    assert find_standing(reviews.approvals(), "chat", "d2") == "changed"
+    assert find_standing(reviews.approvals(), "mail", "d1") == "unreviewed"
+
+
+def test_what_was_approved_is_kept_for_the_next_review(tmp_path: Path) -> None:
+    reviews = Reviews(tmp_path / "reviews")
+    reviews.approve("chat", "1.0", "d1", {"adapter.iife.js": b"one", "pre-script.js": b"early"})
+    reviews.approve("chat", "1.1", "d2", {"adapter.iife.js": b"two"})
+    assert reviews.approved_files("chat") == {"adapter.iife.js": b"two"}
+    assert reviews.approvals()["chat"].version == "1.1"
+    assert reviews.approved_files("mail") == {}
+
+
+def test_a_withdrawn_approval_leaves_nothing(tmp_path: Path) -> None:
+    reviews = Reviews(tmp_path / "reviews")
+    reviews.approve("chat", "1.0", "d1", {"adapter.iife.js": b"one"})
+    assert reviews.revoke("chat")
+    assert not reviews.revoke("chat")
+    assert reviews.approvals() == {}
+    assert reviews.approved_files("chat") == {}
+
+
+def test_a_damaged_list_approves_nothing_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    reviews = Reviews(tmp_path)
+    reviews.file.write_text('{"chat": {"digest": 1}}')
+    assert reviews.approvals() == {}
+    assert "No plugin counts as reviewed" in caplog.text
+
+
+def test_only_the_user_can_read_or_change_reviews(tmp_path: Path) -> None:
+    reviews = Reviews(tmp_path / "reviews")
+    reviews.approve("chat", "1.0", "d1", {"adapter.iife.js": b"one"})
+    for path in (reviews.file, tmp_path / "reviews" / "chat" / "adapter.iife.js"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "reviews").stat().st_mode) == 0o700
+
+
+def test_a_review_that_cannot_be_recorded_says_why(tmp_path: Path) -> None:
+    (tmp_path / "reviews").write_text("a file")
+    with pytest.raises(ConfigError, match="Cannot record the review"):
+        Reviews(tmp_path / "reviews").approve("chat", "1.0", "d1", {})

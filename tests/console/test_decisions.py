@@ -1,0 +1,124 @@
+"""What a person decides in the console, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from e2e.on_disk import write_plugin
+from opentabs_py.consent.reviews import Reviews
+from opentabs_py.errors import CallError, CallRefusedError
+from opentabs_py.plugins.load import load_plugin
+from tests.console.served import OURS, ServedConsole
+from tests.console.test_watch import Reader, rows
+from tests.fakes import FakeBridge
+from tests.waiting import PATIENT
+
+pytestmark = pytest.mark.anyio
+
+
+async def post(served: ServedConsole, path: str, **body: Any) -> tuple[int, Any]:
+    async with served.browser() as client:
+        answer = await client.post(f"/console/api/{path}", json=body, headers=OURS)
+        return answer.status_code, answer.json()
+
+
+async def test_a_question_is_shown_while_a_page_looks_and_its_answer_lets_the_call_run() -> None:
+    served = ServedConsole()
+    served.registry.gate.set_rules({"chat": "ask"})
+    with pytest.raises(CallRefusedError, match="no way to ask"):
+        await served.registry.call("chat_send", {})
+    values: list[Any] = []
+
+    async def call() -> None:
+        values.append(await served.registry.call("chat_send", {"text": "hi"}))
+
+    reader = Reader(served)
+    with served.watch.watching(), anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call_when_seen, served, call)
+            event = await reader.read_until(lambda event: bool(rows(event, "questions")))
+            [question] = rows(event, "questions")
+            assert question["tool"] == "chat_send"
+            assert '"hi"' in question["arguments"]
+            assert served.clock.now < question["until"] <= served.clock.now + 120
+            wrong = await post(served, "answer", id=question["id"], answer="session")
+            assert wrong == (200, {"counts": False})
+            right = await post(served, "answer", id=question["id"], answer="once")
+            assert right == (200, {"counts": True})
+        event = await reader.read_until(lambda event: "questions" in event)
+    assert event["questions"]["gone"] == [question["id"]]
+    assert values == [{"sent": True}]
+
+
+async def call_when_seen(served: ServedConsole, call: Any) -> None:
+    while not served.registry.gate.questions.can_be_seen:
+        await anyio.lowlevel.checkpoint()
+    await call()
+
+
+async def test_a_person_ends_a_running_call_and_its_caller_learns_who_did() -> None:
+    bridge = FakeBridge()
+    bridge.hangs = True
+    served = ServedConsole(bridge)
+    failures: list[CallError] = []
+
+    async def call() -> None:
+        try:
+            await served.registry.call("chat_send", {}, call_id="mine")
+        except CallError as error:
+            failures.append(error)
+
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await bridge.called.wait()
+            assert await post(served, "cancel", call="other") == (200, {"counts": False})
+            assert await post(served, "cancel", call="mine") == (200, {"counts": True})
+    [failure] = failures
+    assert failure.detail.code == "CANCELLED"
+    assert "in the console" in failure.detail.message
+
+
+async def test_a_permission_is_used_at_once_and_a_wrong_one_is_refused() -> None:
+    served = ServedConsole()
+    assert await post(served, "permission", rule="chat.send", permission="off") == (200, {})
+    with pytest.raises(CallRefusedError):
+        await served.registry.call("chat_send", {}, allowed_by="console")
+    status, answer = await post(served, "permission", rule="a b", permission="off")
+    assert (status, "not a valid name" in answer["error"]) == (400, True)
+    status, answer = await post(served, "permission", rule="chat", permission="maybe")
+    assert (status, "permission" in answer["error"]) == (400, True)
+
+
+async def test_a_build_is_approved_only_as_it_was_looked_at(tmp_path: Path) -> None:
+    served = ServedConsole()
+    directory = write_plugin(tmp_path / "notes", tools=["version"])
+    served.plugins.plugins[:] = [load_plugin(directory)]
+    served.plugins.reviews = Reviews(tmp_path / "reviews")
+    async with served.browser() as client:
+        build = (await client.get("/console/api/reviews/notes")).json()
+        assert (await client.get("/console/api/reviews/nope")).status_code == 404
+    assert (build["approved"], build["changes"]) == (None, [])
+    assert {each["name"] for each in build["files"]} == {"adapter.iife.js", "declared.json"}
+
+    adapter = directory / "dist" / "adapter.iife.js"
+    adapter.write_text(adapter.read_text() + "\n// more\n")
+    served.plugins.plugins[:] = [load_plugin(directory)]
+    status, answer = await post(served, "review", plugin="notes", digest=build["digest"])
+    assert (status, "changed since you looked" in answer["error"]) == (409, True)
+    assert served.plugins.reviews.approvals() == {}
+
+    async with served.browser() as client:
+        build = (await client.get("/console/api/reviews/notes")).json()
+    assert await post(served, "review", plugin="notes", digest=build["digest"]) == (200, {})
+    assert served.plugins.reviews.approvals()["notes"].digest == build["digest"]
+    assert served.plugins.reloads == 1
+
+    adapter.write_text(adapter.read_text() + "// and more\n")
+    served.plugins.plugins[:] = [load_plugin(directory)]
+    async with served.browser() as client:
+        build = (await client.get("/console/api/reviews/notes")).json()
+    assert "+// and more" in build["changes"]
+    assert build["approved"]["version"] == served.plugins.plugins[0].manifest.version

@@ -1,0 +1,169 @@
+"""How the console's board is kept current, and how pages read it."""
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from opentabs_py.console.log_tail import WAITING, LogTail
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.plugins.plugin import Quarantined
+from tests.console.served import ServedConsole
+from tests.fakes import FakeBridge, a_manifest, a_tool
+from tests.waiting import PATIENT
+
+pytestmark = pytest.mark.anyio
+
+
+class Reader:
+    """A page that reads the stream until it has seen enough."""
+
+    def __init__(self, served: ServedConsole) -> None:
+        self._served = served
+        self.events: list[dict[str, Any]] = []
+        self.boot, self.version = "", 0
+
+    async def read_until(self, is_enough: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Read until an event is enough, and return it."""
+        with anyio.fail_after(PATIENT), anyio.CancelScope() as scope:
+
+            async def send(body: bytes) -> None:
+                event = json.loads(body.removeprefix(b"data: "))
+                self.events.append(event)
+                self.boot, self.version = event["boot"], event["version"]
+                if is_enough(event):
+                    scope.cancel()
+                await anyio.lowlevel.checkpoint()
+
+            await self._served.watch.stream(send, boot=self.boot, version=self.version)
+        return self.events[-1]
+
+
+def rows(event: dict[str, Any], section: str) -> list[Any]:
+    changes = event.get(section)
+    return [] if changes is None else list(changes["changed"])
+
+
+async def test_a_running_call_is_shown_with_its_progress_and_then_its_end() -> None:
+    bridge = FakeBridge(reports=[ProgressReport(seq=0, progress=1, total=4)])
+    bridge.hangs = True
+    served = ServedConsole(bridge)
+    reader = Reader(served)
+    with served.watch.watching():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(served.registry.call, "chat_send", {})
+            await bridge.called.wait()
+            event = await reader.read_until(lambda event: bool(rows(event, "calls")))
+            [call] = rows(event, "calls")
+            assert (call["state"], call["progress"], call["total"]) == ("running", 1, 4)
+            tasks.cancel_scope.cancel()
+        event = await reader.read_until(lambda event: bool(rows(event, "calls")))
+    assert [each["state"] for each in rows(event, "calls")] == ["cancelled"]
+    assert served.watch.viewers == 0
+
+
+async def test_a_reader_that_knows_another_run_of_the_server_starts_over() -> None:
+    served = ServedConsole()
+    reader = Reader(served)
+    await reader.read_until(lambda _event: True)
+    reader.boot, reader.version = "another", 1_000_000
+    event = await reader.read_until(lambda _event: True)
+    assert event["plugins"]["reset"]
+
+
+async def test_calls_are_traced_only_while_a_page_looks() -> None:
+    served = ServedConsole()
+
+    def is_traced() -> bool:
+        recording = served.bridge.received[-1].call.recording
+        return recording is not None and recording.is_traced
+
+    async def send(_body: bytes) -> None:
+        await served.registry.call("chat_send", {})
+        assert is_traced()
+        served.watch.stop()
+
+    with served.watch.watching(), anyio.fail_after(PATIENT):
+        await served.registry.call("chat_send", {})
+        assert not is_traced()
+        await served.watch.stream(send, boot="", version=0)
+        await served.registry.call("chat_send", {})
+        assert not is_traced()
+
+
+async def test_a_change_of_tools_and_a_fault_reach_the_page() -> None:
+    served = ServedConsole()
+    reader = Reader(served)
+    with served.watch.watching():
+        first = await reader.read_until(lambda event: bool(rows(event, "plugins")))
+        served.registry.set_plugins([a_manifest(a_tool("send"), a_tool("read"))])
+        event = await reader.read_until(lambda event: bool(rows(event, "plugins")))
+        assert rows(event, "plugins")[0]["tools"] == 2
+        assert rows(event, "plugins")[0]["revision"] > rows(first, "plugins")[0]["revision"]
+        problem = Quarantined(served.plugins.plugins[0].directory, "It is broken. Build it.")
+        served.plugins.quarantined.append(problem)
+        event = await reader.read_until(lambda event: bool(rows(event, "faults")))
+    assert rows(event, "faults")[0]["reason"] == "It is broken. Build it."
+
+
+async def test_a_page_that_does_not_read_gets_the_newest_state_later_and_delays_no_call() -> None:
+    served = ServedConsole()
+    reading, sent = anyio.Event(), anyio.Event()
+    events: list[dict[str, Any]] = []
+
+    async def send(body: bytes) -> None:
+        events.append(json.loads(body.removeprefix(b"data: ")))
+        if len(events) == 1:
+            sent.set()
+            await reading.wait()
+        elif events[-1]["version"] > 0:
+            served.watch.stop()
+
+    async def stream() -> None:
+        await served.watch.stream(send, boot="", version=0)
+
+    with served.watch.watching(), anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream)
+            await sent.wait()
+            for _ in range(500):
+                await served.registry.call("chat_send", {})
+            reading.set()
+    assert len(events) == 3  # the first, and what has changed since, in two parts
+    assert sum(len(rows(event, "calls")) for event in events) == 500
+
+
+async def test_without_watching_nothing_of_a_call_is_kept() -> None:
+    served = ServedConsole()
+    await served.registry.call("chat_send", {})
+    event = await Reader(served).read_until(lambda _event: True)
+    assert rows(event, "calls") == []
+
+
+async def test_what_is_logged_reaches_the_page_with_its_source() -> None:
+    served = ServedConsole()
+    with served.watch.watching():
+        logging.getLogger("opentabs_py.plugin.chat").warning("said %s", "so")
+        event = await Reader(served).read_until(lambda event: bool(rows(event, "logs")))
+    [entry] = rows(event, "logs")
+    assert (entry["plugin"], entry["level"], entry["text"]) == ("chat", "warning", "said so")
+
+
+def test_logs_that_nobody_reads_are_bounded_and_a_bad_one_is_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tail = LogTail()
+    with tail.listening():
+        log = logging.getLogger("opentabs_py.server.mcp")
+        for number in range(WAITING + 5):
+            log.warning("%d", number)
+    tail.emit(logging.LogRecord("opentabs_py", logging.INFO, "", 1, "%d", ("no number",), None))
+    entries = [*tail.drain()]
+    assert len(entries) == WAITING
+    assert entries[-1]["text"] == str(WAITING + 4)
+    assert (entries[-1]["source"], entries[-1]["plugin"]) == ("server.mcp", None)
+    assert [*tail.drain()] == []
+    assert "no number" in capsys.readouterr().err
