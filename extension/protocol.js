@@ -35,6 +35,8 @@
 /** @typedef {{jsonrpc: "2.0", method: "tool.stamps", params: StampParams}} ToolStamps */
 /** @typedef {{code: string, message: string, category?: string | null, retryable?: boolean, retryAfterMs?: number | null, started?: boolean, stack?: string | null}} WireError */
 /** @typedef {{documentId: string, callId: string, seq: number}} AckParams */
+/** @typedef {{jsonrpc: "2.0", method: "activity.changed", params: ActivityParams}} ActivityChanged */
+/** @typedef {{running: number, waiting: number}} ActivityParams */
 /** @typedef {{documentId: string, callId: string, reason: string}} CancelParams */
 /** @typedef {{tabId: number}} CloseParams */
 /** @typedef {{documentId: string, callId: string, plugin: string, tool: string, input: Record<string, any>, trace?: boolean}} DispatchParams */
@@ -58,7 +60,7 @@
 /** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PluginLog | ToolStamps | Ping | Pong} FromExtension */
 /** @typedef {Response | Failure} Answer */
 /** @typedef {{injected: number, problems: PluginProblem[]}} SyncResult */
-/** @typedef {PluginsSync | TabsQuery | TabsOpen | TabsClose | ExtensionRemove | ToolDispatch | ToolAck | ToolSettled | ToolCancel | Ping | Pong} ToExtension */
+/** @typedef {PluginsSync | TabsQuery | TabsOpen | TabsClose | ExtensionRemove | ToolDispatch | ToolAck | ToolSettled | ToolCancel | ActivityChanged | Ping | Pong} ToExtension */
 /** @typedef {HelloResponse | Failure} HelloAnswer */
 
 export const PROTOCOL_VERSION = 3;
@@ -86,6 +88,46 @@ const definitions = {
       "documentId",
       "callId",
       "seq"
+    ],
+    "type": "object"
+  },
+  "ActivityChanged": {
+    "additionalProperties": false,
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "activity.changed",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/ActivityParams"
+      }
+    },
+    "required": [
+      "params"
+    ],
+    "type": "object"
+  },
+  "ActivityParams": {
+    "additionalProperties": false,
+    "properties": {
+      "running": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "waiting": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      }
+    },
+    "required": [
+      "running",
+      "waiting"
     ],
     "type": "object"
   },
@@ -708,6 +750,9 @@ const roots = {
       },
       {
         "$ref": "#/$defs/ToolCancel"
+      },
+      {
+        "$ref": "#/$defs/ActivityChanged"
       },
       {
         "$ref": "#/$defs/Ping"

@@ -7,6 +7,7 @@
  */
 // Importing all modules here makes Chrome fetch them at once instead of level by level.
 import "../protocol.js";
+import "./badge.js";
 import "./match.js";
 import "./plugins.js";
 import "./scripts.js";
@@ -40,6 +41,9 @@ chrome.tabs.onUpdated.addListener((tabId, { status, title, url }) => {
   }
 });
 chrome.windows.onFocusChanged.addListener(() => tabs.changed());
+
+// A click on the icon opens the side panel.
+chrome.sidePanel.setPanelBehavior({ openPanelOnActionClick: true });
 
 // Wakes a worker that died while the server was away; half a minute is Chrome's minimum.
 chrome.alarms.create(RECONNECT_ALARM, { periodInMinutes: 0.5 });

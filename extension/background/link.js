@@ -1,6 +1,8 @@
 /**
  * The WebSocket to the server: opens it, keeps it open, and reopens it.
  */
+import { showState } from "./badge.js";
+
 /** @import { Answer, FromExtension } from "../protocol.js" */
 
 const FIRST_RETRY = 50; // ms
@@ -142,9 +144,4 @@ export function send(message) {
 /** A clock finer than `Date.now()`, in milliseconds since the epoch. */
 export function now() {
   return performance.timeOrigin + performance.now();
-}
-
-/** @param {string} state */
-function showState(state) {
-  chrome.action.setTitle({ title: `OpenTabs: ${state}` });
 }

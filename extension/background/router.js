@@ -2,6 +2,7 @@
  * Sends each message from the server to its handler, and answers its requests.
  */
 import { check, PROTOCOL_VERSION } from "../protocol.js";
+import * as badge from "./badge.js";
 import * as documents from "./documents.js";
 import * as link from "./link.js";
 import * as ownTabs from "./own_tabs.js";
@@ -82,6 +83,9 @@ export function receive(frame) {
     case "tool.cancel":
       documents.deliver(message.params.documentId, frame);
       documents.forget(message.params.documentId, [message.params.callId]);
+      break;
+    case "activity.changed":
+      badge.showActivity(message.params);
       break;
     case "plugins.sync":
       answerSync(message.id, message.params.plugins);

@@ -78,11 +78,15 @@ function scriptsOf(specs) {
       ? [inFrames(script(`4 pre-script of ${spec.name}`, spec, [spec.preScript], "MAIN"))]
       : [],
   );
+  const excludeMatches = [...new Set(specs.flatMap((spec) => spec.excludeMatches))].filter(
+    (pattern) => specs.every((spec) => spec.excludeMatches.includes(pattern)),
+  );
+  const anyPlugin = { matches, excludeMatches };
   // Chrome runs scripts in the order of their ids.
   return [
-    script("1 realm", { matches }, REALM, "ISOLATED"),
-    script("2 runtime", { matches }, RUNTIME, "MAIN"),
-    script("3 relay", { matches }, RELAY, "ISOLATED"),
+    script("1 realm", anyPlugin, REALM, "ISOLATED"),
+    script("2 runtime", anyPlugin, RUNTIME, "MAIN"),
+    script("3 relay", anyPlugin, RELAY, "ISOLATED"),
     ...preScripts,
   ];
 }

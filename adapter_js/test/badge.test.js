@@ -1,0 +1,49 @@
+// What the extension's icon says.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { showActivity, showState } from "../../extension/background/badge.js";
+
+/** @type {Record<string, any>} */
+const shown = {};
+globalThis.chrome = /** @type {any} */ ({
+  action: {
+    setBadgeText: (/** @type {any} */ { text }) => Object.assign(shown, { text }),
+    setBadgeTextColor: () => {},
+    setBadgeBackgroundColor: (/** @type {any} */ { color }) => Object.assign(shown, { color }),
+    setTitle: (/** @type {any} */ { title }) => Object.assign(shown, { title }),
+  },
+});
+
+/**
+ * @param {number} running
+ * @param {number} waiting
+ */
+function badge(running, waiting) {
+  showActivity({ running, waiting });
+  return [shown.text, shown.title];
+}
+
+test("the badge is the sum, and the tooltip says of what", () => {
+  assert.deepEqual(badge(1, 0), ["1", "OpenTabs: 1 call runs"]);
+  assert.deepEqual(badge(2, 1), ["3", "OpenTabs: 2 calls run, 1 call waits for you"]);
+  assert.deepEqual(badge(0, 2), ["2", "OpenTabs: 2 calls wait for you"]);
+  assert.deepEqual(badge(0, 0), ["", "OpenTabs: connected"]);
+});
+
+test("more than fit on the icon are shown as more", () => {
+  assert.equal(badge(999, 0)[0], "999");
+  assert.deepEqual(badge(999, 1), ["999+", "OpenTabs: 999 calls run, 1 call waits for you"]);
+});
+
+test("the colour is another one while a person is asked", () => {
+  badge(3, 0);
+  const running = shown.color;
+  badge(3, 1);
+  assert.notEqual(shown.color, running);
+});
+
+test("a change of the connection takes the number away", () => {
+  badge(3, 0);
+  showState("not connected");
+  assert.deepEqual([shown.text, shown.title], ["", "OpenTabs: not connected"]);
+});

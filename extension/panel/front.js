@@ -1,0 +1,212 @@
+/**
+ * The tab in front: the plugins that work on it, and their tools.
+ */
+
+/** @import {Console} from "./console/main.js" */
+/** @import {PluginRow, TabRow} from "./console/store.js" */
+/** @import {ToolInShort} from "./console/plugins.js" */
+
+import { h, plural, site } from "./console/dom.js";
+import { pluginIcon } from "./console/icons.js";
+import { toolList } from "./console/plugins.js";
+
+const TOOLS = 12; // of one plugin; the rest are on its own page
+const OTHERS = 8; // plugins that work elsewhere
+const READINESS = { ready: "Ready", pending: "Starting", unavailable: "Not ready" };
+
+/**
+ * @param {Console} console_
+ * @param {() => string | null} profile the id of this browser
+ */
+export function frontTab({ store, link }, profile) {
+  const element = h("section", { "aria-label": "The tab in front" });
+  /** @type {chrome.tabs.Tab | undefined} */
+  let tab;
+  let looks = 0;
+  let drawn = ""; // what was drawn
+  /** @type {Map<string, {revision: number, tools: ToolInShort[] | null}>} */
+  const known = new Map();
+
+  async function look() {
+    const mine = ++looks;
+    const [found] = await chrome.tabs.query({ active: true, currentWindow: true });
+    if (mine !== looks) return;
+    tab = found;
+    show();
+  }
+
+  /** The tab as the server knows it; undefined if no plugin works on it. */
+  function row() {
+    const browser = [...store.rows("browsers").values()].find(
+      (each) => each.profile !== null && each.profile === profile(),
+    );
+    if (browser === undefined || tab?.id === undefined) return undefined;
+    return store.rows("tabs").get(String(browser.firstTab + tab.id));
+  }
+
+  /** @param {PluginRow} plugin */
+  function toolsOf(plugin) {
+    const { name, revision } = plugin;
+    const had = known.get(name);
+    if (had?.revision === revision) return had.tools;
+    const entry = { revision, tools: had?.tools ?? null };
+    known.set(name, entry);
+    link.get(`/tools?owner=${encodeURIComponent(name)}`).then(
+      (/** @type {ToolInShort[]} */ tools) => {
+        entry.tools = tools;
+        show();
+      },
+      () => known.delete(name), // asked for again at the next change
+    );
+    return entry.tools;
+  }
+
+  function show() {
+    if (!store.isFilled || tab === undefined) return;
+    const front = row();
+    const plugins = (front?.plugins ?? []).flatMap(({ name }) => {
+      const plugin = store.rows("plugins").get(name);
+      return plugin === undefined ? [] : [plugin];
+    });
+    const version = JSON.stringify([
+      front ?? [tab.id, tab.url],
+      plugins,
+      plugins.map(toolsOf),
+      plugins.length > 0 || others(),
+    ]);
+    if (version === drawn) return;
+    drawn = version;
+    const active = document.activeElement;
+    const focused = active instanceof HTMLElement ? active.dataset.plugin : undefined;
+    element.replaceChildren(
+      ...(front === undefined || plugins.length === 0 ? nothing() : found(front, plugins)),
+    );
+    if (focused === undefined) return;
+    const again = element.querySelector(`[data-plugin="${CSS.escape(focused)}"]`);
+    if (again instanceof HTMLElement) again.focus();
+  }
+
+  /**
+   * @param {TabRow} front
+   * @param {PluginRow[]} plugins
+   */
+  function found(front, plugins) {
+    return [
+      h("h2", {}, "The tab in front"),
+      h(
+        "p",
+        { class: "front-title" },
+        h("strong", {}, front.loading ? "Loading" : front.title || "No title"),
+        h("span", { class: "quiet" }, site(front.url)),
+      ),
+      !front.protected &&
+        h(
+          "p",
+          { class: "notice" },
+          "This page was open before the extension was loaded, so it can observe its tools. Reload it.",
+        ),
+      ...plugins.map((plugin) => ofPlugin(front, plugin)),
+    ].filter((each) => each !== false);
+  }
+
+  /**
+   * @param {TabRow} front
+   * @param {PluginRow} plugin
+   */
+  function ofPlugin(front, plugin) {
+    const state = front.plugins.find(({ name }) => name === plugin.name);
+    const tools = toolsOf(plugin);
+    const readiness = state?.readiness ?? "pending";
+    return h(
+      "section",
+      { class: "of-plugin", "aria-label": plugin.title },
+      h(
+        "header",
+        {},
+        icon(plugin),
+        h(
+          "a",
+          { href: `#/plugins/${encodeURIComponent(plugin.name)}`, "data-plugin": plugin.name },
+          plugin.title,
+        ),
+        h("span", { class: `badge ${readiness}` }, READINESS[readiness]),
+      ),
+      state !== undefined &&
+        state.reason !== null &&
+        readiness !== "ready" &&
+        h("p", { class: "quiet reason" }, state.reason),
+      tools === null
+        ? h("p", { class: "quiet" }, "Loading its tools")
+        : toolList(tools.slice(0, TOOLS)),
+      tools !== null &&
+        tools.length > TOOLS &&
+        h(
+          "a",
+          { href: `#/plugins/${encodeURIComponent(plugin.name)}` },
+          `All ${plural(tools.length, "tool")}`,
+        ),
+    );
+  }
+
+  function nothing() {
+    const where = tab?.url && /^https?:/i.test(tab.url) ? site(tab.url).split("/")[0] : "this page";
+    const elsewhere = others();
+    return [
+      h("h2", {}, "The tab in front"),
+      h("p", { class: "lead" }, `No plugin works on ${where}.`),
+      elsewhere.length > 0
+        ? h(
+            "div",
+            { class: "others" },
+            h("p", { class: "quiet lead" }, "Plugins that work elsewhere:"),
+            h("ul", { class: "rows" }, ...elsewhere.slice(0, OTHERS).map(elsewhereItem)),
+          )
+        : h(
+            "p",
+            { class: "quiet" },
+            "The server has no plugin. Serve one: ",
+            h("code", {}, "opentabs serve --plugin DIR"),
+          ),
+    ];
+  }
+
+  function others() {
+    return [...store.rows("plugins").values()]
+      .filter(({ kind }) => kind === "plugin")
+      .sort((a, b) => a.title.localeCompare(b.title));
+  }
+
+  /** @param {PluginRow} plugin */
+  function elsewhereItem(plugin) {
+    const [first = ""] = plugin.patterns;
+    const more = plugin.patterns.length - 1 + plugin.morePatterns;
+    return h(
+      "li",
+      {},
+      icon(plugin),
+      h(
+        "span",
+        { class: "what" },
+        h(
+          "a",
+          { href: `#/plugins/${encodeURIComponent(plugin.name)}`, "data-plugin": plugin.name },
+          plugin.title,
+        ),
+        h("code", { class: "quiet" }, more > 0 ? `${first} and ${more} more` : first),
+      ),
+    );
+  }
+
+  /** @param {PluginRow} plugin */
+  function icon(plugin) {
+    return pluginIcon(plugin, link, `/icons/${encodeURIComponent(plugin.name)}.svg`);
+  }
+
+  chrome.tabs.onActivated.addListener(look);
+  chrome.tabs.onAttached.addListener(look);
+  chrome.tabs.onUpdated.addListener((tabId, { status, url }) => {
+    if (tabId === tab?.id && (status !== undefined || url !== undefined)) look();
+  });
+  look();
+  return { element, show };
+}

@@ -1,0 +1,128 @@
+/**
+ * The side panel: the console's narrow form, for the browser that it is in.
+ *
+ * It is the console's own code (`console/` is copied beside it when the extension is staged), with a
+ * view of its own: the tab in front, and what runs.
+ */
+
+/** @import {View} from "./console/main.js" */
+/** @import {LinkState} from "./console/link.js" */
+
+import { approvalsView } from "./console/approvals.js";
+import { callsView } from "./console/calls.js";
+import { byId, h, plural, write } from "./console/dom.js";
+import { glyph } from "./console/icons.js";
+import { Link } from "./console/link.js";
+import { pluginsView } from "./console/plugins.js";
+import { Router } from "./console/router.js";
+import { Store } from "./console/store.js";
+import { tryView } from "./console/try.js";
+import { frontTab } from "./front.js";
+import { runningCalls } from "./running.js";
+
+/** @typedef {{server: string, secret: string}} Config */
+
+/** @returns {Promise<Config>} */
+async function readConfig() {
+  const answer = await fetch(chrome.runtime.getURL("config.json"), { cache: "no-store" });
+  return answer.json();
+}
+
+const config = await readConfig();
+const store = new Store();
+const link = new Link({
+  base: `http://${config.server}`,
+  headers: { Authorization: `Bearer ${config.secret}` },
+});
+/** @type {string | null} */
+let profile = null; // as background/router.js keeps it
+
+const router = new Router("now");
+const console_ = { store, link, go: router.go };
+const approvals = approvalsView(console_);
+const views = {
+  now: { title: "This tab", icon: /** @type {const} */ ("tabs"), view: nowView() },
+  try: { title: "Tools", icon: /** @type {const} */ ("try"), view: tryView(console_) },
+  calls: { title: "Calls", icon: /** @type {const} */ ("calls"), view: callsView(console_) },
+  plugins: {
+    title: "Plugins",
+    icon: /** @type {const} */ ("plugins"),
+    view: pluginsView(console_),
+  },
+};
+/** @typedef {keyof typeof views} Name */
+const names = /** @type {Name[]} */ (Object.keys(views));
+
+/** @returns {View} */
+function nowView() {
+  const running = runningCalls(console_, () => profile);
+  const front = frontTab(console_, () => profile);
+  const reviews = h("a", { href: "#/plugins", hidden: true });
+  const element = h(
+    "div",
+    { class: "view now" },
+    running.element,
+    front.element,
+    h("p", { class: "foot" }, h("a", { href: "#/try" }, "All tools"), reviews),
+  );
+
+  function show() {
+    running.show();
+    front.show();
+    const count = [...store.rows("plugins").values()].filter(
+      ({ standing }) => standing === "unreviewed" || standing === "changed",
+    ).length;
+    reviews.hidden = count === 0;
+    write(reviews, plural(count, "plugin to review", "plugins to review"));
+  }
+  return { element, show, update: show };
+}
+
+byId("nav").append(
+  ...names.map((name) =>
+    h(
+      "li",
+      {},
+      h(
+        "a",
+        { href: `#/${name}`, "data-view": name },
+        glyph(views[name].icon),
+        h("span", {}, views[name].title),
+      ),
+    ),
+  ),
+);
+byId("asks").append(approvals.element);
+
+/** @param {LinkState} state */
+async function showState(state) {
+  byId("state").dataset.state = state;
+  const isGone = state === "gone" || state === "signed out";
+  let text = state === "live" ? "Connected" : "Connecting";
+  if (isGone) {
+    // A server that was started again may be elsewhere.
+    const now = await readConfig().catch(() => config);
+    if (now.server !== config.server || now.secret !== config.secret) location.reload();
+    // The service worker knows more: it has been told why.
+    const title = await chrome.action.getTitle({});
+    const why = title.includes("not con") ? title.replace("OpenTabs: ", "") : "not connected";
+    text = `The server is ${why}.`;
+    if (!why.includes(":")) text = `${text} Start it: opentabs start`;
+    if (byId("state").dataset.state !== state) return;
+  }
+  write(byId("state-text"), text);
+  byId("gone").hidden = !isGone;
+  write(byId("gone"), isGone ? text : "");
+}
+
+store.subscribe((changed) => {
+  router.update(changed);
+  if (changed.has("questions")) {
+    byId("asks").hidden = store.rows("questions").size === 0;
+    approvals.update(changed);
+  }
+});
+const { browserId } = await chrome.storage.local.get("browserId");
+profile = typeof browserId === "string" ? browserId : null;
+router.start(views);
+link.follow((update) => store.apply(update), showState);
