@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
+from e2e.apart import Apart, launch_apart
 from e2e.chain import PROBE, Tab, wait_for_document
 from e2e.desktop import missing_programs, screen
 from e2e.quiet import Quiet, Turns
@@ -80,10 +81,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let Ctrl-C reach the programs that tests start, and make the worker processes take turns."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a run under `nohup`, or with `&`
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Commands must find neither the user's running servers nor those of another worker.
+    # Commands must find neither the user's running servers, settings and reviews nor those of
+    # another worker.
     state = tempfile.TemporaryDirectory(prefix="opentabs-test-state-")
     config.add_cleanup(state.cleanup)
     os.environ["XDG_STATE_HOME"] = state.name
+    os.environ["XDG_CONFIG_HOME"] = f"{state.name}/config"
+    os.environ["XDG_DATA_HOME"] = f"{state.name}/data"
     if hasattr(config, "workerinput"):
         # Each has its directory for temporary ones in that of them all.
         config.stash[TURNS] = Turns(Path(config.getoption("basetemp")).parent)
@@ -205,6 +209,14 @@ async def tab(open_tab: Callable[..., Any]) -> Tab:
     opened = await open_tab()
     assert isinstance(opened, Tab)
     return opened
+
+
+@pytest.fixture
+async def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Apart]:
+    """A browser that outlives its servers."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    async with launch_apart(tmp_path) as launched:
+        yield launched
 
 
 @pytest.fixture(params=["auto", "legacy"])

@@ -73,6 +73,7 @@ def write_plugin(
     settings: Mapping[str, Any] | None = None,
     pre_script: str | None = None,
     teardown: str = "",
+    icon: str | None = None,
 ) -> Path:
     """Write a built plugin, or write it again; its name is its directory's."""
     name = directory.name
@@ -84,6 +85,7 @@ def write_plugin(
         "urlPatterns": list(patterns),
         "excludePatterns": list(excluded),
         "configSchema": dict(settings or {}),
+        **({} if icon is None else {"iconSvg": icon}),
     }
     package = {"name": f"opentabs-plugin-{name}", "version": "1.0.0", "opentabs": about}
     listed: dict[str, Any] = {

@@ -1,24 +1,20 @@
 """`opentabs test --watch` and `--ui`, in a terminal, as a person has them."""
 
 import os
-import pty
 import re
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from e2e.documents import ENVIRONMENT, ROOT, run
+from e2e.documents import run
 from e2e.processes import command_line, descendants, is_alive
+from e2e.terminals import PATIENT, environment_of, terminal
 
-PATIENT = 40.0  # s; the bound of every wait here
 # A window that is drawn nowhere, where there is no screen.
 CONFTEST = """
 import pytest
@@ -39,71 +35,6 @@ def test_fails(opentabs):
 def test_fails_again(opentabs):
     assert opentabs.plugin().status == "ready"
 """
-
-
-class Terminal:
-    """A command in a terminal of its own: what it prints, and what is typed there."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]", end: int) -> None:
-        self.process = process
-        self.output = ""
-        self._end = end
-        self._read_to = 0
-
-    def wait_for(self, text: str) -> None:
-        """Read until a text has come, behind the one that was waited for last."""
-        deadline = time.monotonic() + PATIENT
-        while text not in self.output[self._read_to :]:
-            assert time.monotonic() < deadline, self.output
-            if select.select([self._end], [], [], 0.1)[0]:
-                try:
-                    self.output += os.read(self._end, 65536).decode(errors="replace")
-                except OSError:  # it has ended
-                    raise AssertionError(self.output) from None
-        self._read_to = self.output.index(text, self._read_to) + len(text)
-
-    def type(self, keys: str) -> None:
-        os.write(self._end, keys.encode())
-
-    def wait(self) -> int:
-        """Wait for its end, and read what is left."""
-        deadline = time.monotonic() + PATIENT
-        while time.monotonic() < deadline:
-            try:
-                self.output += os.read(self._end, 65536).decode(errors="replace")
-            except OSError:
-                return self.process.wait(PATIENT)
-        raise AssertionError(self.output)
-
-
-@contextmanager
-def terminal(command: list[str], cwd: Path, **environment: str) -> Generator[Terminal]:
-    ours, its = pty.openpty()
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=environment_of(environment),
-        stdin=its,
-        stdout=its,
-        stderr=its,
-        start_new_session=True,
-    )
-    os.close(its)
-    with process:
-        try:
-            yield Terminal(process, ours)
-        finally:
-            left = descendants(process.pid)  # its runs are not of its process group
-            process.kill()
-            for pid in filter(is_alive, left):
-                os.kill(pid, signal.SIGKILL)
-            os.close(ours)
-
-
-def environment_of(more: Mapping[str, str]) -> dict[str, str]:
-    without = {"DISPLAY", "WAYLAND_DISPLAY"}
-    inherited = {name: value for name, value in ENVIRONMENT.items() if name not in without}
-    return {**inherited, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "TERM": "dumb", **more}
 
 
 @pytest.fixture

@@ -1,7 +1,10 @@
 """The report of a failed test, and its artifacts."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -118,3 +121,25 @@ def test_the_kept_trace_has_the_calls_of_the_test(ran: KitRun) -> None:
         ("probe_run", "cancelled"),
     ]
     assert ran["test_fails"].properties["opentabs_trace"] == str(Path(file))
+
+
+def test_playwrights_trace_shows_the_calls_as_steps_of_the_test(ran: KitRun) -> None:
+    folder = ran.directory / "kept" / "test-reports-py-test-fails-chromium"
+    with ZipFile(folder / "trace.zip") as archive:
+        lines = archive.read("trace.trace").decode().splitlines()
+    events = [json.loads(line) for line in lines]
+    groups = [each for each in events if each.get("method") == "tracingGroup"]
+    steps = {each["callId"]: each for each in groups}
+
+    def outermost(event: dict[str, Any]) -> bool:
+        return event.get("parentId") not in steps
+
+    titles = [each["title"] for each in groups if outermost(each)]
+    assert titles[0] == "call_tool demo_list_channels"
+    assert titles[1].startswith('call probe_run {"key": "a"')
+    assert titles[2].startswith('start probe_run {"key": "b"')
+    assert titles[3].startswith('start_tool probe_run {"key": "c"')
+    within = [each["title"] for each in groups if not outermost(each)]
+    assert [bool(re.search(r"probe_run .*succeeded", each)) for each in within] == [False, True]
+    source = steps[groups[0]["callId"]]["stack"][0]
+    assert source["file"].endswith("test_reports.py")

@@ -8,10 +8,8 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import Generator
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -19,8 +17,8 @@ import httpx2
 import pytest
 from anyio.abc import Process
 from mcp.client import Client
-from playwright.async_api import Page
 
+from e2e.apart import Apart
 from e2e.chain import (
     KILLS,
     PATIENT,
@@ -33,9 +31,6 @@ from e2e.chain import (
 )
 from opentabs_py.bridge import bridge
 from opentabs_py.bridge.link import Socket
-from opentabs_py.browser.chromium import find_chromium
-from opentabs_py.browser.launch import LaunchPlan, launch_browser
-from opentabs_py.browser.switches import is_root
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import LATE
 from opentabs_py.core.protocol import Message, ToolAck
@@ -233,38 +228,6 @@ async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs
 
     assert tabs.bridge.calls.dispatch.pending == 0
     assert [call for document in tabs.bridge.tabs.documents for call in document.calls] == []
-
-
-@dataclass
-class Apart:
-    page: Page
-    port: int
-
-    def serve(self) -> OpenTabs:
-        """Make a server that the browser's extension connects to."""
-        return OpenTabs(browser="none", settings=load_settings(port=self.port), plugins=[PROBE])
-
-
-@pytest.fixture
-async def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Apart]:
-    """A browser that outlives its servers."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    async with OpenTabs(browser="none", settings=load_settings(port=0), plugins=[PROBE]) as staged:
-        extension = staged.extension_dir
-        port = int(staged.mcp_url.split(":")[2].split("/")[0])
-    plan = LaunchPlan(
-        find_chromium().path,
-        extension,
-        tmp_path / "profile",
-        scratch=tmp_path,
-        sandbox=not is_root(),
-    )
-
-    async def planned() -> LaunchPlan:
-        return plan
-
-    async with launch_browser(planned) as context:
-        yield Apart(context.pages[0], port)
 
 
 async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_are_aborted(

@@ -43,7 +43,7 @@ class SimulatedTool:
     def __init__(self, name: str, owner: str) -> None:
         self.listing = Listing(name, owner, name, f"{name}, simulated.", {"type": "object"})
 
-    async def run(self, call: ToolCall) -> Any:
+    def prepare(self, call: ToolCall) -> Any:
         """Call `SimulatedSession.call` instead."""
         raise NotImplementedError
 
@@ -91,7 +91,9 @@ class SimulatedSession:
         limits: Limits | None = None,  # noqa: ARG002
         observers: Sequence[CallObserver] = (),
         client: CallClient | None = None,  # noqa: ARG002
+        client_name: str | None = None,  # noqa: ARG002
         on_record: Callable[[CallRecord], None] | None = None,  # noqa: ARG002
+        traced: bool = True,  # noqa: ARG002
     ) -> Any:
         for observer in observers:
             observer.on_sent()

@@ -1,0 +1,103 @@
+"""Take the documentation's screenshots: `python -m e2e.screenshots [DIR]`."""
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from playwright.async_api import Page, expect
+
+from e2e.bench.many_plugins import write_plugins
+from e2e.console import PATIENT, chromium, console_page, go
+from opentabs_py.config.settings import load_settings
+from opentabs_py.demo import demo_plugin_dir
+from opentabs_py.demo.site import create_demo_site
+from opentabs_py.errors import CallError
+from opentabs_py.server.http import serve_http
+from opentabs_py.server.listen import bind
+from opentabs_py.session.session import OpenTabs
+
+DIRECTORY: Final = Path(__file__).parent.parent / "docs" / "img"
+PAGE: Final = 0.7  # s; long enough to be seen
+PICTURES: Final = (  # those in the documentation; another directory gets all
+    "console-approvals-light.png",
+    "console-calls-dark-narrow.png",
+    "console-calls-light.png",
+    "console-plugins-light.png",
+    "console-try-dark.png",
+)
+WIDE, NARROW = (1120, 640), (400, 720)
+
+
+async def take(directory: Path, scratch: Path) -> None:
+    """Show a server with the demo in the console, and take a picture of each view."""
+    settings = load_settings(port=0, profile=None, headed=False)
+    settings = settings.model_copy(update={"permissions": {"demo.send_message": "ask"}})
+    plugins = [demo_plugin_dir(), *write_plugins(scratch, 5)]
+    listener = bind("127.0.0.1", 0)
+    async with (
+        serve_http(create_demo_site(page_delay=PAGE), listener),
+        OpenTabs(plugins=plugins, settings=settings) as tabs,
+        chromium(settings) as browser,
+    ):
+        tabs.watch()
+        await tabs.open(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+        while tabs.plugin("demo").status != "ready":
+            await tabs.bridge.changed().wait()
+        for dark, size in ((False, WIDE), (True, WIDE), (True, NARROW)):
+            name = ("dark" if dark else "light") + ("-narrow" if size == NARROW else "")
+            async with (
+                console_page(browser, tabs, width=size[0], height=size[1], dark=dark) as page,
+                anyio.create_task_group() as tasks,
+            ):
+                await show(page, tabs, tasks, directory, name)
+                tasks.cancel_scope.cancel()
+
+
+async def show(page: Page, tabs: OpenTabs, tasks: Any, directory: Path, name: str) -> None:
+    """Take the screenshots of one colour scheme and width."""
+
+    async def call(tool: str, arguments: dict[str, Any]) -> None:
+        with contextlib.suppress(CallError):
+            await tabs.call(tool, arguments)
+
+    async def picture(view: str) -> None:
+        file = f"console-{view}-{name}.png"
+        if file in PICTURES or directory != DIRECTORY:
+            await page.screenshot(path=directory / file)
+
+    for _ in range(6):
+        await call("demo_list_channels", {})
+    await call("demo_export_messages", {"channelId": "lobby"})
+    await picture("plugins")
+    tasks.start_soon(call, "demo_export_messages", {"channelId": "general"})
+    message = {"channelId": "general", "text": "Lunch at twelve?"}
+    tasks.start_soon(call, "demo_send_message", message)
+    await go(page, "calls")
+    row = page.get_by_role("option", name="demo_export_messages, running").first
+    await expect(row).to_contain_text("page 5", timeout=PATIENT)
+    if "narrow" not in name:
+        await page.get_by_role("option", name="demo_export_messages, failed").first.click()
+        await expect(page.locator(".details .error")).to_be_visible()
+    await picture("calls")
+    await go(page, "approvals")
+    await expect(page.get_by_text("Lunch at twelve?").first).to_be_visible()
+    await picture("approvals")
+    await go(page, "try/demo_export_messages")
+    await page.get_by_label("channelId", exact=True).fill("general")
+    await page.get_by_role("button", name="Run").click()
+    await expect(page.locator(".run")).to_contain_text("page 7", timeout=PATIENT)
+    await picture("try")
+
+
+async def main() -> None:
+    """Take all screenshots."""
+    directory = Path(sys.argv[1]) if len(sys.argv) > 1 else DIRECTORY
+    await anyio.Path(directory).mkdir(parents=True, exist_ok=True)
+    async with anyio.TemporaryDirectory() as scratch:
+        await take(directory, Path(scratch))
+
+
+if __name__ == "__main__":
+    anyio.run(main)

@@ -1,0 +1,528 @@
+"""The console: a web page that shows a server live, in a real browser, against a real server."""
+
+import json
+import logging
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from e2e.chain import PROBE
+from e2e.console import (
+    HOSTILE,
+    PATIENT,
+    VIEWS,
+    chromium,
+    console_page,
+    go,
+    write_broken,
+    write_evil,
+    write_forms,
+)
+from opentabs_py.config.settings import load_settings
+from opentabs_py.errors import CallError
+from opentabs_py.session.session import OpenTabs
+
+WITHIN = PATIENT / 1000  # s
+OF_PLUGINS = ("plugins/evil", "plugins/forms", "try/evil_version", "try/forms_where")
+
+
+@pytest.fixture(scope="module")
+async def served(
+    tmp_path_factory: pytest.TempPathFactory,
+    site: str,  # noqa: ARG001 (entered before, because it is left after)
+) -> AsyncGenerator[OpenTabs]:
+    """A server with all kinds of plugins."""
+    directory = tmp_path_factory.mktemp("plugins")
+    settings = load_settings(port=0, profile=None, headed=False)
+    plugins = [PROBE, write_forms(directory), write_evil(directory), write_broken(directory)]
+    async with OpenTabs(plugins=plugins, settings=settings) as tabs:
+        tabs.watch()
+        yield tabs
+
+
+@pytest.fixture(scope="module")
+async def browser(served: OpenTabs) -> AsyncGenerator[Browser]:
+    async with chromium(served.settings) as running:
+        yield running
+
+
+@pytest.fixture
+async def tab(served: OpenTabs, site: str) -> AsyncGenerator[Page]:
+    """A tab in which the plugins are ready."""
+    page = await served.open(f"{site}/page")
+    with anyio.fail_after(WITHIN):
+        while any(served.plugin(name).status != "ready" for name in ("probe", "forms", "evil")):
+            await served.bridge.changed().wait()
+    yield page
+    await page.goto("about:blank")
+
+
+@pytest.fixture
+async def page(served: OpenTabs, browser: Browser) -> AsyncGenerator[Page]:
+    async with console_page(browser, served) as opened:
+        yield opened
+
+
+# --- who gets in -----------------------------------------------------------------------
+
+
+async def test_the_address_lets_one_browser_in_once(served: OpenTabs, browser: Browser) -> None:
+    url = served.console_url()
+    first, second = await browser.new_context(), await browser.new_context()
+    page = await first.new_page()
+    await page.goto(url)
+    await expect(page.get_by_role("heading", name="Plugins")).to_be_visible(timeout=PATIENT)
+    assert "token" not in page.url
+    [cookie] = await first.cookies()
+    assert (cookie.get("httpOnly"), cookie.get("sameSite")) == (True, "Strict")
+    await page.reload()
+    await expect(page.get_by_role("heading", name="Plugins")).to_be_visible(timeout=PATIENT)
+
+    other = await second.new_page()
+    answer = await other.goto(url)
+    assert answer is not None
+    assert answer.status == 401
+    await expect(other.get_by_text("opentabs ui")).to_be_visible()
+    await first.close()
+    await second.close()
+
+
+async def test_a_link_in_a_page_of_another_site_lets_its_visitor_in(
+    served: OpenTabs, browser: Browser, site: str
+) -> None:
+    context = await browser.new_context()
+    page = await context.new_page()
+    await page.goto(f"{site.replace('127.0.0.1', 'localhost')}/page")
+    await page.evaluate("(url) => { location.href = url; }", served.console_url())
+    await expect(page.get_by_role("heading", name="Plugins")).to_be_visible(timeout=PATIENT)
+    await context.close()
+
+
+async def test_a_page_of_another_port_cannot_use_the_cookie(
+    served: OpenTabs, page: Page, site: str
+) -> None:
+    other = await page.context.new_page()
+    await other.goto(f"{site}/page")
+    base = served.mcp_url.removesuffix("/mcp")
+    outcome = await other.evaluate(
+        """async (base) => {
+            const send = (headers, mode) => fetch(`${base}/console/api/call`, {
+              method: "POST", mode, credentials: "include", headers,
+              body: JSON.stringify({tool: "probe_echo", arguments: {value: 1}}),
+            }).then((answer) => answer.type, () => "refused");
+            return [
+              await send({"content-type": "application/json", "x-opentabs-console": "1"}, "cors"),
+              await send({"content-type": "text/plain"}, "no-cors"),
+              await fetch(`${base}/console/api/tools`, {credentials: "include"}).then(
+                () => "read", () => "refused"),
+            ];
+        }""",
+        base,
+    )
+    assert outcome == ["refused", "opaque", "refused"]
+    async with httpx2.AsyncClient() as client:
+        [cookie] = await page.context.cookies(base)
+        headers = {"cookie": f"{cookie.get('name')}={cookie.get('value')}"}
+        # What a program sees that listens on the other port, and what it lacks.
+        stolen = await client.get(f"{base}/console/api/calls/x", headers=headers)
+        assert stolen.status_code == 401
+        key = await page.evaluate("localStorage.getItem('opentabs-console')")
+        headers["x-opentabs-console"] = key
+        own = await client.get(f"{base}/console/api/calls/x", headers=headers)
+        assert own.status_code == 404
+        assert await other.evaluate("localStorage.getItem('opentabs-console')") is None
+    assert not any(each["name"] == "probe_echo" for each in await running_calls(page))
+    await other.close()
+
+
+async def running_calls(page: Page) -> list[Any]:
+    rows: list[Any] = await page.evaluate("""async () => {
+        const headers = { "x-opentabs-console": localStorage.getItem("opentabs-console") };
+        const answer = await fetch("/console/api/stream?since=0", { headers });
+        const reader = answer.body.getReader();
+        let text = "";
+        while (!text.includes("\\n\\n")) {
+          text += new TextDecoder().decode((await reader.read()).value);
+        }
+        await reader.cancel();
+        return JSON.parse(text.slice(6)).calls.changed;
+    }""")
+    return rows
+
+
+# --- the views --------------------------------------------------------------------------
+
+
+async def test_plugins_are_cards_and_a_broken_one_says_what_to_do(page: Page, tab: Page) -> None:
+    card = page.get_by_role("link", name="forms 1.0.0")
+    await expect(card).to_contain_text("Ready")
+    await expect(card).to_contain_text("2 tools")
+    problems = page.get_by_role("region", name="Problems")
+    await expect(problems).to_contain_text("Build the plugin first.")
+    await card.click()
+    await expect(page.get_by_role("heading", name="forms")).to_be_visible()
+    reports = page.get_by_role("region", name="Reports")
+    await expect(reports.get_by_role("link")).to_contain_text("File a report")
+    await expect(reports.get_by_role("link")).to_contain_text("Files it")
+    icon = reports.locator(".tool-icon path")
+    await expect(icon).to_have_attribute("d", r := await lucide(page, "file-text"))
+    assert r
+    await tab.goto("about:blank")
+    about = page.get_by_role("region", name="forms", exact=True)
+    await expect(about).to_contain_text("No tab open", timeout=PATIENT)
+
+
+async def lucide(page: Page, name: str) -> str:
+    outlines: dict[str, str] = await page.evaluate(
+        "async () => (await fetch('/console/lucide.json')).json()"
+    )
+    return outlines[name]
+
+
+@pytest.mark.usefixtures("tab")
+async def test_a_form_for_a_nested_schema_sends_what_it_shows(page: Page) -> None:
+    await go(page, "try/forms_where")
+    await page.get_by_label("title", exact=True).fill("A leak")
+    await page.get_by_label("limit", exact=True).fill("3")
+    await page.get_by_role("button", name="Add to people").click()
+    people = page.get_by_role("group", name="people")
+    await people.get_by_label("name", exact=True).fill("Ada")
+    await page.get_by_label("Send place").check()
+    await page.get_by_label("Kind of place").select_option(label="A point")
+    await page.get_by_label("x", exact=True).fill("1.5")
+    await page.get_by_role("button", name="JSON", exact=True).click()
+    text = page.get_by_label("The arguments, as JSON")
+    wanted = {
+        "title": "A leak",
+        "people": [{"name": "Ada"}],
+        "priority": "high",
+        "limit": 3,
+        "place": {"x": 1.5},
+    }
+    assert json.loads(await text.input_value()) == wanted
+
+    wanted["people"] = [{"name": "Ada", "boss": {"name": "Bob"}}]
+    wanted["place"] = "the cellar"
+    del wanted["limit"]
+    await text.fill(json.dumps(wanted))
+    await page.get_by_role("button", name="Form", exact=True).click()
+    await expect(page.get_by_label("Kind of place")).to_have_value("0")
+    await expect(page.get_by_label("Send limit")).not_to_be_checked()
+    await page.get_by_role("button", name="Run").click()
+    outcome = page.get_by_role("region", name="What happens")
+    await expect(outcome).to_contain_text("Succeeded")
+    await outcome.get_by_role("button", name="Text").click()
+    result = json.loads(await page.get_by_label("The result as text").inner_text())
+    assert result["params"] == wanted
+    await expect(page.get_by_role("button", name="Run again")).to_be_enabled()
+
+
+@pytest.mark.usefixtures("tab")
+async def test_arguments_that_are_wrong_are_explained_and_nothing_is_lost(page: Page) -> None:
+    await go(page, "try/forms_where")
+    await page.get_by_label("Send limit").check()
+    await page.get_by_role("button", name="Run").click()
+    await expect(page.get_by_role("alert")).to_have_text("limit: write a number.")
+    await page.get_by_role("button", name="JSON", exact=True).click()
+    await expect(page.get_by_role("button", name="Form", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    await page.get_by_label("limit", exact=True).fill("30")
+    await page.get_by_role("button", name="Run").click()
+    alert = page.get_by_role("region", name="What happens").get_by_role("alert")
+    await expect(alert).to_contain_text("INVALID_ARGUMENTS")
+    await expect(alert).to_contain_text("limit")
+    await expect(page.get_by_label("limit", exact=True)).to_have_value("30")
+
+
+async def test_progress_moves_as_it_comes_logs_appear_and_cancel_reaches_the_page(
+    page: Page, tab: Page
+) -> None:
+    await go(page, "try/probe_run")
+    await page.get_by_role("button", name="JSON", exact=True).click()
+    steps = [{"report": {"progress": 1, "total": 4, "message": "begun"}}, {"log": "so far"}]
+    arguments = {"key": "console", "steps": [*steps, {"wait": 120_000}]}
+    await page.get_by_label("The arguments, as JSON").fill(json.dumps(arguments))
+    await page.get_by_role("button", name="Run").click()
+    outcome = page.get_by_role("region", name="What happens")
+    await expect(outcome.get_by_role("progressbar")).to_have_js_property("value", 1)
+    await expect(outcome).to_contain_text("1 / 4 begun")
+    await expect(outcome.get_by_role("list", name="Logs")).to_contain_text("so far")
+    await tab.evaluate("probe.report({progress: 3, total: 4, message: 'nearly'})")
+    await expect(outcome.get_by_role("progressbar")).to_have_js_property("value", 3)
+    await expect(outcome).to_contain_text("3 / 4 nearly")
+    await page.get_by_role("button", name="Cancel").click()
+    await expect(outcome).to_contain_text("You cancelled this call.")
+    await tab.wait_for_function("probe.aborted.console !== undefined", timeout=PATIENT)
+    await outcome.get_by_role("link", name="Where its time went").click()
+    details = page.get_by_role("complementary", name="The chosen call")
+    await expect(details).to_contain_text("cancelled")
+    await expect(details).to_contain_text("console")
+
+
+async def test_calls_of_others_are_shown_as_they_run_and_can_be_ended(
+    page: Page, tab: Page, served: OpenTabs
+) -> None:
+    await go(page, "calls")
+    steps = [{"report": {"progress": 2, "total": 8, "message": "page 2"}}, {"wait": 120_000}]
+    failures: list[CallError] = []
+
+    async def call() -> None:
+        try:
+            await served.call("probe_run", {"key": "theirs", "steps": steps})
+        except CallError as error:
+            failures.append(error)
+
+    with anyio.fail_after(WITHIN):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            row = page.get_by_role("option", name="probe_run, running").first
+            await expect(row.get_by_role("progressbar")).to_have_js_property("value", 2)
+            await expect(row).to_contain_text("page 2")
+            await tab.evaluate("probe.report({progress: 6, total: 8, message: 'page 6'})")
+            await expect(row).to_contain_text("page 6")
+            await row.click()
+            details = page.get_by_role("complementary", name="The chosen call")
+            await expect(details.locator(".pill")).to_have_text("running")
+            await details.get_by_role("button", name="Cancel").click()
+    assert failures[0].detail.code == "CANCELLED"
+    await expect(details.locator(".pill")).to_have_text("cancelled", timeout=PATIENT)
+
+
+@pytest.mark.usefixtures("tab")
+async def test_a_failed_call_opens_with_its_stack_trace_and_its_hops(
+    page: Page, served: OpenTabs
+) -> None:
+    with pytest.raises(CallError):
+        await served.call("probe_fail", {"kind": "plain"})
+    await go(page, "calls")
+    await page.get_by_label("Outcome").select_option("failed")
+    await page.get_by_label("Filter calls").fill("probe_fail broke")
+    row = page.get_by_role("listbox", name="Calls").get_by_role("option").first
+    await expect(row).to_contain_text("something broke")
+    await row.click()
+    details = page.get_by_role("complementary", name="The chosen call")
+    await expect(details.locator(".stack")).to_contain_text("something broke")
+    await expect(details).to_contain_text("Where the time went")
+    await expect(details.get_by_role("row")).not_to_have_count(0)
+    await page.get_by_label("Filter calls").fill("nothing like this")
+    await expect(page.get_by_text("No call matches.")).to_be_visible()
+
+
+@pytest.mark.usefixtures("tab")
+async def test_a_call_that_asks_waits_for_the_answer_given_here(
+    page: Page, served: OpenTabs
+) -> None:
+    gate = served.registry.gate
+    gate.set_rules({"forms.where": "ask"})
+    values: list[Any] = []
+
+    async def call() -> None:
+        arguments = {"title": HOSTILE, "people": []}
+        values.append(await served.call("forms_where", arguments))
+
+    try:
+        with anyio.fail_after(WITHIN):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(call)
+                await page.get_by_role("link", name="Approvals").click()
+                question = page.get_by_role("list", name="Questions").get_by_role("listitem").first
+                await expect(question).to_contain_text("wants to use File a report")
+                await expect(question.get_by_label("The arguments")).to_contain_text("<img src=x")
+                await expect(page).to_have_title("(1) Approvals · OpenTabs")
+                await question.get_by_role("button", name="Allow once").click()
+        assert values[0]["params"]["title"] == HOSTILE
+        await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    finally:
+        gate.set_rules({})
+
+
+async def test_a_tool_is_turned_off_where_it_is_shown(page: Page, served: OpenTabs) -> None:
+    await go(page, "plugins/forms")
+    permission = page.get_by_label("Permission of forms_version")
+    try:
+        served.registry.gate.set_rules({})
+        await expect(permission).to_have_value("auto")
+        async with page.expect_response("**/console/api/permission") as answered:
+            await permission.select_option("Off")
+        assert (await (await answered.value).json()) == {}
+        decision = served.registry.decision("forms_version")
+        assert decision is not None
+        assert decision.permission == "off"
+    finally:
+        served.registry.gate.set_rules({})
+
+
+async def test_tabs_show_what_is_ready_in_each(page: Page, tab: Page) -> None:
+    await go(page, "tabs")
+    row = page.get_by_role("region", name="Browser default").get_by_role("listitem").first
+    await expect(row).to_contain_text("probe ready")
+    await expect(row).to_contain_text("forms ready")
+    await tab.goto("about:blank")
+    await expect(page.get_by_text("No tab in which a plugin runs.")).to_be_visible(timeout=PATIENT)
+
+
+async def test_logs_are_followed_and_filtered(page: Page) -> None:
+    await go(page, "logs")
+    log = logging.getLogger("opentabs_py.plugin.probe")
+    log.warning("careful with %s", HOSTILE)
+    logging.getLogger("opentabs_py.server").error("broken\nin two lines")
+    await expect(page.get_by_role("option").filter(has_text="careful with <img")).to_be_visible()
+    await page.get_by_label("Least level").select_option("error")
+    await expect(page.get_by_role("option").filter(has_text="careful")).to_have_count(0)
+    await page.get_by_role("option").filter(has_text="broken").last.click()
+    whole = page.get_by_role("region", name="The chosen entry")
+    await expect(whole.locator("pre")).to_have_text("broken\nin two lines")
+    await page.get_by_label("Least level").select_option("debug")
+    await page.get_by_label("Source").select_option("probe")
+    await expect(page.get_by_role("option").filter(has_text="broken")).to_have_count(0)
+
+
+# --- for everyone -----------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("tab")
+async def test_hostile_texts_are_text_and_a_hostile_icon_does_nothing(page: Page) -> None:
+    card = page.locator("[data-plugin=evil]")
+    await expect(card).to_contain_text("<img src=x onerror=")
+    image = card.locator("img")
+    await page.wait_for_function(
+        "() => document.querySelector('[data-plugin=evil] img').naturalWidth > 0", timeout=PATIENT
+    )
+    await expect(image).to_be_visible()
+    await go(page, "plugins/evil")
+    await expect(page.get_by_role("heading", name="<img").first).to_be_visible()
+    await go(page, "try/evil_version")
+    await expect(page.get_by_role("heading", name="<img").first).to_be_visible()
+    assert await page.evaluate("document.querySelectorAll('img[src=x]').length") == 0
+    await expect(page).to_have_title("Try it · OpenTabs")
+    alone = await page.context.new_page()
+    await alone.goto(page.url.split("/#", 1)[0] + "/console/api/icons/evil.svg")
+    assert await alone.evaluate("document.querySelector('script').textContent.length") > 0
+    assert await alone.evaluate("origin") == "null"  # a sandbox
+    await alone.close()
+
+
+@pytest.mark.usefixtures("tab")
+@pytest.mark.parametrize(("width", "dark"), [(400, False), (400, True), (900, False), (1900, True)])
+async def test_nothing_is_wider_than_the_window(
+    served: OpenTabs, browser: Browser, width: int, dark: bool
+) -> None:
+    async with console_page(browser, served, width=width, dark=dark) as page:
+        for path in (
+            *VIEWS,
+            "plugins/evil",
+            "plugins/forms",
+            "try/evil_version",
+            "try/forms_where",
+        ):
+            await go(page, path)
+            await expect(page.locator("#view h1, #view h2").first).to_be_visible()
+            wide = await page.evaluate("""() => {
+                const parts = document.querySelectorAll(".scroll-area");
+                const seen = [document.documentElement, ...parts];
+                return seen.filter((each) => each.scrollWidth > each.clientWidth + 1).map(
+                  (each) => each.className || each.tagName);
+            }""")
+            assert wide == [], path
+
+
+@pytest.mark.usefixtures("tab")
+async def test_everything_that_can_be_used_has_a_name(served: OpenTabs, browser: Browser) -> None:
+    named = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "listbox", "option"}
+    named |= {"progressbar", "region", "navigation", "complementary", "img"}
+    async with console_page(browser, served) as page:
+        session = await page.context.new_cdp_session(page)
+        for path in (*VIEWS, "plugins/forms", "plugins/broken", "try/forms_where"):
+            await go(page, path)
+            await expect(page.locator("#view h1, #view h2").first).to_be_visible()
+            tree = await session.send("Accessibility.getFullAXTree")
+            nameless = [
+                node
+                for node in tree["nodes"]
+                if not node["ignored"]
+                and node["role"]["value"] in named
+                and not node.get("name", {}).get("value", "").strip()
+            ]
+            assert nameless == [], path
+
+
+@pytest.mark.usefixtures("tab")
+async def test_all_of_it_works_with_the_keyboard_alone(page: Page) -> None:
+    press = page.keyboard.press
+    await press("/")
+    await expect(page.get_by_label("Find a plugin or a tool")).to_be_focused()
+    await page.keyboard.type("forms")
+    await press("Tab")
+    await expect(page.locator(".card-link").first).to_be_focused()
+    await press("Enter")
+    await expect(page.get_by_role("heading", name="forms")).to_be_visible()
+    await page.get_by_role("link", name="version", exact=False).last.focus()
+    await press("Enter")
+    await page.get_by_role("button", name="Run").focus()
+    await press("Enter")
+    outcome = page.get_by_role("region", name="What happens")
+    await expect(outcome).to_contain_text("Succeeded")
+    await press("Control+Enter")
+    await expect(page.get_by_role("button", name="Run again")).to_be_visible()
+    await page.get_by_role("link", name="Calls").focus()
+    await press("Enter")
+    calls = page.get_by_role("listbox", name="Calls")
+    await calls.focus()
+    await press("ArrowDown")
+    details = page.get_by_role("complementary", name="The chosen call")
+    await expect(details).to_contain_text("forms_version")
+    await expect(calls.get_by_role("option", selected=True)).to_have_count(1)
+    await press("Escape")
+    await expect(details).to_be_hidden()
+
+
+async def test_reduced_motion_is_respected(served: OpenTabs, browser: Browser) -> None:
+    async with console_page(browser, served) as page:
+        await page.emulate_media(reduced_motion="reduce")
+        await go(page, "try/probe_echo")
+        await page.evaluate("""() => {
+            const bar = document.createElement("progress");
+            bar.className = "bar";
+            document.body.append(bar);
+        }""")
+        animated = await page.evaluate("""() => getComputedStyle(
+            document.querySelector("body > progress")).animationName""")
+        assert animated == "none"
+
+
+# --- when things go wrong ---------------------------------------------------------------
+
+
+async def test_the_page_says_so_when_the_server_is_gone(browser: Browser) -> None:
+    settings = load_settings(port=0, profile=None)
+    async with OpenTabs(browser="none", settings=settings) as tabs:
+        stack = console_page(browser, tabs)
+        page = await stack.__aenter__()
+    await expect(page.locator("#state")).to_contain_text("not running", timeout=PATIENT)
+    await stack.__aexit__(None, None, None)
+
+
+@pytest.mark.usefixtures("tab")
+async def test_a_page_that_does_not_read_holds_up_nothing(served: OpenTabs) -> None:
+    base = served.mcp_url.removesuffix("/mcp")
+    host, port = base.removeprefix("http://").split(":")
+    async with httpx2.AsyncClient() as client:
+        entered = await client.get(served.console_url())
+        key = entered.text.partition("/#key=")[2].partition('"')[0]
+        cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    headers = f"Host: {host}:{port}\r\nCookie: {cookie}\r\nX-OpenTabs-Console: {key}\r\n"
+    request = f"GET /console/api/stream HTTP/1.1\r\n{headers}\r\n"
+    with anyio.fail_after(WITHIN):
+        async with await anyio.connect_tcp(host, int(port)) as stream:
+            await stream.send(request.encode())
+            assert b"200" in await stream.receive(64)
+            for number in range(200):
+                assert await served.call("probe_echo", {"value": number}) == {"value": number}
+            told = b""
+            while b'"state":"succeeded"' not in told:
+                told += await stream.receive()

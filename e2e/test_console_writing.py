@@ -1,0 +1,110 @@
+"""What is decided in the console ends up in the user's files, and takes effect at once."""
+
+import json
+import tomllib
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import pytest
+from playwright.async_api import Page, expect
+
+from e2e.console import PATIENT, chromium, console_page
+from e2e.on_disk import write_plugin
+from opentabs_py.config.paths import data_dir, user_file
+from opentabs_py.config.settings import Settings, load_settings
+from opentabs_py.session.session import OpenTabs
+
+SECRET = "the secret of this test"
+SETTINGS = {
+    "site": {"type": "url", "label": "Your site", "required": True},
+    "key": {"type": "string", "label": "API key", "description": "From your account."},
+    "days": {"type": "number", "label": "Days", "default": 7},
+    "loud": {"type": "boolean", "label": "Loud"},
+    "view": {"type": "select", "label": "View", "options": ["day", "week"]},
+}
+
+
+@dataclass
+class Home:
+    """A user's files, with a server that reads them, and its console."""
+
+    tabs: OpenTabs
+    page: Page
+    plugin: Path
+
+    def settings(self) -> dict[str, object]:
+        return tomllib.loads(user_file().read_text())
+
+
+@pytest.fixture
+async def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Home]:
+    """A plugin that the user's settings name, which nobody has reviewed, and lacks a setting."""
+    for name in ("CONFIG", "DATA", "STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    monkeypatch.chdir(tmp_path)
+    plugin = write_plugin(tmp_path / "notes", tools=["config"], patterns=[], settings=SETTINGS)
+    await anyio.to_thread.run_sync(write, f"# mine\nplugins = [{json.dumps(str(plugin))}]\n")
+
+    def read() -> Settings:
+        return load_settings(port=0, profile=None, headed=False)
+
+    async with (
+        OpenTabs(settings=read(), read_settings=read) as tabs,
+        chromium(tabs.settings) as browser,
+        console_page(browser, tabs) as page,
+    ):
+        yield Home(tabs, page, plugin)
+
+
+def write(text: str) -> None:
+    user_file().parent.mkdir(parents=True)
+    user_file().write_text(text)
+
+
+async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_missed(
+    home: Home, site: str
+) -> None:
+    page = home.page
+    problems = page.get_by_role("region", name="Problems")
+    await expect(problems).to_contain_text("notes.site is missing")
+    await problems.get_by_role("link", name="notes").click()
+    await page.get_by_label("Days").fill("many")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("status").filter(has_text="write a number")).to_be_visible()
+    await page.get_by_label("Days").fill("3")
+    await page.get_by_label("Your site").fill(site)
+    await page.get_by_label("API key").fill(SECRET)
+    await page.get_by_label("Loud").check()
+    await page.locator("#setting-view").select_option("week")
+    await page.get_by_role("button", name="Save").click()
+
+    review = page.get_by_role("region", name="Review")
+    await expect(review).to_contain_text("Nobody has reviewed it", timeout=PATIENT)
+    wanted = {"site": site, "key": SECRET, "days": 3, "loud": True, "view": "week"}
+    assert home.settings()["settings"] == {"notes": wanted}
+    assert user_file().read_text().startswith("# mine\n")
+    assert SECRET not in await page.content()
+
+    await review.get_by_text("adapter.iife.js").click()
+    await expect(review.locator("pre").first).to_contain_text("registry.adapters")
+    await review.get_by_role("button", name="Approve this build").click()
+    await expect(review).to_have_count(0, timeout=PATIENT)
+    approved = json.loads((data_dir() / "reviews" / "approved.json").read_text())
+    assert [*approved] == ["notes"]
+
+    tab = await home.tabs.open(f"{site}/page")
+    await tab.wait_for_function("document.readyState === 'complete'")
+    with anyio.fail_after(PATIENT / 1000):
+        while home.tabs.plugin("notes").status != "ready":
+            await home.tabs.bridge.changed().wait()
+    value = await home.tabs.registry.call("notes_config", {}, allowed_by="the test")
+    assert value["config"] == wanted
+
+    permission = page.get_by_label("Permission of notes_config")
+    await expect(permission).to_have_value("ask", timeout=PATIENT)
+    async with page.expect_response("**/console/api/permission"):
+        await permission.select_option("Runs")
+    assert home.settings()["permissions"] == {"notes.config": "auto"}
+    assert (await home.tabs.call("notes_config"))["config"] == wanted

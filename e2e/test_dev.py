@@ -1,0 +1,117 @@
+"""`opentabs dev`: a plugin and Python tools that change while an agent uses them."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from e2e.documents import run
+from e2e.processes import descendants, is_alive
+from e2e.terminals import PATIENT, Terminal, terminal
+
+TOOLS = """
+from opentabs_py import tool
+
+@tool
+def greet(name: str) -> dict[str, str]:
+    return {"text": "hello " + name}
+"""
+
+
+@pytest.fixture
+def project(short_path: Path) -> Path:
+    made = run(["opentabs", "new", "chat", "--js"], short_path)
+    assert made.returncode == 0, made.stderr
+    (short_path / "tools.py").write_text(TOOLS)
+    return short_path
+
+
+def change(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+async def wait_for(shown: Terminal, text: str) -> None:
+    await anyio.to_thread.run_sync(shown.wait_for, text)
+
+
+async def greeting(client: Client) -> Any:
+    return (await value_of(client, "chat_hello"))["greeting"]
+
+
+async def value_of(client: Client, tool: str) -> Any:
+    result = await client.call_tool(tool, {"name": "Ada"})
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def test_the_plugin_is_built_and_served_and_each_change_of_it_is_there_at_once(
+    project: Path,
+) -> None:
+    command = ["opentabs", "dev", "chat", "--tools", "tools.py", "--port", "0"]
+    with terminal(command, project) as shown:
+        await wait_for(shown, "MCP at ")
+        await wait_for(shown, "/mcp")
+        url = shown.output.partition("MCP at ")[2].split()[0]
+        hello = project / "chat" / "src" / "tools" / "hello.js"
+        with anyio.fail_after(PATIENT):
+            async with Client(streamable_http_client(url)) as client:
+                assert await greeting(client) == "Hello, Ada!"
+                assert await value_of(client, "greet") == {"text": "hello Ada"}
+
+                change(hello, "Hello, ", "Good morning, ")
+                await wait_for(shown, "src/tools/hello.js changed")
+                await wait_for(shown, "Reloaded chat")
+                assert await greeting(client) == "Good morning, Ada!"
+
+                change(project / "tools.py", "hello ", "hi ")
+                await wait_for(shown, "tools loaded again")
+                assert await value_of(client, "greet") == {"text": "hi Ada"}
+
+                change(hello, "export const", "export cnst")
+                await wait_for(shown, "dist/ is unchanged")
+                change(project / "tools.py", "def greet", "deff greet")
+                await wait_for(shown, "still there")
+                assert await greeting(client) == "Good morning, Ada!"
+                assert await value_of(client, "greet") == {"text": "hi Ada"}
+
+                change(project / "tools.py", "deff greet", "def welcome")
+                await wait_for(shown, "tools loaded again")
+                names = [tool.name for tool in (await client.list_tools()).tools]
+                assert "welcome" in names
+                assert "greet" not in names
+        family = {shown.process.pid, *descendants(shown.process.pid)}
+        os.killpg(shown.process.pid, signal.SIGINT)
+        assert await anyio.to_thread.run_sync(shown.wait) == 0
+    assert [pid for pid in family if is_alive(pid)] == []
+
+
+async def test_a_plugin_whose_first_build_fails_is_served_and_shown_once_it_is_fixed(
+    project: Path,
+) -> None:
+    hello = project / "chat" / "src" / "tools" / "hello.js"
+    change(hello, "export const", "export cnst")
+    with terminal(["opentabs", "dev", "chat", "--port", "0"], project) as shown:
+        await wait_for(shown, "dist/ is unchanged")
+        await wait_for(shown, "MCP at ")
+        await wait_for(shown, "/mcp")
+        url = shown.output.partition("MCP at ")[2].split()[0]
+        change(hello, "export cnst", "export const")
+        await wait_for(shown, "chat: 1 tool")
+        with anyio.fail_after(PATIENT):
+            async with Client(streamable_http_client(url)) as client:
+                await wait_for(shown, "opened http://127.0.0.1")
+                assert await greeting(client) == "Hello, Ada!"
+
+
+def test_a_directory_without_a_plugin_is_refused_with_what_to_do(short_path: Path) -> None:
+    ended = run(["opentabs", "dev", "."], short_path)
+    assert ended.returncode == 2
+    assert "opentabs new NAME" in ended.stderr
