@@ -27,6 +27,7 @@ QUERY_WITHIN = 2.0  # s; an answer takes a few ms
 OPEN_WITHIN = 5.0  # s; an answer takes tens of ms
 REMOVED_WITHIN = 1.0  # s; takes tens of ms
 SYNC_WITHIN = 2.0  # s; an answer takes tens of ms, but a hanging page prevents it
+RELOAD_WITHIN = 15.0  # s; a reload of the extension takes 0.3 s, on a loaded machine several
 
 
 class Bridge:
@@ -191,14 +192,28 @@ class Bridge:
         """Send the list of plugins to the extension at its next hello."""
         self._sync.plugins = plugins
 
-    async def sync_plugins(self, plugins: Sequence[protocol.PluginSpec]) -> None:
+    async def sync_plugins(
+        self, plugins: Sequence[protocol.PluginSpec], *, reloads: bool = False
+    ) -> None:
         """Send the list of plugins to the extension, now and at every hello.
 
         Waits until it has injected them into the open documents, except hanging ones.
+
+        Args:
+            plugins: The list.
+            reloads: Whether the extension reloads itself when it receives the list.
         """
         self._sync.plugins = plugins
-        if self._connection is not None:
-            self._sync.send(self._connection)
+        if self._connection is None:
+            return
+        before = self.calls.boot_id
+        self._sync.send(self._connection)
+        if reloads:
+            with anyio.move_on_after(RELOAD_WITHIN):
+                while self.calls.boot_id == before:
+                    await self._changed.wait()
+                await self.wait_connected()
+        else:
             await self._sync.wait(SYNC_WITHIN)
 
     def handle_browser_gone(self) -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -151,10 +152,10 @@ class PluginSet:
         registry.read_stack = self._read_stack
         await self._sync(staging.specs)
 
-    async def _sync(self, specs: Sequence[PluginSpec]) -> None:
+    async def _sync(self, specs: Sequence[PluginSpec], *, reloads: bool = False) -> None:
         async with anyio.create_task_group() as tasks:
             for bridge in self._bridges:
-                tasks.start_soon(bridge.sync_plugins, specs)
+                tasks.start_soon(partial(bridge.sync_plugins, specs, reloads=reloads))
 
     def find(self, name: str) -> Plugin | None:
         """Return a plugin by name; None if it is not served."""
@@ -188,9 +189,9 @@ class PluginSet:
             is_changed = changes.added or changes.removed or changes.changed
             self.plugins, self.quarantined = plugins, quarantined
             if is_changed or staging.standings != standings_before:
-                await self._let_in(self._sites(plugins, quarantined))
+                reloads = await self._let_in(self._sites(plugins, quarantined))
                 # First the pages, then the list, so that everything listed can be called.
-                await self._sync(staging.specs)
+                await self._sync(staging.specs, reloads=reloads)
                 self._list()
             _log_changes(changes)
             self._warn(plugins)
@@ -264,8 +265,12 @@ class PluginSet:
             files=() if self._read_settings is None else (*settings_files(), self.reviews.file),
         )
 
-    async def _let_in(self, sites: Sequence[str]) -> None:
-        """Grant the extension access to new sites by reloading it, once no call is running."""
+    async def _let_in(self, sites: Sequence[str]) -> bool:
+        """Grant the extensions access to new sites, once no call is running.
+
+        Returns:
+            Whether they reload when they next receive the list of plugins.
+        """
         lacking = [each for each in self._staged if each.lacks(sites)]
         if lacking:
             with anyio.move_on_after(self._registry.limits.ceiling):
@@ -273,6 +278,7 @@ class PluginSet:
                     await bridge.calls.wait_idle()
         for each in lacking:
             each.allow(sites)
+        return bool(lacking)
 
     async def _read_stack(self, name: str, stack: str) -> str:
         plugin = self.find(name)
