@@ -7,6 +7,7 @@ OpenTabsError
 ├── BrowserError           no usable Chromium, or it would not start
 ├── ProtocolError          a message on the wire is wrong
 ├── TraceError             a file is not a trace
+├── RecordingError         a file is not a recording of a site, or cannot be written
 ├── AuditError             the record of all calls cannot be read
 ├── FleetError             NATS, which carries a fleet, cannot be reached
 └── CallError              a tool call returned no value
@@ -56,6 +57,10 @@ class ProtocolError(OpenTabsError):
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(message)
         self.path = path
+
+
+class RecordingError(OpenTabsError):
+    """A recording of a site cannot be read or written."""
 
 
 class AuditError(OpenTabsError):

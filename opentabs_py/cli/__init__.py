@@ -15,9 +15,11 @@ from opentabs_py.errors import (
     ConfigError,
     OpenTabsError,
     PluginError,
+    RecordingError,
     TraceError,
 )
 
+_USAGE_ERRORS = (CallRefusedError, ConfigError, PluginError, RecordingError, TraceError)
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
@@ -88,5 +90,4 @@ def _run() -> None:
         sys.exit(app(standalone_mode=True))
     except OpenTabsError as error:
         print_error(error)
-        usage = isinstance(error, CallRefusedError | ConfigError | PluginError | TraceError)
-        sys.exit(USAGE if usage else CHAIN_FAILED)
+        sys.exit(USAGE if isinstance(error, _USAGE_ERRORS) else CHAIN_FAILED)

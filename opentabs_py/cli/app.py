@@ -19,6 +19,7 @@ from opentabs_py.cli import (
     login,
     logs,
     new,
+    record,
     review,
     run_tests,
     serve,
@@ -67,6 +68,7 @@ app.command("new")(new.new)
 app.command("dev")(dev.dev)
 app.command("build")(build.build)
 app.command("test", context_settings={"ignore_unknown_options": True})(run_tests.run_tests)
+app.command("record")(record.record)
 app.command("inspect")(inspect.inspect)
 app.command("review")(review.review)
 app.command("serve")(serve.serve)

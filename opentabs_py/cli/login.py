@@ -73,7 +73,7 @@ def login(
                 keeps_profile=kept is not None,
             )
             err.print(f"Sign in to {escape(url)} in the window, then press [bold]Enter[/] here.")
-            state = await sign_in(plan, url, _enter)
+            state = await sign_in(plan, url, wait_enter)
         if save is not None:
             save_sign_in(save, state, warn=warn)
             count = len(state["cookies"])
@@ -85,7 +85,7 @@ def login(
     raise typer.Exit(run(window))
 
 
-async def _enter() -> None:
+async def wait_enter() -> None:
     """Wait for Enter; for ever where nobody can press it, when closing the window says it."""
     import asyncio
     import threading

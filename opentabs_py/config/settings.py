@@ -9,7 +9,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
+    ConfigDict,
     Field,
     PrivateAttr,
     SecretStr,
@@ -31,6 +33,7 @@ from opentabs_py.config.paths import user_file
 from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
+from opentabs_py.core.recording.rules import Rules
 from opentabs_py.errors import ConfigError
 
 DEFAULT_PORT = 8377
@@ -60,6 +63,30 @@ def _token(token: SecretStr) -> SecretStr:
 
 def _directories(value: object) -> object:
     return [each for each in value.split(os.pathsep) if each] if isinstance(value, str) else value
+
+
+class ScrubRules(BaseModel):
+    """What is taken out of recordings besides what is recognised; `[tool.opentabs.scrub]`.
+
+    Attributes:
+        members: Names of headers, JSON members, fields and query members that hold secrets; `*`
+            stands for any text.
+        texts: Secret texts, such as a person's name.
+        patterns: Regular expressions for secret texts.
+        keep: Names and texts that are not secret.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    members: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    patterns: tuple[re.Pattern[str], ...] = ()
+    keep: tuple[str, ...] = ()
+
+    @property
+    def rules(self) -> Rules:
+        """The rules as the core has them."""
+        return Rules(self.members, self.texts, self.patterns, self.keep)
 
 
 class Settings(BaseSettings):
@@ -106,6 +133,9 @@ class Settings(BaseSettings):
         audit_days: For how many days calls are kept.
         audit_size: The largest size of the audit in MB; if it is larger, the oldest calls are
             removed.
+        scrub: What is taken out of recordings besides; in the environment, JSON.
+        volatile: Names of members of queries and bodies that change from one visit to the next, so
+            that a replay does not compare them.
         settings: Values of plugins' settings, by plugin and key; in the environment, JSON. The
             sources are merged key by key.
     """
@@ -146,6 +176,8 @@ class Settings(BaseSettings):
     audit_values: bool = False
     audit_days: Positive = 30.0
     audit_size: Positive = 100.0
+    scrub: ScrubRules = ScrubRules()
+    volatile: tuple[str, ...] = ()
     settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
     _installed: frozenset[str] = PrivateAttr(default=frozenset())
 

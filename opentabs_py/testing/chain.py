@@ -18,7 +18,9 @@ from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.clock import StoppableClock
 from opentabs_py.testing.faults import FaultInjector, relay_faults
 from opentabs_py.testing.isolation import Isolation
+from opentabs_py.testing.replays import Sockets
 from opentabs_py.testing.thread import ServerThread
+from opentabs_py.testing.wall import Wall
 
 START_WITHIN = CONNECT_WITHIN + 10  # s; reading plugins and importing the MCP SDK take one second
 BACK_WITHIN = 3.0  # s; a dead service worker is back after 0.2 s, or 1.7 s at worst
@@ -33,6 +35,7 @@ class Chain:
         context: The browser.
         isolation: Keeps tests from affecting each other.
         clock: Drives the timers of its calls.
+        sockets: Answers WebSockets, if the browser reaches no site.
     """
 
     session: OpenTabs
@@ -46,7 +49,10 @@ class Chain:
         plugins: Sequence[Path],
         tools: Sequence[Any],
         settings: Settings,
+        offline: bool = False,
     ) -> None:
+        self._wall = Wall() if offline else None
+        self.sockets: Sockets | None = None
         self.clock = StoppableClock()
         self._thread = thread
         self._plugins = plugins
@@ -86,6 +92,9 @@ class Chain:
         try:
             plan = self._result(self._plan)
             options = launch_options(plan, launch_args, context_args)
+            if self._wall is not None:
+                options.pop("proxy", None)
+                options["args"] = [*options["args"], *self._wall.switches(plan.extension)]
             try:
                 plan.prepare()
                 self.context = browser_type.launch_persistent_context(plan.profile, **options)
@@ -100,6 +109,8 @@ class Chain:
             raise
         self._opened = True
         session = self.session
+        if self._wall is not None:
+            self.sockets = Sockets(self.context)  # before the isolation notes what tests do
         self.faults.attach(session, self.context)
         self.context.on("close", lambda _: self._thread.do(session.handle_browser_gone))
         self.isolation = Isolation(
@@ -117,6 +128,8 @@ class Chain:
         self._thread.do(self._stop.set)
         self._thread.do(self._launched.set)
         self._thread.wait(self._ended, STOP_WITHIN)
+        if self._wall is not None:
+            self._wall.close()
 
     def _is_connected(self) -> bool:
         # A test may have killed the service worker just before it ended.

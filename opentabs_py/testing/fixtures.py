@@ -13,6 +13,7 @@ from opentabs_py.testing.items import (
     faults_seed_of,
     is_async,
     marks_of,
+    recording_of,
     uses_opentabs,
 )
 
@@ -160,7 +161,7 @@ def _opentabs_people(
 ) -> Generator["People"]:
     """A turn with a browser for each person of one test; usually there is one."""
     from opentabs_py.browser.signed_in import read_sign_in  # noqa: PLC0415
-    from opentabs_py.errors import OpenTabsError  # noqa: PLC0415
+    from opentabs_py.errors import OpenTabsError, RecordingError  # noqa: PLC0415
     from opentabs_py.testing.people import ALONE, People  # noqa: PLC0415
     from opentabs_py.testing.turn import Turn  # noqa: PLC0415
 
@@ -174,7 +175,9 @@ def _opentabs_people(
         )
     marks = marks_of(request.node)
     names = marks.browsers or [ALONE]
-    seats = _opentabs_worker.seats(len(names))
+    asked = recording_of(request.node)
+    is_offline = asked is not None and asked.is_offline
+    seats = _opentabs_worker.seats(len(names), offline=is_offline)
     context_mark = request.node.get_closest_marker("browser_context_args")
     launch_args = request.getfixturevalue("browser_type_launch_args")
     is_headed = opentabs_settings.headed or launch_args.get("headless") is False
@@ -221,10 +224,15 @@ def _opentabs_people(
                     runs_on=clock_of(request.node),
                     faults_seed=faults_seed_of(request.node),
                     traced=request.config.getoption("--tracing", default="off") != "off",
+                    asked=asked,
+                    settings=opentabs_settings,
                 )
                 for name, chain in zip(names, chains, strict=True)
             }
         )
         stack.callback(people.end)
-        people.begin(storage_states)
+        try:
+            people.begin(storage_states)
+        except RecordingError as error:
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         yield people

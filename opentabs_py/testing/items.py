@@ -1,13 +1,14 @@
 """The marks and options of a pytest item. Every run of pytest imports this module too."""
 
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 if TYPE_CHECKING:
     from opentabs_py.testing.marks import Clock, Marks
     from opentabs_py.testing.people import People
+    from opentabs_py.testing.recordings import Asked, RecordMode
 
 MARK = "opentabs"
 PEOPLE: "pytest.StashKey[People]" = pytest.StashKey()
@@ -39,6 +40,17 @@ def faults_seed_of(item: pytest.Item) -> int:
     """Return the seed for a test's random faults."""
     given: int | None = item.config.getoption("opentabs_faults_seed")
     return marks_of(item).faults_seed if given is None else given
+
+
+def recording_of(item: pytest.Item) -> "Asked | None":
+    """Return the recording that a test names, and what to do with it; None if it names none."""
+    marks = marks_of(item)
+    if marks.recording is None:
+        return None
+    from opentabs_py.testing.recordings import Asked  # noqa: PLC0415
+
+    mode = cast("RecordMode", option(item.config, "record"))
+    return Asked(item.path.parent / marks.recording, mode, marks.replay_timing)
 
 
 def is_async(item: object) -> bool:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from os import PathLike
 from typing import Any, Literal, get_args
 
 from opentabs_py.config.names import is_name
 
 Clock = Literal["real", "manual"]
+ReplayTiming = Literal["instant", "recorded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class Marks:
         signed_in: The saved sign-in that the test begins with; see `opentabs login`. With
             several browsers, that of all, or of each by the browser's name.
         browsers: The names of the test's browsers, if there are several.
+        recording: The recording that answers for the site, relative to the test's file.
+        replay_timing: Whether its WebSockets and event streams take as long as they did.
     """
 
     idle: float | None = None
@@ -33,6 +37,8 @@ class Marks:
     faults_seed: int = 0
     signed_in: str | Mapping[str, str] | None = None
     browsers: Sequence[str] = ()
+    recording: str | PathLike[str] | None = None
+    replay_timing: ReplayTiming = "instant"
 
     def sign_in_of(self, browser: str) -> str | None:
         """Return the saved sign-in that a browser begins with, if any."""
@@ -70,11 +76,17 @@ def read_marks(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Ma
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise ValueError(f"pytest.mark.opentabs(faults_seed=...) must be an integer, not {seed!r}")  # noqa: TRY004
     _check_browsers(said.get("browsers", ()), said.get("signed_in"))
-    if said.get("clock") not in (None, *get_args(Clock)):
+    recording = said.get("recording")
+    if recording is not None and not (isinstance(recording, str | PathLike) and recording):
         raise ValueError(
-            f"pytest.mark.opentabs(clock=...) must be {' or '.join(map(repr, get_args(Clock)))}, "
-            f"not {said['clock']!r}"
+            f"pytest.mark.opentabs(recording=...) must be the path of a file, not {recording!r}"
         )
+    for name, values in (("clock", get_args(Clock)), ("replay_timing", get_args(ReplayTiming))):
+        if said.get(name) not in (None, *values):
+            raise ValueError(
+                f"pytest.mark.opentabs({name}=...) must be {' or '.join(map(repr, values))}, "
+                f"not {said[name]!r}"
+            )
     return Marks(**said)
 
 

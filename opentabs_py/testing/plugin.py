@@ -36,8 +36,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--opentabs-ui", action="store_true", help=ui)
     group.addoption("--opentabs-faults-seed", type=int, metavar="N", help=seed)
+    record = (
+        "What to do with the recordings that tests name. none: replay them, and let nothing reach "
+        "the site; missing: replay what they have, and record the rest from the site; all: record "
+        "everything again. Written if the test passes. Default: none."
+    )
+    group.addoption("--opentabs-record", choices=["none", "missing", "all"], help=record)
     parser.addini("opentabs_clock", clock, default="")
     parser.addini("opentabs_trace", trace, default="off")
+    parser.addini("opentabs_record", record, default="none")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "opentabs(idle, ceiling, clock, fresh_profile, allow_breaches, faults_seed, signed_in, "
-        "browsers): options of the OpenTabs chain for this test",
+        "browsers, recording, replay_timing): options of the OpenTabs chain for this test",
     )
     # From pytest-playwright's own fixture; plugin authors cannot do anything about it.
     config.addinivalue_line(
@@ -98,6 +105,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     yield
     people = item.stash.get(PEOPLE, None)
     if people is not None:
+        people.handle_passed()
         complaints = people.complaints(allow_breaches=marks_of(item).allow_breaches)
         if complaints:
             pytest.fail("\n".join(complaints), pytrace=False)  # no line of the test is at fault

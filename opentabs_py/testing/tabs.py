@@ -15,6 +15,7 @@ from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
 from opentabs_py.testing.isolation import BLANK
+from opentabs_py.testing.recordings import ReplayedSite
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import PluginLog, Transcript
@@ -86,6 +87,24 @@ class SyncOpenTabs:
         self._thread = thread
         self._transcript = transcript
         self._patience = patience
+        self._recording: ReplayedSite | None = None
+
+    @property
+    def recording(self) -> ReplayedSite:
+        """The recording that the test's mark names: its address, and the recorded calls.
+
+        Raises:
+            LookupError: The mark names none.
+        """
+        if self._recording is None:
+            raise LookupError(
+                'This test has no recording. Name it: @pytest.mark.opentabs(recording="site.har").'
+            )
+        return self._recording
+
+    def set_recording(self, recording: ReplayedSite) -> None:
+        """Set what the test can read of its recording."""
+        self._recording = recording
 
     @property
     def page(self) -> Page:

@@ -12,14 +12,17 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Error, WebError
 
 from opentabs_py import __version__
 from opentabs_py.calling.running import keep_record, keep_start
+from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import LogParams
+from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations import seen
 from opentabs_py.testing.marks import Clock as RunsOn
+from opentabs_py.testing.recordings import Asked, ReplayedSite, TestRecording
 from opentabs_py.testing.report import failure_report
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
@@ -69,7 +72,10 @@ class Turn:
         runs_on: RunsOn | None = None,
         faults_seed: int = 0,
         traced: bool = False,
+        asked: Asked | None = None,
+        settings: Settings | None = None,
     ) -> None:
+        self.has_passed = False
         self.steps = steps = Steps(chain.context.tracing if traced else None)
         self.transcript = Transcript()
         self.context = chain.context
@@ -91,6 +97,9 @@ class Turn:
         )
         self._limits = limits
         self._faults_seed = faults_seed
+        self._recording: TestRecording | None = None
+        self._asked = asked
+        self._settings = settings or chain.session.settings
 
     def begin(self, storage_state: Any = None) -> None:
         """Prepare the server and the browser for this test, and start recording.
@@ -105,14 +114,32 @@ class Turn:
         self._endings.append(chain.faults.clear)
         self._listen()
         self._recorder.on_did_create_browser_context(self._recorded)
+        recording = None if self._asked is None else self._asked.read()
+        if recording is not None and storage_state is None:
+            storage_state = recording.storage_state
         if storage_state is not None:
             chain.context.set_storage_state(storage_state)
+        if self._asked is not None and recording is not None:
+            self._begin_recording(self._asked, recording)
+
+    def _begin_recording(self, asked: Asked, recording: Recording) -> None:
+        self.tabs.set_recording(ReplayedSite(recording))
+        self._recording = TestRecording(
+            asked,
+            recording,
+            context=self.context,
+            session=self._chain.session,
+            thread=self._thread,
+            sockets=self._chain.sockets,
+            settings=self._settings,
+        )
+        self._recording.begin()
 
     def complaints(self, *, allow_breaches: bool) -> list[str]:
         """Return the reasons why this passing test must fail; see `breaches`."""
         with suppress(Error):
             self._thread.sleep(0)  # dispatches pending console messages
-        found: list[str] = []
+        found: list[str] = [] if self._recording is None else self._recording.complaints()
         calls = [seen(call.running) for call in self.transcript.calls]
         breaches = find_breaches(calls, self.transcript.page_warnings)
         if breaches and not allow_breaches:
@@ -134,7 +161,9 @@ class Turn:
                 if known[call.name] < 0:  # it has not come to the server
                     unknown.append(seen(call.running))
         faults = self._chain.faults.log_so_far()
-        return failure_report(self.transcript, running, unknown, shown=shown, faults=faults)
+        text = failure_report(self.transcript, running, unknown, shown=shown, faults=faults)
+        complaints = [] if self._recording is None else self._recording.complaints()
+        return "\n\n".join([text, *(each for each in complaints if each not in shown)])
 
     @property
     def browser_is_gone(self) -> bool:
@@ -162,6 +191,8 @@ class Turn:
             if not call.ended:
                 with suppress(TimeoutError):
                     call.cancel()
+        if self._recording is not None:
+            self._recording.end(has_passed=self.has_passed)
         for end in self._endings:
             end()
         with suppress(Error):  # the browser died, or the test closed it
@@ -199,6 +230,8 @@ class Turn:
     def _note_record(self, record: CallRecord) -> None:
         self.transcript.records.append(record)
         keep_record(record)
+        if self._recording is not None:
+            self._recording.note(record)
 
     def _listen(self) -> None:
         def note_console(message: ConsoleMessage) -> None:

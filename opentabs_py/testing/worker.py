@@ -16,22 +16,28 @@ class Worker:
     """A seat for each person of a test, in a test process."""
 
     def __init__(self) -> None:
-        self._seats: list[Seat] = []
+        self._seats: dict[bool, list[Seat]] = {False: [], True: []}
 
     @cached_property
     def thread(self) -> ServerThread:
         """The thread that servers run in."""
         return ServerThread()
 
-    def seats(self, count: int) -> "Sequence[Seat]":
-        """Return the seats of a test's people; most tests have one."""
-        while len(self._seats) < count:
-            self._seats.append(Seat(self.thread))
-        return self._seats[:count]
+    def seats(self, count: int, *, offline: bool = False) -> "Sequence[Seat]":
+        """Return the seats of a test's people; most tests have one.
+
+        Args:
+            count: How many.
+            offline: Whether their browsers reach no site.
+        """
+        seats = self._seats[offline]
+        while len(seats) < count:
+            seats.append(Seat(self.thread, offline=offline))
+        return seats[:count]
 
     def close_browsers(self) -> None:
         """Close all browsers and their servers."""
-        for seat in self._seats:
+        for seat in (*self._seats[False], *self._seats[True]):
             seat.close()
 
     def close(self) -> None:
@@ -45,10 +51,12 @@ class Seat:
 
     Args:
         thread: The thread that servers run in.
+        offline: Whether its browsers reach no site.
     """
 
-    def __init__(self, thread: ServerThread) -> None:
+    def __init__(self, thread: ServerThread, *, offline: bool = False) -> None:
         self._thread = thread
+        self._offline = offline
         self._shared: Chain | None = None
         self._key: _Key | None = None
         self._launched_with: object = None
@@ -66,14 +74,23 @@ class Seat:
             own: Whether the chain is for one test only.
         """
         if own:
-            self._own = Chain(self._thread, plugins=plugins, tools=tools, settings=settings)
+            self._own = self._start(plugins, tools, settings)
             return self._own
         key = (tuple(plugins), tuple(tools), settings)
         if self._shared is None or self._key != key or not self._shared.is_usable:
             self._close_shared()
-            self._shared = Chain(self._thread, plugins=plugins, tools=tools, settings=settings)
+            self._shared = self._start(plugins, tools, settings)
             self._key, self._launched_with = key, None
         return self._shared
+
+    def _start(self, plugins: Sequence[Path], tools: Sequence[Any], settings: Settings) -> Chain:
+        return Chain(
+            self._thread,
+            plugins=plugins,
+            tools=tools,
+            settings=settings,
+            offline=self._offline,
+        )
 
     def open(
         self,

@@ -1,0 +1,18 @@
+"""Tests that record the site in `e2e/recorded_site.py`."""
+
+import os
+
+import pytest
+
+from opentabs_py.testing import SyncOpenTabs, expect
+
+IDS = [int(each) for each in os.environ.get("IDS", "1").split(",")]
+
+
+@pytest.mark.opentabs(recording="made/items.har")
+def test_items(opentabs: SyncOpenTabs) -> None:
+    opentabs.page.goto(os.environ["SITE"])
+    expect(opentabs.plugin()).to_be_ready()
+    for each in IDS:
+        assert opentabs.call("notes_item", id=each) == {"id": each, "title": f"Item {each}"}
+    assert "FAIL" not in os.environ

@@ -1,0 +1,267 @@
+"""`opentabs record`: keep what passes between pages and their site, for tests without the site."""
+
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+from rich.markup import escape
+
+from opentabs_py.cli.options import (
+    Headed,
+    NoReview,
+    PluginDirs,
+    PluginFolders,
+    PluginSettings,
+    Profile,
+    SignedIn,
+    ToolSources,
+    gather_settings,
+    gather_tools,
+)
+from opentabs_py.errors import BrowserError, ConfigError, RecordingError
+
+if TYPE_CHECKING:
+    from opentabs_py.config.settings import Settings
+    from opentabs_py.core.recording.exchange import Recording
+    from opentabs_py.session.recording import SessionRecorder
+    from opentabs_py.session.session import OpenTabs
+
+    Use = Callable[[Any, "OpenTabs"], Awaitable[None]]
+
+SHOWN = 4  # places in which something was found
+
+
+def record(
+    url: Annotated[str, typer.Argument(help="The page to open first.")],
+    plugin: PluginDirs = None,
+    plugins: PluginFolders = None,
+    tools_: ToolSources = None,
+    set_: PluginSettings = None,
+    no_review: NoReview = None,
+    signed_in: SignedIn = None,
+    profile: Profile = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The file to write, with its bodies in a directory beside it.  "
+            "\\[default: the site's name in the current directory]",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a recording.")] = False,
+    script: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.py",
+            help="Use the site by this program instead of by hand: it defines "
+            "`async def use(page, opentabs)`.",
+        ),
+    ] = None,
+    headed: Headed = None,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scrub",
+            metavar="TEXT",
+            help="Take this text out as well, such as your name. Repeatable.",
+        ),
+    ] = None,
+) -> None:
+    """Record a site while you use it and call tools, so that tests can replay it without the site.
+
+    Opens a browser. Use the site in it, and call tools from the console or from an MCP client; then
+    press Enter, close the window or press Ctrl-C. The file is a HAR, with the calls of tools.
+
+    Cookies, tokens, e-mail addresses, phone numbers and names of the person who is signed in are
+    replaced before anything is written, the same one always by the same text.
+    The setting `scrub` has more rules. Read a recording before you publish it.
+
+    [dim]opentabs record https://chat.example.com/ --signed-in work --out tests/export.har[/]
+    """
+    from opentabs_py.cli.run import run
+    from opentabs_py.cli.terminal import log_to_stderr
+
+    file = out or Path(f"{urlsplit(url).hostname or 'site'}.har")
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise ConfigError(f"{url!r} is not the address of a web page: begin it with https://.")
+    if file.exists() and not force:
+        raise RecordingError(f"{file} is there already. Replace it with --force, or use --out.")
+    use = None if script is None else _load_script(script)
+    settings = gather_settings(
+        plugin,
+        plugins,
+        set_,
+        no_review=no_review,
+        headed=use is None if headed is None else headed,
+        signed_in=signed_in,
+        profile=profile,
+        port=0,
+    ).model_copy(update={"token": None, "audit": False})
+    if use is not None:  # what the script calls is what its author wants
+        settings = settings.model_copy(update={"permissions": {"default": "auto"}})
+    if secret:
+        texts = (*settings.scrub.texts, *secret)
+        scrub = settings.scrub.model_copy(update={"texts": texts})
+        settings = settings.model_copy(update={"scrub": scrub})
+    log_to_stderr()
+    session = _Session(url, file, settings, gather_tools(tools_), use)
+    raise typer.Exit(run(session.run, on_signal=session.stop))
+
+
+class _Session:
+    """One recording, from the browser's start to the file."""
+
+    def __init__(
+        self, url: str, file: Path, settings: "Settings", tools: list[Any], use: "Use | None"
+    ) -> None:
+        import anyio
+
+        self._url = url
+        self._file = file
+        self._settings = settings
+        self._tools = tools
+        self._use = use
+        self._ended = anyio.Event()
+
+    def stop(self) -> bool:
+        """End the recording, and write it; the second time, return false: end at once."""
+        if self._use is not None or self._ended.is_set():
+            return False
+        self._ended.set()
+        return True
+
+    async def run(self) -> int:
+        from opentabs_py.cli.terminal import print_quarantined, warn_of_stale
+        from opentabs_py.session.recording import SessionRecorder
+        from opentabs_py.session.session import OpenTabs
+
+        async with OpenTabs(tools=self._tools, settings=self._settings) as tabs:
+            print_quarantined(tabs.quarantined)
+            warn_of_stale(tabs.plugins)
+            recorder = await SessionRecorder.start(tabs, self._url)
+            failure = None
+            try:
+                await self._watch(tabs, recorder)
+            except Exception as error:  # noqa: BLE001 (the script's own)
+                failure = error
+            traffic = await recorder.stop()
+        recording = self._scrub(traffic)
+        self._write(recording)
+        if failure is not None:
+            raise RecordingError(
+                f"The script failed: {type(failure).__name__}: {failure}"
+            ) from failure
+        return 0
+
+    async def _watch(self, tabs: "OpenTabs", recorder: "SessionRecorder") -> None:
+        import anyio
+
+        from opentabs_py.cli.login import wait_enter
+        from opentabs_py.cli.terminal import err
+
+        if self._use is not None:
+            await self._use(await tabs.open(self._url), tabs)
+            return
+        page = await tabs.open(self._url)
+        tabs.watch()
+        err.print(f"Recording [bold]{escape(page.url)}[/]. Use the site in the window.")
+        err.print(f"Call tools from the console, {escape(tabs.console_url(expires=False))}")
+        err.print(f"or from an MCP client at {escape(tabs.mcp_url)}.", soft_wrap=True)
+        err.print("When you are done, press [bold]Enter[/] here, or close the window.")
+
+        async def end_after(wait: Callable[[], Awaitable[None]]) -> None:
+            await wait()
+            self._ended.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end_after, tabs.wait_browser_gone)
+            if sys.stdin.isatty():
+                tasks.start_soon(end_after, wait_enter)
+            with err.status("") as status:
+                while not self._ended.is_set():
+                    status.update(recorder.summary)
+                    with anyio.move_on_after(0.5):
+                        await self._ended.wait()
+            tasks.cancel_scope.cancel()
+
+    def _scrub(self, recording: "Recording") -> "Recording":
+        from rich.progress import Progress
+
+        from opentabs_py.cli.terminal import err
+        from opentabs_py.core.recording.scrub import scrub
+
+        total = 2 * (len(recording.exchanges) + len(recording.sockets))
+        with Progress(console=err, transient=True) as bar:
+            task = bar.add_task("Taking secrets out", total=total)
+            return scrub(recording, self._settings.scrub.rules, step=lambda: bar.advance(task))
+
+    def _write(self, recording: "Recording") -> None:
+        from opentabs_py import __version__
+        from opentabs_py.cli.terminal import err, warn
+        from opentabs_py.recording.files import bodies_dir, write_recording
+
+        if not recording.exchanges:
+            raise BrowserError(f"No request to {self._url} was seen, so there is no recording.")
+        write_recording(recording, self._file, version=__version__)
+        _print_scrubbed(recording)
+        lost = [e for e in recording.exchanges if e.response and e.response.body is None]
+        if lost:
+            warn(f"{len(lost)} answers are without their bodies, which the browser had dropped.")
+        err.print(
+            f"[green]✓[/] {_counted(len(recording.exchanges), 'request')}, "
+            f"{_counted(len(recording.sockets), 'WebSocket')} and "
+            f"{_counted(len(recording.calls), 'call')} in [bold]{escape(str(self._file))}[/] and "
+            f"{escape(bodies_dir(self._file).name)}/",
+            soft_wrap=True,
+        )
+        mark = f'@pytest.mark.opentabs(recording="{self._file.name}")'
+        err.print(f"[dim]Replay it in a test: {escape(mark)}[/]", soft_wrap=True)
+
+
+def _print_scrubbed(recording: "Recording") -> None:
+    from rich.table import Table
+
+    from opentabs_py.cli.terminal import err
+    from opentabs_py.core.text import shorten
+
+    if not recording.scrubbed:
+        err.print("No secrets were recognised.")
+        return
+    columns = ("taken out", "different", "times", "for example by", "found in")
+    table = Table(*columns, box=None, header_style="bold", pad_edge=False)
+    for column in table.columns[1:3]:
+        column.justify = "right"
+    for kind in dict.fromkeys(each.kind for each in recording.scrubbed):
+        mine = [each for each in recording.scrubbed if each.kind == kind]
+        places = [*dict.fromkeys(each.where for each in mine)]
+        more = ", …" if len(places) > SHOWN else ""
+        table.add_row(
+            kind,
+            str(len(mine)),
+            str(sum(each.count for each in mine)),
+            escape(shorten(mine[0].replacement, 24)),
+            escape(", ".join(places[:SHOWN]) + more),
+        )
+    err.print(table)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _load_script(file: Path) -> "Use":
+    import inspect
+    import runpy
+
+    try:
+        use = runpy.run_path(str(file)).get("use")
+    except OSError as error:
+        raise ConfigError(f"Cannot read {file}: {error.strerror}.") from None
+    except Exception as error:
+        raise ConfigError(f"{file} failed: {type(error).__name__}: {error}") from error
+    if not inspect.iscoroutinefunction(use):
+        raise ConfigError(f"{file} has no `async def use(page, opentabs)`.")
+    return use

@@ -1,0 +1,199 @@
+"""What a recording consists of. All times are seconds since the epoch, durations seconds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+Headers = Sequence[tuple[str, str]]
+"""Names and values, in the order they were sent; a name may come several times."""
+
+DOCUMENT: Final = "document"
+EVENT_STREAM: Final = "text/event-stream"
+UNFINISHED: Final = "unfinished"
+"""The error of a request that had no answer yet when the recording ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request of a page.
+
+    Attributes:
+        method: In capital letters.
+        url: Without a fragment.
+        headers: As they were sent.
+        body: Empty if it had none.
+        kind: Playwright's `resource_type`, such as `document`, `fetch` or `xhr`.
+    """
+
+    method: str
+    url: str
+    headers: Headers = ()
+    body: bytes = b""
+    kind: str = "fetch"
+
+    @property
+    def mime(self) -> str:
+        """The media type of the body, without parameters."""
+        return mime_of(self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A message of an event stream, as `EventSource` received it."""
+
+    at: float
+    data: str
+    name: str = "message"
+    last_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The site's answer.
+
+    Attributes:
+        status: The HTTP status.
+        status_text: The status in words; empty in HTTP/2.
+        headers: As they came.
+        body: Decoded, as the page saw it. None if the browser no longer had it.
+        events: When each message of an event stream came, if that is known.
+    """
+
+    status: int
+    status_text: str = ""
+    headers: Headers = ()
+    body: bytes | None = b""
+    events: Sequence[Event] = ()
+
+    @property
+    def mime(self) -> str:
+        """The media type of the body, without parameters."""
+        return mime_of(self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request, and its answer or why there was none.
+
+    Attributes:
+        request: What the page asked.
+        response: What the site answered.
+        error: Chromium's error, such as `net::ERR_CONNECTION_REFUSED`, if it did not answer.
+        started: When the request was sent.
+        duration: How long it took.
+    """
+
+    request: Request
+    response: Response | None
+    error: str | None = None
+    started: float = 0.0
+    duration: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A message of a WebSocket.
+
+    Attributes:
+        at: When it passed.
+        is_sent: Whether the page sent it, not the site.
+        data: Text, or bytes.
+    """
+
+    at: float
+    is_sent: bool
+    data: str | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Socket:
+    """A WebSocket of a page, and its messages in order."""
+
+    url: str
+    started: float = 0.0
+    frames: Sequence[Frame] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """A call of a tool.
+
+    Attributes:
+        tool: The tool's MCP name.
+        arguments: A JSON object.
+        value: The tool's JSON value, if it succeeded.
+        error: `{code, message}` if it did not.
+        started: When it was called.
+        duration: How long it took.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    value: Any = None
+    error: Mapping[str, Any] | None = None
+    started: float = 0.0
+    duration: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scrubbed:
+    """A text that is not in the recording, and what is there instead.
+
+    Attributes:
+        kind: What it was, such as `cookie` or `e-mail address`.
+        where: The name of the header, member or field in which it was found first.
+        replacement: What is there instead.
+        count: How many times it was replaced.
+    """
+
+    kind: str
+    where: str
+    replacement: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What passed between pages and their site.
+
+    Attributes:
+        url: The page that was opened first.
+        exchanges: Requests in the order they were sent.
+        sockets: WebSockets in the order they were opened.
+        calls: The calls of tools.
+        storage_state: Cookies and local storage at the start, in Playwright's format.
+        scrubbed: What was taken out.
+    """
+
+    url: str
+    exchanges: Sequence[Exchange] = ()
+    sockets: Sequence[Socket] = ()
+    calls: Sequence[RecordedCall] = ()
+    storage_state: Mapping[str, Any] | None = None
+    scrubbed: Sequence[Scrubbed] = ()
+
+
+def mime_of(headers: Headers) -> str:
+    """Return the media type that headers state, in lower case and without parameters."""
+    stated = header(headers, "content-type") or ""
+    return stated.partition(";")[0].strip().lower()
+
+
+def header(headers: Headers, name: str) -> str | None:
+    """Return the first value of a header; None if it is not there."""
+    return next((value for each, value in headers if each.lower() == name), None)
+
+
+def is_json(mime: str) -> bool:
+    """Return whether a media type is one of JSON."""
+    return mime == "application/json" or mime.endswith("+json")
+
+
+def is_text(mime: str) -> bool:
+    """Return whether a body of this media type is text."""
+    return (
+        mime.startswith("text/")
+        or is_json(mime)
+        or mime.endswith(("+xml", "/xml", "javascript", "ecmascript"))
+        or mime in ("application/x-www-form-urlencoded", "application/graphql", "")
+    )

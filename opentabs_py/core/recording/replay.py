@@ -1,0 +1,221 @@
+"""What a recorded site answers."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+from urllib.parse import urljoin
+
+from opentabs_py.core.recording.exchange import (
+    EVENT_STREAM,
+    Exchange,
+    Frame,
+    Recording,
+    Request,
+    Socket,
+    header,
+)
+from opentabs_py.core.recording.matching import (
+    Comparable,
+    comparable,
+    differences,
+    distance,
+)
+from opentabs_py.core.text import shorten
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_KEEPS_METHOD: Final = frozenset({307, 308})
+_MOST_REDIRECTS: Final = 20
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_SHOWN: Final = 8  # differences
+
+
+class Unrecorded(NamedTuple):
+    """A request that is not in the recording.
+
+    Attributes:
+        request: What the page asked.
+        why: What is there instead, on lines of their own.
+    """
+
+    request: Request
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.request.method} {shorten(self.request.url, 500)}\n{self.why}"
+
+
+@dataclass(slots=True)
+class _Queue:
+    """Equal requests of a recording, in order."""
+
+    exchanges: list[Exchange] = field(default_factory=list[Exchange])
+    taken: int = 0
+
+
+class Replay:
+    """Finds the recorded answer to each request.
+
+    Requests that are equal get their answers in the order of the recording. After the last one, a
+    request that only reads gets the last answer again; one that writes is not in the recording.
+
+    Args:
+        recording: What the site answered.
+        volatile: Names of members that do not count, besides the usual ones.
+
+    Attributes:
+        recording: The recording.
+        unrecorded: The requests that were not in it.
+    """
+
+    def __init__(self, recording: Recording, volatile: Iterable[str] = ()) -> None:
+        self.recording = recording
+        self.unrecorded: list[Unrecorded] = []
+        self._volatile = tuple(volatile)
+        self._queues: dict[object, _Queue] = {}
+        self._known: list[tuple[Comparable, Request]] = []
+        for exchange in recording.exchanges:
+            known = comparable(exchange.request, self._volatile)
+            queue = self._queues.get(known.key)
+            if queue is None:
+                queue = self._queues[known.key] = _Queue()
+                self._known.append((known, exchange.request))
+            queue.exchanges.append(exchange)
+        self._sockets: dict[object, list[Socket]] = {}
+        for socket in recording.sockets:
+            known = comparable(_as_request(socket.url), self._volatile)
+            self._sockets.setdefault(known.key, []).append(socket)
+
+    def answer(self, request: Request) -> Exchange | None:
+        """Return the exchange that answers a request; None if there is none, which is noted."""
+        sent = comparable(request, self._volatile)
+        queue = self._queues.get(sent.key)
+        if queue is None:
+            self.unrecorded.append(Unrecorded(request, self._nearest(sent)))
+            return None
+        taken = queue.taken
+        if taken < len(queue.exchanges):
+            queue.taken += 1
+            return queue.exchanges[taken]
+        if request.method in _SAFE:
+            return queue.exchanges[-1]
+        times = "once" if taken == 1 else f"{taken} times"
+        self.unrecorded.append(Unrecorded(request, f"The recording has this request only {times}."))
+        return None
+
+    def is_known(self, request: Request) -> bool:
+        """Return whether the recording has such a request, answered or not."""
+        return comparable(request, self._volatile).key in self._queues
+
+    def follow(self, exchange: Exchange) -> Exchange | None:
+        """Return what answers a request in the end, after its redirects; None as `answer`."""
+        for _ in range(_MOST_REDIRECTS):
+            to = redirect(exchange)
+            if to is None:
+                return exchange
+            response = exchange.response
+            keeps = response is not None and response.status in _KEEPS_METHOD
+            before = exchange.request
+            request = (
+                Request(before.method, to, before.headers, before.body, before.kind)
+                if keeps
+                else Request("GET", to, before.headers, kind=before.kind)
+            )
+            found = self.answer(request)
+            if found is None:
+                return None
+            exchange = found
+        return exchange
+
+    def socket(self, url: str) -> Socket | None:
+        """Return the next recorded WebSocket of an address; None if there is none, as noted."""
+        request = _as_request(url)
+        sent = comparable(request, self._volatile)
+        sockets = self._sockets.get(sent.key)
+        if not sockets:
+            why = "The recording has no WebSocket of this address."
+            self.unrecorded.append(Unrecorded(request, why))
+            return None
+        return sockets.pop(0) if len(sockets) > 1 else sockets[0]
+
+    def _nearest(self, sent: Comparable) -> str:
+        if not self._known:
+            return "The recording is empty."
+        known, request = min(self._known, key=lambda each: distance(each[0], sent))
+        lines = [f"nearest recorded: {request.method} {shorten(request.url, 500)}"]
+        found = differences(known, sent)
+        lines += [f"  {each}" for each in found[:_SHOWN]]
+        if len(found) > _SHOWN:
+            lines.append(f"  and {len(found) - _SHOWN} more differences")
+        return "\n".join(lines)
+
+
+def redirect(exchange: Exchange) -> str | None:
+    """Return where an answer redirects to; None if it does not."""
+    response = exchange.response
+    if response is None or response.status not in _REDIRECTS:
+        return None
+    location = header(response.headers, "location")
+    return None if location is None else urljoin(exchange.request.url, location).partition("#")[0]
+
+
+def is_event_stream(exchange: Exchange) -> bool:
+    """Return whether an answer is an event stream."""
+    return exchange.response is not None and exchange.response.mime == EVENT_STREAM
+
+
+class SocketScript:
+    """What the site sends over one WebSocket, and what it waits for meanwhile.
+
+    Args:
+        socket: What was recorded.
+        volatile: Names of members that do not count.
+    """
+
+    def __init__(self, socket: Socket, volatile: Iterable[str] = ()) -> None:
+        self._volatile = tuple(volatile)
+        self._frames = list(socket.frames)
+        self._at = socket.started
+        self._taken: set[object] = set()
+
+    def next(self) -> Sequence[tuple[float, Frame]]:
+        """Return what the site sends before it waits for the page.
+
+        Returns:
+            Messages, each with the seconds after the one before it.
+        """
+        due: list[tuple[float, Frame]] = []
+        while self._frames and not self._frames[0].is_sent:
+            frame = self._frames.pop(0)
+            due.append((max(0.0, frame.at - self._at), frame))
+            self._at = frame.at
+        return due
+
+    def receive(self, data: str | bytes) -> str | None:
+        """Take a message of the page; the site then goes on with `next`.
+
+        A message that is sent more often than it was recorded, such as a heartbeat, is ignored.
+
+        Returns:
+            Why this message is not in the recording; None if it is.
+        """
+        sent = self._comparable(data)
+        for index, frame in enumerate(self._frames):
+            if frame.is_sent and self._comparable(frame.data) == sent:
+                self._at = frame.at
+                self._taken.add(sent)
+                del self._frames[index]
+                return None
+        if sent in self._taken:
+            return None
+        shown = data if isinstance(data, str) else f"{len(data)} bytes"
+        expected = next((each.data for each in self._frames if each.is_sent), None)
+        text = expected if isinstance(expected, str) else "nothing more"
+        return f"The page sent {shorten(shown, 300)}\nrecorded: {shorten(text, 300)}"
+
+    def _comparable(self, data: str | bytes) -> object:
+        body = data.encode() if isinstance(data, str) else data
+        return comparable(Request("SEND", "ws:", body=body), self._volatile).key
+
+
+def _as_request(url: str) -> Request:
+    return Request("GET", url.partition("#")[0], kind="websocket")

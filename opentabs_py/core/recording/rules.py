@@ -1,0 +1,22 @@
+"""What users say of the secrets in their recordings."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What users add, in `[tool.opentabs.scrub]`.
+
+    Attributes:
+        members: Names of headers, JSON members, fields and query members; `*` is any text.
+        texts: Texts, such as names of persons.
+        patterns: Regular expressions.
+        keep: Names as in `members`, and texts, that are not secret.
+    """
+
+    members: Sequence[str] = ()
+    texts: Sequence[str] = ()
+    patterns: Sequence[re.Pattern[str]] = ()
+    keep: Sequence[str] = ()

@@ -1,0 +1,433 @@
+"""Take the secrets out of a recording before it is written.
+
+The same secret is replaced by the same text everywhere, in whatever encoding it appears, so that a
+token which a page reads from one answer is still the one that it sends with its next request.
+"""
+
+import base64
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+from urllib.parse import quote, quote_plus
+
+from opentabs_py.core.recording.exchange import (
+    Event,
+    Exchange,
+    Frame,
+    Headers,
+    RecordedCall,
+    Recording,
+    Request,
+    Response,
+    Scrubbed,
+    Socket,
+    is_text,
+)
+from opentabs_py.core.recording.rules import Rules
+from opentabs_py.core.recording.secrets import Finder, Kind, Secret
+
+_FIRST_NAMES: Final = ("Robin", "Sasha", "Noor", "Kim", "Alex", "Jamie", "Charlie", "Morgan")
+_PHONE: Final = "5550100"
+_STEMS: Final[Mapping[Kind, str]] = {
+    "authorization": "authorization",
+    "cookie": "cookie",
+    "CSRF token": "csrf-token",
+    "text": "text",
+    "token": "token",
+}
+# A token's header and claims; it does not expire, because a recording is replayed for years.
+_JWT_HEADER: Final = {"alg": "none", "typ": "JWT"}
+_JWT_EXPIRES: Final = 4_102_444_800  # 2100-01-01
+
+
+def scrub(
+    recording: Recording,
+    rules: Rules | None = None,
+    *,
+    earlier: Sequence[Scrubbed] = (),
+    step: Callable[[], object] = lambda: None,
+) -> Recording:
+    """Return a recording without its secrets, which says in `scrubbed` what they were.
+
+    Args:
+        recording: A recording as it was made.
+        rules: What is secret besides.
+        earlier: What was taken out of the recording that this one will be added to.
+        step: Called twice for each exchange and WebSocket.
+    """
+    finder = Finder(rules or Rules())
+    finder.search(recording, step=step)
+    return _Scrubber(finder.found.values(), earlier).scrub(recording, step)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """One encoding of a secret."""
+
+    secret: Secret
+    replacement: str
+
+
+class _Scrubber:
+    """Replaces secrets.
+
+    Args:
+        secrets: What to replace.
+        earlier: What was replaced before, whose replacements are not used again.
+    """
+
+    def __init__(self, secrets: Iterable[Secret], earlier: Sequence[Scrubbed]) -> None:
+        self._replacements: dict[str, str] = {}
+        self._forms: dict[str, _Form] = {}
+        self._held: dict[tuple[str, str], _Form] = {}
+        self._counts: Counter[str] = Counter()
+        self._numbers: Counter[str] = Counter(each.kind for each in earlier)
+        self._numbers["digits"] = len(earlier)
+        self._secrets: list[Secret] = sorted(secrets, key=lambda each: -len(each.text))
+        # The parts of a name before the whole, which consists of them.
+        for each in sorted(self._secrets, key=lambda each: (each.kind == "name", len(each.text))):
+            self._replacements[each.text] = self._replacement(each)
+        for each in self._secrets:
+            new = self._replacements[each.text]
+            # A short text in base64 would be found by chance.
+            for encode in _ENCODINGS if len(each.text) >= 8 else _READABLE:
+                form = _Form(each, encode(new))
+                if each.is_distinct:
+                    self._forms.setdefault(encode(each.text), form)
+                else:
+                    for holder in each.holders:
+                        self._held.setdefault((holder.lower(), encode(each.text)), form)
+        self._pattern = _pattern(self._forms)
+        names = {name for name, _ in self._held}
+        self._holding = _holding(names) if names else None
+
+    def scrub(self, recording: Recording, step: Callable[[], object]) -> Recording:
+        """Return a recording without the secrets."""
+        exchanges: list[Exchange] = []
+        for each in recording.exchanges:
+            exchanges.append(self._exchange(each))
+            step()
+        sockets: list[Socket] = []
+        for socket in recording.sockets:
+            sockets.append(self._socket(socket))
+            step()
+        return replace(
+            recording,
+            url=self.text(recording.url),
+            exchanges=exchanges,
+            sockets=sockets,
+            calls=[self._call(each) for each in recording.calls],
+            storage_state=self._state(recording.storage_state),
+            scrubbed=[
+                Scrubbed(each.kind, self.text(each.where), self._replacements[each.text], count)
+                for each in self._secrets
+                if (count := self._counts[each.text])
+            ],
+        )
+
+    # --- parts ---
+
+    def _exchange(self, exchange: Exchange) -> Exchange:
+        request, response = exchange.request, exchange.response
+        return replace(
+            exchange,
+            request=Request(
+                request.method,
+                self.text(request.url),
+                self._headers(request.headers),
+                self._body(request.body, request.mime),
+                request.kind,
+            ),
+            response=None if response is None else self._response(response),
+        )
+
+    def _response(self, response: Response) -> Response:
+        body = response.body
+        return Response(
+            response.status,
+            response.status_text,
+            self._headers(response.headers),
+            None if body is None else self._body(body, response.mime),
+            [
+                Event(each.at, self.text(each.data), each.name, self.text(each.last_id))
+                for each in response.events
+            ],
+        )
+
+    def _headers(self, headers: Headers) -> Headers:
+        scrubbed: list[tuple[str, str]] = []
+        for name, value in headers:
+            lower = name.lower()
+            new = value
+            if lower in ("cookie", "set-cookie"):
+                # Line by line, for Playwright joins several set-cookie headers.
+                new = "\n".join(
+                    "; ".join(self._cookie(pair) for pair in line.split("; "))
+                    for line in value.splitlines()
+                )
+            elif (form := self._held.get((lower, value.strip()))) is not None:
+                new = self._use(form)
+            scrubbed.append((name, self.text(new)))
+        return scrubbed
+
+    def _cookie(self, pair: str) -> str:
+        name, equals, value = pair.partition("=")
+        form = self._held.get((name.strip().lower(), value.strip().strip('"')))
+        return pair if form is None else f"{name}{equals}{self._use(form)}"
+
+    def _body(self, body: bytes, mime: str) -> bytes:
+        if not body:
+            return body
+        if is_text(mime) or mime.startswith("multipart/"):
+            # What is not UTF-8 comes through unchanged.
+            text = body.decode("utf-8", "surrogateescape")
+            return self.text(text).encode("utf-8", "surrogateescape")
+        return self._bytes(body)
+
+    def _bytes(self, body: bytes) -> bytes:
+        """Replace secrets by as many bytes, for what follows may be found by its place."""
+        for each in self._secrets:
+            secret = each.text.encode()
+            if each.is_distinct and len(secret) >= 6 and secret in body:
+                self._counts[each.text] += body.count(secret)
+                new = self._replacements[each.text].encode()
+                body = body.replace(secret, (new * len(secret))[: len(secret)])
+        return body
+
+    def _socket(self, socket: Socket) -> Socket:
+        frames = [
+            Frame(
+                frame.at,
+                frame.is_sent,
+                self.text(frame.data) if isinstance(frame.data, str) else self._bytes(frame.data),
+            )
+            for frame in socket.frames
+        ]
+        return Socket(self.text(socket.url), socket.started, frames)
+
+    def _call(self, call: RecordedCall) -> RecordedCall:
+        return replace(
+            call,
+            arguments=self._value(call.arguments),
+            value=self._value(call.value),
+            error=self._value(call.error),
+        )
+
+    def _state(self, state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        if state is None:
+            return None
+        cookies: list[dict[str, Any]] = []
+        for cookie in state.get("cookies", []):
+            form = self._held.get((str(cookie["name"]).lower(), str(cookie["value"])))
+            value = str(cookie["value"]) if form is None else self._use(form)
+            cookies.append({**cookie, "value": value})
+        scrubbed = self._value({**state, "cookies": cookies})
+        return cast("Mapping[str, Any]", scrubbed)
+
+    def _value(self, value: Any) -> Any:
+        """Replace secrets in a JSON value."""
+        if value is None:
+            return None
+        return json.loads(self.text(json.dumps(value)))
+
+    # --- texts ---
+
+    def text(self, text: str) -> str:
+        """Replace the secrets in a text."""
+        if self._holding is not None:
+            text = self._holding.sub(self._replace_held, text)
+        return text if self._pattern is None else self._pattern.sub(self._replace, text)
+
+    def _replace(self, found: "re.Match[str]") -> str:
+        text = found[0]
+        form = self._forms[text]
+        before, after = found.start() - 1, found.end()
+        if form.secret.kind in ("name", "text") or text.isdigit():
+            # Part of a longer word or number, it is not that name or number.
+            around = found.string
+            is_part = (before >= 0 and text[0].isalnum() and _continues(around, before)) or (
+                after < len(around) and text[-1].isalnum() and around[after].isalnum()
+            )
+            if is_part:
+                return text
+        return self._use(form)
+
+    def _replace_held(self, found: "re.Match[str]") -> str:
+        name = found["member"] or found["field"] or found["parameter"]
+        form = self._held.get((name.lower(), found["value"]))
+        return found[0] if form is None else f"{found['before']}{self._use(form)}"
+
+    def _use(self, form: _Form) -> str:
+        self._counts[form.secret.text] += 1
+        return form.replacement
+
+    # --- what is there instead ---
+
+    def _replacement(self, secret: Secret) -> str:
+        text, kind = secret.text, secret.kind
+        if kind == "name":
+            return self._name(text)
+        if kind == "phone number" or text.lstrip("-").isdigit():
+            return self._digits(text)
+        number = self._numbers[kind] = self._numbers[kind] + 1
+        if kind == "e-mail address":
+            return f"person{number}@example.com"
+        if kind == "JSON Web Token":
+            claims = {"sub": f"jwt-{number}", "exp": _JWT_EXPIRES}
+            return ".".join(_base64url(json.dumps(each)) for each in (_JWT_HEADER, claims)) + "."
+        return f"{_STEMS[kind]}-{number}"
+
+    def _name(self, text: str) -> str:
+        parts = re.findall(r"[^\W\d_]{3,}", text)
+        if len(parts) > 1:
+            name = text
+            for part in parts:
+                if (known := self._replacements.get(part)) is not None:
+                    name = name.replace(part, known)
+            return name
+        number = self._numbers["name"]
+        self._numbers["name"] += 1
+        again, index = divmod(number, len(_FIRST_NAMES))
+        new = _FIRST_NAMES[index] + (str(again + 1) if again else "")
+        return new.lower() if text.islower() else new
+
+    def _digits(self, text: str) -> str:
+        """Replace digits by as many others, which are the same for the same number."""
+        digits = "".join(c for c in text if c.isdigit())
+        number = self._numbers[f"digits {digits}"]
+        if not number:
+            self._numbers["digits"] += 1
+            number = self._numbers[f"digits {digits}"] = self._numbers["digits"]
+        new = f"{_PHONE}{number:0{max(1, len(digits) - len(_PHONE))}}"[-len(digits) :]
+        if len(digits) < len(_PHONE):
+            new = f"{number:0{len(digits)}}"[-len(digits) :]
+        if new[0] == "0":  # which would be an octal number in JSON
+            new = "5" + new[1:]
+        following = iter(new)
+        return "".join(next(following) if c.isdigit() else c for c in text)
+
+
+# --- encodings ---
+
+
+def _same(text: str) -> str:
+    return text
+
+
+def _percent(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def _escaped_twice(text: str) -> str:
+    return _escaped(_escaped(text))
+
+
+def _readable(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _slashes(text: str) -> str:
+    return _readable(text).replace("/", "\\/")
+
+
+def _unicode_at(text: str) -> str:
+    return _escaped(text).replace("@", "\\u0040")
+
+
+def _entities(text: str) -> str:
+    return html.escape(text)
+
+
+def _entity_at(text: str) -> str:
+    return html.escape(text).replace("@", "&#64;")
+
+
+def _hexadecimal_at(text: str) -> str:
+    return html.escape(text).replace("@", "&#x40;")
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode("utf-8", "replace")).decode()
+
+
+def _base64url(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode().rstrip("=")
+
+
+_READABLE: Final[Sequence[Callable[[str], str]]] = (
+    _same,
+    _percent,
+    quote,
+    quote_plus,
+    _readable,
+    _escaped,
+    _escaped_twice,
+    _slashes,
+    _unicode_at,
+    _entities,
+    _entity_at,
+    _hexadecimal_at,
+)
+_ENCODINGS: Final = (*_READABLE, _base64, _base64url)
+
+
+# --- patterns ---
+
+
+def _continues(text: str, index: int) -> bool:
+    """Return whether a character belongs to the word or number that follows it."""
+    if not text[index].isalnum():
+        return False
+    # The n of an escaped line feed, and the last digit of a percent-encoded character, do not.
+    is_escape = text[index] in "nrtbf" and index > 0 and text[index - 1] == "\\"
+    return not (is_escape or re.search(r"%[0-9A-Fa-f]{2}$", text[max(0, index - 2) : index + 1]))
+
+
+def _pattern(forms: Mapping[str, object]) -> "re.Pattern[str] | None":
+    """Return what finds any of these texts, the longest one first.
+
+    It branches at each character rather than at each text, because there can be thousands.
+    """
+    if not forms:
+        return None
+    root: dict[str, Any] = {}
+    for text in forms:
+        node = root
+        for char in text:
+            node = node.setdefault(char, {})
+        node[""] = {}
+    return re.compile(_branches(root))
+
+
+def _branches(node: dict[str, Any]) -> str:
+    """Return the expression for what can follow."""
+    literal = ""
+    while len(node) == 1:  # without recursion, for tokens are long
+        [(char, node)] = node.items()
+        if not char:
+            return literal
+        literal += re.escape(char)
+    ends = "" in node
+    options = [re.escape(char) + _branches(below) for char, below in node.items() if char]
+    return f"{literal}(?:{'|'.join(options)}){'?' if ends else ''}"
+
+
+def _holding(names: set[str]) -> "re.Pattern[str]":
+    """Return what finds a member, field or parameter of one of these names, and its value."""
+    name = "|".join(re.escape(each) for each in sorted(names, key=len, reverse=True))
+    json_member = rf"""\\?["'](?P<member>{name})\\?["']\s*:\s*(?:\\?["'])?"""
+    html_field = (
+        rf"""(?:name|id|property)=["']?(?P<field>{name})["']?[^<>]*?\b(?:value|content)=["']"""
+    )
+    parameter = rf"(?<![\w.-])(?P<parameter>{name})="
+    value = r"""(?P<value>[^"'&;,\\\s<>}\]]{1,200})"""
+    before = rf"(?P<before>{json_member}|{html_field}|{parameter})"
+    return re.compile(before + value, re.IGNORECASE)

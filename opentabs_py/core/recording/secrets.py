@@ -1,0 +1,457 @@
+"""Where the secrets of a recording are: in headers, cookies, addresses, bodies and messages.
+
+Texts are recognised by the name of what holds them (`Authorization`, `csrf_token`, `phone`), by
+their form (an e-mail address, a JSON Web Token), or because they are a name of the person who is
+signed in. What none of this recognises is kept, so read a recording before you publish it.
+"""
+
+import base64
+import binascii
+import html
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from html.parser import HTMLParser
+from typing import Any, Final, Literal, cast
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from opentabs_py.core.excerpts import is_secret_name
+from opentabs_py.core.recording.exchange import Headers, Recording, is_json, is_text
+from opentabs_py.core.recording.rules import Rules
+
+Kind = Literal[
+    "authorization",
+    "cookie",
+    "CSRF token",
+    "e-mail address",
+    "JSON Web Token",
+    "name",
+    "phone number",
+    "text",
+    "token",
+]
+
+SHORTEST: Final = 4  # characters of a secret that is known by the name of what holds it
+_PLAIN: Final = 16  # characters; a shorter word in letters of one case may be an ordinary word
+_DEEPEST: Final = 100  # objects and arrays within each other
+_STATIC: Final = frozenset({"script", "stylesheet", "image", "font", "media"})
+
+_AT: Final = r"(?:@|%40|&#0*64;|&#[xX]0*40;|\\u0040)"
+EMAIL: Final = re.compile(
+    rf"(?<![\w.+%-])(?P<user>[\w.+-]{{1,64}}){_AT}(?P<host>(?:[\w-]{{1,63}}\.){{1,8}}(?P<top>[A-Za-z]{{2,24}}))\b"
+)
+_NOBODY: Final = "example.com"  # of documentation, and of what has been scrubbed
+_FILES: Final = frozenset(
+    """
+    avif css gif html ico jpeg jpg js json map mjs png svg ts tsx webp woff
+    """.split()  # noqa: SIM905
+)
+JWT: Final = re.compile(r"\beyJ[\w-]{5,}\.[\w-]{4,}\.[\w-]*")
+# Tokens that say what they are: GitHub, Slack, Stripe and OpenAI, AWS, Google.
+TOKEN: Final = re.compile(
+    r"\b(?:gh[opsur]_\w{20,}|github_pat_\w{20,}|xox[abeoprs]-[\w-]{10,}|[spr]k[-_](?:live_|test_)?\w{16,}"
+    r"|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,})"
+)
+PHONE: Final = re.compile(
+    r"(?<![\w.+/-])(?:\+\d{1,3}(?:[ .\-/]?\(?\d{1,5}\)?){2,6}"
+    r"|\(\d{3}\) ?\d{3}[ .-]\d{4}|\d{3}([ .-])\d{3}\1\d{4})(?![\w-])"
+)
+_PHONE_DIGITS: Final = range(7, 16)
+_IN_TEXT: Final = re.compile(
+    r"""["'](?P<name>[\w.-]{2,60})["']\s*:\s*(?P<value>"(?:[^"\\]|\\.){1,4000}"|-?\d{5,18}(?![\w.]))"""
+)
+_LITERAL: Final = re.compile(r"[=(]\s*[{\[](?=\s*[\"\[{])")
+_DECODER: Final = json.JSONDecoder()
+_PHONE_NAME: Final = re.compile(r"phone|mobile|msisdn|^tel$|^cell$|^fax$")
+_CSRF_NAME: Final = re.compile(r"csrf|xsrf|authenticitytoken|requestverificationtoken|^nonce$")
+_ID_NAME: Final = re.compile(r"^(?:next|prev|previous)?(?:page|continuation|sync|cursor)token$")
+_PERSON_NAME: Final = re.compile(
+    r"^(?:full|display|real|first|last|given|family|middle|nick|screen|user|login|preferred)?name$"
+    r"|^(?:login|handle|nickname|preferredusername)$"
+)
+_SELF: Final = re.compile(
+    r"^(?:me|myself|self|viewer|currentuser|loggedinuser|authuser|activeuser|signedinuser|whoami"
+    r"|profile|myprofile|account|myaccount|userinfo|identity|session)$"
+)
+_NO_NAMES: Final = frozenset(
+    """
+    account admin anonymous anyone demo example general guest home login me main name none null
+    owner public root self session system team test true false undefined unknown user you
+    """.split()  # noqa: SIM905
+)
+_NO_SECRETS: Final = frozenset(
+    """
+    basic bearer cookie disabled enabled false full none null password required same-origin true
+    undefined
+    """.split()  # noqa: SIM905
+)
+_MULTIPART: Final = re.compile(
+    rb'name="(?P<name>[^"\r\n]{1,200})"[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n(?P<value>[^\r\n]{1,4000})\r\n'
+)
+
+
+@dataclass(slots=True)
+class Secret:
+    """A text that a recording must not contain.
+
+    Attributes:
+        text: The text.
+        kind: What it is.
+        where: The name of what held it first.
+        holders: The names of all that held it, if it is secret only there: elsewhere, the same
+            text may be an ordinary word.
+    """
+
+    text: str
+    kind: Kind
+    where: str
+    holders: set[str] = field(default_factory=set[str])
+
+    @property
+    def is_distinct(self) -> bool:
+        """Whether it is secret wherever it appears."""
+        return not self.holders
+
+
+class Finder:
+    """Collects the secrets of a recording.
+
+    Args:
+        rules: What users add.
+
+    Attributes:
+        found: The secrets by their text.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self.found: dict[str, Secret] = {}
+        for text in rules.texts:
+            self.add(text, "text", "texts", always=True)
+
+    def add(self, text: str, kind: Kind, where: str, *, always: bool = False) -> None:
+        """Note a secret.
+
+        Args:
+            text: The secret.
+            kind: What it is.
+            where: The name of what holds it.
+            always: It is secret wherever it appears, whatever it looks like.
+        """
+        text = text.strip()
+        is_short = len(text) < SHORTEST and not always
+        if not text or is_short or text.lower() in _NO_SECRETS or text in self._rules.keep:
+            return
+        is_distinct = always or _is_distinct(text)
+        known = self.found.get(text)
+        if known is None:
+            known = self.found[text] = Secret(text, kind, where)
+            if not is_distinct:
+                known.holders.add(where)
+        elif is_distinct:
+            known.holders.clear()
+        elif not known.is_distinct:
+            known.holders.add(where)
+
+    # --- a recording's parts ---
+
+    def search(self, recording: Recording, *, step: Callable[[], object] = lambda: None) -> None:
+        """Collect all secrets of a recording.
+
+        Args:
+            recording: Where to look.
+            step: Called after each exchange.
+        """
+        self._search_state(recording.storage_state or {})
+        for each in recording.exchanges:
+            request, response = each.request, each.response
+            self._search_address(request.url)
+            self._search_headers(request.headers)
+            is_own = _is_about_self(request.url)
+            if request.kind not in _STATIC:
+                self.search_body(request.body, request.mime, is_own=is_own)
+            if response is not None:
+                self._search_headers(response.headers)
+                is_static = request.kind in _STATIC
+                self.search_body(
+                    response.body or b"", response.mime, is_own=is_own, is_static=is_static
+                )
+            step()
+        for socket in recording.sockets:
+            self._search_address(socket.url)
+            for frame in socket.frames:
+                data = frame.data
+                self.search_text(data if isinstance(data, str) else data.decode("utf-8", "replace"))
+            step()
+        for call in recording.calls:
+            is_own = _is_about_self(call.tool.replace("_", "/"))
+            for value in (call.arguments, call.value, call.error):
+                self._search_value(value, is_own=is_own)
+
+    def _search_state(self, state: Mapping[str, Any]) -> None:
+        for cookie in state.get("cookies", []):
+            self._add_cookie(str(cookie["name"]), str(cookie["value"]))
+        for origin in state.get("origins", []):
+            for item in origin.get("localStorage", []):
+                self._search_member(str(item["name"]), str(item["value"]), is_own=False, depth=0)
+                self.search_text(str(item["value"]))
+
+    def _search_headers(self, headers: Headers) -> None:
+        for name, value in headers:
+            lower = name.lower()
+            if lower == "cookie":
+                for pair in value.split(";"):
+                    key, _, text = pair.strip().partition("=")
+                    self._add_cookie(key, text)
+            elif lower == "set-cookie":
+                for line in value.splitlines():
+                    key, _, text = line.partition(";")[0].partition("=")
+                    self._add_cookie(key.strip(), text)
+            elif lower in ("authorization", "proxy-authorization"):
+                self._add_authorization(value)
+            elif self._is_named(lower):
+                self.add(value, _kind(lower), lower)
+            else:
+                self._search_forms(value)
+                if "/" in value and "=" in value:
+                    self._search_address(value)
+
+    def _add_cookie(self, name: str, value: str) -> None:
+        if self._is_kept(name):
+            return
+        value = value.strip().strip('"')
+        self.add(value, "cookie", name)
+        plain = unquote(value)
+        self._search_forms(plain)
+        with suppress(ValueError):
+            self._search_value(json.loads(plain), is_own=True)
+
+    def _add_authorization(self, value: str) -> None:
+        scheme, _, token = value.strip().rpartition(" ")
+        self.add(token, "authorization", "authorization", always=True)
+        if scheme.lower() == "basic":
+            with suppress(binascii.Error, UnicodeDecodeError):
+                user, _, password = base64.b64decode(token).decode().partition(":")
+                self._add_name(user, "authorization")
+                self.add(password, "authorization", "authorization", always=True)
+
+    def _search_address(self, url: str) -> None:
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            return
+        user, _, _ = parts.netloc.rpartition("@")
+        for each in user.split(":"):
+            self.add(unquote(each), "authorization", "address")
+        for name, value in parse_qsl(parts.query) + parse_qsl(parts.fragment):
+            self._search_member(name, value, is_own=False, depth=0)
+        self._search_forms(url)
+
+    def search_body(
+        self, body: bytes, mime: str, *, is_own: bool = False, is_static: bool = False
+    ) -> None:
+        """Collect the secrets of a body."""
+        if not body:
+            return
+        if mime.startswith("multipart/"):
+            for found in _MULTIPART.finditer(body):
+                name, value = (found[each].decode("utf-8", "replace") for each in ("name", "value"))
+                self._search_member(name, value, is_own=is_own, depth=0)
+        if not (is_text(mime) or mime.startswith("multipart/")):
+            return
+        text = body.decode("utf-8", "replace")
+        if is_static:  # a program's own texts are no one's secrets, unless they say so
+            self._search_tokens(text)
+            return
+        if mime == "application/x-www-form-urlencoded":
+            for name, value in parse_qsl(text):
+                self._search_member(name, value, is_own=is_own, depth=0)
+        self.search_text(text, is_own=is_own)
+        if "html" in mime or "xml" in mime:
+            page = _Page(self)
+            with suppress(AssertionError):  # html.parser's answer to a malformed declaration
+                page.feed(text)
+        elif not is_json(mime):
+            with suppress(ValueError):
+                self._search_value(json.loads(text), is_own=is_own)
+
+    def search_text(self, text: str, *, is_own: bool = False) -> None:
+        """Collect the secrets of a text, which may be JSON or contain some."""
+        self._search_forms(text)
+        try:
+            parsed = json.loads(text)
+        except (ValueError, RecursionError):
+            for found in _IN_TEXT.finditer(text):
+                with suppress(ValueError):
+                    value = json.loads(found["value"])
+                    self._search_member(found["name"], value, is_own=False, depth=0)
+            self._search_literals(text)
+            for line in text.splitlines():  # of an event stream
+                if line.startswith("data:"):
+                    with suppress(ValueError, RecursionError):
+                        self._search_value(json.loads(line[5:]), is_own=is_own)
+        else:
+            self._search_value(parsed, is_own=is_own)
+
+    def _search_literals(self, program: str) -> None:
+        """Collect the secrets of the JSON values that a program assigns or passes."""
+        at = 0
+        while (found := _LITERAL.search(program, at)) is not None:
+            start = found.end() - 1
+            try:
+                value, at = _DECODER.raw_decode(program, start)
+            except (ValueError, RecursionError):
+                at = found.end()
+            else:
+                self._search_value(value, is_own=False)
+
+    # --- values ---
+
+    def _search_value(self, value: Any, *, is_own: bool, depth: int = 0) -> None:
+        if depth > _DEEPEST:
+            return
+        if isinstance(value, str):
+            self._search_forms(value)
+        elif isinstance(value, dict):
+            members = cast("dict[str, Any]", value)
+            named = members.get("name", members.get("key"))
+            if isinstance(named, str) and isinstance(members.get("value"), str):
+                self._search_member(named, members["value"], is_own=False, depth=depth + 1)
+            for name, each in members.items():
+                self._search_member(str(name), each, is_own=is_own, depth=depth + 1)
+        elif isinstance(value, list):
+            # A list about oneself is of other things.
+            for each in cast("Sequence[Any]", value):
+                self._search_value(each, is_own=False, depth=depth + 1)
+
+    def _search_member(self, name: str, value: Any, *, is_own: bool, depth: int) -> None:
+        plain = _plain(name)
+        if self._is_kept(name):
+            return
+        if isinstance(value, (dict, list)):
+            if isinstance(value, list) and self._is_named(name):
+                for each in cast("Sequence[Any]", value):
+                    if isinstance(each, str):
+                        self.add(each, _kind(name), name)
+            about_self = _SELF.search(plain) is not None or (is_own and plain in ("data", "user"))
+            self._search_value(value, is_own=about_self, depth=depth)
+            return
+        if isinstance(value, (bool, float)) or value is None:
+            return
+        text = str(value)
+        self._search_forms(text)
+        if self._is_named(name):
+            self.add(text, _kind(name), name)
+        elif _PHONE_NAME.search(plain):
+            if sum(c.isdigit() for c in text) in _PHONE_DIGITS:
+                self.add(text, "phone number", name, always=True)
+        elif is_own and isinstance(value, str) and _PERSON_NAME.search(plain):
+            self._add_name(value, name)
+
+    def _add_name(self, value: str, where: str) -> None:
+        if 2 <= len(value) <= 80 and value.lower() not in _NO_NAMES:
+            self.add(value, "name", where, always=len(value) > 2)
+            for part in re.findall(r"[^\W\d_]{3,}", value):
+                if part.lower() not in _NO_NAMES:
+                    self.add(part, "name", where, always=True)
+
+    def _search_forms(self, text: str) -> None:
+        self._search_tokens(text)
+        for found in EMAIL.finditer(text):
+            if found["top"].lower() not in _FILES and found["host"].lower() != _NOBODY:
+                user, host = html.unescape(found["user"]), found["host"]
+                self.add(f"{user}@{host}", "e-mail address", "text", always=True)
+        for found in PHONE.finditer(text):
+            if sum(c.isdigit() for c in found[0]) in _PHONE_DIGITS:
+                self.add(found[0], "phone number", "text", always=True)
+        for pattern in self._rules.patterns:
+            for found in pattern.finditer(text):
+                self.add(found[0], "text", f"pattern {pattern.pattern}", always=True)
+
+    def _search_tokens(self, text: str) -> None:
+        for found in JWT.finditer(text):
+            if found[0] not in self.found:
+                self.add(found[0], "JSON Web Token", "text", always=True)
+                self._search_claims(found[0])
+        for found in TOKEN.finditer(text):
+            self.add(found[0], "token", "text", always=True)
+
+    def _search_claims(self, token: str) -> None:
+        payload = token.split(".")[1]
+        with suppress(ValueError):  # which binascii.Error and UnicodeDecodeError are
+            claims = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+            self._search_value(json.loads(claims), is_own=True)
+
+    def _is_kept(self, name: str) -> bool:
+        return any(fnmatchcase(name.lower(), each.lower()) for each in self._rules.keep)
+
+    def _is_named(self, name: str) -> bool:
+        if self._is_kept(name):
+            return False
+        lower = name.lower()
+        if any(fnmatchcase(lower, each.lower()) for each in self._rules.members):
+            return True
+        plain = _plain(name)
+        is_secret = is_secret_name(name.removeprefix("x-")) or _CSRF_NAME.search(plain) is not None
+        return is_secret and _ID_NAME.search(plain) is None
+
+    def search_field(self, name: str, value: str) -> None:
+        """Collect the secret of an HTML field, if it is one."""
+        self._search_member(name, value, is_own=False, depth=0)
+
+
+class _Page(HTMLParser):
+    """Reads a page's fields, its `meta` elements and its scripts."""
+
+    def __init__(self, finder: Finder) -> None:
+        super().__init__(convert_charrefs=True)
+        self._finder = finder
+        self._is_script = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._is_script = tag == "script"
+        said = {name: value or "" for name, value in attrs}
+        if tag == "meta":
+            name = said.get("name") or said.get("property") or ""
+            self._finder.search_field(name, said.get("content", ""))
+        elif tag in ("input", "button", "textarea"):
+            name = said.get("name") or said.get("id") or ""
+            self._finder.search_field(name, said.get("value", ""))
+            if said.get("type") == "password":
+                self._finder.add(said.get("value", ""), "token", name or "password", always=True)
+        for name, value in said.items():
+            if name.startswith("data-"):
+                self._finder.search_field(name.removeprefix("data-"), value)
+            elif name == "href" and value.startswith("tel:"):
+                self._finder.add(unquote(value[4:]), "phone number", "tel:", always=True)
+
+    def handle_data(self, data: str) -> None:
+        if self._is_script:
+            self._is_script = False
+            self._finder.search_text(data)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.\s]", "", name).lower()
+
+
+def _kind(name: str) -> Kind:
+    if _CSRF_NAME.search(_plain(name)):
+        return "CSRF token"
+    return "authorization" if "auth" in name.lower() else "token"
+
+
+def _is_about_self(url: str) -> bool:
+    segments = [each for each in urlsplit(url).path.split("/") if each]
+    return any(_SELF.search(_plain(each)) for each in segments[-2:]) or segments[-1:] == ["user"]
+
+
+def _is_distinct(text: str) -> bool:
+    """Return whether a text is no ordinary word or number."""
+    if text.isdigit():
+        return len(text) >= 5
+    is_word = text.isalpha() and (text.islower() or text.istitle() or text.isupper())
+    return len(text) >= _PLAIN or (len(text) >= 6 and not is_word)

@@ -1,0 +1,1 @@
+"""Recordings on disk, and recorders that watch a browser."""

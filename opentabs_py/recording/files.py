@@ -1,0 +1,71 @@
+"""Recordings on disk: a HAR, and a directory with its bodies beside it."""
+
+import json
+import shutil
+from pathlib import Path
+
+from opentabs_py.config.files import write_whole
+from opentabs_py.core.recording.exchange import Recording
+from opentabs_py.core.recording.har import HarError, from_har, to_har
+from opentabs_py.errors import RecordingError
+
+
+def bodies_dir(file: Path) -> Path:
+    """Return the directory with the bodies of a recording."""
+    return file.with_suffix(".bodies")
+
+
+def write_recording(recording: Recording, file: Path, *, version: str) -> None:
+    """Write a recording, in place of what is there.
+
+    Args:
+        recording: What to write, which is scrubbed.
+        file: The HAR.
+        version: The version of this package.
+
+    Raises:
+        RecordingError: The files cannot be written.
+    """
+    folder = bodies_dir(file)
+    har, bodies = to_har(recording, folder=folder.name, version=version)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = file.with_suffix(".bodies.new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir()
+        for path, body in bodies.items():
+            (fresh / Path(path).name).write_bytes(body)
+        shutil.rmtree(folder, ignore_errors=True)
+        if bodies:
+            fresh.rename(folder)
+        else:
+            fresh.rmdir()
+        text = json.dumps(har, indent=1, ensure_ascii=False)
+        write_whole(file, text.encode("utf-8", "surrogatepass") + b"\n")
+    except OSError as error:
+        raise RecordingError(f"Cannot write the recording {file}: {error.strerror}.") from error
+
+
+def read_recording(file: Path) -> Recording:
+    """Return a recording, which may be a HAR of another program.
+
+    Raises:
+        RecordingError: It is not there, or is not a recording.
+    """
+    root = file.parent.resolve()
+
+    def read(path: str) -> bytes:
+        body = (root / path).resolve()
+        if not body.is_relative_to(root):
+            raise HarError(f"the body {path!r} is outside the recording's directory")
+        return body.read_bytes()
+
+    try:
+        return from_har(json.loads(file.read_bytes()), read)
+    except FileNotFoundError as error:
+        missing = file if error.filename is None else Path(error.filename)
+        if missing == file:
+            raise RecordingError(f"There is no recording {file}.") from None
+        raise RecordingError(f"The recording {file} lacks its body {missing}.") from None
+    except (ValueError, OSError, RecursionError) as error:
+        raise RecordingError(f"{file} is not a recording: {error}") from error

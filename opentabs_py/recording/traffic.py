@@ -1,0 +1,255 @@
+"""Watch what passes between the pages of a browser and their sites.
+
+Playwright has two APIs, and users drive the browser by either of them. So what asks Playwright for
+several things in turn is a generator here: it yields what a method returned, and receives the
+value, which in the async API has to be awaited first.
+"""
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from opentabs_py.core.recording.exchange import (
+    EVENT_STREAM,
+    UNFINISHED,
+    Event,
+    Exchange,
+    Frame,
+    Headers,
+    Request,
+    Response,
+    Socket,
+)
+
+LARGEST: Final = 64 * 1024 * 1024  # bytes of a body
+_EVENT_SOURCE: Final = "eventsource"
+_NO_BODY: Final = frozenset({204, 205, 304})
+_MS: Final = 1000
+
+Steps = Generator[Any, Any, None]
+
+
+class Driver(Protocol):
+    """Runs steps in one of Playwright's APIs."""
+
+    def run(self, steps: Steps) -> None:
+        """Run steps now, or soon; what Playwright raises ends them."""
+        ...
+
+
+@dataclass(slots=True)
+class _Stream:
+    """An event stream, as Chromium's DevTools protocol reports it."""
+
+    url: str
+    headers: Headers
+    started: float
+    status: int = 0
+    answer: Headers = ()
+    ended: float | None = None
+    events: list[Event] = field(default_factory=list[Event])
+
+
+class TrafficRecorder:
+    """Records the traffic of a browser context from now on, until `stop`.
+
+    Args:
+        context: Playwright's context, of either API.
+        driver: Runs what has to be asked of Playwright.
+        ignores: Returns whether an address is none of a site, such as our own server's.
+        skip: Returns whether a request was answered by something else than its site.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        driver: Driver,
+        *,
+        ignores: Callable[[str], bool] = lambda _url: False,
+        skip: Callable[[Any], bool] = lambda _request: False,
+    ) -> None:
+        self._context = context
+        self._driver = driver
+        self._ignores = ignores
+        self._skip = skip
+        self._exchanges: list[Exchange] = []
+        self._sockets: list[Socket] = []
+        self._streams: dict[str, _Stream] = {}
+        self._open: dict[Any, float] = {}
+        self._watched: list[tuple[Any, str, Callable[[Any], None]]] = []
+        for event, handle in (
+            ("request", self._note_request),
+            ("requestfinished", self._note_finished),
+            ("requestfailed", self._note_failed),
+            ("page", self._note_page),
+        ):
+            self._watch(context, event, handle)
+        for page in context.pages:
+            self._note_page(page)
+
+    @property
+    def pending(self) -> int:
+        """How many requests have not ended; event streams do not count."""
+        return sum(request.resource_type != _EVENT_SOURCE for request in self._open)
+
+    @property
+    def count(self) -> int:
+        """How many requests and WebSockets there are so far."""
+        return len(self._exchanges) + len(self._sockets) + len(self._streams)
+
+    def stop(self) -> tuple[Sequence[Exchange], Sequence[Socket]]:
+        """Stop, and return the requests and WebSockets in the order they began."""
+        for target, event, handle in self._watched:
+            target.remove_listener(event, handle)
+        self._watched.clear()
+        ended = [*self._exchanges, *map(_stream_exchange, self._streams.values())]
+        streamed = {stream.url for stream in self._streams.values()}
+        for request, started in self._open.items():
+            is_stream = request.resource_type == _EVENT_SOURCE and request.url in streamed
+            if not is_stream and not self._skip(request):
+                sent = Request(request.method, _plain(request.url), kind=request.resource_type)
+                ended.append(Exchange(sent, None, UNFINISHED, started))
+        self._open.clear()
+        return sorted(ended, key=lambda each: each.started), self._sockets
+
+    def _watch(self, target: Any, event: str, handle: Callable[[Any], None]) -> None:
+        target.on(event, handle)
+        self._watched.append((target, event, handle))
+
+    # --- requests ---
+
+    def _note_request(self, request: Any) -> None:
+        if not self._is_foreign(request.url):
+            self._open[request] = time.time()
+
+    def _note_finished(self, request: Any) -> None:
+        if request in self._open:
+            self._driver.run(self._read(request))
+
+    def _note_failed(self, request: Any) -> None:
+        if request in self._open:
+            self._driver.run(self._read(request, failure=request.failure or "net::ERR_FAILED"))
+
+    def _read(self, request: Any, failure: str | None = None) -> Steps:
+        started = self._open[request]
+        try:
+            if self._skip(request):
+                return
+            if request.resource_type == _EVENT_SOURCE and self._is_streamed(request.url):
+                return
+            headers = yield request.headers_array()
+            sent = Request(
+                request.method,
+                _plain(request.url),
+                _pairs(headers),
+                request.post_data_buffer or b"",
+                request.resource_type,
+            )
+            response = None
+            # Chromium reports a page's answer as failed if it became a download, for example.
+            if failure is None and (answer := (yield request.response())) is not None:
+                headers = yield answer.headers_array()
+                response = Response(answer.status, answer.status_text, _pairs(headers))
+                body = yield from _body(answer)
+                response = replace(response, body=body)
+            duration = max(0.0, time.time() - started)
+            self._exchanges.append(Exchange(sent, response, failure, started, duration))
+        finally:
+            self._open.pop(request, None)
+
+    def _is_foreign(self, url: str) -> bool:
+        return urlsplit(url).scheme not in ("http", "https") or self._ignores(url)
+
+    def _is_streamed(self, url: str) -> bool:
+        return any(stream.url == url for stream in self._streams.values())
+
+    # --- pages ---
+
+    def _note_page(self, page: Any) -> None:
+        self._watch(page, "websocket", self._note_socket)
+        self._driver.run(self._watch_streams(page))
+
+    def _note_socket(self, socket: Any) -> None:
+        if self._ignores(socket.url):
+            return
+        frames: list[Frame] = []
+        self._sockets.append(Socket(socket.url, time.time(), frames))
+
+        def note(data: str | bytes, *, is_sent: bool) -> None:
+            frames.append(Frame(time.time(), is_sent, data))
+
+        self._watch(socket, "framesent", lambda data: note(data, is_sent=True))
+        self._watch(socket, "framereceived", lambda data: note(data, is_sent=False))
+
+    def _watch_streams(self, page: Any) -> Steps:
+        """Watch event streams: Playwright shows a stream's body only once it has ended."""
+        session = yield self._context.new_cdp_session(page)
+        session.on("Network.requestWillBeSent", self._note_stream)
+        session.on("Network.responseReceived", self._note_stream_answer)
+        session.on("Network.eventSourceMessageReceived", self._note_event)
+        for end in ("Network.loadingFinished", "Network.loadingFailed"):
+            session.on(end, self._note_stream_end)
+        yield session.send("Network.enable")
+
+    def _note_stream(self, said: dict[str, Any]) -> None:
+        request = said["request"]
+        if said.get("type") != "EventSource" or self._is_foreign(request["url"]):
+            return
+        headers = [*request["headers"].items()]
+        self._streams[said["requestId"]] = _Stream(_plain(request["url"]), headers, time.time())
+
+    def _note_stream_answer(self, said: dict[str, Any]) -> None:
+        if (stream := self._streams.get(said["requestId"])) is not None:
+            stream.status = said["response"]["status"]
+            stream.answer = [*said["response"]["headers"].items()]
+
+    def _note_event(self, said: dict[str, Any]) -> None:
+        if (stream := self._streams.get(said["requestId"])) is not None:
+            event = Event(time.time(), said["data"], said["eventName"], said["eventId"])
+            stream.events.append(event)
+
+    def _note_stream_end(self, said: dict[str, Any]) -> None:
+        if (stream := self._streams.get(said["requestId"])) is not None:
+            stream.ended = time.time()
+
+
+def _body(answer: Any) -> Generator[Any, Any, bytes | None]:
+    """Return the body of an answer; None if the browser no longer has it, or it is too large."""
+    if answer.status in _NO_BODY or 300 <= answer.status < 400:
+        return b""
+    try:
+        body: bytes = yield answer.body()
+    except Exception:  # noqa: BLE001 (Playwright's error, whose class depends on the API)
+        return None
+    return body if len(body) <= LARGEST else None
+
+
+def _stream_exchange(stream: _Stream) -> Exchange:
+    request = Request("GET", stream.url, stream.headers, kind=_EVENT_SOURCE)
+    if not stream.status:
+        return Exchange(request, None, UNFINISHED, stream.started)
+    body = "".join(event_text(event) for event in stream.events)
+    headers = stream.answer or [("content-type", EVENT_STREAM)]
+    response = Response(stream.status, "", headers, body.encode(), stream.events)
+    duration = (stream.ended or time.time()) - stream.started
+    return Exchange(request, response, None, stream.started, duration)
+
+
+def event_text(event: Event) -> str:
+    """Return a message as it is written in an event stream."""
+    lines = [f"id: {event.last_id}"] if event.last_id else []
+    if event.name != "message":
+        lines.append(f"event: {event.name}")
+    lines += [f"data: {line}" for line in event.data.split("\n")]
+    return "\n".join(lines) + "\n\n"
+
+
+def _plain(url: str) -> str:
+    return url.partition("#")[0]
+
+
+def _pairs(headers: Sequence[dict[str, str]]) -> Headers:
+    # A name with a colon is of HTTP/2's own.
+    return [(each["name"], each["value"]) for each in headers if not each["name"].startswith(":")]

@@ -1,0 +1,37 @@
+"""Keep the arguments and values of tool calls whole, for a recording."""
+
+import json
+from typing import Any
+
+from pydantic_core import to_json
+
+from opentabs_py.core.excerpts import Excerpts
+from opentabs_py.core.recording.exchange import RecordedCall
+from opentabs_py.core.trace.record import CallRecord
+
+
+class WholeValues(Excerpts):
+    """Keeps values whole; a recording is scrubbed before it is written."""
+
+    def of_value(self, value: Any) -> str:
+        """Return a value as JSON."""
+        return to_json(value, fallback=repr).decode()
+
+    def of_text(self, text: str) -> str:
+        """Return a text as it is."""
+        return text
+
+
+def recorded_call(record: CallRecord) -> RecordedCall | None:
+    """Return a call for a recording; None if the server refused it, or it has no arguments."""
+    if record.arguments is None or record.outcome in ("refused", "cancelled"):
+        return None
+    error = record.error
+    return RecordedCall(
+        record.name,
+        json.loads(record.arguments),
+        None if record.result is None else json.loads(record.result),
+        None if error is None else {"code": error.code, "message": error.message},
+        record.started,
+        record.seconds,
+    )

@@ -1,0 +1,61 @@
+"""Record the browser of a session, and the calls of its tools."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from opentabs_py.core.recording.exchange import RecordedCall, Recording
+from opentabs_py.recording.drivers import AsyncDriver
+from opentabs_py.recording.traffic import TrafficRecorder
+from opentabs_py.recording.values import WholeValues, recorded_call
+
+if TYPE_CHECKING:
+    from opentabs_py.core.trace.record import CallRecord
+    from opentabs_py.session.session import OpenTabs
+
+SETTLE_WITHIN = 5.0  # s; for answers that are on their way
+
+
+class SessionRecorder:
+    """A recording that is being made; see `start`."""
+
+    def __init__(self, tabs: "OpenTabs", url: str, state: Mapping[str, Any]) -> None:
+        self._url = url
+        self._state = state
+        self._calls: list[RecordedCall] = []
+        registry = tabs.registry
+        registry.record_values, registry.excerpts = True, WholeValues()
+        self._end_observing = registry.observe(self._note, traced=False)
+        ours = urlsplit(tabs.mcp_url).netloc
+        self._driver = AsyncDriver()
+        self._traffic = TrafficRecorder(
+            tabs.context, self._driver, ignores=lambda url: urlsplit(url).netloc == ours
+        )
+
+    @classmethod
+    async def start(cls, tabs: "OpenTabs", url: str) -> "SessionRecorder":
+        """Record from now on.
+
+        Args:
+            tabs: The session.
+            url: The page that will be opened first.
+        """
+        state = await tabs.context.storage_state()
+        return cls(tabs, url, dict(state))
+
+    @property
+    def summary(self) -> str:
+        """How much there is so far, in one line."""
+        traffic = self._traffic
+        return f"{traffic.count} requests, {traffic.pending} running, {len(self._calls)} calls"
+
+    async def stop(self) -> Recording:
+        """Stop, and return the recording, with all its secrets."""
+        self._end_observing()
+        await self._driver.wait(SETTLE_WITHIN)
+        exchanges, sockets = self._traffic.stop()
+        return Recording(self._url, exchanges, sockets, self._calls, self._state)
+
+    def _note(self, record: "CallRecord") -> None:
+        if (call := recorded_call(record)) is not None:
+            self._calls.append(call)

@@ -1,0 +1,226 @@
+"""A test's recording: replayed, or made."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext
+
+from opentabs_py import __version__
+from opentabs_py.config.settings import Settings
+from opentabs_py.core.recording.exchange import RecordedCall, Recording
+from opentabs_py.core.recording.replay import Replay
+from opentabs_py.core.recording.scrub import scrub
+from opentabs_py.core.trace.record import CallRecord
+from opentabs_py.errors import RecordingError
+from opentabs_py.recording.drivers import SyncDriver
+from opentabs_py.recording.files import read_recording, write_recording
+from opentabs_py.recording.traffic import TrafficRecorder
+from opentabs_py.recording.values import WholeValues, recorded_call
+from opentabs_py.session.session import OpenTabs
+from opentabs_py.testing.marks import ReplayTiming
+from opentabs_py.testing.replays import Site, Sockets
+from opentabs_py.testing.thread import ServerThread
+
+RecordMode = Literal["none", "missing", "all"]
+
+SETTLE_WITHIN = 3.0  # s; for answers that are on their way when a test ends
+LOOK_EVERY = 0.02  # s
+EXPLAINED = 3  # requests that are not in the recording; of more, only the address is shown
+SHOWN = 50  # lines
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The recording that a test's mark names, and what to do with it.
+
+    Attributes:
+        file: The HAR.
+        mode: Replay it, replay it and record what is missing, or record all of it.
+        timing: When messages of WebSockets and event streams arrive in a replay.
+    """
+
+    file: Path
+    mode: RecordMode
+    timing: ReplayTiming
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether nothing may leave this machine."""
+        return self.mode == "none"
+
+    def read(self) -> Recording:
+        """Return the recording to replay; an empty one if it is to be made.
+
+        Raises:
+            RecordingError: There is none, or it cannot be read.
+        """
+        if self.mode == "all" or (self.mode == "missing" and not self.file.exists()):
+            return Recording("")
+        try:
+            return read_recording(self.file)
+        except RecordingError as error:
+            if self.file.exists():
+                raise
+            raise RecordingError(
+                f"There is no recording {self.file}. Record it with `opentabs record`, or run this "
+                "test once with --opentabs-record=missing."
+            ) from error
+
+
+class ReplayedSite:
+    """What a test can read of its recording: `opentabs.recording`."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    @property
+    def url(self) -> str:
+        """The page that was opened first."""
+        return self._recording.url
+
+    @property
+    def calls(self) -> Sequence[RecordedCall]:
+        """The recorded calls of tools, with their arguments and values."""
+        return self._recording.calls
+
+
+class TestRecording:
+    """Replays or makes a recording during one test.
+
+    Args:
+        asked: Which one, and how.
+        recording: What is there already.
+        context: The browser.
+        session: The server.
+        thread: The server's thread.
+        sockets: Answers WebSockets, in a browser that cannot reach any site.
+        settings: What to scrub, and which members are not compared.
+    """
+
+    __test__ = False  # pytest, this is no test
+
+    def __init__(
+        self,
+        asked: Asked,
+        recording: Recording,
+        *,
+        context: BrowserContext,
+        session: OpenTabs,
+        thread: ServerThread,
+        sockets: Sockets | None,
+        settings: Settings,
+    ) -> None:
+        self._asked = asked
+        self._before = recording
+        self._session = session
+        self._thread = thread
+        self._sockets = sockets
+        self._settings = settings
+        self._calls: list[RecordedCall] = []
+        self._traffic: TrafficRecorder | None = None
+        self._own_address = urlsplit(session.mcp_url).netloc
+        self._site = Site(
+            Replay(recording, settings.volatile),
+            is_ours=self._is_ours,
+            sleep=thread.sleep,
+            timed=asked.timing == "recorded",
+            open_for_new=not asked.is_offline,
+            volatile=settings.volatile,
+        )
+        self._context = context
+        self._state: Mapping[str, Any] | None = None
+
+    def begin(self) -> None:
+        """Replay or record from now on."""
+        if self._asked.mode != "all":
+            self._site.serve(self._context)
+            if self._sockets is not None:
+                self._sockets.site = self._site
+            elif self._before.sockets:
+                self._context.route_web_socket(lambda _url: True, self._site.connect)
+        if not self._asked.is_offline:
+            self._state = dict(self._context.storage_state())
+            self._traffic = TrafficRecorder(
+                self._context,
+                SyncDriver(),
+                ignores=self._is_ours,
+                skip=self._site.answered.__contains__,
+            )
+            registry = self._session.registry
+            self._kept = registry.record_values, registry.excerpts
+            registry.record_values, registry.excerpts = True, WholeValues()
+
+    def _is_ours(self, url: str) -> bool:
+        return urlsplit(url).netloc == self._own_address
+
+    def note(self, record: CallRecord) -> None:
+        """Record a call that has ended."""
+        if (call := recorded_call(record)) is not None:
+            self._calls.append(call)
+
+    def end(self, *, has_passed: bool) -> None:
+        """Stop; write the recording if it is one that is made, and the test has passed.
+
+        Args:
+            has_passed: Whether the test's function returned.
+
+        Raises:
+            RecordingError: It cannot be written.
+        """
+        if self._sockets is not None:
+            self._sockets.site = None
+        if self._traffic is None:
+            return
+        registry = self._session.registry
+        registry.record_values, registry.excerpts = self._kept
+        waited = 0.0
+        while self._traffic.pending and waited < SETTLE_WITHIN:
+            self._thread.sleep(LOOK_EVERY)
+            waited += LOOK_EVERY
+        exchanges, sockets = self._traffic.stop()
+        if not has_passed or not (exchanges or sockets):
+            return
+        before = self._before
+        new = Recording(
+            before.url
+            or next((e.request.url for e in exchanges if e.request.kind == "document"), ""),
+            exchanges,
+            sockets,
+            self._calls,
+            self._state,
+        )
+        new = scrub(new, self._settings.scrub.rules, earlier=before.scrubbed)
+        if before.exchanges or before.sockets:
+            new = replace(
+                new,
+                exchanges=[*before.exchanges, *new.exchanges],
+                sockets=[*before.sockets, *new.sockets],
+                storage_state=before.storage_state,
+                scrubbed=[*before.scrubbed, *new.scrubbed],
+            )
+        write_recording(new, self._asked.file, version=__version__)
+
+    def complaints(self) -> list[str]:
+        """Return why the test must fail, although it has passed so far."""
+        replay = self._site.replay
+        texts = Counter([*map(str, replay.unrecorded), *self._site.broken])
+        if not texts:
+            return []
+        lines: list[str] = []
+        for index, (text, count) in enumerate(texts.items()):
+            first, *rest = text.splitlines()
+            lines.append(f"  {first}" + (f"  ({count} times)" if count > 1 else ""))
+            if index < EXPLAINED:
+                lines += [f"  {line}" for line in rest]
+        shown = "\n".join(lines[:SHOWN])
+        more = f"\n  and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
+        text = (
+            f"The recording {self._asked.file.name} does not answer:\n{shown}{more}\n"
+            "If the tool or the page rightly asks for more than before, record it: "
+            "pytest --opentabs-record=missing, or =all to record everything again."
+        )
+        return [text]

@@ -1,0 +1,250 @@
+"""Answer for a site from a recording, in Playwright's sync API."""
+
+import html
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, Error, Route, WebSocketRoute
+
+from opentabs_py.core.recording.exchange import UNFINISHED, Exchange, Headers, Request
+from opentabs_py.core.recording.replay import Replay, SocketScript, is_event_stream, redirect
+from opentabs_py.recording.traffic import event_text
+
+EVERYTHING: Final = "**/*"
+_ICON: Final = "/favicon.ico"  # Chromium asks every site for one
+_SOON: Final = 0.02  # s; messages of an event stream that are closer come together
+# These were about the connection, or make the browser connect.
+_LEFT_OUT: Final = frozenset(
+    {
+        "alt-svc",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "keep-alive",
+        "nel",
+        "report-to",
+        "reporting-endpoints",
+        "strict-transport-security",
+        "transfer-encoding",
+    }
+)
+# Playwright's names for Chromium's errors.
+_ERRORS: Final = frozenset(
+    {
+        "aborted",
+        "accessdenied",
+        "addressunreachable",
+        "blockedbyclient",
+        "blockedbyresponse",
+        "connectionaborted",
+        "connectionclosed",
+        "connectionfailed",
+        "connectionrefused",
+        "connectionreset",
+        "internetdisconnected",
+        "namenotresolved",
+        "timedout",
+    }
+)
+
+
+class Site:
+    """Answers the requests of a browser's pages from a recording.
+
+    Args:
+        replay: Finds the answers.
+        is_ours: Returns whether an address is of our own server.
+        sleep: Waits for some seconds while Playwright dispatches events.
+        timed: Whether WebSockets and event streams take as long as when they were recorded.
+        open_for_new: Whether requests that are not in the recording go to the site.
+        volatile: Names of members that are not compared.
+
+    Attributes:
+        answered: The requests that the recording has answered.
+        broken: Why recorded answers could not be given.
+    """
+
+    def __init__(
+        self,
+        replay: Replay,
+        *,
+        is_ours: Callable[[str], bool],
+        sleep: Callable[[float], None],
+        timed: bool,
+        open_for_new: bool,
+        volatile: tuple[str, ...],
+    ) -> None:
+        self.replay = replay
+        self.answered: set[Any] = set()
+        self.broken: list[str] = []
+        self._is_ours = is_ours
+        self._sleep = sleep
+        self._timed = timed
+        self._open_for_new = open_for_new
+        self._volatile = volatile
+        self._sent_events: dict[int, int] = {}  # by the id of the exchange
+
+    def serve(self, context: BrowserContext) -> None:
+        """Answer from now on, until the context's routes are removed."""
+        context.route(EVERYTHING, self._answer)
+
+    def connect(self, socket: WebSocketRoute) -> None:
+        """Answer a WebSocket."""
+        if self._is_ours(socket.url):
+            socket.connect_to_server()
+            return
+        recorded = self.replay.socket(socket.url)
+        if recorded is None:
+            if self._open_for_new:
+                self.replay.unrecorded.pop()
+                socket.connect_to_server()
+            else:
+                socket.close(code=1011, reason="not in the recording")
+            return
+        script = SocketScript(recorded, self._volatile)
+
+        def send() -> None:
+            for delay, frame in script.next():
+                if self._timed:
+                    self._sleep(delay)
+                socket.send(frame.data)
+
+        def receive(data: str | bytes) -> None:
+            if (why := script.receive(data)) is not None:
+                self.broken.append(f"WebSocket {recorded.url}\n{why}")
+                socket.close(code=1011, reason="not in the recording")
+            else:
+                send()
+
+        socket.on_message(receive)
+        send()
+
+    def _answer(self, route: Route) -> None:
+        request = route.request
+        url = request.url.partition("#")[0]
+        if self._is_ours(url):
+            route.continue_()
+            return
+        sent = Request(
+            request.method,
+            url,
+            [*request.headers.items()],
+            request.post_data_buffer or b"",
+            request.resource_type,
+        )
+        if not self.replay.is_known(sent):
+            if self._open_for_new:
+                route.continue_()
+                return
+            if urlsplit(url).path == _ICON:
+                route.fulfill(status=404)
+                return
+        exchange = self.replay.answer(sent)
+        if exchange is None:
+            route.abort("blockedbyclient")
+            return
+        self.answered.add(request)
+        self._give(route, exchange)
+
+    def _give(self, route: Route, exchange: Exchange) -> None:
+        to = redirect(exchange)
+        if to is not None and route.request.is_navigation_request():
+            # Chromium would follow a redirect itself, without asking for its answer here.
+            page = f'<meta http-equiv="refresh" content="0; url={html.escape(to)}">'
+            headers = _headers(exchange)
+            route.fulfill(headers={**headers, "content-type": "text/html"}, body=page)
+            return
+        answered = self.replay.follow(exchange)
+        if answered is None:
+            route.abort("blockedbyclient")
+            return
+        response = answered.response
+        if response is None:
+            if answered.error != UNFINISHED:
+                route.abort(_error(answered.error))
+            return  # it is left waiting, as it was
+        if is_event_stream(answered):
+            self._stream(route, answered)
+        elif response.body is None:
+            self.broken.append(f"The recording lacks the body of {answered.request.url}.")
+            route.abort("failed")
+        else:
+            route.fulfill(status=response.status, headers=_headers(answered), body=response.body)
+
+    def _stream(self, route: Route, exchange: Exchange) -> None:
+        """Send an event stream. A browser that asks again once it is over is left waiting."""
+        response = exchange.response
+        assert response is not None
+        sent = self._sent_events.get(id(exchange), 0)
+        events = response.events
+        if not self._timed or not events:
+            if not sent:
+                self._sent_events[id(exchange)] = 1
+                headers = _headers(exchange)
+                route.fulfill(status=response.status, headers=headers, body=response.body or b"")
+            return
+        if sent == len(events):
+            return
+        # Playwright gives an answer as a whole. So the stream ends after each message, and says
+        # when the browser should ask for the next one.
+        until = sent + 1
+        while until < len(events) and events[until].at - events[until - 1].at < _SOON:
+            until += 1
+        if not sent:
+            self._sleep(max(0.0, events[0].at - exchange.started))
+        text = "".join(event_text(each) for each in events[sent:until])
+        if until < len(events):
+            text = f"retry: {(events[until].at - events[until - 1].at) * 1000:.0f}\n{text}"
+        self._sent_events[id(exchange)] = until
+        route.fulfill(status=response.status, headers=_headers(exchange), body=text)
+
+
+class Sockets:
+    """Answers the WebSockets of a browser whose tests replay recordings.
+
+    Such a route cannot be removed again, so there is one, for all tests.
+
+    Args:
+        context: The browser.
+
+    Attributes:
+        site: What answers; None between tests.
+    """
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.site: Site | None = None
+        context.route_web_socket(lambda _url: True, self._connect)
+
+    def _connect(self, socket: WebSocketRoute) -> None:
+        site = self.site
+        if site is None:
+            socket.connect_to_server()
+            return
+        try:
+            site.connect(socket)
+        except Error:
+            if site is self.site:  # otherwise the test has ended meanwhile
+                raise
+
+
+def _headers(exchange: Exchange) -> dict[str, str]:
+    response = exchange.response
+    assert response is not None
+    return _joined(response.headers)
+
+
+def _joined(headers: Headers) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for name, value in headers:
+        lower = name.lower()
+        if lower in _LEFT_OUT:
+            continue
+        between = "\n" if lower == "set-cookie" else ", "
+        joined[lower] = f"{joined[lower]}{between}{value}" if lower in joined else value
+    return joined
+
+
+def _error(chromium: str | None) -> str:
+    name = (chromium or "").removeprefix("net::ERR_").replace("_", "").lower()
+    return name if name in _ERRORS else "failed"

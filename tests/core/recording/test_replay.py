@@ -1,0 +1,255 @@
+"""Which recorded answer a request gets, and what is said if there is none."""
+
+import json
+from typing import Any
+
+import pytest
+
+from opentabs_py.core.recording.exchange import (
+    Exchange,
+    Frame,
+    Recording,
+    Request,
+    Response,
+    Socket,
+)
+from opentabs_py.core.recording.matching import Difference, comparable, differences, distance
+from opentabs_py.core.recording.replay import Replay, SocketScript, is_event_stream, redirect
+
+SITE = "https://site.test"
+JSON = [("content-type", "application/json")]
+FORM = [("content-type", "application/x-www-form-urlencoded")]
+
+
+def get(path: str, **more: Any) -> Request:
+    return Request("GET", SITE + path, **more)
+
+
+def post(path: str, body: Any, headers: Any = JSON) -> Request:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return Request("POST", SITE + path, headers, raw)
+
+
+def answered(request: Request, body: bytes = b"", status: int = 200, to: str = "") -> Exchange:
+    return Exchange(request, Response(status, headers=[("location", to)] if to else [], body=body))
+
+
+def same(one: Request, other: Request, volatile: tuple[str, ...] = ()) -> bool:
+    a, b = comparable(one, volatile), comparable(other, volatile)
+    assert (a.key == b.key) == (distance(a, b) == 0) == (not differences(a, b))
+    return a.key == b.key
+
+
+def body(exchange: Exchange | None) -> bytes | None:
+    assert exchange is not None
+    assert exchange.response is not None
+    return exchange.response.body
+
+
+# --- which requests are the same ---
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (get("/a?b=1&c=2"), get("/a?c=2&b=1")),
+        (get("/a?_=1&b=1"), get("/a?b=1&_=2")),
+        (get("/a?cache-bust=1"), get("/a?cache-bust=2")),
+        (get(""), get("/")),
+        (get("/a", headers=[("x", "1")]), get("/a")),
+        (post("/a", {"a": 1, "b": [2]}), post("/a", {"b": [2], "a": 1})),
+        (post("/a", {"a": 1, "requestId": 7}), post("/a", {"a": 1, "requestId": 8})),
+        (post("/a", b"b=1&a=2", FORM), post("/a", b"a=2&b=1", FORM)),
+        (post("/a", b"{}", []), post("/a", b"{ }", [])),
+        (
+            post(
+                "/a", b"--x1\r\nv\r\n--x1--", [("content-type", "multipart/form-data; boundary=x1")]
+            ),
+            post(
+                "/a", b"--y2\r\nv\r\n--y2--", [("content-type", "multipart/form-data; boundary=y2")]
+            ),
+        ),
+        (
+            post("/graphql", {"query": "query A { a }", "variables": {}}),
+            post("/graphql", {"query": "query A {\n  a\n}", "variables": {}}),
+        ),
+    ],
+)
+def test_requests_are_the_same_but_for_what_does_not_count(one: Request, other: Request) -> None:
+    assert same(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (get("/a"), Request("POST", SITE + "/a")),
+        (get("/a"), Request("GET", "https://other.test/a")),
+        (get("/a"), get("/b")),
+        (get("/a?b=1"), get("/a?b=2")),
+        (get("/a?b=1"), get("/a?b=1&b=2")),
+        (get("/a?b="), get("/a")),
+        (post("/a", {"a": 1}), post("/a", {"a": "1"})),
+        (post("/a", {"a": []}), post("/a", {"a": {}})),
+        (post("/a", b"x", []), post("/a", b"y", [])),
+        (post("/a", b"{x", JSON), post("/a", b"{y", JSON)),
+        (post("/a", b"\r\nx", [("content-type", "multipart/form-data")]), post("/a", b"x", [])),
+        (
+            post("/graphql", {"query": "query A { a }"}),
+            post("/graphql", {"query": "query B { a }"}),
+        ),
+        (
+            post("/graphql", {"operationName": "A", "extensions": {}}),
+            post("/graphql", {"operationName": "B", "extensions": {}}),
+        ),
+        (post("/graphql", [{"query": "{ a }"}, 1]), post("/graphql", [{"query": "{ b }"}, 1])),
+    ],
+)
+def test_requests_differ_in_what_counts(one: Request, other: Request) -> None:
+    assert not same(one, other)
+
+
+def test_users_name_members_that_do_not_count() -> None:
+    one, other = get("/a?sig=1"), get("/a?sig=2")
+    assert not same(one, other)
+    assert same(one, other, ("sig",))
+
+
+def test_a_difference_says_what_was_recorded_and_what_was_sent() -> None:
+    recorded = comparable(post("/a?x=1", {"a": {"b": 1}, "q": 1}))
+    sent = comparable(post("/c/d?y=1", {"a": {"b": 2}, "q": 1}))
+    assert [str(each) for each in differences(recorded, sent)] == [
+        "path: recorded /a, sent /c/d",
+        "query x: recorded 1, sent nothing",
+        "query y: recorded nothing, sent 1",
+        "body a.b: recorded 1, sent 2",
+    ]
+    assert distance(recorded, sent) == 3 * 2 + 1 + 1 + 1
+    assert str(Difference("method", "", "GET", "POST")) == "method: recorded GET, sent POST"
+
+
+# --- answers ---
+
+
+def test_equal_requests_are_answered_in_order_and_then_by_the_last() -> None:
+    replay = Replay(Recording("", [answered(get("/a"), b"1"), answered(get("/a"), b"2")]))
+    assert [body(replay.answer(get("/a"))) for _ in range(4)] == [b"1", b"2", b"2", b"2"]
+    assert replay.unrecorded == []
+    assert replay.is_known(get("/a"))
+    assert not replay.is_known(get("/b"))
+
+
+def test_a_write_is_answered_only_as_often_as_it_was_recorded() -> None:
+    once = post("/a", {})
+    replay = Replay(Recording("", [answered(once)]))
+    assert replay.answer(once) is not None
+    assert replay.answer(once) is None
+    assert "has this request only once" in str(replay.unrecorded[0])
+
+    twice = Replay(Recording("", [answered(once), answered(once)]))
+    assert [twice.answer(once) is None for _ in range(3)] == [False, False, True]
+    assert "only 2 times" in str(twice.unrecorded[0])
+
+
+def test_the_nearest_recorded_request_is_shown() -> None:
+    recorded = [answered(get("/api/a?page=1")), answered(get("/other/thing"))]
+    replay = Replay(Recording("", recorded))
+    assert replay.answer(get("/api/a?page=9")) is None
+    [missing] = replay.unrecorded
+    assert str(missing) == (
+        f"GET {SITE}/api/a?page=9\n"
+        f"nearest recorded: GET {SITE}/api/a?page=1\n"
+        "  query page: recorded 1, sent 9"
+    )
+
+
+def test_many_differences_are_counted() -> None:
+    replay = Replay(Recording("", [answered(get("/a"))]))
+    assert replay.answer(get("/a?" + "&".join(f"n{i}={i}" for i in range(12)))) is None
+    assert str(replay.unrecorded[0]).endswith("  and 4 more differences")
+
+
+def test_an_empty_recording_says_so() -> None:
+    replay = Replay(Recording(""))
+    assert replay.answer(get("/a")) is None
+    assert "The recording is empty." in str(replay.unrecorded[0])
+
+
+# --- redirects ---
+
+
+def test_redirects_are_followed_within_the_recording() -> None:
+    exchanges = [
+        answered(post("/a", {"n": 1}), status=303, to="/b#part"),
+        answered(get("/b"), status=302, to="c"),
+        answered(get("/c"), b"end"),
+        answered(post("/k", {"n": 1}), status=307, to="/l"),
+        answered(post("/l", {"n": 1}), b"kept"),
+        answered(get("/lost"), status=301, to="/nowhere"),
+        answered(get("/circle"), status=301, to="/circle"),
+        answered(get("/odd"), b"odd", status=302),
+        Exchange(get("/failed"), None, "net::ERR_FAILED"),
+    ]
+    replay = Replay(Recording("", exchanges))
+
+    def end(request: Request) -> Exchange | None:
+        found = replay.answer(request)
+        assert found is not None
+        return replay.follow(found)
+
+    assert body(end(post("/a", {"n": 1}))) == b"end"
+    assert body(end(post("/k", {"n": 1}))) == b"kept"
+    assert body(end(get("/odd"))) == b"odd"
+    assert end(get("/failed")) == exchanges[-1]
+    assert end(get("/circle")) is not None  # it stops somewhere
+    assert replay.unrecorded == []
+    assert end(get("/lost")) is None
+    assert replay.unrecorded[0].request.url == f"{SITE}/nowhere"
+    assert redirect(exchanges[0]) == f"{SITE}/b"
+
+
+def test_an_event_stream_is_known_by_its_type() -> None:
+    stream = Response(200, headers=[("Content-Type", "text/event-stream; charset=utf-8")])
+    assert is_event_stream(Exchange(get("/a"), stream))
+    assert not is_event_stream(answered(get("/a")))
+    assert not is_event_stream(Exchange(get("/a"), None))
+
+
+# --- WebSockets ---
+
+
+def test_websockets_of_one_address_come_in_order_and_the_last_again() -> None:
+    one, two = Socket("wss://site.test/s?t=1", 1.0), Socket("wss://site.test/s?t=2", 2.0)
+    replay = Replay(Recording("", sockets=[one, two]))
+    assert [replay.socket("wss://site.test/s?t=9") for _ in range(3)] == [one, two, two]
+    assert replay.socket("wss://site.test/other") is None
+    assert "no WebSocket of this address" in str(replay.unrecorded[0])
+
+
+def test_the_site_answers_each_message_as_it_did() -> None:
+    frames = [
+        Frame(1.5, False, "hello"),
+        Frame(2.0, True, '{"n": 1, "ts": 5}'),
+        Frame(2.5, False, "one"),
+        Frame(2.75, False, b"\x01"),
+        Frame(3.0, True, b"\x02"),
+    ]
+    script = SocketScript(Socket("wss://site.test/", 1.0, frames))
+
+    assert script.next() == [(0.5, frames[0])]
+    assert script.next() == []
+    assert script.receive('{"ts": 6, "n": 1}') is None
+    assert script.next() == [(0.5, frames[2]), (0.25, frames[3])]
+    assert script.receive('{"n": 1}') is None  # again, as a heartbeat is
+    assert script.receive("else") == "The page sent else\nrecorded: nothing more"
+    assert script.receive(b"\x02") is None
+    assert script.receive(b"\x03") == "The page sent 1 bytes\nrecorded: nothing more"
+
+
+def test_messages_may_come_in_another_order() -> None:
+    frames = [Frame(1.0, True, "a"), Frame(2.0, True, "b"), Frame(3.0, False, "c")]
+    script = SocketScript(Socket("wss://site.test/", 0.0, frames))
+    assert script.receive("x") == "The page sent x\nrecorded: a"
+    assert script.receive("b") is None
+    assert script.next() == []
+    assert script.receive("a") is None
+    assert script.next() == [(2.0, frames[2])]
