@@ -18,7 +18,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from e2e.documents import PLUGINS
-from e2e.kit.runs import HERE, KitRun, run
+from e2e.kit.runs import HERE, RUN_WITHIN, KitRun, run
 from e2e.recorded_site import SECRETS, Site, write_notes_plugin
 from opentabs_py.recording.files import read_recording
 from opentabs_py.server.http import serve_http
@@ -35,8 +35,10 @@ async def use(page, opentabs):
     await opentabs.call("notes_moved")
     await opentabs.call("notes_watch")
     await opentabs.call("notes_talk", {"asks": [1, 2]})
-    await page.goto(page.url + "old")
+    home = page.url
+    await page.goto(home + "secrets")
     await page.wait_for_function("document.body.dataset.done === 'yes'")
+    await page.goto(home + "old")
 """
 
 
@@ -86,13 +88,13 @@ def replayed(made: tuple[Path, str]) -> KitRun:
     return run_suite(plugin, "recordings")
 
 
-def run_suite(plugin: Path, suite: str, *options: str, **environment: str) -> KitRun:
+def run_suite(plugin: Path, suite: str, *options: str, **more: str) -> KitRun:
     tests = plugin / "tests"
     for old in tests.glob("test_*.py"):
         old.unlink()
     copyfile(HERE / f"suite_{suite}.py", tests / f"test_{suite}.py")
     (tests / "pytest.ini").write_text("[pytest]\ntimeout = 50\njunit_family = xunit1\n")
-    return run(tests, *options, **PLUGINS, **environment)
+    return run(tests, *options, within=RUN_WITHIN, **{**PLUGINS, **more})
 
 
 def forms(secret: str) -> set[str]:

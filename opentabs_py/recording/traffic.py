@@ -60,6 +60,7 @@ class TrafficRecorder:
         driver: Runs what has to be asked of Playwright.
         ignores: Returns whether an address is none of a site, such as our own server's.
         skip: Returns whether a request was answered by something else than its site.
+        on_ended: Called whenever a request has ended.
     """
 
     def __init__(
@@ -69,7 +70,9 @@ class TrafficRecorder:
         *,
         ignores: Callable[[str], bool] = lambda _url: False,
         skip: Callable[[Any], bool] = lambda _request: False,
+        on_ended: Callable[[], object] = lambda: None,
     ) -> None:
+        self._on_ended = on_ended
         self._context = context
         self._driver = driver
         self._ignores = ignores
@@ -158,6 +161,7 @@ class TrafficRecorder:
             self._exchanges.append(Exchange(sent, response, failure, started, duration))
         finally:
             self._open.pop(request, None)
+            self._on_ended()
 
     def _is_foreign(self, url: str) -> bool:
         return urlsplit(url).scheme not in ("http", "https") or self._ignores(url)

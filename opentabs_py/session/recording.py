@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import anyio
+
 from opentabs_py.core.recording.exchange import RecordedCall, Recording
 from opentabs_py.recording.drivers import AsyncDriver
 from opentabs_py.recording.traffic import TrafficRecorder
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.session.session import OpenTabs
 
-SETTLE_WITHIN = 5.0  # s; for answers that are on their way
+SETTLE_WITHIN = 3.0  # s; for answers that are on their way
 
 
 class SessionRecorder:
@@ -27,9 +29,13 @@ class SessionRecorder:
         registry.record_values, registry.excerpts = True, WholeValues()
         self._end_observing = registry.observe(self._note, traced=False)
         ours = urlsplit(tabs.mcp_url).netloc
+        self._changed = anyio.Event()
         self._driver = AsyncDriver()
         self._traffic = TrafficRecorder(
-            tabs.context, self._driver, ignores=lambda url: urlsplit(url).netloc == ours
+            tabs.context,
+            self._driver,
+            ignores=lambda url: urlsplit(url).netloc == ours,
+            on_ended=self._handle_ended,
         )
 
     @classmethod
@@ -52,9 +58,16 @@ class SessionRecorder:
     async def stop(self) -> Recording:
         """Stop, and return the recording, with all its secrets."""
         self._end_observing()
+        with anyio.move_on_after(SETTLE_WITHIN):
+            while self._traffic.pending:
+                await self._changed.wait()
         await self._driver.wait(SETTLE_WITHIN)
         exchanges, sockets = self._traffic.stop()
         return Recording(self._url, exchanges, sockets, self._calls, self._state)
+
+    def _handle_ended(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
     def _note(self, record: "CallRecord") -> None:
         if (call := recorded_call(record)) is not None:
