@@ -74,6 +74,9 @@ WORKS = {
     "kit_further": Work(
         "test kit, what each further test costs", "ms", beside="page_floor", at_most=100
     ),
+    "kit_replayed": Work(
+        "test kit, a test that replays a recording; floor: page.route", "ms", beside="kit_routed"
+    ),
 }
 COLD = ("first_result", "command")
 

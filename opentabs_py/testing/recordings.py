@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from playwright.sync_api import BrowserContext
 from opentabs_py import __version__
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.recording.exchange import RecordedCall, Recording
-from opentabs_py.core.recording.replay import Replay
+from opentabs_py.core.recording.replay import Index, Replay
 from opentabs_py.core.recording.scrub import scrub
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import RecordingError
@@ -52,16 +53,20 @@ class Asked:
         """Whether nothing may leave this machine."""
         return self.mode == "none"
 
-    def read(self) -> Recording:
+    def read(self, volatile: tuple[str, ...]) -> Index:
         """Return the recording to replay; an empty one if it is to be made.
+
+        Args:
+            volatile: Names of members that are not compared.
 
         Raises:
             RecordingError: There is none, or it cannot be read.
         """
         if self.mode == "all" or (self.mode == "missing" and not self.file.exists()):
-            return Recording("")
+            return Index(Recording(""))
         try:
-            return read_recording(self.file)
+            changed = self.file.stat().st_mtime_ns if self.file.exists() else 0
+            return _read(self.file, changed, volatile)
         except RecordingError as error:
             if self.file.exists():
                 raise
@@ -69,6 +74,11 @@ class Asked:
                 f"There is no recording {self.file}. Record it with `opentabs record`, or run this "
                 "test once with --opentabs-record=missing."
             ) from error
+
+
+@lru_cache(maxsize=4)  # the tests of a file often share one
+def _read(file: Path, _changed: int, volatile: tuple[str, ...]) -> Index:
+    return Index(read_recording(file), volatile)
 
 
 class ReplayedSite:
@@ -93,7 +103,7 @@ class TestRecording:
 
     Args:
         asked: Which one, and how.
-        recording: What is there already.
+        index: What is there already.
         context: The browser.
         session: The server.
         thread: The server's thread.
@@ -106,7 +116,7 @@ class TestRecording:
     def __init__(
         self,
         asked: Asked,
-        recording: Recording,
+        index: Index,
         *,
         context: BrowserContext,
         session: OpenTabs,
@@ -115,7 +125,7 @@ class TestRecording:
         settings: Settings,
     ) -> None:
         self._asked = asked
-        self._before = recording
+        self._before = index.recording
         self._session = session
         self._thread = thread
         self._sockets = sockets
@@ -124,7 +134,7 @@ class TestRecording:
         self._traffic: TrafficRecorder | None = None
         self._own_address = urlsplit(session.mcp_url).netloc
         self._site = Site(
-            Replay(recording, settings.volatile),
+            Replay(index),
             is_ours=self._is_ours,
             sleep=thread.sleep,
             timed=asked.timing == "recorded",

@@ -94,10 +94,9 @@ class Site:
         if self._is_ours(socket.url):
             socket.connect_to_server()
             return
-        recorded = self.replay.socket(socket.url)
+        recorded = self.replay.socket(socket.url, is_needed=not self._open_for_new)
         if recorded is None:
             if self._open_for_new:
-                self.replay.unrecorded.pop()
                 socket.connect_to_server()
             else:
                 socket.close(code=1011, reason="not in the recording")
@@ -133,19 +132,17 @@ class Site:
             request.post_data_buffer or b"",
             request.resource_type,
         )
-        if not self.replay.is_known(sent):
-            if self._open_for_new:
-                route.continue_()
-                return
-            if urlsplit(url).path == _ICON:
-                route.fulfill(status=404)
-                return
-        exchange = self.replay.answer(sent)
-        if exchange is None:
+        is_icon = urlsplit(url).path == _ICON
+        exchange = self.replay.answer(sent, is_needed=not (self._open_for_new or is_icon))
+        if exchange is not None:
+            self.answered.add(request)
+            self._give(route, exchange)
+        elif self._open_for_new:
+            route.continue_()
+        elif is_icon:
+            route.fulfill(status=404)
+        else:
             route.abort("blockedbyclient")
-            return
-        self.answered.add(request)
-        self._give(route, exchange)
 
     def _give(self, route: Route, exchange: Exchange) -> None:
         to = redirect(exchange)

@@ -15,7 +15,7 @@ from opentabs_py.calling.running import keep_record, keep_start
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import LogParams
-from opentabs_py.core.recording.exchange import Recording
+from opentabs_py.core.recording.replay import Index
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.chain import Chain
@@ -114,19 +114,19 @@ class Turn:
         self._endings.append(chain.faults.clear)
         self._listen()
         self._recorder.on_did_create_browser_context(self._recorded)
-        recording = None if self._asked is None else self._asked.read()
-        if recording is not None and storage_state is None:
-            storage_state = recording.storage_state
+        index = None if self._asked is None else self._asked.read(self._settings.volatile)
+        if index is not None and storage_state is None:
+            storage_state = index.recording.storage_state
         if storage_state is not None:
             chain.context.set_storage_state(storage_state)
-        if self._asked is not None and recording is not None:
-            self._begin_recording(self._asked, recording)
+        if self._asked is not None and index is not None:
+            self._begin_recording(self._asked, index)
 
-    def _begin_recording(self, asked: Asked, recording: Recording) -> None:
-        self.tabs.set_recording(ReplayedSite(recording))
+    def _begin_recording(self, asked: Asked, index: Index) -> None:
+        self.tabs.set_recording(ReplayedSite(index.recording))
         self._recording = TestRecording(
             asked,
-            recording,
+            index,
             context=self.context,
             session=self._chain.session,
             thread=self._thread,

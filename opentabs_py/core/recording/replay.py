@@ -1,7 +1,7 @@
 """What a recorded site answers."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
@@ -44,12 +44,39 @@ class Unrecorded(NamedTuple):
         return f"{self.request.method} {shorten(self.request.url, 500)}\n{self.why}"
 
 
-@dataclass(slots=True)
-class _Queue:
-    """Equal requests of a recording, in order."""
+class Index:
+    """A recording, ready to be replayed any number of times.
 
-    exchanges: list[Exchange] = field(default_factory=list[Exchange])
-    taken: int = 0
+    Args:
+        recording: What the site answered.
+        volatile: Names of members that do not count, besides the usual ones.
+
+    Attributes:
+        recording: The recording.
+        volatile: Those names.
+        exchanges: Equal requests, in the order of the recording, by what is equal of them.
+        sockets: WebSockets of one address, in the same order.
+        known: Every request that differs from those before it.
+    """
+
+    def __init__(self, recording: Recording, volatile: Iterable[str] = ()) -> None:
+        self.recording = recording
+        self.volatile = tuple(volatile)
+        self.exchanges: dict[object, list[Exchange]] = {}
+        self.sockets: dict[object, list[Socket]] = {}
+        self.known: list[tuple[Comparable, Request]] = []
+        for exchange in recording.exchanges:
+            each = self.comparable(exchange.request)
+            if each.key not in self.exchanges:
+                self.known.append((each, exchange.request))
+            self.exchanges.setdefault(each.key, []).append(exchange)
+        for socket in recording.sockets:
+            each = self.comparable(_as_request(socket.url))
+            self.sockets.setdefault(each.key, []).append(socket)
+
+    def comparable(self, request: Request) -> Comparable:
+        """Return what counts of a request."""
+        return comparable(request, self.volatile)
 
 
 class Replay:
@@ -59,52 +86,37 @@ class Replay:
     request that only reads gets the last answer again; one that writes is not in the recording.
 
     Args:
-        recording: What the site answered.
-        volatile: Names of members that do not count, besides the usual ones.
+        index: The recording.
 
     Attributes:
-        recording: The recording.
         unrecorded: The requests that were not in it.
     """
 
-    def __init__(self, recording: Recording, volatile: Iterable[str] = ()) -> None:
-        self.recording = recording
+    def __init__(self, index: Index) -> None:
         self.unrecorded: list[Unrecorded] = []
-        self._volatile = tuple(volatile)
-        self._queues: dict[object, _Queue] = {}
-        self._known: list[tuple[Comparable, Request]] = []
-        for exchange in recording.exchanges:
-            known = comparable(exchange.request, self._volatile)
-            queue = self._queues.get(known.key)
-            if queue is None:
-                queue = self._queues[known.key] = _Queue()
-                self._known.append((known, exchange.request))
-            queue.exchanges.append(exchange)
-        self._sockets: dict[object, list[Socket]] = {}
-        for socket in recording.sockets:
-            known = comparable(_as_request(socket.url), self._volatile)
-            self._sockets.setdefault(known.key, []).append(socket)
+        self._index = index
+        self._taken: Counter[object] = Counter()
 
-    def answer(self, request: Request) -> Exchange | None:
-        """Return the exchange that answers a request; None if there is none, which is noted."""
-        sent = comparable(request, self._volatile)
-        queue = self._queues.get(sent.key)
-        if queue is None:
-            self.unrecorded.append(Unrecorded(request, self._nearest(sent)))
-            return None
-        taken = queue.taken
-        if taken < len(queue.exchanges):
-            queue.taken += 1
-            return queue.exchanges[taken]
-        if request.method in _SAFE:
-            return queue.exchanges[-1]
-        times = "once" if taken == 1 else f"{taken} times"
-        self.unrecorded.append(Unrecorded(request, f"The recording has this request only {times}."))
+    def answer(self, request: Request, *, is_needed: bool = True) -> Exchange | None:
+        """Return the exchange that answers a request; None if there is none.
+
+        Args:
+            request: What the page asks.
+            is_needed: Whether it is noted in `unrecorded` if there is none.
+        """
+        sent = self._index.comparable(request)
+        exchanges = self._index.exchanges.get(sent.key, ())
+        taken = self._taken[sent.key]
+        if taken < len(exchanges):
+            self._taken[sent.key] += 1
+            return exchanges[taken]
+        if exchanges and request.method in _SAFE:
+            return exchanges[-1]
+        if is_needed:
+            times = "once" if taken == 1 else f"{taken} times"
+            why = f"The recording has this request only {times}." if taken else self._nearest(sent)
+            self.unrecorded.append(Unrecorded(request, why))
         return None
-
-    def is_known(self, request: Request) -> bool:
-        """Return whether the recording has such a request, answered or not."""
-        return comparable(request, self._volatile).key in self._queues
 
     def follow(self, exchange: Exchange) -> Exchange | None:
         """Return what answers a request in the end, after its redirects; None as `answer`."""
@@ -126,21 +138,23 @@ class Replay:
             exchange = found
         return exchange
 
-    def socket(self, url: str) -> Socket | None:
-        """Return the next recorded WebSocket of an address; None if there is none, as noted."""
+    def socket(self, url: str, *, is_needed: bool = True) -> Socket | None:
+        """Return the next recorded WebSocket of an address; None as `answer`."""
         request = _as_request(url)
-        sent = comparable(request, self._volatile)
-        sockets = self._sockets.get(sent.key)
+        key = self._index.comparable(request).key
+        sockets = self._index.sockets.get(key, ())
         if not sockets:
-            why = "The recording has no WebSocket of this address."
-            self.unrecorded.append(Unrecorded(request, why))
+            if is_needed:
+                why = "The recording has no WebSocket of this address."
+                self.unrecorded.append(Unrecorded(request, why))
             return None
-        return sockets.pop(0) if len(sockets) > 1 else sockets[0]
+        self._taken[key] += 1
+        return sockets[min(self._taken[key], len(sockets)) - 1]
 
     def _nearest(self, sent: Comparable) -> str:
-        if not self._known:
+        if not self._index.known:
             return "The recording is empty."
-        known, request = min(self._known, key=lambda each: distance(each[0], sent))
+        known, request = min(self._index.known, key=lambda each: distance(each[0], sent))
         lines = [f"nearest recorded: {request.method} {shorten(request.url, 500)}"]
         found = differences(known, sent)
         lines += [f"  {each}" for each in found[:_SHOWN]]

@@ -14,7 +14,7 @@ from opentabs_py.core.recording.exchange import (
     Socket,
 )
 from opentabs_py.core.recording.matching import Difference, comparable, differences, distance
-from opentabs_py.core.recording.replay import Replay, SocketScript, is_event_stream, redirect
+from opentabs_py.core.recording.replay import Index, Replay, SocketScript, is_event_stream, redirect
 
 SITE = "https://site.test"
 JSON = [("content-type", "application/json")]
@@ -44,6 +44,10 @@ def body(exchange: Exchange | None) -> bytes | None:
     assert exchange is not None
     assert exchange.response is not None
     return exchange.response.body
+
+
+def replaying(recording: Recording) -> Replay:
+    return Replay(Index(recording))
 
 
 # --- which requests are the same ---
@@ -131,28 +135,38 @@ def test_a_difference_says_what_was_recorded_and_what_was_sent() -> None:
 
 
 def test_equal_requests_are_answered_in_order_and_then_by_the_last() -> None:
-    replay = Replay(Recording("", [answered(get("/a"), b"1"), answered(get("/a"), b"2")]))
+    replay = replaying(Recording("", [answered(get("/a"), b"1"), answered(get("/a"), b"2")]))
     assert [body(replay.answer(get("/a"))) for _ in range(4)] == [b"1", b"2", b"2", b"2"]
     assert replay.unrecorded == []
-    assert replay.is_known(get("/a"))
-    assert not replay.is_known(get("/b"))
+
+
+def test_what_is_not_needed_is_not_noted() -> None:
+    replay = replaying(Recording("", [answered(get("/a"))]))
+    assert replay.answer(get("/b"), is_needed=False) is None
+    assert replay.socket("wss://site.test/", is_needed=False) is None
+    assert replay.unrecorded == []
+
+
+def test_a_recording_can_be_replayed_again_from_its_beginning() -> None:
+    index = Index(Recording("", [answered(post("/a", {}))]))
+    assert [Replay(index).answer(post("/a", {})) is None for _ in range(2)] == [False, False]
 
 
 def test_a_write_is_answered_only_as_often_as_it_was_recorded() -> None:
     once = post("/a", {})
-    replay = Replay(Recording("", [answered(once)]))
+    replay = replaying(Recording("", [answered(once)]))
     assert replay.answer(once) is not None
     assert replay.answer(once) is None
     assert "has this request only once" in str(replay.unrecorded[0])
 
-    twice = Replay(Recording("", [answered(once), answered(once)]))
+    twice = replaying(Recording("", [answered(once), answered(once)]))
     assert [twice.answer(once) is None for _ in range(3)] == [False, False, True]
     assert "only 2 times" in str(twice.unrecorded[0])
 
 
 def test_the_nearest_recorded_request_is_shown() -> None:
     recorded = [answered(get("/api/a?page=1")), answered(get("/other/thing"))]
-    replay = Replay(Recording("", recorded))
+    replay = replaying(Recording("", recorded))
     assert replay.answer(get("/api/a?page=9")) is None
     [missing] = replay.unrecorded
     assert str(missing) == (
@@ -163,13 +177,13 @@ def test_the_nearest_recorded_request_is_shown() -> None:
 
 
 def test_many_differences_are_counted() -> None:
-    replay = Replay(Recording("", [answered(get("/a"))]))
+    replay = replaying(Recording("", [answered(get("/a"))]))
     assert replay.answer(get("/a?" + "&".join(f"n{i}={i}" for i in range(12)))) is None
     assert str(replay.unrecorded[0]).endswith("  and 4 more differences")
 
 
 def test_an_empty_recording_says_so() -> None:
-    replay = Replay(Recording(""))
+    replay = replaying(Recording(""))
     assert replay.answer(get("/a")) is None
     assert "The recording is empty." in str(replay.unrecorded[0])
 
@@ -189,7 +203,7 @@ def test_redirects_are_followed_within_the_recording() -> None:
         answered(get("/odd"), b"odd", status=302),
         Exchange(get("/failed"), None, "net::ERR_FAILED"),
     ]
-    replay = Replay(Recording("", exchanges))
+    replay = replaying(Recording("", exchanges))
 
     def end(request: Request) -> Exchange | None:
         found = replay.answer(request)
@@ -219,7 +233,7 @@ def test_an_event_stream_is_known_by_its_type() -> None:
 
 def test_websockets_of_one_address_come_in_order_and_the_last_again() -> None:
     one, two = Socket("wss://site.test/s?t=1", 1.0), Socket("wss://site.test/s?t=2", 2.0)
-    replay = Replay(Recording("", sockets=[one, two]))
+    replay = replaying(Recording("", sockets=[one, two]))
     assert [replay.socket("wss://site.test/s?t=9") for _ in range(3)] == [one, two, two]
     assert replay.socket("wss://site.test/other") is None
     assert "no WebSocket of this address" in str(replay.unrecorded[0])
