@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from anyio.from_thread import start_blocking_portal
 from e2e.documents import PLUGINS
 from e2e.kit.runs import HERE, RUN_WITHIN, KitRun, run
 from e2e.recorded_site import SECRETS, Site, write_notes_plugin
+from e2e.terminals import terminal
 from opentabs_py.recording.files import read_recording
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
@@ -413,3 +415,28 @@ def test_nothing_leaves_a_replayed_test(tmp_path: Path) -> None:
     assert case.outcome == "failed"
     for path in ("fetch", "image", "frame", "redirected"):
         assert f"GET {trap_url}{path}" in case.text
+
+
+# --- by hand ---
+
+
+@pytest.mark.parametrize("how", ["Enter", "Ctrl-C"])
+def test_a_recording_by_hand_ends_with_enter_or_ctrl_c(
+    tmp_path: Path, display: str, how: str
+) -> None:
+    command = [sys.executable, "-m", "opentabs_py", "record"]
+    with (
+        serving(Site()) as url,
+        terminal([*command, url, "--out", "by-hand.har"], tmp_path, DISPLAY=display) as running,
+    ):
+        running.wait_for("press Enter here")
+        if how == "Enter":
+            running.type("\n")
+        else:
+            os.kill(running.process.pid, signal.SIGINT)
+        code = running.wait()
+
+    assert code == 0, running.output
+    assert "taken out" in running.output
+    exchanges = read_recording(tmp_path / "by-hand.har").exchanges
+    assert [e.request.url for e in exchanges if e.request.kind == "document"] == [url]

@@ -168,7 +168,8 @@ class _Session:
         page = await tabs.open(self._url)
         tabs.watch()
         err.print(f"Recording [bold]{escape(page.url)}[/]. Use the site in the window.")
-        err.print(f"Call tools from the console, {escape(tabs.console_url(expires=False))}")
+        console = escape(tabs.console_url(expires=False))
+        err.print(f"Call tools from the console, {console}", soft_wrap=True)
         err.print(f"or from an MCP client at {escape(tabs.mcp_url)}.", soft_wrap=True)
         err.print("When you are done, press [bold]Enter[/] here, or close the window.")
 
