@@ -64,6 +64,7 @@
   const notLater = read(() => page.clearTimeout);
   const pageConsole = read(() => page.console);
   const warn = read(() => pageConsole.warn);
+  const debug = read(() => pageConsole.debug);
   const doc = page.document;
 
   /**
@@ -117,7 +118,7 @@
 
   /** @type {Map<string, Plugin>} */
   const plugins = new MapConstructor();
-  /** @type {Map<string, {controller: any, invalid: boolean}>} */
+  /** @type {Map<string, {controller: any, invalid: boolean, name: string, trace: boolean}>} */
   const running = new MapConstructor();
 
   /** @type {EventTarget} the node that only relay and runtime have a reference to */
@@ -206,7 +207,15 @@
       refuse(callId, "PLUGIN_NOT_LOADED", message);
       return;
     }
-    const call = { controller: undefined, invalid: false, answered: false, late: false };
+    const name = `${plugin} ${tool}`;
+    const call = {
+      controller: undefined,
+      invalid: false,
+      answered: false,
+      late: false,
+      name,
+      trace,
+    };
     apply(mapSet, running, [callId, call]);
     if (!(await isReadyNow(plugin, known))) {
       if (apply(mapDelete, running, [callId])) {
@@ -222,7 +231,7 @@
     try {
       call.controller = new PageAbortController();
       const context = freeze({
-        reportProgress: reporter(callId, call, `${plugin} ${tool}`),
+        reportProgress: reporter(callId, call, name),
         signal: apply(signalOf, call.controller, []),
       });
       const args = [realm === page ? input : toPageRealm(input), context];
@@ -241,7 +250,19 @@
         send(`l${callId}`);
       }
       send(answer);
+    } else if (trace) {
+      note("OpenTabs: stopped after its cancellation:", name);
     }
+  }
+
+  /**
+   * Writes to the page's console, for the test kit: nothing else shows whether a tool that nobody
+   * waits for has stopped.
+   * @param {string} what
+   * @param {string} name
+   */
+  function note(what, name) {
+    read(() => apply(debug, pageConsole, [what, name]));
   }
 
   /**
@@ -271,6 +292,9 @@
     if (call !== undefined) {
       apply(mapDelete, running, [callId]);
       if (call.controller !== undefined) {
+        if (call.trace) {
+          note("OpenTabs: cancelled while it ran:", call.name);
+        }
         apply(abort, call.controller, [new PageException(reason, "AbortError")]);
       }
     }

@@ -93,11 +93,16 @@ export function makePage(node) {
   const timers = [];
   /** @type {unknown[][]} */
   const warnings = [];
+  /** @type {unknown[][]} */
+  const notes = [];
   const clock = { now: 1_000_000 };
   const context = vm.createContext({
     document,
     ...classes,
-    console: { warn: (/** @type {unknown[]} */ ...args) => warnings.push(args), debug() {} },
+    console: {
+      warn: (/** @type {unknown[]} */ ...args) => warnings.push(args),
+      debug: (/** @type {unknown[]} */ ...args) => notes.push(args),
+    },
     setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => {
       const timer = { run, ms };
       timers.push(timer);
@@ -117,6 +122,7 @@ export function makePage(node) {
     context,
     timers,
     warnings,
+    notes,
     clock,
     /** @param {string} code */
     run: (code) => vm.runInContext(code, context),

@@ -278,6 +278,37 @@ test("a report after the end goes nowhere", async () => {
   assert.deepEqual(reports(callId), []);
 });
 
+test("a cancelled call that is traced is noted, and again when its tool has stopped", async () => {
+  const { page, relay, start } = await startPlugin(`{
+    wait: () => new Promise((resolve) => { globalThis.stop = resolve; }),
+  }`);
+  const callId = start("wait", {}, true);
+  await settled();
+  relay.say(`c${callId}why not`);
+  await settled();
+  const cancelled = ["OpenTabs: cancelled while it ran:", "demo wait"];
+  assert.deepEqual(page.notes, [cancelled]);
+  page.run("stop()");
+  await settled();
+  assert.deepEqual(page.notes, [
+    cancelled,
+    ["OpenTabs: stopped after its cancellation:", "demo wait"],
+  ]);
+});
+
+test("nothing is noted of a call that is not traced, or that has ended", async () => {
+  const { page, relay, start, call } = await startPlugin(
+    "{ wait: () => new Promise(() => {}), end: () => 1 }",
+  );
+  const callId = start("wait");
+  const ended = await call("end");
+  await settled();
+  relay.say(`c${callId}why not`);
+  relay.say(`c${ended.callId}why not`);
+  await settled();
+  assert.deepEqual(page.notes, []);
+});
+
 test("cancelling a call that is not there does nothing", async () => {
   const { relay, call } = await startPlugin("{ next: () => 1 }");
   relay.say(`c${CALL}why not`);
