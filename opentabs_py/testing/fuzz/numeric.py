@@ -1,0 +1,60 @@
+"""Numbers within the bounds of a JSON Schema, and at their edges."""
+
+from math import ceil, floor, inf
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from opentabs_py.core.progress import MAX_SAFE_INTEGER
+from opentabs_py.testing.fuzz.merging import Schema, without
+
+
+def _bounds(flat: Schema) -> tuple[float, float, bool, bool]:
+    """Return the smallest and the largest number, and whether each is itself excluded."""
+    least, most = flat.get("minimum", -inf), flat.get("maximum", inf)
+    above, below = flat.get("exclusiveMinimum", -inf), flat.get("exclusiveMaximum", inf)
+    if isinstance(above, bool):  # as draft 4 writes it
+        above = least if above else -inf
+    if isinstance(below, bool):
+        below = most if below else inf
+    return max(least, above), min(most, below), above >= least, below <= most
+
+
+def integers(flat: Schema) -> SearchStrategy[Any]:
+    """Draw integers within the bounds of a flat schema."""
+    least, most, is_above, is_below = _bounds(flat)
+    low = -MAX_SAFE_INTEGER if least == -inf else ceil(least)
+    high = MAX_SAFE_INTEGER if most == inf else floor(most)
+    low += is_above and low == least
+    high -= is_below and high == most
+    step = flat.get("multipleOf", 1)
+    if float(step).is_integer() and step > 1:
+        low, high = ceil(low / step), floor(high / step)
+        return st.nothing() if low > high else st.integers(low, high).map(lambda n: n * int(step))
+    if low > high:
+        return st.nothing()
+    edges = [n for n in (0, 1, -1, 2**31 - 1, 2**31, low, high) if low <= n <= high]
+    return st.one_of(st.integers(low, high), st.sampled_from(edges))
+
+
+def numbers(flat: Schema) -> SearchStrategy[Any]:
+    """Draw numbers within the bounds of a flat schema."""
+    least, most, is_above, is_below = _bounds(flat)
+    step = flat.get("multipleOf")
+    if step is not None:
+        low = -1000 if least == -inf else ceil(least / step)
+        high = max(low, 0) + 1000 if most == inf else floor(most / step)
+        return st.nothing() if low > high else st.integers(low, high).map(lambda n: n * step)
+    if least > most or (least == most and (is_above or is_below)):
+        return st.nothing()
+    floats = st.floats(
+        min_value=None if least == -inf else float(least),
+        max_value=None if most == inf else float(most),
+        exclude_min=is_above and least != -inf,
+        exclude_max=is_below and most != inf,
+        allow_nan=False,
+        allow_infinity=False,
+    )
+    whole = integers(without(flat, "multipleOf"))
+    return floats if whole.is_empty else st.one_of(whole, floats)

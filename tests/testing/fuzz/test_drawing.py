@@ -1,0 +1,317 @@
+"""What is drawn from a JSON Schema: only what it accepts, and the whole breadth of it."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, assume, find, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample, Unsatisfiable
+
+from opentabs_py.core.schemas import Checker, check_schema
+from opentabs_py.testing.fuzz.drawing import DEEP, DEEPEST, HUGE, values_of
+from opentabs_py.testing.fuzz.patterns import EDGES, HUGE_TEXT
+
+TREE: dict[str, Any] = {
+    "$defs": {
+        "node": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "maxLength": 3},
+                "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+                "next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]},
+            },
+            "required": ["name", "children", "next"],
+            "additionalProperties": False,
+        }
+    },
+    "$ref": "#/$defs/node",
+}
+ZOD_EMAIL = (
+    r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@"
+    r"([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$"
+)
+SCHEMAS: dict[str, Any] = {
+    "nothing said": {},
+    "a bound integer": {"type": "integer", "minimum": 3, "exclusiveMaximum": 7},
+    "an old exclusive bound": {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "type": "integer",
+        "minimum": 3,
+        "exclusiveMinimum": True,
+        "maximum": 4,
+    },
+    "a multiple": {"type": "integer", "multipleOf": 7, "minimum": 1},
+    "a decimal multiple": {"type": "number", "multipleOf": 0.5, "maximum": 10},
+    "a small range": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.25},
+    "a short string": {"type": "string", "minLength": 1, "maxLength": 2},
+    "a long string": {"type": "string", "minLength": 200},
+    "a pattern": {"type": "string", "pattern": r"^[a-z]\d{2,4}$"},
+    "a pattern with a property": {"type": "string", "pattern": r"^\p{L}+[\p{N}-]$"},
+    "a pattern with a name": {"type": "string", "pattern": r"^(?<year>\d{4})-\d$"},
+    "a pattern of any place": {"type": "string", "pattern": "abc", "maxLength": 5},
+    "zod's email": {"type": "string", "format": "email", "pattern": ZOD_EMAIL},
+    "a date": {"type": "string", "format": "date"},
+    "an enum": {"enum": [1, "1", None, [], {"a": 1}]},
+    "a constant": {"const": {"a": [1]}},
+    "several types": {"type": ["string", "null"], "maxLength": 1},
+    "a set": {"type": "array", "items": {"type": "integer"}, "minItems": 3, "uniqueItems": True},
+    "a set of two": {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True},
+    "a tuple": {
+        "type": "array",
+        "prefixItems": [{"type": "integer"}, {"type": "string"}],
+        "items": False,
+        "minItems": 1,
+    },
+    "an old tuple": {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "array",
+        "items": [{"type": "integer"}, {"type": "boolean"}],
+        "additionalItems": {"type": "null"},
+    },
+    "an array that contains": {"type": "array", "contains": {"const": 7}, "minContains": 2},
+    "empty arrays only": {"type": "array", "maxItems": 0},
+    "an object": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "string"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    },
+    "a map": {
+        "type": "object",
+        "propertyNames": {"pattern": "^[a-z]+$"},
+        "additionalProperties": {"type": "integer"},
+        "minProperties": 1,
+        "maxProperties": 3,
+    },
+    "members by pattern": {
+        "type": "object",
+        "patternProperties": {"^x-": {"type": "boolean"}},
+        "additionalProperties": False,
+    },
+    "a required member that nothing describes": {"type": "object", "required": ["__proto__"]},
+    "members that need others": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "dependentRequired": {"a": ["b"]},
+        "dependentSchemas": {"b": {"properties": {"a": {"minimum": 0}}}},
+    },
+    "alternatives": {
+        "type": "object",
+        "oneOf": [
+            {"properties": {"kind": {"const": "a"}, "x": {"type": "integer"}}, "required": ["x"]},
+            {"properties": {"kind": {"const": "b"}, "y": {"type": "string"}}, "required": ["y"]},
+        ],
+        "required": ["kind"],
+    },
+    "alternatives twice": {
+        "anyOf": [{"type": "integer"}, {"type": "string"}],
+        "allOf": [{"anyOf": [{"minimum": 5}, {"maxLength": 1}]}],
+    },
+    "parts that hold together": {
+        "allOf": [
+            {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+            {"properties": {"a": {"minimum": 5}}, "required": ["b"]},
+        ]
+    },
+    "what must not be": {"type": "integer", "not": {"multipleOf": 2}},
+    "one thing or another": {
+        "type": "object",
+        "properties": {"kind": {"enum": ["file", "text"]}},
+        "required": ["kind"],
+        "if": {"properties": {"kind": {"const": "file"}}},
+        "then": {"required": ["path"], "properties": {"path": {"type": "string"}}},
+        "else": {"required": ["body"], "properties": {"body": {"type": "string"}}},
+    },
+    "nothing unevaluated": {
+        "allOf": [{"properties": {"a": {"type": "integer"}}}],
+        "type": "object",
+        "unevaluatedProperties": False,
+    },
+    "a tree": TREE,
+    "a reference to the whole": {
+        "type": "object",
+        "properties": {"below": {"type": "array", "items": {"$ref": "#"}, "uniqueItems": True}},
+    },
+    "a reference by name": {
+        "$defs": {"id": {"$anchor": "id", "type": "string", "minLength": 1, "not": {"const": "a"}}},
+        "type": "array",
+        "items": {"$ref": "#id"},
+    },
+    "a reference with more beside it": {
+        "$defs": {"size": {"type": "integer", "minimum": 0}},
+        "$ref": "#/$defs/size",
+        "maximum": 3,
+    },
+}
+quickly = settings(
+    max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None
+)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_what_is_drawn_is_valid(name: str) -> None:
+    schema = SCHEMAS[name]
+    check_schema(schema)
+    checker = Checker(schema)
+
+    @quickly
+    @given(values_of(schema))
+    def drawn(value: Any) -> None:
+        assert checker.violations(value) == []
+
+    drawn()
+
+
+def schemas(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
+    """Schemas of every kind, of which some have no value at all."""
+    small = st.integers(0, 4)
+    leaves: list[st.SearchStrategy[Any]] = [
+        st.just({}),
+        st.builds(lambda low, more: {"type": "integer", "minimum": low, "maximum": low + more},
+                  st.integers(-5, 5), small),
+        st.builds(lambda low, more: {"type": "string", "minLength": low, "maxLength": low + more},
+                  small, small),
+        st.builds(lambda values: {"enum": values},
+                  st.lists(st.none() | st.booleans() | small, min_size=1, max_size=3)),
+        st.sampled_from([{"type": "null"}, {"$ref": "#/$defs/leaf"}]),
+        st.just({"type": ["boolean", "string"]}),
+    ]  # fmt: skip
+    if depth == 0:
+        return st.one_of(leaves)
+    below = schemas(depth - 1)
+    names = st.sampled_from(["a", "b", "c"])
+    both = st.lists(below, min_size=1, max_size=2)
+    return st.one_of(
+        *leaves,
+        st.fixed_dictionaries(
+            {"type": st.just("object"), "properties": st.dictionaries(names, below, max_size=3)},
+            optional={
+                "required": st.lists(names, max_size=2, unique=True),
+                "additionalProperties": st.booleans() | below,
+                "minProperties": st.integers(0, 2),
+                "patternProperties": st.dictionaries(st.just("^x"), below, max_size=1),
+            },
+        ),
+        st.fixed_dictionaries(
+            {"type": st.just("array"), "items": below},
+            optional={
+                "minItems": st.integers(0, 2),
+                "maxItems": st.integers(2, 4),
+                "uniqueItems": st.booleans(),
+                "prefixItems": both,
+                "contains": below,
+            },
+        ),
+        st.dictionaries(st.sampled_from(["anyOf", "oneOf", "allOf"]), both, min_size=1),
+        st.fixed_dictionaries({"not": below}),
+        st.fixed_dictionaries({"if": below, "then": below, "else": below}),
+    )
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(st.data(), schemas())
+def test_of_a_schema_that_is_itself_drawn_only_valid_values_are(
+    data: st.DataObject, schema: dict[str, Any]
+) -> None:
+    whole = {**schema, "$defs": {"leaf": {"type": "integer", "not": {"const": 1}}}}
+    check_schema(whole)
+    strategy = values_of(whole)
+    assume(not strategy.is_empty)
+
+    value = data.draw(strategy)
+
+    assert Checker(whole).violations(value) == []
+
+
+def depth_of(value: Any) -> int:
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(depth_of, below), default=0)
+
+
+def test_recursion_goes_deep_and_ends() -> None:
+    unshrunk = settings(quickly, phases=[Phase.generate])
+    deep = find(values_of(TREE), lambda value: depth_of(value) > DEEP, settings=unshrunk)
+
+    @quickly
+    @given(values_of(TREE))
+    def drawn(value: Any) -> None:
+        assert depth_of(value) <= DEEPEST + 1
+
+    drawn()
+    assert depth_of(deep) <= DEEPEST + 1
+
+
+def test_a_schema_that_requires_endless_recursion_has_no_values() -> None:
+    endless = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}
+
+    assert values_of(endless).is_empty
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "minimum": 5, "maximum": 4},
+        {"enum": []} | {"type": "string"},
+        {"allOf": [{"type": "string"}, {"type": "object"}]},
+        {"type": "array", "items": False, "minItems": 1},
+        {"type": "object", "properties": {"a": False}, "required": ["a"]},
+        {"type": "string", "minLength": 3, "maxLength": 2},
+    ],
+)
+def test_a_schema_that_nothing_matches_has_no_values(schema: dict[str, Any]) -> None:
+    with pytest.raises((Unsatisfiable, NoSuchExample)):
+        find(values_of(schema), lambda _: True, settings=quickly)
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_wanted"),
+    [
+        ({"type": "string"}, lambda value: value == ""),
+        ({"type": "string"}, lambda value: len(value) == HUGE_TEXT),
+        ({"type": "string"}, lambda value: value in EDGES and not value.isascii()),
+        ({"type": "string", "maxLength": 100}, lambda value: len(value) == 100),
+        ({"type": "array", "items": {"type": "null"}}, lambda value: value == []),
+        ({"type": "array", "items": {"type": "null"}}, lambda value: len(value) >= HUGE // 2),
+        ({"type": "integer"}, lambda value: value == 2**53 - 1),
+        ({"type": "integer"}, lambda value: value < -(2**31)),
+        ({"type": "number"}, lambda value: value != int(value)),
+        ({"type": "object", "properties": {"a": {}}}, lambda value: value == {}),
+        ({"type": "object", "additionalProperties": True}, lambda value: len(value) > 2),
+    ],
+)  # fmt: skip
+def test_edges_are_drawn(schema: dict[str, Any], is_wanted: Any) -> None:
+    many = settings(quickly, max_examples=2000)
+
+    find(values_of(schema), is_wanted, settings=many)
+
+
+def test_members_that_a_schema_does_not_name_are_not_drawn_unasked() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "null"}}}
+
+    @quickly
+    @given(values_of(schema))
+    def drawn(value: Any) -> None:
+        assert value.keys() <= {"a"}
+
+    drawn()
+
+
+FORMATS = {
+    "date": r"\d{4}-\d\d-\d\d",
+    "date-time": r"\d{4}-\d\d-\d\dT[\d:.]+Z",
+    "email": r".+@.+",
+    "ipv4": r"(\d+\.){3}\d+",
+    "uri": r"https?://.+",
+    "uuid": r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_is_kept_although_it_is_only_a_hint(name: str) -> None:
+    @quickly
+    @given(values_of({"type": "string", "format": name}))
+    def drawn(value: str) -> None:
+        assert re.fullmatch(FORMATS[name], value)
+
+    drawn()
