@@ -8,7 +8,7 @@ import pytest
 from e2e.documents import ROOT, Block, read_blocks, run
 
 BLOCKS = read_blocks((ROOT / "docs" / "testing.md").read_text())
-MARKS = {"install", "shown", "console", "file", "tool", "fails", "failure", "program"}
+MARKS = {"broken", "install", "shown", "console", "file", "tool", "fails", "failure", "program"}
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def told(chat: Path) -> list[tuple[Block, int, str]]:
             file.write_text(block.text)
         elif block.mark == "tool":
             add_tool(chat / "src" / "index.ts", *block.argument.split(), line=block.text)
-        elif block.mark == "console":
+        elif block.mark in ("broken", "console"):
             command, _ = block.session
             done = run(["bash", "-c", command], chat)
             came.append((block, done.returncode, done.stdout + done.stderr))
@@ -56,10 +56,10 @@ def test_the_first_test_is_the_one_that_a_new_plugin_has(chat: Path) -> None:
 
 
 def test_every_command_prints_what_is_shown(told: list[tuple[Block, int, str]]) -> None:
-    assert len(told) == 2
+    assert len(told) == 4
     for block, code, output in told:
         command, shown = block.session
-        assert code == 0, output
+        assert code == (1 if block.mark == "broken" else 0), output
         for line in shown.splitlines():
             assert line in output, f"{command}: {line}\n{output}"
 

@@ -67,7 +67,9 @@ app.command("demo")(demo.demo)
 app.command("new")(new.new)
 app.command("dev")(dev.dev)
 app.command("build")(build.build)
-app.command("test", context_settings={"ignore_unknown_options": True})(run_tests.run_tests)
+app.command("test", cls=run_tests.TestCommand, context_settings={"ignore_unknown_options": True})(
+    run_tests.run_tests
+)
 app.command("record")(record.record)
 app.command("inspect")(inspect.inspect)
 app.command("review")(review.review)

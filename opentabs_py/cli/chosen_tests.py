@@ -27,15 +27,26 @@ class Chosen:
         directory: The directory of the plugin under test.
         paths: Directories, files, and pytest node ids.
         pytest_args: The other arguments.
+        shard: The part of the tests to run, such as `1/4`.
+        fuzzes: Whether the tools are checked instead.
     """
 
     directory: Path
     paths: Sequence[str]
     pytest_args: Sequence[str]
+    shard: str | None = None
+    fuzzes: bool = False
+
+    @property
+    def everything(self) -> str:
+        """The directory of all tests."""
+        return str(self.directory / "tests")
 
     def for_node(self) -> list[str]:
         """Return the files that Node runs."""
         files: list[str] = []
+        if self.fuzzes:
+            return files
         for path in map(Path, self.paths):
             found = [file for pattern in UNIT_TESTS for file in path.rglob(pattern)]
             files += sorted(map(str, found)) if path.is_dir() else [str(path)] * _is_unit(path)
@@ -43,7 +54,7 @@ class Chosen:
 
     def for_pytest(self) -> list[str]:
         """Return the paths that contain tests for pytest."""
-        return [path for path in self.paths if _has_python_tests(path)]
+        return [path for path in self.paths if self.fuzzes or _has_python_tests(path)]
 
 
 def choose(arguments: Sequence[str]) -> Chosen:

@@ -6,12 +6,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.core import TyperCommand
 
 from opentabs_py.cli.codes import CHAIN_FAILED, NO_TESTS, TOOL_FAILED, USAGE
 from opentabs_py.errors import BrowserError, BuildError
@@ -28,6 +30,7 @@ SLOW_MOTION = 250  # ms between the steps that --ui shows, slow enough for a per
 STOP_WITHIN = 10.0  # s; pytest closes its browser in half a second
 _ENDINGS = {0: "[bold green]✓ passed[/]", NO_TESTS: "[bold yellow]no test was selected[/]"}
 SHOWN = 3  # names of changed files
+FUZZ_CALLS = 100  # as expect_contract() makes
 
 # The files in a plugin's directory that tests depend on; reports that pytest writes are not.
 _SOURCE_DIRS = frozenset({"src", "tests", "playground"})
@@ -66,8 +69,58 @@ def run_tests(
             ),
         ),
     ] = False,
+    repeat: Annotated[
+        int | None,
+        typer.Option("--repeat", min=1, metavar="N", help="Run each test in the browser N times."),
+    ] = None,
+    retries: Annotated[
+        int | None,
+        typer.Option(
+            "--retries",
+            min=0,
+            metavar="N",
+            help=(
+                "Run a test that fails in the browser again, up to N times. If it then passes, it "
+                "is reported as flaky."
+            ),
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--shard",
+            metavar="I/N",
+            help=(
+                "Run part I of N, so that N machines share the tests. Each test is in one part, "
+                "and the tests of a file are in the same one if they are not too many."
+            ),
+        ),
+    ] = None,
+    fuzz: Annotated[
+        int | None,
+        typer.Option(
+            "--fuzz",
+            min=1,
+            metavar="[N]",
+            help=(
+                "Instead of the tests, check what each tool with a readOnlyHint promises agents, "
+                f"on the plugin's start page, with N inputs drawn from its schema ({FUZZ_CALLS} by "
+                "default)."
+            ),
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", help="With --fuzz: draw other inputs. Default: 0."),
+    ] = None,
+    writes: Annotated[
+        bool,
+        typer.Option("--writes", help="With --fuzz: check tools that may change something, too."),
+    ] = False,
 ) -> None:
     """Build a plugin and run its tests: tests/*.test.ts in Node, all others with pytest.
+
+    --last-failed, -k and all other options of pytest work as there.
 
     Exit codes: 0 all passed; 1 the build or a test failed; 2 usage error; 3 cannot run tests here;
     5 no test was selected. With --watch, always 0.
@@ -76,6 +129,22 @@ def run_tests(
     from opentabs_py.cli.run import run
 
     chosen = choose(arguments or [])
+    if fuzz is None and (seed is not None or writes):
+        raise typer.BadParameter("--seed and --writes need --fuzz.")
+    if shard is not None and not is_shard(shard):
+        raise typer.BadParameter(f"{shard} is not a part. Write it as in --shard 1/4.")
+    if fuzz is not None:
+        chosen = to_fuzz(chosen, fuzz, seed=seed, writes=writes)
+    chosen = replace(
+        chosen,
+        shard=shard,
+        pytest_args=[
+            *_given("--opentabs-repeat", repeat),
+            *_given("--opentabs-retries", retries),
+            *_given("--opentabs-shard", shard),
+            *chosen.pytest_args,
+        ],
+    )
     if ui:
         _check_ui(watch=watch)
         chosen = replace(chosen, pytest_args=ui_args(chosen.pytest_args))
@@ -165,6 +234,7 @@ class _Suite:
             options: list[str] = []
             if any(file.endswith(".ts") for file in units):
                 options = show_toolchain().typescript_options
+            options = [*options, *_given("--test-shard", self.chosen.shard)]
             failed = await _run([str(node), *options, "--test", *units]) != 0
         code = 0
         if in_browser:
@@ -228,6 +298,58 @@ def changed_text(files: Sequence[str]) -> str:
     """Return one line that says which files changed."""
     more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
     return f"{', '.join(files[:SHOWN])}{more} changed"
+
+
+def to_fuzz(chosen: "Chosen", calls: int, *, seed: int | None, writes: bool) -> "Chosen":
+    """Return what runs the checks of all tools instead of a plugin's tests."""
+    if any(not Path(path).is_dir() for path in chosen.paths if path != chosen.everything):
+        raise typer.BadParameter("--fuzz checks tools, not tests. Choose some with -k NAME.")
+    if find_spec("hypothesis") is None:
+        raise BuildError(
+            "--fuzz needs Hypothesis, which is not installed. Install it with "
+            "`pip install 'opentabs-py[test]'`."
+        )
+    tests = chosen.directory / "tests"  # whose conftest.py prepares the site
+    added = [
+        f"--opentabs-fuzz={calls}",
+        *_given("--opentabs-fuzz-seed", seed),
+        *(["--opentabs-fuzz-writes"] if writes else []),
+        "-rs",  # which tools are skipped, and why
+    ]
+    return replace(
+        chosen,
+        paths=[str(tests if tests.is_dir() else chosen.directory)],
+        pytest_args=[*added, *chosen.pytest_args],
+        fuzzes=True,
+    )
+
+
+def is_shard(text: str) -> bool:
+    """Return whether a text is a part such as `1/4`."""
+    part, _, count = text.partition("/")
+    return part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count)
+
+
+def _given(option: str, value: object) -> list[str]:
+    return [] if value is None else [f"{option}={value}"]
+
+
+class TestCommand(TyperCommand):
+    """The command; `--fuzz` may have a number after it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Add the number that `--fuzz` has by default."""
+        return super().parse_args(ctx, with_calls(args))
+
+
+def with_calls(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with a number after `--fuzz`."""
+    whole: list[str] = []
+    for argument, following in pairwise([*arguments, ""]):
+        whole.append(argument)
+        if argument == "--fuzz" and not following.isdecimal():
+            whole.append(str(FUZZ_CALLS))
+    return whole
 
 
 def _check_ui(*, watch: bool) -> None:

@@ -19,17 +19,22 @@ if TYPE_CHECKING:
     from opentabs_py.testing.client import SyncMcpClient
     from opentabs_py.testing.clock import Clock
     from opentabs_py.testing.expectations import CallExpectations, PluginExpectations, expect
-    from opentabs_py.testing.tabs import SyncOpenTabs
+    from opentabs_py.testing.fuzz.errors import ContractError
+    from opentabs_py.testing.fuzz.expecting import expect_contract
+    from opentabs_py.testing.tabs import SyncOpenTabs, SyncTool
 
 __all__ = [
     "Call",
     "CallExpectations",
     "Clock",
+    "ContractError",
     "OpenTabs",
     "PluginExpectations",
     "SyncMcpClient",
     "SyncOpenTabs",
+    "SyncTool",
     "expect",
+    "expect_contract",
 ]
 
 # Every run of pytest imports this package, even where nobody uses it, so heavy modules are imported
@@ -39,10 +44,13 @@ _HOMES = {
     "CallExpectations": "opentabs_py.testing.expectations",
     "PluginExpectations": "opentabs_py.testing.expectations",
     "Clock": "opentabs_py.testing.clock",
+    "ContractError": "opentabs_py.testing.fuzz.errors",
     "OpenTabs": "opentabs_py.session.session",
     "SyncMcpClient": "opentabs_py.testing.client",
     "SyncOpenTabs": "opentabs_py.testing.tabs",
+    "SyncTool": "opentabs_py.testing.tabs",
     "expect": "opentabs_py.testing.expectations",
+    "expect_contract": "opentabs_py.testing.fuzz.expecting",
 }
 
 

@@ -1,6 +1,7 @@
 """The pytest plugin. Every run of pytest imports this module, so it imports next to nothing."""
 
 import os
+from argparse import ArgumentTypeError
 from collections.abc import Generator
 from contextlib import ExitStack
 from typing import Any
@@ -11,6 +12,7 @@ from opentabs_py.testing.items import MARK, PEOPLE, is_async, is_ours, marks_of,
 
 _SECTION = "opentabs_report"  # a property of reports that have the section, also in JUnit XML
 _TRACE_STEM = "opentabs"
+_REPRODUCTION = "OpenTabs: a test that reproduces it"
 # The errors of asyncio, and of anyio.
 _LOOP_RUNS = ("cannot be called from a running event loop", "Already running asyncio")
 _WHY_LOOP_RUNS = """\
@@ -42,6 +44,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "everything again. Written if the test passes. Default: none."
     )
     group.addoption("--opentabs-record", choices=["none", "missing", "all"], help=record)
+    fuzz = "Instead of the tests in files, check each tool with N drawn inputs."
+    group.addoption("--opentabs-fuzz", type=int, metavar="N", help=fuzz)
+    drawn = "Draw other inputs with --opentabs-fuzz. Default: 0."
+    group.addoption("--opentabs-fuzz-seed", type=int, default=0, metavar="N", help=drawn)
+    writes = "With --opentabs-fuzz, check tools without a readOnlyHint, too."
+    group.addoption("--opentabs-fuzz-writes", action="store_true", help=writes)
+    repeat = "Run each test N times."
+    group.addoption("--opentabs-repeat", type=_positive, metavar="N", help=repeat)
+    retries = "Run a failed test again, up to N times; one that then passes is reported as flaky."
+    group.addoption("--opentabs-retries", type=int, default=0, metavar="N", help=retries)
+    shard = "Run only this part of the tests, such as 1/4."
+    group.addoption("--opentabs-shard", type=_shard, metavar="I/N", help=shard)
     parser.addini("opentabs_clock", clock, default="")
     parser.addini("opentabs_trace", trace, default="off")
     parser.addini("opentabs_record", record, default="none")
@@ -62,6 +76,43 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     has_playwright = config.pluginmanager.has_plugin("playwright")
     config.pluginmanager.register(fixtures if has_playwright else missing, "opentabs-fixtures")
+    _register_chosen(config)
+
+
+def _register_chosen(config: pytest.Config) -> None:
+    """Register what only runs with some options need."""
+    register = config.pluginmanager.register
+    if config.getoption("opentabs_fuzz"):
+        from opentabs_py.testing.fuzz import collecting  # noqa: PLC0415
+
+        register(collecting, "opentabs-fuzz")
+    if config.getoption("opentabs_repeat"):
+        from opentabs_py.testing import repeats  # noqa: PLC0415
+
+        register(repeats, "opentabs-repeat")
+    if config.getoption("opentabs_retries"):
+        from opentabs_py.testing import retries  # noqa: PLC0415
+
+        register(retries, "opentabs-retries")
+    shard: Any = config.getoption("opentabs_shard")
+    if shard is not None:
+        from opentabs_py.testing import shards  # noqa: PLC0415
+
+        register(shards.Sharding(*shard), "opentabs-shard")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ArgumentTypeError(f"{text} is not at least 1")
+    return number
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, _, count = text.partition("/")
+    if not (part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count)):
+        raise ArgumentTypeError(f"{text!r} is not a part such as 1/4")
+    return int(part), int(count)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -113,7 +164,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show the calls of a failed test, and keep its trace."""
     report = yield
@@ -131,6 +182,8 @@ def pytest_runtest_makereport(
         report.sections.append((TITLE, text))
         for properties in (item.user_properties, report.user_properties):
             properties.append((_SECTION, text))
+    if report.failed and call.excinfo is not None:
+        _show_reproduction(item, report, call.excinfo.value)
     if report.when == "teardown":
         del item.stash[PEOPLE]
         has_failed = any(name == _SECTION for name, _ in item.user_properties)
@@ -139,6 +192,17 @@ def pytest_runtest_makereport(
             for path in people.write_traces(_TRACE_STEM):
                 report.user_properties.append(("opentabs_trace", str(path)))
     return report
+
+
+def _show_reproduction(item: pytest.Item, report: pytest.TestReport, error: BaseException) -> None:
+    """Show the test that reproduces a broken contract."""
+    from opentabs_py.testing.fuzz.errors import reproduction_of  # noqa: PLC0415
+
+    test = reproduction_of(error)
+    if test is not None:
+        report.sections.append((_REPRODUCTION, test))
+        for properties in (item.user_properties, report.user_properties):
+            properties.append(("opentabs_reproduction", test))
 
 
 def pytest_exception_interact(

@@ -1,6 +1,7 @@
 """The `opentabs` fixture's value: the running chain, for synchronous tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
@@ -51,6 +52,47 @@ class SyncPluginView:
     def let_time_pass(self, seconds: float) -> None:
         """Wait for this long; page routes and events keep working."""
         self._thread.sleep(seconds)
+
+
+class SyncTool:
+    """A tool of the running chain, for `expect_contract`.
+
+    Attributes:
+        listing: Its public description.
+        opentabs: The chain.
+    """
+
+    def __init__(self, listing: Listing, opentabs: "SyncOpenTabs", thread: ServerThread) -> None:
+        self.listing = listing
+        self.opentabs = opentabs
+        self._thread = thread
+
+    def __repr__(self) -> str:
+        return f"<SyncTool {self.name}>"
+
+    @property
+    def name(self) -> str:
+        """Its MCP name."""
+        return self.listing.name
+
+    @property
+    def name_in_page(self) -> str:
+        """Its plugin's name, a space, and its own name there; what pages write to their console."""
+        owner = self.listing.owner
+        return f"{owner} {self.name.removeprefix(f'{owner}_')}"
+
+    @property
+    def start_page(self) -> str | None:
+        """The URL of its plugin's start page; None if there is none."""
+        return self.opentabs.start_page_url(self.listing.owner) if self.listing.needs_tab else None
+
+    def let_time_pass(self, seconds: float) -> None:
+        """Wait for this long; page routes and events keep working."""
+        self._thread.sleep(seconds)
+
+    def page_answers(self, page: Page, within: float) -> bool:
+        """Return whether a page runs scripts; its events so far have then been dispatched."""
+        return self._thread.answers(page, within)
 
 
 class SyncOpenTabs:
@@ -164,6 +206,23 @@ class SyncOpenTabs:
         """Return a tool's output schema; None if there is no such tool, or it has none."""
         return self._session.output_schema(name)
 
+    def tool(self, name: str) -> SyncTool:
+        """Return a tool by its MCP name, for `expect_contract`.
+
+        Raises:
+            LookupError: There is no such tool.
+        """
+        listings = {each.name: each for each in self.tools}
+        if name not in listings:
+            near = get_close_matches(name, listings, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(listings)}."
+            raise LookupError(f"There is no tool {name!r}. {hint}")
+        return SyncTool(listings[name], self, self._thread)
+
+    def forgetting(self) -> Callable[[], None]:
+        """Return a function that removes from the report what happens until it is called."""
+        return self._transcript.forgetting()
+
     @property
     def tools(self) -> Sequence[Listing]:
         """The listings of the tools that are served, sorted by name."""
@@ -200,7 +259,7 @@ class SyncOpenTabs:
             BrowserError: It has neither, or the page cannot be opened.
         """
         plugin = self.plugin(name)
-        url = self._thread.run(self._session.start_page_url, plugin.name, within=QUICK)
+        url = self.start_page_url(plugin.name)
         if url is None:
             raise BrowserError(
                 f"{plugin.name} has no playground/ that its patterns match, and no homepage. "
@@ -210,6 +269,10 @@ class SyncOpenTabs:
         page = unused[-1] if unused else self.context.new_page()
         page.goto(url)
         return page
+
+    def start_page_url(self, plugin: str) -> str | None:
+        """Return the URL that `open_start_page` opens; None if the plugin has no start page."""
+        return self._thread.run(self._session.start_page_url, plugin, within=QUICK)
 
     @property
     def _own_pages(self) -> list[Page]:

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import wait as wait_futures
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, suppress
 from typing import Any, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from playwright.sync_api import Error, Playwright
+from playwright.sync_api import Error, Page, Playwright
 
 T = TypeVar("T")
 
@@ -79,6 +79,23 @@ class ServerThread:
     def sleep(self, seconds: float) -> None:
         """Sleep while Playwright dispatches events."""
         self._inside(lambda: asyncio.sleep(seconds))
+
+    def answers(self, page: Page, within: float) -> bool:
+        """Return whether a page runs a script; its events so far have then been dispatched.
+
+        Unlike this, Playwright waits for a page that hangs, however long.
+        """
+        answered = False
+
+        async def ask() -> None:
+            nonlocal answered
+            inner: Any = page._impl_obj  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
+            with suppress(TimeoutError, Error):
+                await asyncio.wait_for(inner.evaluate("0", None), within)
+                answered = True
+
+        self._inside(ask)
+        return answered
 
     def _inside(self, make: Callable[[], Awaitable[Any]]) -> None:
         if self.playwright is None:

@@ -1,7 +1,8 @@
 """A transcript of one test, for its report."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 
@@ -41,6 +42,20 @@ class Transcript:
     logs: list[PluginLog] = field(default_factory=list[PluginLog])
     page_errors: list[str] = field(default_factory=list[str])
     page_warnings: list[str] = field(default_factory=list[str])
+
+    def forgetting(self) -> Callable[[], None]:
+        """Return a function that removes what is written from now on until it is called."""
+        lists: list[list[Any]] = [
+            *(self.calls, self.records, self.started, self.logs),
+            *(self.page_errors, self.page_warnings),
+        ]
+        lengths = [len(each) for each in lists]
+
+        def forget() -> None:
+            for each, length in zip(lists, lengths, strict=True):
+                del each[length:]
+
+        return forget
 
     def running(self) -> list[CallRecord]:
         """Return the records so far of the calls that have not ended."""

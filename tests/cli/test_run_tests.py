@@ -1,10 +1,22 @@
 """`opentabs test`: what its options mean."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+import typer
 
-from opentabs_py.cli.run_tests import changed_text, is_source, ui_args
+from opentabs_py.cli.chosen_tests import Chosen
+from opentabs_py.cli.run_tests import (
+    FUZZ_CALLS,
+    changed_text,
+    is_shard,
+    is_source,
+    to_fuzz,
+    ui_args,
+    with_calls,
+)
+from opentabs_py.testing.fuzz.expecting import CALLS
 
 
 @pytest.mark.parametrize(
@@ -46,3 +58,53 @@ def test_ui_shows_the_browser_slowly_unless_another_pace_is_given(
     assert ours[:2] == ["--opentabs-ui", "--headed"]
     assert [each for each in ours if each.startswith("--slowmo")] == slowmo
     assert "--timeout=0" in added  # of pytest-timeout, which is there
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (["--fuzz"], ["--fuzz", "100"]),
+        (["--fuzz", "20"], ["--fuzz", "20"]),
+        (["--fuzz", "-k", "x"], ["--fuzz", "100", "-k", "x"]),
+        (["--fuzz", "."], ["--fuzz", "100", "."]),
+        (["--fuzz=20", "."], ["--fuzz=20", "."]),
+        ([".", "-k", "7"], [".", "-k", "7"]),
+    ],
+)
+def test_fuzz_may_have_a_number_after_it(given: list[str], read: list[str]) -> None:
+    assert with_calls(given) == read
+
+
+def test_the_command_makes_as_many_calls_as_the_function() -> None:
+    assert FUZZ_CALLS == CALLS  # which the command does not import, because --help would be slow
+
+
+@pytest.mark.parametrize("text", ["1/1", "1/4", "4/4"])
+def test_a_part_is_a_number_of_a_number(text: str) -> None:
+    assert is_shard(text)
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "4", "/4", "1/", "-1/4", "a/b", "1/2/3", "1/²"])
+def test_all_else_is_no_part(text: str) -> None:
+    assert not is_shard(text)
+
+
+def test_fuzzing_runs_where_the_tests_prepare_the_site(tmp_path: Path) -> None:
+    chosen = Chosen(tmp_path, [str(tmp_path / "tests")], ["-k", "x"])
+
+    without_tests = to_fuzz(chosen, 7, seed=None, writes=False)
+    (tmp_path / "tests").mkdir()
+    with_tests = to_fuzz(chosen, 7, seed=3, writes=True)
+
+    assert without_tests.for_pytest() == [str(tmp_path)]
+    assert without_tests.pytest_args == ["--opentabs-fuzz=7", "-rs", "-k", "x"]
+    assert with_tests.for_pytest() == [str(tmp_path / "tests")]
+    assert {"--opentabs-fuzz-seed=3", "--opentabs-fuzz-writes"} <= {*with_tests.pytest_args}
+    assert with_tests.for_node() == []
+
+
+def test_tools_are_fuzzed_and_not_tests(tmp_path: Path) -> None:
+    chosen = Chosen(tmp_path, [str(tmp_path / "tests" / "test_it.py")], [])
+
+    with pytest.raises(typer.BadParameter, match="checks tools, not tests"):
+        to_fuzz(chosen, 7, seed=None, writes=False)

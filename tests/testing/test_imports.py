@@ -14,4 +14,4 @@ def test_what_tests_import_does_not_load_what_the_server_needs() -> None:
 
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert "playwright" in loaded
-    assert loaded & {"mcp", "starlette", "uvicorn"} == set()
+    assert loaded & {"hypothesis", "mcp", "starlette", "uvicorn"} == set()

@@ -1,0 +1,156 @@
+"""`expect_contract` and `opentabs test --fuzz` find broken promises, with the least input."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from e2e.documents import run as run_command
+from e2e.kit.promises import TOOLS, write_promises
+from e2e.kit.runs import KitRun, run, run_kit
+
+# What is said of each tool, and the least arguments that break its promise.
+BROKEN = {
+    "returns_text": ('returned {"n": "101"}, which violates its output schema', '{"n": 101}'),
+    "throws": ("ended with INTERNAL_ERROR: Cannot read properties of undefined", '{"n": 21}'),
+    "makes_up_a_code": ("ended with a code that is not documented, ODD", '{"n": 6}'),
+    "goes_back": ("progress that did not increase: report 5 says 2, after 3", '{"n": 5}'),
+    "fetches": ("fetched http://elsewhere.invalid/, which is none of its", '{"n": 11}'),
+    "breaks_when_cancelled": ("the next call ended with INTERNAL_ERROR: the page is", '{"n": 0}'),
+    "affects_others": ("affects a later call, which ended with INTERNAL_ERROR", '{"n": 51}'),
+    "never_ends": ("has not ended within 0.5 s", '{"n": 31}'),
+    "is_deaf": ("was cancelled after", None),  # how long it takes varies
+}
+SOUND = ("keeps_all", "documents_its_code", "writes")
+CONFTEST = """
+from pathlib import Path
+import pytest
+
+@pytest.fixture(scope="session")
+def opentabs_plugins():
+    return [Path(__file__).parent / "tried"]
+"""
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> KitRun:
+    directory = tmp_path_factory.mktemp("fuzz")
+    write_promises(directory / "tried", *TOOLS)
+    return run_kit(directory, "fuzz")
+
+
+def test_every_tool_is_either_broken_or_sound() -> None:
+    assert {*BROKEN, *SOUND} == TOOLS.keys()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_promise_is_found_with_the_least_input(tried: KitRun, name: str) -> None:
+    case = tried[f"test_contract[chromium-{name}]"]
+    what, least = BROKEN[name]
+
+    assert case.outcome == "failed", tried.output
+    assert f"tried_{name} breaks its contract: it " in case.text
+    assert what in case.text
+    assert f"Arguments: {least or ''}" in case.text
+    assert "depends on earlier calls" not in case.text
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_tool_passes(tried: KitRun, name: str) -> None:
+    assert tried[f"test_contract[chromium-{name}]"].outcome == "passed", tried.output
+
+
+def test_a_cancelled_tool_that_goes_on_is_told_what_to_do(tried: KitRun) -> None:
+    text = tried["test_contract[chromium-is_deaf]"].text
+
+    assert re.search(r"was cancelled after [\d.]+ s and (still ran|ran on until) [\d.]+ s", text)
+    assert "Pass context.signal on" in text
+
+
+def test_the_report_shows_the_last_call_alone(tried: KitRun) -> None:
+    report = tried["test_contract[chromium-throws]"].properties["opentabs_report"]
+
+    assert report.count("tried_throws") == 1
+
+
+def test_the_test_that_is_printed_fails_as_long_as_the_tool_is_broken(
+    tried: KitRun, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "tried"
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntimeout = 50\njunit_family = xunit1\n")
+    for name in BROKEN:
+        printed = tried[f"test_contract[chromium-{name}]"].properties["opentabs_reproduction"]
+        assert printed in tried.output  # as it is, without marks at the start of its lines
+        (tmp_path / f"test_{name}.py").write_text(printed)
+
+    write_promises(plugin, *TOOLS)
+    before = run(tmp_path)
+    write_promises(plugin, *TOOLS, broken=False)
+    after = run(tmp_path)
+
+    for name, (what, least) in BROKEN.items():
+        case = before[f"test_tried_{name}_keeps_its_contract"]
+        assert case.outcome == "failed", before.output
+        assert what in case.text
+        assert f"Arguments: {least or ''}" in case.text
+    assert set(after.outcomes.values()) == {"passed"}, after.output
+    assert len(after.cases) == len(BROKEN)
+
+
+# --- opentabs test --fuzz -----------------------------------------------------------------
+
+SITE = """
+import pytest
+
+@pytest.fixture(autouse=True)
+def prepared(context):
+    context.route("**/prepared", lambda route: route.fulfill(body="ready"))
+"""
+
+
+@pytest.fixture
+def plugin(short_path: Path) -> Path:
+    write_promises(short_path / "mine", "throws", "keeps_all", "writes")
+    (short_path / "mine" / "tests").mkdir()
+    (short_path / "mine" / "tests" / "conftest.py").write_text(SITE)
+    (short_path / "mine" / "tests" / "test_it.py").write_text("def test_it(): ...\n")
+    return short_path / "mine"
+
+
+def test_the_command_checks_all_tools_that_only_read(plugin: Path) -> None:
+    done = run_command(["opentabs", "test", "--fuzz", "40", "--seed", "7", "-v"], plugin)
+
+    assert done.returncode == 1, done.stdout
+    assert re.search(r"tests/fuzz::test_mine_throws\S* FAILED", done.stdout)
+    assert re.search(r"tests/fuzz::test_mine_keeps_all\S* PASSED", done.stdout)
+    assert re.search(r"SKIPPED .*it may change something: it has no readOnlyHint", done.stdout)
+    assert "1 failed, 1 passed, 1 skipped" in done.stdout  # and nothing of test_it.py
+    assert "it ended with INTERNAL_ERROR" in done.stdout
+    assert 'Arguments: {"n": 21}' in done.stdout
+    assert "Found with seed 7 in " in done.stdout
+    assert 'expect_contract(opentabs.tool("mine_throws"), {"n": 21})' in done.stdout
+
+
+def test_the_command_has_the_exit_codes_of_the_other_tests(plugin: Path) -> None:
+    def code(*arguments: str) -> int:
+        done = run_command(["opentabs", "test", *arguments], plugin)
+        return done.returncode
+
+    assert code("--fuzz", "3", "-k", "keeps_all") == 0
+    assert code("--fuzz=3", "--writes", "-k", "writes") == 0
+    assert code("--fuzz", "-k", "writes") == 5  # skipped
+    assert code("--fuzz", "3", "-k", "nothing") == 5
+    assert code("--seed", "3") == 2
+    assert code("tests/test_it.py", "--fuzz") == 2
+
+
+def test_without_a_playground_or_a_homepage_the_command_says_so(plugin: Path) -> None:
+    shutil.rmtree(plugin / "playground")
+
+    done = run_command(["opentabs", "test", "--fuzz", "3", "-k", "keeps_all"], plugin)
+
+    assert done.returncode == 1
+    assert "mine has no playground/ that its patterns match, and no homepage" in done.stdout
+    assert "Traceback" not in done.stdout

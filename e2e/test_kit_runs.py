@@ -1,0 +1,184 @@
+"""Tests that are run again, in parts, or only where they failed: pytest's report says so."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from e2e.documents import run as run_command
+from e2e.kit.runs import KitRun, run
+
+# Fails the first time in each run of pytest, and passes from then on.
+UNSTABLE = """
+import pytest
+
+SEEN = set()
+
+def once(what):
+    new = what not in SEEN
+    SEEN.add(what)
+    assert not new, f"{what} is slow today"
+
+@pytest.fixture
+def shaky():
+    once("the fixture")
+
+def test_flaky(): once("the site")
+def test_with_a_shaky_fixture(shaky): ...
+def test_sound(): ...
+def test_broken(): assert 1 == 2
+@pytest.mark.skip
+def test_skipped(): ...
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    (tmp_path / "pytest.ini").write_text("[pytest]\njunit_family = xunit1\n")
+    return tmp_path
+
+
+@pytest.fixture
+def unstable(suite: Path) -> Path:
+    (suite / "test_it.py").write_text(UNSTABLE)
+    return suite
+
+
+def elements(ran: KitRun, tag: str) -> dict[str, ET.Element]:
+    """The first such element of each test that has one, by the test's name."""
+    cases = ET.parse(ran.directory / "junit.xml").iter("testcase")
+    return {case.attrib["name"]: each for case in cases if (each := case.find(tag)) is not None}
+
+
+def test_a_test_that_passes_when_it_is_run_again_is_flaky_and_not_passed(unstable: Path) -> None:
+    ran = run(unstable, "--opentabs-retries=2")
+
+    assert ran.code == 1
+    assert re.search(r"1 failed, 1 passed, 1 skipped, 2 flaky in", ran.output)
+    assert "test_it.py::test_flaky failed once, then passed:" in ran.output
+    assert "the site is slow today" in ran.output
+    flaky = elements(ran, "flakyFailure")
+    assert flaky.keys() == {"test_flaky", "test_with_a_shaky_fixture"}
+    assert "the fixture is slow today" in flaky["test_with_a_shaky_fixture"].attrib["message"]
+    assert ran["test_flaky"].properties["opentabs_attempts"] == "2"
+    assert "the site is slow today" in ran["test_flaky"].properties["opentabs_flaky"]
+
+
+def test_a_test_that_fails_each_time_has_failed(unstable: Path) -> None:
+    ran = run(unstable, "--opentabs-retries=2")
+
+    assert ran["test_broken"].outcome == "failed"
+    assert ran["test_broken"].properties["opentabs_attempts"] == "3"
+    assert "It failed in all 3 attempts; this is the last." in ran.output
+    assert ran["test_sound"].properties == {}
+
+
+def test_flaky_tests_alone_do_not_fail_a_run(unstable: Path) -> None:
+    ran = run(unstable, "--opentabs-retries=1", "--deselect=test_it.py::test_broken")
+
+    assert ran.code == 0, ran.output
+
+
+def test_workers_report_flaky_tests_too(unstable: Path) -> None:
+    ran = run(unstable, "--opentabs-retries=1", "-n1")
+
+    assert re.search(r"1 failed, 1 passed, 1 skipped, 2 flaky in", ran.output), ran.output
+
+
+def test_each_test_is_repeated_with_a_number(suite: Path) -> None:
+    (suite / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('a', 'xy')\n"
+        "def test_it(a): ...\n"
+        "class TestClass:\n"
+        "    def test_within(self): ...\n"
+    )
+
+    ran = run(suite, "--opentabs-repeat=3")
+
+    names = {f"test_it[{a}-{n}-of-3]" for a in "xy" for n in (1, 2, 3)}
+    assert ran.outcomes.keys() == names | {f"test_within[{n}-of-3]" for n in (1, 2, 3)}
+    assert set(ran.outcomes.values()) == {"passed"}
+
+
+@pytest.mark.parametrize("workers", [[], ["-n1"]])
+def test_the_parts_of_a_suite_are_the_whole_and_each_says_what_it_left_out(
+    suite: Path, workers: list[str]
+) -> None:
+    for name, count in {"a": 3, "b": 2, "c": 1}.items():
+        tests = "".join(f"def test_{name}{n}(): ...\n" for n in range(count))
+        (suite / f"test_{name}.py").write_text(tests)
+
+    first = run(suite, "--opentabs-shard=1/2", *workers)
+    second = run(suite, "--opentabs-shard=2/2", *workers)
+
+    assert first.cases.keys() == {"test_a0", "test_a1", "test_a2"}
+    assert second.cases.keys() == {"test_b0", "test_b1", "test_c0"}
+    assert "This was part 1 of 2: 3 of 6 tests." in first.output
+    assert "Left to the other parts:\n  2 in test_b.py\n  1 in test_c.py\n" in first.output
+    assert "Left to the other parts:\n  3 in test_a.py\n" in second.output
+
+
+def test_a_part_that_does_not_exist_is_an_error_of_use(suite: Path) -> None:
+    for part in ("3/2", "0/2", "1", "a/b"):
+        ran = run(suite, f"--opentabs-shard={part}")
+
+        assert ran.code == pytest.ExitCode.USAGE_ERROR
+        assert "is not a part such as 1/4" in ran.output
+
+
+# --- opentabs test ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plugin(short_path: Path) -> Path:
+    """A plugin's directory with tests that need no browser, in both languages."""
+    (short_path / "package.json").write_text('{"name": "opentabs-plugin-x", "opentabs": {}}')
+    tests = short_path / "tests"
+    tests.mkdir()
+    (tests / "test_it.py").write_text(UNSTABLE)
+    (tests / "test_more.py").write_text("def test_more(): ...\n")
+    for name in "ab":
+        (tests / f"{name}.test.js").write_text(f'console.log("file {name}");\n')
+    return short_path
+
+
+def outcome_of(plugin: Path, *arguments: str) -> tuple[int, str]:
+    done = run_command(["opentabs", "test", "--color=no", *arguments], plugin)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_command_runs_only_what_failed_last(plugin: Path) -> None:
+    first_code, first = outcome_of(plugin)
+    second_code, second = outcome_of(plugin, "--last-failed")
+
+    assert (first_code, second_code) == (1, 1)
+    assert "2 failed, 2 passed, 1 skipped, 1 error" in first
+    assert "2 failed, 1 error" in second  # in a new process the first attempt fails again
+    third_code, third = outcome_of(plugin, "--last-failed", "--retries", "1")
+    assert third_code == 1
+    assert "1 failed, 2 flaky" in third
+    _, fourth = outcome_of(plugin, "--last-failed")
+    assert "1 failed" in fourth
+    assert "error" not in fourth.splitlines()[-1]
+
+
+def test_the_command_repeats_and_retries(plugin: Path) -> None:
+    code, output = outcome_of(plugin, "--repeat", "2", "--retries", "1", "-k", "flaky or more")
+
+    assert code == 0, output
+    assert re.search(r"3 passed, \d+ deselected, 1 flaky", output)
+
+
+def test_the_command_divides_the_tests_of_both_languages(plugin: Path) -> None:
+    (plugin / "tests" / "test_it.py").write_text("def test_it(): ...\n")
+
+    _, first = outcome_of(plugin, "--shard", "1/2")
+    code, second = outcome_of(plugin, "--shard", "2/2")
+
+    assert code == 0, second
+    assert "This was part 1 of 2: 1 of 2 tests." in first
+    assert "This was part 2 of 2: 1 of 2 tests." in second
+    assert ("file a" in first, "file b" in first) != ("file a" in second, "file b" in second)
+    assert outcome_of(plugin, "--shard", "3/2")[0] == 2

@@ -1,0 +1,305 @@
+"""`expect_contract(tool)`: draw arguments, call, and shrink what breaks a promise."""
+
+import logging
+import warnings
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Final
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+from hypothesis.errors import HypothesisWarning, Unsatisfiable
+from hypothesis.strategies import SearchStrategy
+
+from opentabs_py.core.page_arguments import TAB_ID
+from opentabs_py.testing.fuzz.contract import Breach, setup_problem
+from opentabs_py.testing.fuzz.drawing import values_of
+from opentabs_py.testing.fuzz.errors import ContractError
+from opentabs_py.testing.fuzz.probing import Arguments, Probe
+from opentabs_py.testing.fuzz.reproduction import Setting, reproduction
+from opentabs_py.testing.fuzz.values import key_of
+from opentabs_py.testing.tabs import SyncTool
+from opentabs_py.testing.values import shortened
+from opentabs_py.testing.verdicts import Seen
+
+__tracebackhide__ = True  # pytest then shows the line of the test, and none of these
+
+CALLS: Final = 100
+WITHIN: Final = 5.0  # s; as long as expect(call) waits
+STOPS_WITHIN: Final = 1.0  # s; a tool that hears the signal stops within milliseconds
+_SHRINK_WITHIN: Final = 20.0  # s; a call that hangs takes as long as it may, at each attempt
+_QUICK: Final = 0.1  # s; each call of a quicker tool is followed by one that must still succeed
+_CALLS_A_CANCEL: Final = 10  # of 10 inputs that were called, one call is cancelled
+_CANCELS: Final = 5  # at least; the moment matters more than the input
+_LOUD: Final = frozenset({"end", "page", "cancel", "other"})  # after these, a page is loaded again
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The least input so far that breaks a promise."""
+
+    arguments: Any
+    breach: Breach
+
+
+_CHECKS: Final[Any] = list(HealthCheck)  # they are about tests that people write
+
+
+class _Broken(Exception):  # noqa: N818 (it tells Hypothesis what to shrink)
+    pass
+
+
+def expect_contract(
+    tool: SyncTool,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    calls: int = CALLS,
+    seed: int = 0,
+    within: float = WITHIN,
+    stops_within: float = STOPS_WITHIN,
+    fixed: Mapping[str, Any] | None = None,
+    codes: Collection[str] = (),
+    may_fetch: Sequence[str] = (),
+    then: Mapping[str, Any] | None = None,
+    cancel_after: float | None = None,
+) -> None:
+    """Expect that a tool keeps its contract with agents, whatever valid arguments it gets.
+
+    Arguments are drawn from its input schema. Each call has to end in time, with a value that
+    matches the output schema or with a documented code; progress has to increase; a cancelled call
+    has to stop; no call may affect another; and its page may fetch nothing outside the plugin's
+    sites. If a call breaks a promise, its arguments are shrunk to the least that still do.
+
+    Args:
+        tool: The tool, from `opentabs.tool(name)`; a page in which it is ready has to be open.
+        arguments: Check these only, instead of drawing any.
+        calls: How many arguments to draw.
+        seed: Other seeds draw other arguments.
+        within: Seconds that a call may take.
+        stops_within: Seconds in which a cancelled tool has to stop.
+        fixed: Arguments that every call gets, such as the id of something that exists.
+        codes: Codes of the tool's own errors, besides those of the SDK and those that its
+            description names.
+        may_fetch: Match patterns of what it may fetch outside the plugin's sites.
+        then: With `arguments`: others that succeed before, and have to succeed afterwards.
+        cancel_after: With `arguments`: cancel the call after this many seconds.
+
+    Raises:
+        ContractError: The tool broke a promise, or cannot be called here.
+    """
+    __tracebackhide__ = True
+    probe = Probe(tool, within=within, stops_within=stops_within, codes=codes, may_fetch=may_fetch)
+    options = _without_defaults(
+        within=(within, WITHIN),
+        stops_within=(stops_within, STOPS_WITHIN),
+        codes=(list(codes), []),
+        may_fetch=(list(may_fetch), []),
+    )
+    with probe:
+        contract = _Contract(tool, probe, options, calls=calls, seed=seed)
+        if arguments is not None:
+            contract.check_one(arguments, then=then, cancel_after=cancel_after)
+        else:
+            contract.check_many(fixed or {})
+
+
+class _Contract:
+    """The check of one tool."""
+
+    def __init__(
+        self,
+        tool: SyncTool,
+        probe: Probe,
+        options: dict[str, Any],
+        *,
+        calls: int,
+        seed: int,
+    ) -> None:
+        self._tool = tool
+        self._probe = probe
+        self._options = options
+        self._calls = calls
+        self._seed = seed
+        # What succeeded or failed as it may, by its arguments, with how long it took.
+        self._passed: dict[str, tuple[Arguments, Seen, float]] = {}
+        self._good: Arguments | None = None
+        self._good_took = 0.0
+        self._forget = tool.opentabs.forgetting()
+
+    def check_one(
+        self, arguments: Arguments, *, then: Arguments | None, cancel_after: float | None
+    ) -> None:
+        """Check one call."""
+        if then is not None:
+            before, _, breach = self._probe.call(then)
+            self._refuse_setup(before)
+            if breach is not None:
+                raise ContractError(f"{self._tool.name}, called with {then}, {breach.text}.")
+        ended, _, breach = self._probe.call_and_again(arguments, then)
+        self._refuse_setup(ended)
+        if breach is None and cancel_after is not None:
+            breach = self._probe.cancel(arguments, cancel_after, ended)
+        if breach is not None:
+            raise ContractError(self._text(breach, arguments))
+
+    def check_many(self, fixed: Mapping[str, Any]) -> None:
+        """Check many calls, then cancel some of those that kept the contract."""
+        drawn = values_of(self._schema()).map(lambda drawn: {**drawn, **fixed})
+        if drawn.is_empty:
+            raise ContractError(f"{self._tool.name}: nothing matches its input schema.")
+        found = self._shrink(drawn, self._calls, self._call)
+        if found is not None:
+            raise self._error(found, self._call, {})
+        if not self._passed:
+            raise ContractError(
+                f"{self._tool.name}: no arguments could be drawn from its input schema. Check it "
+                "with arguments of your own: expect_contract(tool, {...})."
+            )
+        inputs = [
+            self._passed[key] for key in sorted(self._passed, key=lambda key: (len(key), key))
+        ]
+        cancels = st.tuples(st.integers(0, len(inputs) - 1), st.integers(0, 1000))
+
+        def moment(drawn: tuple[int, int]) -> float:
+            return round(inputs[drawn[0]][2] * drawn[1] / 1000, 4)
+
+        def cancel(drawn: tuple[int, int]) -> Breach | None:
+            arguments, before, _ = inputs[drawn[0]]
+            return self._probe.cancel(arguments, moment(drawn), before)
+
+        found = self._shrink(
+            cancels, max(min(_CANCELS, self._calls), self._calls // _CALLS_A_CANCEL), cancel
+        )
+        if found is not None:
+            at: tuple[int, int] = found.arguments
+            options = {"cancel_after": moment(at)}
+            raise self._error(found, cancel, options, arguments=inputs[at[0]][0])
+
+    def _call(self, arguments: Arguments) -> Breach | None:
+        # Of a slow tool, the call with the next arguments is the second one.
+        always = self._good_took <= _QUICK
+        ended, took, breach = self._probe.call_and_again(arguments, self._good, always=always)
+        if not self._passed:
+            self._refuse_setup(ended)
+        if breach is None:
+            self._passed[key_of(arguments)] = arguments, ended, took
+            if self._good is None and ended.outcome == "succeeded":
+                self._good, self._good_took = arguments, took
+        return breach
+
+    def _shrink(
+        self, drawn: SearchStrategy[Any], count: int, check: Callable[[Any], Breach | None]
+    ) -> _Found | None:
+        """Check drawn inputs; return the least that broke a promise, or None."""
+        found: _Found | None = None
+        broken: dict[str, Breach] = {}
+        deadline = 0.0
+
+        @seeded(self._seed)
+        @settings(
+            max_examples=count,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate, Phase.shrink],
+            print_blob=False,
+            report_multiple_bugs=False,
+            suppress_health_check=_CHECKS,
+            verbosity=Verbosity.quiet,
+        )
+        @given(drawn)
+        def attempt(given_input: Any) -> None:
+            nonlocal found, deadline
+            key = key_of(given_input)
+            breach = broken.get(key)
+            if breach is None:
+                if found is not None and monotonic() > deadline:
+                    return
+                breach = check(given_input)
+                if breach is not None and breach.kind in _LOUD:
+                    self._probe.recover()
+            if breach is None or (found is not None and not breach.is_like(found.breach)):
+                return
+            if found is None:
+                deadline = monotonic() + _SHRINK_WITHIN
+            broken[key] = breach
+            found = _Found(given_input, breach)
+            raise _Broken
+
+        with warnings.catch_warnings(), _without_logs():
+            warnings.simplefilter("ignore", HypothesisWarning)
+            with suppress(_Broken, Unsatisfiable):
+                attempt()
+        return found
+
+    def _error(
+        self,
+        found: _Found,
+        check: Callable[[Any], Breach | None],
+        options: Mapping[str, Any],
+        *,
+        arguments: Arguments | None = None,
+    ) -> ContractError:
+        """Call once more with the least input, and return the error with what came of it."""
+        least = found.arguments if arguments is None else arguments
+        made = self._probe.made
+        self._forget()
+        again = check(found.arguments)
+        drawn = f"Found with seed {self._seed} in {made} calls."
+        text = self._text(found.breach if again is None else again, least)
+        url = self._probe.url
+        start_page = self._tool.start_page if url is not None else None
+        if url is not None and url == start_page:
+            setting = Setting(self._tool.name, plugin=self._tool.listing.owner)
+        else:
+            setting = Setting(self._tool.name, url=url)
+        if again is None:
+            test = reproduction(setting, None, self._draws() | self._options)
+            return ContractError(
+                f"{text}\n{drawn} Called again with them alone, it did not break it: that "
+                "depends on earlier calls, or on chance. The test draws them all again.",
+                test,
+            )
+        then = {"then": self._good} if found.breach.kind == "other" and not options else {}
+        test = reproduction(setting, least, {**then, **options, **self._options})
+        return ContractError(f"{text}\n{drawn}", test)
+
+    def _draws(self) -> dict[str, Any]:
+        return _without_defaults(calls=(self._calls, CALLS), seed=(self._seed, 0))
+
+    def _text(self, breach: Breach, arguments: Arguments) -> str:
+        return (
+            f"{self._tool.name} breaks its contract: it {breach.text}.\n"
+            f"Arguments: {shortened(arguments)}"
+        )
+
+    def _refuse_setup(self, ended: Seen) -> None:
+        if (problem := setup_problem(ended)) is not None:
+            raise ContractError(f"{self._tool.name} cannot be checked. {problem}")
+
+    def _schema(self) -> dict[str, Any]:
+        """Return the schema of its own arguments, without the choice of a tab."""
+        schema = dict(self._tool.listing.input_schema)
+        if self._tool.listing.needs_tab:
+            properties = dict(schema.get("properties", {}))
+            properties.pop(TAB_ID, None)
+            schema["properties"] = properties
+        return schema
+
+
+@contextmanager
+def _without_logs() -> Generator[None]:
+    """Log nothing of what calls do: the last one shows it."""
+    logger = logging.getLogger("opentabs_py")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _without_defaults(**given: tuple[Any, Any]) -> dict[str, Any]:
+    return {name: value for name, (value, default) in given.items() if value != default}

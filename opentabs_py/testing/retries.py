@@ -1,0 +1,96 @@
+"""`--opentabs-retries N`: run failed tests again; those that then pass are flaky."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from xml.etree import ElementTree as ET
+
+import pytest
+from _pytest.junitxml import xml_key
+from _pytest.runner import runtestprotocol
+
+_ATTEMPTS: Final = "opentabs_failed_attempts"  # of a report: how each earlier attempt failed
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Run a test until it passes or may not be run again; only the last attempt is reported."""
+    retries: Any = item.config.getoption("opentabs_retries")
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    failed: list[str] = []
+    while True:
+        properties = len(item.user_properties)
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        bad = [report for report in reports if report.failed]
+        if not bad or len(failed) == retries:
+            break
+        failed.append("\n\n".join(report.longreprtext for report in bad))
+        del item.user_properties[properties:]
+    for report in reports:
+        if failed:
+            _note(report, failed, has_passed=not bad)
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> Any:
+    """Count a test that passed only when it was run again as flaky."""
+    if report.when == "call" and report.passed and _attempts(report):
+        return "flaky", "r", ("FLAKY", {"yellow": True})
+    return None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show how flaky tests failed."""
+    flaky = terminalreporter.getreports("flaky")
+    if flaky:
+        terminalreporter.section("flaky tests", yellow=True)
+    for report in flaky:
+        attempts = _attempts(report)
+        times = "once" if len(attempts) == 1 else f"{len(attempts)} times"
+        terminalreporter.write_line(f"{report.nodeid} failed {times}, then passed:", yellow=True)
+        terminalreporter.write_line(attempts[0])
+
+
+class JUnit:
+    """Writes failed attempts of flaky tests to the JUnit report, as Maven Surefire does.
+
+    Args:
+        xml: pytest's plugin that writes the report.
+    """
+
+    def __init__(self, xml: Any) -> None:
+        self._xml = xml
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write those of one test."""
+        if report.when == "call":
+            for attempt in _attempts(report):
+                why = [line[1:].strip() for line in attempt.splitlines() if line.startswith("E ")]
+                element = ET.Element("flakyFailure", message=(why or [""])[0])
+                element.text = attempt
+                self._xml.node_reporter(report).append(element)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Find the JUnit report, if one is written."""
+    xml = session.config.stash.get(xml_key, None)
+    if xml is not None:
+        session.config.pluginmanager.register(JUnit(xml), "opentabs-retries-junit")
+
+
+def _attempts(report: object) -> Sequence[str]:
+    return getattr(report, _ATTEMPTS, ())
+
+
+def _note(report: pytest.TestReport, failed: Sequence[str], *, has_passed: bool) -> None:
+    setattr(report, _ATTEMPTS, list(failed) if has_passed else [])
+    if report.when == "teardown":
+        report.user_properties.append(("opentabs_attempts", str(len(failed) + 1)))
+        if has_passed:
+            report.user_properties.append(("opentabs_flaky", failed[0]))
+    if report.failed:
+        text = f"It failed in all {len(failed) + 1} attempts; this is the last."
+        report.sections.append(("OpenTabs: attempts", text))
