@@ -267,3 +267,75 @@ def test_messages_may_come_in_another_order() -> None:
     assert script.next() == []
     assert script.receive("a") is None
     assert script.next() == [(2.0, frames[2])]
+
+
+# --- details ---
+
+
+@pytest.mark.parametrize(
+    ("asked", "nearest"),
+    [
+        (get("/api/items/9"), "GET https://site.test/api/items/1"),
+        (get("/api/items/1/more"), "GET https://site.test/api/items/1"),
+        (get("/api/users/1?x=1"), "GET https://site.test/api/users/1"),
+        (post("/api/users/2", {"a": 1}), "POST https://site.test/api/users/1"),
+        (Request("GET", "https://other.test/zzz"), "GET https://other.test/"),
+        (
+            post("/graphql", {"query": "query B { b }", "variables": {"n": 2}}),
+            "POST https://site.test/graphql?b",
+        ),
+    ],
+)
+def test_the_nearest_request_is_the_one_that_was_most_likely_meant(
+    asked: Request, nearest: str
+) -> None:
+    replay = replaying(
+        Recording(
+            "",
+            [
+                answered(get("/x")),
+                answered(get("/api/items/1")),
+                answered(get("/api/users/1")),
+                answered(post("/api/users/1", {"a": 1})),
+                answered(Request("GET", "https://other.test/")),
+                answered(post("/graphql?a", {"query": "query A { a }", "variables": {"n": 2}})),
+                answered(post("/graphql?b", {"query": "query B { b }", "variables": {"n": 1}})),
+            ],
+        )
+    )
+    replay.answer(asked)
+    assert f"nearest recorded: {nearest}\n" in str(replay.unrecorded[0])
+
+
+def test_a_redirect_that_keeps_the_method_keeps_body_and_kind() -> None:
+    first = Request("POST", f"{SITE}/a", JSON, b'{"n": 1}', "xhr")
+    replay = replaying(Recording("", [answered(first, status=308, to="/b")]))
+    found = replay.answer(first)
+    assert found is not None
+    assert replay.follow(found) is None
+    assert replay.unrecorded[0].request == Request("POST", f"{SITE}/b", JSON, b'{"n": 1}', "xhr")
+
+    other = Request("POST", f"{SITE}/a", JSON, b'{"n": 1}', "xhr")
+    replay = replaying(Recording("", [answered(other, status=302, to="/b")]))
+    found = replay.answer(other)
+    assert found is not None
+    assert replay.follow(found) is None
+    assert replay.unrecorded[0].request == Request("GET", f"{SITE}/b", JSON, b"", "xhr")
+
+
+def test_users_name_members_of_messages_and_sockets_that_do_not_count() -> None:
+    socket = Socket("wss://site.test/s?sig=1", 0.0, [Frame(1.0, True, '{"sig": 1, "n": 1}')])
+    replay = Replay(Index(Recording("", sockets=[socket]), ("sig",)))
+    assert replay.socket("wss://site.test/s?sig=2#part") == socket
+    assert SocketScript(socket, ("sig",)).receive('{"sig": 2, "n": 1}') is None
+    assert SocketScript(socket).receive('{"sig": 2, "n": 1}') is not None
+
+
+def test_a_body_that_is_not_utf_8_is_compared() -> None:
+    assert same(post("/a", b"\xff\xfe", []), post("/a", b"\xff\xfe", []))
+    assert not same(post("/a", b"\xffa", []), post("/a", b"\xffb", []))
+
+
+def test_empty_fields_of_a_form_count() -> None:
+    assert not same(post("/a", b"a=&b=1", FORM), post("/a", b"b=1", FORM))
+    assert same(post("/a", b"ts=1&b=1", FORM), post("/a", b"ts=2&b=1", FORM))
