@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from opentabs_py.console.requests import refuse
 
+PAGE: Final = Path(__file__).with_name("page")
 _TYPES: Final = {".js": "text/javascript", ".LICENSE": "text/plain"}
 
 
@@ -24,15 +25,15 @@ class _File:
 
 
 class Files:
-    """Serves the files of a directory, but not of those below it.
+    """Serves the files of directories, but not of those below them.
 
     Args:
-        directory: The directory.
+        directories: The directories; the first that has a file with a name serves it.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._read: dict[str, _File] = {}
+    def __init__(self, *directories: Path) -> None:
+        self._directories = directories
+        self._read: dict[Path, _File] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -51,14 +52,18 @@ class Files:
         await answer(scope, receive, send)
 
     def _find(self, name: str) -> _File | None:
-        path = self._directory / name
+        found = (self._find_in(directory, name) for directory in self._directories)
+        return next((each for each in found if each is not None), None)
+
+    def _find_in(self, directory: Path, name: str) -> _File | None:
+        path = directory / name
         # On Windows, a name with a backslash would lead out of it.
-        if not name or path.parent != self._directory or not path.is_file():
+        if not name or path.parent != directory or not path.is_file():
             return None
         modified = path.stat().st_mtime_ns
-        known = self._read.get(name)
+        known = self._read.get(path)
         if known is None or known.modified != modified:
             content = path.read_bytes()
             etag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
-            known = self._read[name] = _File(modified, content, etag)
+            known = self._read[path] = _File(modified, content, etag)
         return known

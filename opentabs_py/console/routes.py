@@ -10,33 +10,31 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-import anyio
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import Receive, Scope, Send
 
 from opentabs_py.calling.tool import Listing, Tool
 from opentabs_py.console.access import Access
 from opentabs_py.console.calls import CallBody, CallEndpoint
 from opentabs_py.console.decisions import Decisions, ReviewedPlugins
-from opentabs_py.console.files import Files
+from opentabs_py.console.entrance import Entrance
+from opentabs_py.console.files import PAGE, Files
 from opentabs_py.console.history import History
 from opentabs_py.console.requests import Admitted, answering, refuse
 from opentabs_py.console.settings import ConfiguredPlugins, SettingsForm
 from opentabs_py.console.snippets import snippets
+from opentabs_py.console.stream import StreamEndpoint, Write
 from opentabs_py.console.watch import PluginList, Watch
 from opentabs_py.core.consent import GatedTool
 from opentabs_py.core.progress import Pace
-from opentabs_py.server.call_stream import cancel_at_disconnect
 from opentabs_py.server.page_headers import PageHeaders
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.tracing.html import VIEWER, trace_data
 
 PATH: Final = "/console"
 API: Final = f"{PATH}/api/"
-_PAGE: Final = Path(__file__).with_name("page")
 # A plugin's icon runs no script and loads nothing, even if it is opened by itself.
 _ICON_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _BODY_OVERHEAD: Final = 1024 * 1024  # bytes besides the arguments
@@ -75,7 +73,7 @@ class Console:
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes for the server's application."""
         api = [
-            Route("/stream", _Stream(self.watch, self.begin)),
+            Route("/stream", StreamEndpoint(self._stream)),
             Route("/tools", self._list_tools),
             Route("/tools/{name}", self._describe_tool),
             Route("/calls/{call_id}", self._describe_call),
@@ -93,7 +91,7 @@ class Console:
             Route("/icons/{plugin}.svg", self._show_icon),
         ]
         return [
-            Route("/", self._show_page, middleware=[Middleware(PageHeaders)]),
+            Route("/", Entrance(self.access, PAGE).show, middleware=[Middleware(PageHeaders)]),
             Mount(
                 PATH,
                 routes=[
@@ -101,7 +99,7 @@ class Console:
                         "/api", routes=api, middleware=[Middleware(Admitted, access=self.access)]
                     ),
                     Mount("/viewer", Files(VIEWER)),
-                    Mount("/", Files(_PAGE)),
+                    Mount("/", Files(PAGE)),
                 ],
                 middleware=[Middleware(PageHeaders)],
             ),
@@ -112,27 +110,9 @@ class Console:
         # JSON may encode a character in six bytes.
         return 6 * self.message_limit + _BODY_OVERHEAD
 
-    async def _show_page(self, request: Request) -> Response:
-        """Show the page; with a token, let the browser in first."""
-        token = request.query_params.get("token")
-        is_in = self.access.shows(request.headers)
-        if token is not None:
-            entered = self.access.enter(token)
-            if entered is not None:
-                session, key = entered
-                # No redirect: after a link in a page of another site, such as a terminal in a
-                # browser, the redirected request would come without the cookie.
-                page = _CONTINUE.format(to=f"/#key={key}")
-                answer = HTMLResponse(page, headers={"cache-control": "no-store"})
-                answer.set_cookie(
-                    self.access.cookie, session, path="/", httponly=True, samesite="strict"
-                )
-                return answer
-            if is_in:
-                return HTMLResponse(_CONTINUE.format(to="/"))
-        if not is_in:
-            return FileResponse(_PAGE / "signed_out.html", HTTPStatus.UNAUTHORIZED)
-        return FileResponse(_PAGE / "index.html")
+    async def _stream(self, write: Write, boot: str, version: int) -> None:
+        self.begin()
+        await self.watch.stream(write, boot=boot, version=version)
 
     async def _list_tools(self, request: Request) -> Response:
         owner = request.query_params.get("owner")
@@ -201,39 +181,3 @@ class Console:
             "annotations": listing.annotations,
             "needsTab": listing.needs_tab,
         }
-
-
-_CONTINUE: Final = """\
-<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta http-equiv="refresh" content="0; url={to}">
-<link rel="icon" href="/console/icon.svg">
-<title>OpenTabs</title>
-<p><a href="{to}">Open the console</a></p>
-"""
-
-
-class _Stream:
-    """Answers with what changes until the page goes away. A class, because it streams itself."""
-
-    def __init__(self, watch: Watch, begin: Callable[[], None]) -> None:
-        self._watch = watch
-        self._begin = begin
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        query = Request(scope).query_params
-        boot, given = query.get("boot", ""), query.get("since", "")
-        version = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
-
-        async def write(body: bytes) -> None:
-            await send({"type": "http.response.body", "body": body, "more_body": True})
-
-        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
-        await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": headers})
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(cancel_at_disconnect, receive, tasks.cancel_scope)
-            self._begin()
-            await self._watch.stream(write, boot=boot, version=version)
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-            tasks.cancel_scope.cancel()

@@ -4,7 +4,6 @@ A call costs two entries in the board. Everything else is read from where it is,
 page looks.
 """
 
-import json
 import secrets
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from opentabs_py.console.rows import (
     question_rows,
     tab_rows,
 )
+from opentabs_py.console.stream import event
 from opentabs_py.core.consent import Standing
 from opentabs_py.core.console.board import Board, in_parts
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
@@ -125,9 +125,7 @@ class Watch:
                 if update is not None:
                     version = update["version"]
                     for part in in_parts(update):
-                        said = {"boot": self._boot, "now": self._wall(), **part}
-                        text = json.dumps(said, separators=(",", ":"))
-                        await send(b"data: %b\n\n" % text.encode())
+                        await send(event(part, boot=self._boot, now=self._wall()))
                 with anyio.move_on_after(LOOK_AGAIN):
                     await self._stopping.wait()
 
