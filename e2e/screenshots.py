@@ -10,6 +10,7 @@ from playwright.async_api import Page, expect
 
 from e2e.bench.many_plugins import write_plugins
 from e2e.console import PATIENT, chromium, console_page, go
+from e2e.tests_page import shown_tests
 from opentabs_py.config.settings import load_settings
 from opentabs_py.demo import demo_plugin_dir
 from opentabs_py.demo.site import create_demo_site
@@ -26,6 +27,7 @@ PICTURES: Final = (  # those in the documentation; another directory gets all
     "console-calls-light.png",
     "console-plugins-light.png",
     "console-try-dark.png",
+    "tests-light.png",
 )
 WIDE, NARROW = (1120, 640), (400, 720)
 
@@ -91,12 +93,76 @@ async def show(page: Page, tabs: OpenTabs, tasks: Any, directory: Path, name: st
     await picture("try")
 
 
+TESTS: Final = """
+import pytest
+from opentabs_py.testing import expect
+
+
+@pytest.mark.parametrize("how", ["stop", "close"])
+def test_a_greeting_survives_the_death_of_the_service_worker(opentabs, how):
+    opentabs.open_start_page()
+    opentabs.faults.delay("port", 0.2, kind="tool.result")
+    call = opentabs.start("chat_hello", name="Ada")
+    opentabs.faults.kill_service_worker(how)
+    expect(call).to_return({"greeting": "Hello, Ada!"})
+
+
+def test_hello_is_polite(opentabs):
+    opentabs.open_start_page()
+    call = opentabs.start("chat_hello", name="Ada")
+    expect(call).to_return({"greeting": "Good morning, Ada!"})
+
+
+def test_an_agent_receives_every_step(opentabs, mcp):
+    opentabs.open_start_page()
+    call = mcp.start_tool("chat_hello", {"name": "Ada"})
+    expect(call).to_progress(min=3, monotonic=True)
+
+
+@pytest.mark.skip(reason="the site has no archive yet")
+def test_the_archive_is_exported():
+    ...
+"""
+
+
+async def take_tests(directory: Path, scratch: Path) -> None:
+    """Run the tests of a new plugin in their page, and take a picture at the failure."""
+    await anyio.run_process(["opentabs", "new", "chat"], cwd=scratch)
+    plugin = scratch / "chat"
+    await anyio.Path(plugin / "tests" / "test_more.py").write_text(TESTS.lstrip())
+    settings = load_settings(port=0)
+    for dark, size in ((False, WIDE), (True, WIDE), (False, NARROW), (True, NARROW)):
+        name = ("dark" if dark else "light") + ("-narrow" if size == NARROW else "")
+        file = f"tests-{name}.png"
+        if file not in PICTURES and directory == DIRECTORY:
+            continue
+        async with (
+            chromium(settings) as browser,
+            shown_tests(browser, plugin, {}, width=size[0], height=size[1], dark=dark) as shown,
+        ):
+            stays = shown.page.get_by_role("alert", name="A failure")
+            await expect(stays).to_be_visible(timeout=PATIENT)
+            if size == NARROW:
+                await shown.page.screenshot(path=directory / file.replace("tests", "tests-list"))
+            await shown.choose("test_hello_is_polite")
+            picture = shown.details.get_by_role("img", name="At the failure")
+            await expect(picture).to_have_js_property("complete", True)
+            await shown.page.screenshot(path=directory / file)
+            await shown.details.get_by_role(
+                "region", name="Calls", exact=True
+            ).scroll_into_view_if_needed()
+            await shown.details.evaluate("all => all.scrollBy(0, 500)")
+            if directory != DIRECTORY:
+                await shown.page.screenshot(path=directory / file.replace("tests", "tests-calls"))
+
+
 async def main() -> None:
     """Take all screenshots."""
     directory = Path(sys.argv[1]) if len(sys.argv) > 1 else DIRECTORY
     await anyio.Path(directory).mkdir(parents=True, exist_ok=True)
     async with anyio.TemporaryDirectory() as scratch:
         await take(directory, Path(scratch))
+        await take_tests(directory, Path(scratch))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 from e2e.documents import ENVIRONMENT, ROOT
 from e2e.processes import descendants, is_alive
@@ -36,6 +37,15 @@ class Terminal:
                 except OSError:  # it has ended
                     raise AssertionError(self.output) from None
         self._read_to = self.output.index(text, self._read_to) + len(text)
+
+    def drain(self, until: Event) -> None:
+        """Read what comes until an event: a full terminal would hold the command up."""
+        while not until.is_set():
+            if select.select([self._end], [], [], 0.1)[0]:
+                try:
+                    self.output += os.read(self._end, 65536).decode(errors="replace")
+                except OSError:  # it has ended
+                    return
 
     def type(self, keys: str) -> None:
         os.write(self._end, keys.encode())

@@ -103,7 +103,7 @@ def failing(chat: Path) -> Path:
     return chat
 
 
-UI = ["opentabs", "test", "--ui", "--slowmo=20"]
+UI = ["opentabs", "test", "--ui", "--no-open", "--slowmo=20"]
 
 
 def test_ui_keeps_the_browser_open_at_a_failure_until_enter_or_ctrl_c(failing: Path) -> None:
@@ -123,7 +123,7 @@ def test_ui_keeps_the_browser_open_at_a_failure_until_enter_or_ctrl_c(failing: P
         os.killpg(shown.process.pid, signal.SIGINT)
         code = shown.wait()
 
-    assert code == 128 + signal.SIGINT
+    assert code == 0
     assert [pid for pid in children if is_alive(pid)] == []
 
 
@@ -138,33 +138,23 @@ def test_ui_that_is_killed_leaves_nothing_that_waits(failing: Path) -> None:
             time.sleep(0.1)
 
 
-def test_ui_without_a_screen_says_what_to_do(failing: Path) -> None:
-    with terminal(UI, failing) as shown:
-        code = shown.wait()
-
-    assert code == 3
-    assert "xvfb-run -a opentabs test --ui" in " ".join(shown.output.split())
-
-
 def test_nobody_is_waited_for_if_stdin_is_not_a_terminal(failing: Path) -> None:
-    def tested(*command: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [*command], cwd=failing, env=environment_of({"DISPLAY": ":none"}), text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=PATIENT, check=False,
-        )  # fmt: skip
-        return done.returncode, re.sub(r"[\s│]+", " ", done.stdout)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--opentabs-ui", "--headed", "--slowmo=20"],
+        cwd=failing, env=environment_of({"DISPLAY": ":none"}), text=True, timeout=PATIENT,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    )  # fmt: skip
 
-    refused, why = tested(*UI)
-    gone_on, output = tested(
-        sys.executable, "-m", "pytest", "--opentabs-ui", "--headed", "--slowmo=20"
-    )
+    assert done.returncode == 1
+    assert "stdin is not a terminal, so nobody could press Enter" in done.stdout
+    assert "2 failed" in done.stdout
 
-    assert refused == 2
-    assert "stdin is not a terminal" in why
-    assert gone_on == 1
-    assert "stdin is not a terminal, so nobody could press Enter" in output
-    assert "2 failed" in output
+
+def test_ui_and_watch_together_are_refused_with_which_to_use(failing: Path) -> None:
+    done = run([*UI, "--watch"], failing)
+
+    assert done.returncode == 2
+    assert "--ui runs again at every change, too" in re.sub(r"[\s│]+", " ", done.stderr)
 
 
 def is_chromium(pid: int) -> bool:

@@ -72,7 +72,7 @@ def dev(
         None,
         set_,
         port=port,
-        headed=_has_screen() if headed is None else headed,
+        headed=has_screen() if headed is None else headed,
         profile=profile,
     )
     settings = read_settings()
@@ -102,7 +102,8 @@ def dev(
     raise typer.Exit(run(forever, interruptible=False))
 
 
-def _has_screen() -> bool:
+def has_screen() -> bool:
+    """Return whether a browser can show a window."""
     if sys.platform != "linux":
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

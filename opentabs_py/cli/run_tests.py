@@ -1,7 +1,5 @@
 """`opentabs test`: build a plugin and run its tests."""
 
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +14,7 @@ from rich.markup import escape
 from typer.core import TyperCommand
 
 from opentabs_py.cli.codes import CHAIN_FAILED, NO_TESTS, TOOL_FAILED, USAGE
-from opentabs_py.errors import BrowserError, BuildError
+from opentabs_py.errors import BuildError
 
 if TYPE_CHECKING:
     from opentabs_py.cli.chosen_tests import Chosen
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 # Our exit code for each of pytest's; any other means that tests failed. An interrupted run (2) is
 # one where pytest could not import a test file: on Ctrl-C, we interrupt pytest ourselves.
 _CODES = {0: 0, 3: CHAIN_FAILED, 4: USAGE, 5: NO_TESTS}
-SLOW_MOTION = 250  # ms between the steps that --ui shows, slow enough for a person to follow
-STOP_WITHIN = 10.0  # s; pytest closes its browser in half a second
 _ENDINGS = {0: "[bold green]✓ passed[/]", NO_TESTS: "[bold yellow]no test was selected[/]"}
 SHOWN = 3  # names of changed files
 FUZZ_CALLS = 100  # as expect_contract() makes
@@ -63,9 +59,10 @@ def run_tests(
         typer.Option(
             "--ui",
             help=(
-                "Show the browser in slow motion, and keep it open at a failure until you press "
-                f"Enter. Short for --headed --slowmo {SLOW_MOTION} --opentabs-ui; pass --slowmo to "
-                "change the speed. Needs a screen and a terminal."
+                "Run the tests in a page, which opens in your browser: choose what runs, see each "
+                "call with its screenshots, and run again at every change. At a failure, the "
+                "tests' browser stays open until you go on there, or press Enter here. Without a "
+                "screen, the tests' browser is headless. Ctrl-C stops everything."
             ),
         ),
     ] = False,
@@ -117,13 +114,17 @@ def run_tests(
         bool,
         typer.Option("--writes", help="With --fuzz: check tools that may change something, too."),
     ] = False,
+    no_open: Annotated[
+        bool,
+        typer.Option("--no-open", help="With --ui, print the page's address only."),
+    ] = False,
 ) -> None:
     """Build a plugin and run its tests: tests/*.test.ts in Node, all others with pytest.
 
     --last-failed, -k and all other options of pytest work as there.
 
     Exit codes: 0 all passed; 1 the build or a test failed; 2 usage error; 3 cannot run tests here;
-    5 no test was selected. With --watch, always 0.
+    5 no test was selected. With --watch or --ui, always 0.
     """
     from opentabs_py.cli.chosen_tests import choose
     from opentabs_py.cli.run import run
@@ -146,8 +147,11 @@ def run_tests(
         ],
     )
     if ui:
-        _check_ui(watch=watch)
-        chosen = replace(chosen, pytest_args=ui_args(chosen.pytest_args))
+        from opentabs_py.cli.tests_page import show_tests
+
+        if watch:
+            raise typer.BadParameter("--ui runs again at every change, too. Use only one of them.")
+        raise typer.Exit(run(lambda: show_tests(chosen, opens=not no_open), interruptible=False))
     suite = _Suite(chosen)
     raise typer.Exit(run(suite.watch, interruptible=False) if watch else run(suite.run))
 
@@ -225,6 +229,7 @@ class _Suite:
         from opentabs_py.cli.build import show_toolchain
         from opentabs_py.cli.terminal import err
         from opentabs_py.plugins.toolchain import find_node
+        from opentabs_py.runner.process import run_program
 
         units, in_browser = self.chosen.for_node(), self.chosen.for_pytest()
         failed = False
@@ -235,7 +240,7 @@ class _Suite:
             if any(file.endswith(".ts") for file in units):
                 options = show_toolchain().typescript_options
             options = [*options, *_given("--test-shard", self.chosen.shard)]
-            failed = await _run([str(node), *options, "--test", *units]) != 0
+            failed = await run_program([str(node), *options, "--test", *units]) != 0
         code = 0
         if in_browser:
             err.print("[bold]In the browser[/]")
@@ -244,39 +249,11 @@ class _Suite:
                     "pytest is not installed. Install it with `pip install 'opentabs-py[test]'`."
                 )
             pytest = [sys.executable, "-m", "pytest", *in_browser, *self.chosen.pytest_args]
-            code = _CODES.get(await _run(pytest), TOOL_FAILED)
+            code = _CODES.get(await run_program(pytest), TOOL_FAILED)
         if not (units or in_browser):
             err.print(f"There are no tests in {', '.join(self.chosen.paths)}.", soft_wrap=True)
             return NO_TESTS
         return TOOL_FAILED if failed else code
-
-
-async def _run(command: Sequence[str]) -> int:
-    """Run a program to its end; when cancelled, interrupt it as Ctrl-C would, and wait for it.
-
-    It runs in its own session, so a terminal's Ctrl-C reaches only us, and reaches it only once.
-    """
-    import anyio
-
-    from opentabs_py.config.settings import STARTED_BY
-
-    process = await anyio.open_process(
-        command,
-        stdin=None,
-        stdout=None,
-        stderr=None,
-        start_new_session=True,
-        env={**os.environ, STARTED_BY: str(os.getpid())},
-    )
-    try:
-        return await process.wait()
-    finally:
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGINT)
-            with anyio.move_on_after(STOP_WITHIN, shield=True):
-                await process.wait()
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 async def next_source(changes: "SourceChanges") -> list[str]:
@@ -350,31 +327,3 @@ def with_calls(arguments: Sequence[str]) -> list[str]:
         if argument == "--fuzz" and not following.isdecimal():
             whole.append(str(FUZZ_CALLS))
     return whole
-
-
-def _check_ui(*, watch: bool) -> None:
-    if watch:
-        raise typer.BadParameter(
-            "--ui waits at a failure, but --watch does not. Use only one of them."
-        )
-    if not sys.stdin.isatty():
-        raise typer.BadParameter(
-            "--ui waits for you to press Enter, but stdin is not a terminal. Use --headed to watch "
-            "the tests, or --tracing=retain-on-failure to see afterwards what happened."
-        )
-    has_screen = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-    if sys.platform == "linux" and not has_screen:
-        raise BrowserError(
-            "Cannot show a window: neither DISPLAY nor WAYLAND_DISPLAY is set. Use a virtual "
-            "screen, as in `xvfb-run -a opentabs test --ui`, or omit --ui."
-        )
-
-
-def ui_args(pytest_args: Sequence[str]) -> list[str]:
-    """Return pytest's arguments with those that `--ui` adds."""
-    added = ["--opentabs-ui", "--headed"]
-    if not any(each.split("=")[0] == "--slowmo" for each in pytest_args):
-        added.append(f"--slowmo={SLOW_MOTION}")
-    if find_spec("pytest_timeout") is not None:
-        added.append("--timeout=0")  # people take as long as they like
-    return [*added, *pytest_args]

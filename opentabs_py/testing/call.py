@@ -1,6 +1,6 @@
 """A call made by a test."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opentabs_py.calling.running import RunningCall
@@ -16,12 +16,20 @@ if TYPE_CHECKING:
 class Call:
     """A call made by a test; use `expect(call)` to check its outcome.
 
-    Attributes:
+    Args:
         running: The same call in the server's thread.
+        thread: The server's thread.
+        look: Called after a wait that has seen its end.
     """
 
-    def __init__(self, running: RunningCall, thread: ServerThread) -> None:
+    def __init__(
+        self,
+        running: RunningCall,
+        thread: ServerThread,
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
         self.running = running
+        self._look = look
         self._thread = thread
         self._end: Future[None] = thread.start(running.wait_end)
 
@@ -97,6 +105,7 @@ class Call:
         """
         if not self._thread.wait(self._end, within):
             raise TimeoutError(f"{self.name} is still running after {within:g} s.")
+        self._look()
         return self
 
     def cancel(self) -> None:
@@ -110,3 +119,5 @@ class Call:
             self._thread.sleep(seconds)
         else:
             self._thread.wait(self._end, seconds)
+        if self.ended:
+            self._look()

@@ -86,11 +86,12 @@ class SyncMcpClient:
             return self._start(name, arguments, progress=progress)
 
     def _start(self, name: str, arguments: Mapping[str, Any] | None, *, progress: bool) -> Call:
+        self._tabs.look_before(name)
         promise = self._tabs.output_schema(name)
         running = RunningCall(name, arguments or {}, output_schema=promise)
         caller = _McpCaller(self._client, wants_progress=progress)
         self._thread.start(running.run, caller, None)
-        call = Call(running, self._thread)
+        call = Call(running, self._thread, self._tabs.look_after)
         self._transcript.calls.append(call)
         self._calls.append(call)
         return call

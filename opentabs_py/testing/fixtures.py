@@ -9,6 +9,7 @@ import pytest
 
 from opentabs_py.testing.items import (
     PEOPLE,
+    REPORTING,
     clock_of,
     faults_seed_of,
     is_async,
@@ -211,8 +212,10 @@ def _opentabs_people(
             ]
         except OpenTabsError as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
+        reporting = request.config.stash.get(REPORTING, None)
         recorder = request.getfixturevalue("_artifacts_recorder")
         output = Path(request.getfixturevalue("output_path"))
+        test = request.node.nodeid
         people = request.node.stash[PEOPLE] = People(
             {
                 name: Turn(
@@ -226,6 +229,7 @@ def _opentabs_people(
                     traced=request.config.getoption("--tracing", default="off") != "off",
                     asked=asked,
                     settings=opentabs_settings,
+                    audience=None if reporting is None else reporting.notes(test, name),
                 )
                 for name, chain in zip(names, chains, strict=True)
             }

@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from opentabs_py.testing.marks import Clock, Marks
     from opentabs_py.testing.people import People
     from opentabs_py.testing.recordings import Asked, RecordMode
+    from opentabs_py.testing.reporting import Reporting
 
 MARK = "opentabs"
 PEOPLE: "pytest.StashKey[People]" = pytest.StashKey()
+REPORTING: "pytest.StashKey[Reporting]" = pytest.StashKey()  # in pytest's config, if there is one
 
 
 def marks_of(item: pytest.Item) -> "Marks":

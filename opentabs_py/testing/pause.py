@@ -3,21 +3,32 @@
 import os
 import select
 import sys
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from opentabs_py.config.settings import STARTED_BY
 from opentabs_py.testing.people import People
+from opentabs_py.testing.reporting import Reporting
 
+IN_PAGE = "The browser stays open. Press Continue in the page of the tests."
 GO_ON = "The browser stays open. Press Enter to continue, or Ctrl-C to stop the tests."
 NOBODY = "The browser is not kept open: stdin is not a terminal, so nobody could press Enter."
 
 
 def pause(
-    config: pytest.Config, people: People, report: pytest.CollectReport | pytest.TestReport
+    config: pytest.Config,
+    people: People,
+    report: pytest.CollectReport | pytest.TestReport,
+    reporting: Reporting | None = None,
 ) -> None:
-    """Show a failure, and wait until Enter is pressed or the browser's window is closed."""
+    """Show a failure, and wait until somebody goes on or the browser's window is closed.
+
+    One goes on by Enter in the terminal, or in the page of `opentabs test --ui`.
+    """
+    if reporting is not None and not reporting.stays:
+        return
     capture: Any = config.pluginmanager.getplugin("capturemanager")
     terminal: Any = config.pluginmanager.getplugin("terminalreporter")
     if terminal is None:
@@ -27,11 +38,16 @@ def pause(
         terminal.ensure_newline()
         terminal.section(report.nodeid, "-")
         terminal.write_line(report.longreprtext)
-        if not sys.stdin.isatty():
+        can_press = sys.stdin.isatty()
+        if reporting is None and not can_press:
             terminal.write_line(NOBODY, yellow=True)
             return
-        terminal.write_line(GO_ON, bold=True)
-        people.stay(lambda: _enter_is_pressed() or _is_orphan())
+        terminal.write_line(GO_ON if can_press else IN_PAGE, bold=True)
+        signs = [_is_orphan, *([_enter_is_pressed] if can_press else [])]
+        with ExitStack() as stack:
+            if reporting is not None:
+                signs.append(stack.enter_context(reporting.stay(report.nodeid)))
+            people.stay(lambda: any(is_over() for is_over in signs))
     finally:
         capture.resume()
     if _is_orphan():

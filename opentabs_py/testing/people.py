@@ -65,6 +65,11 @@ class People:
             text if name == ALONE else f"--- {name} ---\n{text}" for name, text in reports.items()
         )
 
+    def show_end(self, *, failed: bool) -> None:
+        """Let those who watch see how the test's own code has ended; see `Turn.show_end`."""
+        for turn in self._turns.values():
+            turn.show_end(failed=failed)
+
     def stay(self, is_over: Callable[[], bool]) -> None:
         """Wait, with the pages alive, until `is_over()` is true or a browser is closed."""
         turns = self._turns.values()

@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.testing.items import MARK, PEOPLE, is_async, is_ours, marks_of, option
+from opentabs_py.core.runner import PLAN
+from opentabs_py.testing.items import (
+    MARK,
+    PEOPLE,
+    REPORTING,
+    is_async,
+    is_ours,
+    marks_of,
+    option,
+)
 
 _SECTION = "opentabs_report"  # a property of reports that have the section, also in JUnit XML
 _TRACE_STEM = "opentabs"
@@ -77,6 +86,12 @@ def pytest_configure(config: pytest.Config) -> None:
     has_playwright = config.pluginmanager.has_plugin("playwright")
     config.pluginmanager.register(fixtures if has_playwright else missing, "opentabs-fixtures")
     _register_chosen(config)
+    if PLAN in os.environ and not hasattr(config, "workerinput"):  # pytest-xdist's workers
+        from opentabs_py.testing.channel import open_channel  # noqa: PLC0415
+        from opentabs_py.testing.reporting import Reporting  # noqa: PLC0415
+
+        reporting = config.stash[REPORTING] = Reporting(open_channel())
+        config.pluginmanager.register(reporting, "opentabs-reporting")
 
 
 def _register_chosen(config: pytest.Config) -> None:
@@ -213,7 +228,7 @@ def pytest_exception_interact(
     if people is not None and node.config.getoption("opentabs_ui"):
         from opentabs_py.testing.pause import pause  # noqa: PLC0415
 
-        pause(node.config, people, report)
+        pause(node.config, people, report, node.config.stash.get(REPORTING, None))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -22,6 +22,7 @@ from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations import seen
 from opentabs_py.testing.marks import Clock as RunsOn
+from opentabs_py.testing.notes import Audience, Nobody
 from opentabs_py.testing.recordings import Asked, ReplayedSite, TestRecording
 from opentabs_py.testing.report import failure_report
 from opentabs_py.testing.steps import Steps
@@ -59,6 +60,7 @@ class Turn:
         context: The value of the `context` fixture.
         transcript: What happened in the test.
         steps: Show the test's calls in Playwright's trace.
+        output: The directory of the test's artifacts.
     """
 
     def __init__(
@@ -74,15 +76,17 @@ class Turn:
         traced: bool = False,
         asked: Asked | None = None,
         settings: Settings | None = None,
+        audience: Audience | None = None,
     ) -> None:
         self.has_passed = False
+        self._audience = audience = audience or Nobody()
         self.steps = steps = Steps(chain.context.tracing if traced else None)
         self.transcript = Transcript()
         self.context = chain.context
         self._chain = chain
         self._thread = thread
         self._recorder = recorder
-        self._output = output
+        self.output = output
         self._recorded = _Recorded(chain.context)
         self._endings: list[Callable[[], object]] = []
         self.tabs = SyncOpenTabs(
@@ -93,6 +97,7 @@ class Turn:
             clock=Clock(chain.clock, chain.session.bridge, thread, runs_on=runs_on),
             faults=chain.faults,
             steps=steps,
+            audience=audience,
             patience=QUICK if runs_on == "manual" else limits.ceiling + SLACK,
         )
         self._limits = limits
@@ -178,12 +183,21 @@ class Turn:
 
     def write_trace(self, name: str) -> Path:
         """Write the calls to a file among the test's artifacts; return its path."""
-        self._output.mkdir(parents=True, exist_ok=True)
-        path = self._output / name
+        self.output.mkdir(parents=True, exist_ok=True)
+        path = self.output / name
         with TraceWriter(path, version=__version__) as file:
             for record in self.transcript.records:
                 file.write(record)
         return path
+
+    def show_end(self, *, failed: bool) -> None:
+        """Let those who watch see how the test's own code has ended, while its pages are open."""
+        self._audience.show_end(
+            self.tabs.pages_for,
+            running=self._thread.do(self.transcript.running),
+            faults=self._chain.faults.log_so_far(),
+            failed=failed,
+        )
 
     def end(self) -> None:
         """Cancel running calls, save the browser's artifacts, and undo everything else."""
@@ -225,10 +239,12 @@ class Turn:
 
     def _note_start(self, so_far: RecordSoFar) -> None:
         self.transcript.started.append(so_far)
+        self._audience.start_call(so_far())
         keep_start(so_far)
 
     def _note_record(self, record: CallRecord) -> None:
         self.transcript.records.append(record)
+        self._audience.end_call(record)
         keep_record(record)
         if self._recording is not None:
             self._recording.note(record)

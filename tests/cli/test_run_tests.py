@@ -13,9 +13,9 @@ from opentabs_py.cli.run_tests import (
     is_shard,
     is_source,
     to_fuzz,
-    ui_args,
     with_calls,
 )
+from opentabs_py.cli.tests_page import page_args
 from opentabs_py.testing.fuzz.expecting import CALLS
 
 
@@ -45,19 +45,21 @@ def test_of_many_changed_files_the_first_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "slowmo"),
-    [([], ["--slowmo=250"]), (["-k", "x", "--slowmo", "9"], []), (["--slowmo=9"], [])],
+    ("given", "headed", "headed_args"),
+    [
+        ([], True, ["--headed"]),
+        ([], False, []),
+        (["--headed", "-k", "x"], True, []),
+    ],
 )
-def test_ui_shows_the_browser_slowly_unless_another_pace_is_given(
-    given: Sequence[str], slowmo: Sequence[str]
+def test_the_page_shows_a_window_if_there_is_a_screen_and_runs_one_test_at_a_time(
+    given: Sequence[str], headed: bool, headed_args: Sequence[str]
 ) -> None:
-    added = ui_args(given)
+    args = page_args([*given, "-n", "4"], headed=headed)
 
-    ours = added[: len(added) - len(given)]
-    assert added[len(ours) :] == given
-    assert ours[:2] == ["--opentabs-ui", "--headed"]
-    assert [each for each in ours if each.startswith("--slowmo")] == slowmo
-    assert "--timeout=0" in added  # of pytest-timeout, which is there
+    # Of pytest-timeout and pytest-xdist, which are there.
+    added = ["--opentabs-ui", *headed_args, "--timeout=0"]
+    assert args == [*added, *given, "-n", "4", "-n0"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,137 @@
+"""`opentabs test --ui`: the tests in a page."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opentabs_py.errors import BuildError
+
+if TYPE_CHECKING:
+    from opentabs_py.cli.chosen_tests import Chosen
+    from opentabs_py.plugins.build import Builder
+    from opentabs_py.plugins.source_watch import SourceChanges
+    from opentabs_py.runner.runner import Problem, Runner
+
+
+async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
+    """Run the tests, and again whenever somebody asks or a file changes, until cancelled.
+
+    Args:
+        chosen: The tests.
+        opens: Whether the page is opened in the user's browser.
+    """
+    import anyio
+
+    from opentabs_py.cli.build import builder
+    from opentabs_py.cli.dev import has_screen
+    from opentabs_py.cli.terminal import err
+    from opentabs_py.console.access import Access
+    from opentabs_py.plugins.freshness import has_source
+    from opentabs_py.plugins.source_watch import watch_source
+    from opentabs_py.runner.app import TestsPage
+    from opentabs_py.runner.runner import Problem, Runner, Suite
+    from opentabs_py.server.http import serve_http
+    from opentabs_py.server.listen import bind
+
+    if find_spec("pytest") is None:
+        raise BuildError(
+            "pytest is not installed. Install it with `pip install 'opentabs-py[test]'`."
+        )
+    headed = "--headed" in chosen.pytest_args or has_screen()
+    if not headed:
+        err.print("There is no screen here, so the tests' browser is headless.", soft_wrap=True)
+    async with AsyncExitStack() as stack:
+        scratch = Path(
+            await stack.enter_async_context(anyio.TemporaryDirectory(prefix="opentabs-"))
+        )
+        running: Builder | None = None
+        if has_source(chosen.directory):
+            running = await stack.enter_async_context(builder())
+
+        async def build() -> "list[Problem]":
+            if running is None:
+                return []
+            return [Problem(place, why) for place, why in await _build(running, chosen.directory)]
+
+        suite = Suite(
+            directory=chosen.directory,
+            paths=chosen.for_pytest(),
+            pytest_args=page_args(chosen.pytest_args, headed=headed),
+            units=chosen.for_node,
+            unit_command=_node_command,
+            build=build,
+            headed=headed,
+            terminal=sys.stdin.isatty(),
+        )
+        changes = await stack.enter_async_context(watch_source(chosen.directory))
+        runner = Runner(suite, scratch)
+        listener = bind("127.0.0.1", 0)
+        port: int = listener.getsockname()[1]
+        page = TestsPage(runner, Access(port, anyio.current_time), scratch)
+        await stack.enter_async_context(serve_http(page.app(), listener, on_stop=page.stop))
+
+        def address() -> str:
+            return f"http://127.0.0.1:{port}/?token={page.access.invite(expires=False)}"
+
+        err.print(f"[bold]Tests at[/] {address()}", soft_wrap=True)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_follow, runner, changes)
+            if opens:
+                tasks.start_soon(_open, address())
+            await runner.run()
+    return 0
+
+
+def page_args(pytest_args: Sequence[str], *, headed: bool) -> list[str]:
+    """Return pytest's arguments with those that `--ui` adds."""
+    added = ["--opentabs-ui"]
+    if headed and "--headed" not in pytest_args:
+        added.append("--headed")
+    if find_spec("pytest_timeout") is not None:
+        added.append("--timeout=0")  # people take as long as they like
+    last = ["-n0"] if find_spec("xdist") is not None else []  # one after the other, to be followed
+    return [*added, *pytest_args, *last]
+
+
+async def _build(running: "Builder", directory: Path) -> list[tuple[str, str]]:
+    from opentabs_py.cli.build import print_problems
+
+    built = await running.build(directory)
+    print_problems(built)
+    found: list[tuple[str, str]] = []
+    for each in built.problems:
+        place = each.file if each.line is None else f"{each.file}:{each.line}"
+        about = " ".join(filter(None, [each.tool, each.path]))
+        found.append((place, f"{about}: {each.why}" if about else each.why))
+    return found
+
+
+def _node_command(file: str) -> list[str]:
+    from opentabs_py.cli.build import show_toolchain
+    from opentabs_py.plugins.toolchain import find_node
+
+    node, _ = find_node()
+    options = show_toolchain(quiet=True).typescript_options if file.endswith(".ts") else []
+    return [str(node), *options, "--test", file]
+
+
+async def _follow(runner: "Runner", changes: "SourceChanges") -> None:
+    from opentabs_py.cli.run_tests import changed_text, next_source
+
+    while True:
+        files = await next_source(changes)
+        runner.handle_change(files, changed_text(files))
+
+
+async def _open(url: str) -> None:
+    import webbrowser
+
+    import anyio.to_thread
+
+    from opentabs_py.cli.terminal import err
+
+    if not await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True):
+        err.print("Cannot open a browser here. Open the address above yourself.")

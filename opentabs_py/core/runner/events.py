@@ -1,0 +1,280 @@
+"""What pytest says to the process that started it, one JSON document per line, and its answers.
+
+pytest runs in a process of its own; the test kit's part in it sends events, the runner reads them.
+"""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from opentabs_py.core.trace.record import CallRecord
+
+LONGEST_LINE: Final = 32 * 1024 * 1024  # bytes; a list of 100,000 tests
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+
+# --- what pytest is told ---
+
+
+class Plan(_Message):
+    """What a run of pytest is for.
+
+    Attributes:
+        socket: The file descriptor to send events to.
+        pictures: The directory for screenshots.
+        chosen: The tests to run, as their ids or the paths of their files; None means all.
+        stays: Whether the browser is kept open at a failure.
+    """
+
+    socket: int
+    pictures: str
+    chosen: tuple[str, ...] | None = None
+    stays: bool = True
+
+
+class GoOn(_Message):
+    """End a stay at a failure.
+
+    Attributes:
+        stay: Its number.
+    """
+
+    do: Literal["go_on"] = "go_on"
+    stay: int
+
+
+class SetStays(_Message):
+    """Stay at failures from now on, or do not."""
+
+    do: Literal["set_stays"] = "set_stays"
+    stays: bool
+
+
+Command = GoOn | SetStays
+
+# --- what it says ---
+
+
+class Known(_Message):
+    """A test that was collected.
+
+    Attributes:
+        id: pytest's node id.
+        file: Its file, relative to pytest's root.
+        path: Its file, absolute.
+        name: The rest of its id.
+        line: Where it begins, from 1.
+    """
+
+    id: str
+    file: str
+    path: str
+    name: str
+    line: int
+
+
+class Collected(_Message):
+    """All tests there are, whether they run now or not."""
+
+    event: Literal["collected"] = "collected"
+    tests: tuple[Known, ...]
+
+
+class NotCollected(_Message):
+    """A file whose tests could not be collected; comes before `Collected`."""
+
+    event: Literal["not_collected"] = "not_collected"
+    file: str
+    path: str
+    text: str
+
+
+class Started(_Message):
+    """A test has started."""
+
+    event: Literal["started"] = "started"
+    test: str
+
+
+class CallSeen(_Message):
+    """A call has started, or has ended.
+
+    Attributes:
+        browser: The name of the browser, in a test with several.
+        record: Its record; so far, if it runs.
+    """
+
+    event: Literal["call"] = "call"
+    test: str
+    browser: str = ""
+    running: bool
+    record: CallRecord
+
+
+class Pictured(_Message):
+    """A page was photographed.
+
+    Attributes:
+        calls: The ids of the calls that it belongs to.
+        file: Its name in the directory for screenshots.
+    """
+
+    event: Literal["picture"] = "picture"
+    test: str
+    browser: str = ""
+    when: Literal["before", "after", "failure"]
+    calls: tuple[str, ...] = ()
+    file: str
+
+
+class FaultsSeen(_Message):
+    """What a test has done to messages and to its browser, so far.
+
+    Attributes:
+        rules: The faults in messages, each with the messages it hit.
+        done: The actions on the browser.
+        log: All of it, for `opentabs.faults.replay`; empty if there is nothing to repeat.
+    """
+
+    event: Literal["faults"] = "faults"
+    test: str
+    browser: str = ""
+    seed: int
+    rules: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    log: str = ""
+
+
+class Phase(_Message):
+    """A phase of a test has ended.
+
+    Attributes:
+        outcome: pytest's: `passed`, `failed`, `skipped`, or that of a pytest plugin.
+        expected: Whether the test is expected to fail.
+        why: Its error in one line.
+        text: Its error in full.
+        sections: What the test printed and logged, and the kit's report, each with its title.
+    """
+
+    event: Literal["phase"] = "phase"
+    test: str
+    when: Literal["setup", "call", "teardown"]
+    outcome: str
+    expected: bool = False
+    seconds: float
+    why: str = ""
+    text: str = ""
+    sections: tuple[tuple[str, str], ...] = ()
+
+
+class Staying(_Message):
+    """A test has failed, and its browser is kept open.
+
+    Attributes:
+        stay: Counts the stays of a run, from 1.
+    """
+
+    event: Literal["staying"] = "staying"
+    test: str
+    stay: int
+
+
+class WentOn(_Message):
+    """The stay has ended."""
+
+    event: Literal["went_on"] = "went_on"
+    test: str
+
+
+class Ended(_Message):
+    """A test has ended.
+
+    Attributes:
+        traces: Playwright's traces of it, as files.
+    """
+
+    event: Literal["ended"] = "ended"
+    test: str
+    traces: tuple[str, ...] = ()
+
+
+class Lost(_Message):
+    """Events were not sent, because nobody read them or one was too long."""
+
+    event: Literal["lost"] = "lost"
+    count: int
+
+
+Event = (
+    Collected
+    | NotCollected
+    | Started
+    | CallSeen
+    | Pictured
+    | FaultsSeen
+    | Phase
+    | Staying
+    | WentOn
+    | Ended
+    | Lost
+)
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
+_COMMAND: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="do")])
+
+
+def to_line(message: Event | Command) -> bytes:
+    """Return a message as a line."""
+    return message.model_dump_json(exclude_none=True).encode() + b"\n"
+
+
+def read_event(line: bytes) -> Event | None:
+    """Return the event in a line; None if it is not one."""
+    try:
+        return _EVENT.validate_json(line)
+    except ValidationError:
+        return None
+
+
+def read_command(line: bytes) -> Command | None:
+    """Return the command in a line; None if it is not one."""
+    try:
+        return _COMMAND.validate_json(line)
+    except ValidationError:
+        return None
+
+
+class Lines:
+    """Splits what arrives into lines; one that is too long is left out.
+
+    Args:
+        longest: The longest line, in bytes.
+    """
+
+    def __init__(self, longest: int = LONGEST_LINE) -> None:
+        self._longest = longest
+        self._begun = bytearray()
+        self._skips = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the lines that are now complete, without their ends."""
+        *ends, begun = data.split(b"\n")
+        lines: list[bytes] = []
+        for end in ends:
+            self._add(end)
+            if not self._skips:
+                lines.append(bytes(self._begun))
+            self._begun.clear()
+            self._skips = False
+        self._add(begun)
+        return lines
+
+    def _add(self, part: bytes) -> None:
+        if self._skips or len(self._begun) + len(part) > self._longest:
+            self._skips = True
+            self._begun.clear()
+        else:
+            self._begun += part

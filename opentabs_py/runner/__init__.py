@@ -1,0 +1,1 @@
+"""`opentabs test --ui`: runs tests again and again, and shows them in a page."""

@@ -1,0 +1,196 @@
+/**
+ * The page of `opentabs test --ui`: the run as a whole on top, the tests below.
+ */
+
+/** @import {LinkState} from "./link.js" */
+/** @import {TestRow, TestUpdate} from "./test_store.js" */
+
+import { byId, h, plural, write } from "./dom.js";
+import { ownKey } from "./key.js";
+import { Link } from "./link.js";
+import { Router } from "./router.js";
+import { sign } from "./signs.js";
+import { runs, TestStore } from "./test_store.js";
+import { testsView } from "./tests.js";
+import { duration } from "./viewer/model.js";
+
+/** @type {Record<LinkState, string>} */
+const STATES = {
+  connecting: "Connecting",
+  live: "Live",
+  gone: "opentabs test --ui is not running",
+  "signed out": "Run opentabs test --ui",
+};
+
+const store = new TestStore();
+// Screenshots are loaded with the key as well, because they show what is in the pages.
+const link = new Link({ headers: { "X-OpenTabs-Console": ownKey() } });
+const router = new Router("tests");
+
+/**
+ * @param {string} path
+ * @param {unknown} [body]
+ */
+function post(path, body = {}) {
+  link.post(path, body).catch(() => {}); // the state says that the server is gone
+}
+
+/** @param {string[]} tests */
+function run(tests) {
+  post("/run", { what: "these", these: tests });
+}
+
+const view = testsView({
+  store,
+  link,
+  go: router.go,
+  run,
+  goOn: (stay) => post("/go_on", { stay }),
+});
+
+// --- the run as a whole ----------------------------------------------------------------------
+
+const all = h("button", { type: "button", class: "primary" }, sign("run"), "Run all");
+const failed = h("button", { type: "button" }, sign("again"), h("span", {}, "Run failed"));
+const stop = h("button", { type: "button" }, sign("stop"), "Stop");
+all.addEventListener("click", () => post("/run", { what: "all" }));
+failed.addEventListener("click", () => post("/run", { what: "failed" }));
+stop.addEventListener("click", () => post("/stop"));
+byId("run-buttons").append(all, failed, stop);
+
+/**
+ * @param {"watches" | "stays"} name
+ * @param {string} text
+ */
+function toggle(name, text) {
+  const box = h("input", { type: "checkbox", checked: true });
+  box.addEventListener("change", () => post("/switch", { [name]: box.checked }));
+  byId("switches").append(h("label", { class: "check" }, box, text));
+  return box;
+}
+
+const watches = toggle("watches", "Run on change");
+const stays = toggle("stays", "Stay at a failure");
+
+/** @param {readonly TestRow[]} tests */
+function showCounts(tests) {
+  /** @param {(test: TestRow) => boolean} is */
+  const count = (is) => tests.filter(is).length;
+  const parts = {
+    passed: count(({ state }) => state === "passed" || state === "xfailed"),
+    failed: count(({ state }) => state === "failed" || state === "staying"),
+    skipped: count(({ state }) => state === "skipped"),
+    left: count((test) => runs(test) && test.state !== "staying"),
+  };
+  const total = Math.max(tests.length, 1);
+  byId("meter").replaceChildren(
+    ...Object.entries(parts).map(([name, number]) => {
+      const part = h("span", { class: name });
+      part.style.width = `${(100 * number) / total}%`;
+      return part;
+    }),
+  );
+  failed.hidden = parts.failed === 0;
+  write(/** @type {Element} */ (failed.lastElementChild), `Run failed (${parts.failed})`);
+  const sign_ = parts.failed > 0 ? "✗ " : parts.left > 0 ? "… " : parts.passed > 0 ? "✓ " : "";
+  document.title = `${sign_}${store.status?.directory ?? ""} · tests`;
+  return Object.entries(parts)
+    .filter(([, number]) => number > 0)
+    .map(([name, number]) => `${number} ${name}`);
+}
+
+function showRun() {
+  const { status, tests } = store;
+  if (status === null) return;
+  write(byId("title"), `Tests of ${status.directory}`);
+  const isIdle = status.state === "idle";
+  stop.hidden = isIdle;
+  watches.checked = status.watches;
+  stays.checked = status.stays;
+  const seconds = isIdle ? status.seconds : Math.max(0, store.now() - status.started);
+  const parts = [plural(tests.length, "test"), ...showCounts(tests)];
+  if (status.state === "building") parts.push("building the plugin");
+  else parts.push(isIdle ? `in ${duration(1000 * seconds)}` : duration(1000 * seconds));
+  if (status.why !== "") parts.push(status.why);
+  if (!status.headed) parts.push("headless");
+  write(byId("summary"), parts.join(" · "));
+}
+
+// --- what needs the reader -------------------------------------------------------------------
+
+let noticed = "";
+
+function showNotices() {
+  const { status, tests } = store;
+  if (status === null) return;
+  const staying = tests.filter((test) => test.stay !== null);
+  const shown = JSON.stringify([
+    staying.map(({ id, stay }) => [id, stay]),
+    status.problems,
+    status.error,
+    status.lost,
+  ]);
+  if (shown === noticed) return;
+  noticed = shown;
+  const notices = staying.map((test) => stayNotice(test, status.headed, status.terminal));
+  if (status.problems.length > 0) {
+    const list = h("ul", {});
+    for (const { place, why } of status.problems)
+      list.append(h("li", {}, h("strong", {}, place), h("pre", {}, why)));
+    notices.push(
+      h(
+        "section",
+        { class: "faults", role: "alert", "aria-label": "The build" },
+        h("h2", {}, "The plugin cannot be built, so no test runs"),
+        list,
+      ),
+    );
+  }
+  if (status.error !== "") notices.push(h("p", { class: "notice", role: "alert" }, status.error));
+  if (status.lost > 0)
+    notices.push(
+      h("p", { class: "notice" }, `${plural(status.lost, "event")} of this run did not get here.`),
+    );
+  byId("notices").replaceChildren(...notices);
+}
+
+/**
+ * @param {TestRow} test
+ * @param {boolean} headed
+ * @param {boolean} terminal
+ */
+function stayNotice(test, headed, terminal) {
+  const { stay } = test;
+  const on = h("button", { type: "button", class: "primary" }, sign("on"), "Continue");
+  on.addEventListener("click", () => {
+    on.disabled = true;
+    post("/go_on", { stay });
+  });
+  const enter = terminal ? ", or press Enter in the terminal" : "";
+  return h(
+    "section",
+    { class: "notice stay-notice", role: "alert", "aria-label": "A failure" },
+    h(
+      "p",
+      {},
+      h("a", { href: `#/tests/${encodeURIComponent(test.id)}` }, test.name || test.file),
+      ` has failed. Its browser stays open${headed ? "" : " (without a window)"} until you continue${enter}.`,
+    ),
+    on,
+  );
+}
+
+/** @param {LinkState} state */
+function showState(state) {
+  byId("state").dataset.state = state;
+  write(byId("state-text"), STATES[state]);
+}
+
+store.subscribe(() => {
+  showRun();
+  showNotices();
+  router.update(new Set());
+});
+setInterval(showRun, 250); // how long it has taken
+router.start({ tests: { view } });
+link.follow((update) => store.apply(/** @type {TestUpdate} */ (update)), showState);

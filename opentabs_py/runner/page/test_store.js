@@ -1,0 +1,104 @@
+/**
+ * What the runner has said so far: the tests, and the state of their run.
+ *
+ * @typedef {"idle" | "waiting" | "running" | "staying" | "passed" | "failed" | "skipped" | "xfailed"} TestState
+ *
+ * @typedef {object} TestRow
+ * @property {string} id
+ * @property {string} file
+ * @property {string} name
+ * @property {number} line
+ * @property {"pytest" | "node" | "module"} kind
+ * @property {number} at its place in the list
+ * @property {TestState} state
+ * @property {number} seconds
+ * @property {string} why
+ * @property {number} calls
+ * @property {number} faults
+ * @property {number | null} stay the number of the stay at its failure
+ * @property {number} changes increases whenever anything of it changes
+ *
+ * @typedef {object} Status
+ * @property {"idle" | "building" | "running"} state
+ * @property {string} why what began the run
+ * @property {number} started in seconds since the epoch
+ * @property {number} seconds
+ * @property {boolean} watches
+ * @property {boolean} stays
+ * @property {boolean} headed
+ * @property {boolean} terminal
+ * @property {string} directory
+ * @property {{place: string, why: string}[]} problems
+ * @property {string} error
+ * @property {number} lost
+ *
+ * @typedef {{reset: boolean, changed: any[], gone: string[]}} Changes
+ * @typedef {{boot: string, now: number, version: number, tests?: Changes, status?: Changes}} TestUpdate
+ */
+
+/** @type {ReadonlySet<TestState>} */
+const RUNNING = new Set(/** @type {const} */ (["waiting", "running", "staying"]));
+
+export class TestStore {
+  /** @type {Map<string, TestRow>} */
+  #tests = new Map();
+  /** @type {TestRow[] | null} */
+  #ordered = null;
+  /** @type {Set<() => void>} */
+  #listeners = new Set();
+  #ahead = 0; // s; how far the server's clock is ahead of the page's
+  /** @type {Status | null} */
+  status = null;
+
+  /** The tests in the order in which they are listed. */
+  get tests() {
+    this.#ordered ??= [...this.#tests.values()].sort((a, b) => a.at - b.at);
+    return this.#ordered;
+  }
+
+  /** @param {string} id */
+  test(id) {
+    return this.#tests.get(id);
+  }
+
+  /** The server's time, in seconds since the epoch. */
+  now() {
+    return Date.now() / 1000 + this.#ahead;
+  }
+
+  /** @param {() => void} listener */
+  subscribe(listener) {
+    this.#listeners.add(listener);
+  }
+
+  /** @param {TestUpdate} update */
+  apply(update) {
+    this.#ahead = update.now - Date.now() / 1000;
+    const { tests, status } = update;
+    if (tests !== undefined) {
+      if (tests.reset) this.#tests.clear();
+      for (const gone of tests.gone) this.#tests.delete(gone);
+      for (const row of tests.changed) this.#tests.set(row.id, row);
+      this.#ordered = null;
+    }
+    if (status !== undefined) this.status = status.changed.at(-1) ?? this.status;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** @param {Pick<TestRow, "state">} test */
+export function runs(test) {
+  return RUNNING.has(test.state);
+}
+
+/** @type {Record<TestState, string>} */
+export const STATE_TEXTS = {
+  idle: "not run",
+  waiting: "waiting",
+  running: "running",
+  staying: "failed, its browser is open",
+  passed: "passed",
+  failed: "failed",
+  skipped: "skipped",
+  xfailed: "failed, as expected",
+};

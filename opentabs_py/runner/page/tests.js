@@ -1,0 +1,334 @@
+/**
+ * The list of tests, by file, and all that is known of the chosen one.
+ */
+
+/** @import {View} from "./main.js" */
+/** @import {Link} from "./link.js" */
+/** @import {TestRow, TestStore} from "./test_store.js" */
+
+import { h, isTyping, matches, plural, wordsOf, write } from "./dom.js";
+import { Refusal } from "./link.js";
+import { List } from "./list.js";
+import { sign, stateSign } from "./signs.js";
+import { describeFile, describeTest, Memory } from "./test_details.js";
+import { runs, STATE_TEXTS } from "./test_store.js";
+import { duration } from "./viewer/model.js";
+
+/**
+ * @typedef {object} Runner what the view gets
+ * @property {TestStore} store
+ * @property {Link} link
+ * @property {(path: string, replace?: boolean) => void} go
+ * @property {(tests: string[]) => void} run
+ * @property {(stay: number) => void} goOn
+ *
+ * @typedef {{key: string, file: string, tests: TestRow[]}} FileRow
+ * @typedef {TestRow | FileRow} Row
+ */
+
+/** @type {[string, string][]} */
+const STATES = [
+  ["", "Every state"],
+  ["failed", "Failed"],
+  ["left", "Running or waiting"],
+  ["passed", "Passed"],
+  ["skipped", "Skipped"],
+  ["idle", "Not run"],
+];
+
+/**
+ * @param {Row} row
+ * @returns {row is FileRow}
+ */
+function isFile(row) {
+  return "tests" in row;
+}
+
+/**
+ * @param {Runner} runner
+ * @returns {View}
+ */
+export function testsView({ store, link, go, run, goOn }) {
+  const narrow = matchMedia("(max-width: 900px)");
+  const query = h("input", {
+    type: "search",
+    class: "filter",
+    placeholder: "Filter by name, file or error  ( / )",
+    "aria-label": "Filter tests",
+    autocomplete: "off",
+    spellcheck: "false",
+    oninput: () => show(),
+  });
+  const state = h(
+    "select",
+    { "aria-label": "State", onchange: () => show() },
+    ...STATES.map(([value, text]) => h("option", { value }, text)),
+  );
+  const count = h("span", { class: "quiet count", role: "status" });
+  /** @type {List<Row>} */
+  const list = new List({
+    label: "Tests",
+    key: (row) => (isFile(row) ? row.key : row.id),
+    height: () => 34,
+    render: (row) => (isFile(row) ? renderFile(row) : renderTest(row)),
+    name: (row) =>
+      isFile(row)
+        ? `${row.file}, ${plural(row.tests.length, "test")}`
+        : `${row.name || row.file}, ${STATE_TEXTS[row.state]}${timeText(row) && `, ${timeText(row)}`}`,
+    onChoose: (row, asked) => {
+      if (asked || !narrow.matches)
+        go(`tests/${encodeURIComponent(isFile(row) ? row.key : row.id)}`, !asked);
+    },
+    onLeave: () => go("tests"),
+  });
+  const empty = h("div", { class: "empty" });
+  const details = h("aside", { class: "details", "aria-label": "The chosen test", tabindex: "-1" });
+  const element = h(
+    "div",
+    { class: "tests calls" },
+    h(
+      "div",
+      { class: "split" },
+      h(
+        "section",
+        { class: "column" },
+        h("div", { class: "filters" }, query, state, count),
+        list.element,
+        empty,
+      ),
+      details,
+    ),
+  );
+  /** @type {Map<string, FileRow>} */
+  let files = new Map();
+  let opened = "-";
+  let shownAs = ""; // what the details were drawn from
+  let isReading = false;
+  const memory = new Memory();
+
+  // --- the list --------------------------------------------------------------------------------
+
+  /** @param {() => void} action */
+  function runButton(action) {
+    // For the pointer only: keys have `r`, and a button within an option has no role.
+    const button = h(
+      "span",
+      { class: "run-here", title: "Run (r)", "aria-hidden": "true" },
+      sign("run"),
+    );
+    button.addEventListener("click", (event) => {
+      event.stopPropagation();
+      action();
+    });
+    return button;
+  }
+
+  /** @param {FileRow} row */
+  function renderFile(row) {
+    const failed = row.tests.filter((test) => ["failed", "staying"].includes(test.state)).length;
+    return h(
+      "div",
+      { class: "file-row" },
+      sign("file"),
+      h("strong", { class: "name" }, row.file),
+      h(
+        "span",
+        { class: failed > 0 ? "bad" : "quiet" },
+        failed > 0 ? `${failed} failed` : plural(row.tests.length, "test"),
+      ),
+      runButton(() => run([row.key])),
+    );
+  }
+
+  /** @param {TestRow} test */
+  function renderTest(test) {
+    return h(
+      "div",
+      { class: `test ${test.state}` },
+      h("span", { class: "sign" }, stateSign(test.state)),
+      h("span", { class: "name" }, test.name || "Cannot be imported"),
+      h("span", { class: "said" }, test.why),
+      h(
+        "span",
+        { class: "quiet marks" },
+        [
+          test.calls > 0 && plural(test.calls, "call"),
+          test.faults > 0 && plural(test.faults, "fault"),
+        ]
+          .filter(Boolean)
+          .join(" · "),
+      ),
+      h("span", { class: "took" }, timeText(test)),
+      test.kind === "module" ? h("span", {}) : runButton(() => run([test.id])),
+    );
+  }
+
+  function show() {
+    const words = wordsOf(query.value);
+    const shown = store.tests.filter(
+      (test) => isOf(test, state.value) && matches(words, `${test.id} ${test.file} ${test.why}`),
+    );
+    files = new Map();
+    /** @type {Row[]} */
+    const rows = [];
+    for (const test of shown) {
+      let file = files.get(test.file);
+      if (file === undefined) {
+        file = { key: test.id.split("::")[0] ?? test.id, file: test.file, tests: [] };
+        if (file.key === test.id) file.key = `${test.id}/`; // a test that is a whole file
+        files.set(test.file, file);
+        rows.push(file);
+      }
+      file.tests.push(test);
+      rows.push(test);
+    }
+    const all = store.tests.length;
+    write(count, shown.length === all ? "" : `${shown.length} of ${plural(all, "test")}`);
+    list.element.hidden = rows.length === 0;
+    empty.hidden = rows.length > 0;
+    if (rows.length === 0) fillEmpty(all);
+    list.show(rows);
+  }
+
+  /** @param {number} all */
+  function fillEmpty(all) {
+    const isBusy = store.status !== null && store.status.state !== "idle";
+    const [first, second] =
+      all > 0
+        ? ["No test matches.", "Change the filter above."]
+        : isBusy || store.status === null
+          ? ["Looking for tests", ""]
+          : ["There is no test yet", "Tests are in tests/, in files such as test_chat.py."];
+    empty.replaceChildren(h("p", {}, first), h("p", { class: "quiet" }, second));
+  }
+
+  // --- the chosen test -------------------------------------------------------------------------
+
+  async function look() {
+    const id = opened;
+    if (id === "") return;
+    const file = [...files.values()].find(({ key }) => key === id);
+    if (file !== undefined) {
+      fill(describeFile(file, { run, close }), JSON.stringify(file.tests));
+      return;
+    }
+    const test = store.test(id);
+    const version = test === undefined ? "gone" : String(test.changes);
+    if (version === shownAs || isReading) return;
+    isReading = true;
+    try {
+      const data = await link.get(`/test?id=${encodeURIComponent(id)}`);
+      if (id === opened)
+        fill(describeTest(data, { link, run, goOn, close, memory }), String(data.changes));
+    } catch (error) {
+      if (id === opened) {
+        const why = error instanceof Refusal ? error.message : "The server does not answer.";
+        fill(
+          [
+            h(
+              "div",
+              { class: "empty" },
+              h("p", {}, why),
+              h("button", { type: "button", onclick: close }, "Close"),
+            ),
+          ],
+          version,
+        );
+      }
+    }
+    isReading = false;
+    if (id !== opened || store.test(id)?.changes.toString() !== shownAs) setTimeout(look, 100);
+  }
+
+  /**
+   * @param {Node[]} content
+   * @param {string} version
+   */
+  function fill(content, version) {
+    if (version === shownAs) return;
+    shownAs = version;
+    const focused = details.contains(document.activeElement);
+    const label = document.activeElement?.getAttribute("data-keep") ?? "";
+    const { scrollTop } = details;
+    details.replaceChildren(...content);
+    details.scrollTop = scrollTop;
+    if (!focused) return;
+    const again = [...details.querySelectorAll("[data-keep]")].find(
+      (each) => each.getAttribute("data-keep") === label,
+    );
+    if (again instanceof HTMLElement && label !== "") again.focus();
+    else details.focus();
+  }
+
+  function close() {
+    go("tests");
+  }
+
+  /** @param {string} id */
+  function open(id) {
+    if (id === opened) return;
+    opened = id;
+    shownAs = "";
+    memory.clear();
+    element.classList.toggle("opened", id !== "");
+    list.mark(id);
+    details.replaceChildren();
+    if (id === "") return;
+    look();
+    if (narrow.matches) details.focus();
+  }
+
+  element.addEventListener("keydown", (event) => {
+    if (
+      event.key !== "r" ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      isTyping(event.target)
+    )
+      return;
+    if (opened !== "") run([opened.replace(/\/$/, "")]);
+  });
+  narrow.addEventListener("change", () => list.refresh());
+  setInterval(() => {
+    if (store.tests.some((test) => test.state === "running")) list.refresh();
+  }, 500);
+  open("");
+  return {
+    element,
+    search: query,
+    show([id = ""]) {
+      show();
+      open(id);
+    },
+    update() {
+      show();
+      look();
+    },
+    leave: close,
+  };
+}
+
+/**
+ * @param {TestRow} test
+ * @param {string} state
+ */
+function isOf(test, state) {
+  switch (state) {
+    case "":
+      return true;
+    case "failed":
+      return test.state === "failed" || test.state === "staying";
+    case "left":
+      return runs(test);
+    case "passed":
+      return test.state === "passed" || test.state === "xfailed";
+    default:
+      return test.state === state;
+  }
+}
+
+/** @param {TestRow} test */
+function timeText(test) {
+  return test.seconds > 0 ? duration(1000 * test.seconds) : "";
+}

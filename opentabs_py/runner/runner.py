@@ -1,0 +1,356 @@
+"""Runs the tests when people ask for it and when files change, and knows how they stand."""
+
+import shutil
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+from opentabs_py.calling.clock import wall_clock
+from opentabs_py.core.runner import PLAN
+from opentabs_py.core.runner.board import RunBoard
+from opentabs_py.core.runner.choice import Chosen, after_change, is_chosen
+from opentabs_py.core.runner.events import (
+    Collected,
+    Ended,
+    Event,
+    GoOn,
+    Lines,
+    Lost,
+    Phase,
+    Pictured,
+    Plan,
+    SetStays,
+    Started,
+    read_event,
+    to_line,
+)
+from opentabs_py.core.runner.one_test import LONGEST_TEXT, OneTest
+from opentabs_py.errors import BuildError
+from opentabs_py.runner.process import read_program, run_with_socket, send_now
+
+_USUAL: Final = (0, 1, 5)  # pytest's exit codes: passed, failed, no tests
+_TRACING: Final = "--tracing"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a plugin cannot be built: where, and what to do about it."""
+
+    place: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """What runs.
+
+    Attributes:
+        directory: The plugin's directory.
+        paths: What pytest collects.
+        pytest_args: Its other arguments.
+        units: The files with tests for Node.
+        unit_command: Returns the command that runs one of them.
+        build: Builds the plugin; returns what is wrong with it.
+        headed: Whether the browser has a window.
+        terminal: Whether somebody can press Enter.
+    """
+
+    directory: Path
+    paths: Sequence[str]
+    pytest_args: Sequence[str]
+    units: Callable[[], Sequence[str]]
+    unit_command: Callable[[str], Sequence[str]]
+    build: Callable[[], Awaitable[Sequence[Problem]]]
+    headed: bool
+    terminal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    chosen: Chosen
+    why: str
+
+
+class Runner:
+    """Runs a suite.
+
+    Args:
+        suite: What runs.
+        scratch: A directory for screenshots and traces.
+
+    Attributes:
+        board: What there is to see.
+        watches: Whether tests run again when files change.
+        stays: Whether the browser is kept open at a failure.
+    """
+
+    def __init__(self, suite: Suite, scratch: Path) -> None:
+        self.board = RunBoard()
+        self.watches = True
+        self.stays = True
+        self._suite = suite
+        self._scratch = scratch
+        self._wish: _Wish | None = _Wish(None, "first run")
+        self._wished = anyio.Event()
+        self._wished.set()
+        self._changed = anyio.Event()
+        self._current: anyio.CancelScope | None = None
+        self._socket: socket.socket | None = None
+        self._asked: Chosen = None  # what people have asked for last
+        self._is_stale = True  # files have changed since the plugin was built
+        self._number = 0
+        self._state = "idle"
+        self._why = ""
+        self._started = 0.0
+        self._seconds = 0.0
+        self._problems: Sequence[Problem] = ()
+        self._error = ""
+        self._lost = 0
+        self._show()
+
+    # --- what people ask for ---
+
+    def run_tests(self, chosen: Chosen, why: str = "") -> None:
+        """Run tests, after stopping those that run."""
+        self._asked = chosen
+        self._begin(_Wish(chosen, why))
+
+    def stop(self) -> None:
+        """Stop the run."""
+        if self._current is not None:
+            self._current.cancel()
+
+    def go_on(self, stay: int) -> None:
+        """End a stay at a failure."""
+        if self._socket is not None:
+            send_now(self._socket, to_line(GoOn(stay=stay)))
+
+    def set_stays(self, stays: bool) -> None:
+        """Stay at failures from now on, or do not; a stay that has begun ends."""
+        self.stays = stays
+        if self._socket is not None:
+            send_now(self._socket, to_line(SetStays(stays=stays)))
+        self._show()
+
+    def set_watches(self, watches: bool) -> None:
+        """Run tests again when files change, or do not."""
+        self.watches = watches
+        self._show()
+
+    def handle_change(self, files: Sequence[str], text: str) -> None:
+        """Handle that files have changed.
+
+        Args:
+            files: Their paths, relative to the plugin's directory.
+            text: The same, for people.
+        """
+        self._is_stale = True
+        if self.watches:
+            paths = [str(self._suite.directory.absolute() / file) for file in files]
+            # What a stopped run has not come to runs again, too.
+            runs = self._current is not None
+            again = self._asked if runs else after_change(paths, self.board.files, self._asked)
+            self._begin(_Wish(again, text))
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change of the board."""
+        return self._changed
+
+    # --- what is done ---
+
+    def _begin(self, wish: _Wish) -> None:
+        self._wish = wish
+        self._wished.set()
+        self.stop()
+
+    async def run(self) -> None:
+        """Run what is asked for, until cancelled."""
+        while True:
+            await self._wished.wait()
+            wish, self._wish, self._wished = self._wish, None, anyio.Event()
+            if wish is None:
+                continue
+            with anyio.CancelScope() as self._current:
+                await self._run(wish)
+            self._current = None
+
+    async def _run(self, wish: _Wish) -> None:
+        self._why, self._error, self._problems = wish.why, "", ()
+        self._started, self._seconds, self._lost = wall_clock(), 0.0, 0
+        self._number += 1
+        began = anyio.current_time()
+        why = ""
+        try:
+            self.board.begin(wish.chosen)
+            if self._is_stale:
+                self._set_state("building")
+                await self._build()
+            if not self._problems:
+                self._set_state("running")
+                why = await self._test(wish.chosen)
+        finally:
+            self.board.end(why)
+            self._error = why
+            self._seconds = anyio.current_time() - began
+            self._set_state("idle")
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._clean, self._kept())
+
+    async def _build(self) -> None:
+        self._is_stale = False
+        try:
+            self._problems = await self._suite.build()
+        except BuildError as error:
+            self._problems = [Problem("", str(error))]
+        if self._problems:
+            self._is_stale = True
+
+    async def _test(self, chosen: Chosen) -> str:
+        """Run the tests; return what went wrong, besides tests that fail."""
+        units = self._suite.units()
+        self.board.set_units([_unit(each, self._suite.directory) for each in units])
+        why = ""
+
+        async def run_pytest() -> None:
+            nonlocal why
+            why = await self._run_pytest(chosen)
+
+        async with anyio.create_task_group() as tasks:
+            if self._suite.paths:
+                tasks.start_soon(run_pytest)
+            for unit in [each for each in units if is_chosen(each, chosen)]:
+                await self._run_unit(unit)
+        return why
+
+    async def _run_unit(self, unit: str) -> None:
+        self._handle(Started(test=unit))
+        began = anyio.current_time()
+        command = self._suite.unit_command(unit)
+        code, output = await read_program(command, longest=LONGEST_TEXT)
+        phase = Phase(
+            test=unit,
+            when="call",
+            outcome="failed" if code else "passed",
+            seconds=anyio.current_time() - began,
+            why=f"Node exited with {code}." if code else "",
+            text=output if code else "",
+            sections=() if code else (("Output", output),),
+        )
+        self._handle(phase)
+        self._handle(Ended(test=unit))
+
+    async def _run_pytest(self, chosen: Chosen) -> str:
+        directory = self._scratch / str(self._number)
+        pictures = directory / "pictures"
+        await anyio.Path(pictures).mkdir(parents=True)
+        ours, theirs = socket.socketpair()
+        plan = Plan(socket=theirs.fileno(), pictures=str(pictures), chosen=chosen, stays=self.stays)
+        file = directory / "plan.json"
+        await anyio.Path(file).write_bytes(plan.model_dump_json().encode())
+        lines = Lines()
+        collected = False
+
+        def handle(data: bytes) -> None:
+            nonlocal collected
+            for line in lines.feed(data):
+                event = read_event(line)
+                if event is not None:
+                    collected = collected or isinstance(event, Collected)
+                    self._handle(event)
+
+        with ours:
+            self._socket = ours
+            try:
+                code = await run_with_socket(
+                    self._command(chosen, directory),
+                    environment={PLAN: str(file)},
+                    ends=(ours, theirs),
+                    handle=handle,
+                )
+            finally:
+                self._socket = None
+        if collected and code in _USUAL:
+            return ""
+        how = f"ended by signal {-code}" if code < 0 else f"exited with {code}"
+        return f"pytest {how}. The terminal shows what it printed."
+
+    def _command(self, chosen: Chosen, directory: Path) -> list[str]:
+        given = self._suite.pytest_args
+        added = ["--continue-on-collection-errors"]
+        if not any(each.split("=")[0] == "--output" for each in given):
+            added.append(f"--output={directory / 'results'}")
+        if not any(each.split("=")[0] == _TRACING for each in given):
+            is_one = chosen is not None and len(chosen) == 1 and "::" in chosen[0]
+            added.append(f"{_TRACING}={'on' if is_one else 'retain-on-failure'}")
+        return [sys.executable, "-m", "pytest", *self._suite.paths, *added, *given]
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, Lost):
+            self._lost += event.count
+            self._show()
+        if isinstance(event, Pictured):
+            event = event.model_copy(update={"file": f"{self._number}/{event.file}"})
+        self.board.handle(event)
+        self._notify()
+
+    def _kept(self) -> set[str]:
+        """Return the directories of runs that tests still refer to."""
+        tests = self.board.tests.values()
+        pictures = {each.file for test in tests for each in test.pictures}
+        return {file.partition("/")[0] for file in pictures} | {
+            Path(trace).relative_to(self._scratch).parts[0]
+            for test in tests
+            for trace in test.traces
+            if Path(trace).is_relative_to(self._scratch)
+        }
+
+    def _clean(self, kept: set[str]) -> None:
+        for directory in self._scratch.iterdir():
+            if directory.name not in kept:
+                with suppress(OSError):
+                    shutil.rmtree(directory)
+
+    # --- what is shown ---
+
+    def _set_state(self, state: str) -> None:
+        self._state = state
+        self._show()
+
+    def _show(self) -> None:
+        status: Mapping[str, Any] = {
+            "state": self._state,
+            "why": self._why,
+            "started": self._started,
+            "seconds": round(self._seconds, 3),
+            "watches": self.watches,
+            "stays": self.stays,
+            "headed": self._suite.headed,
+            "terminal": self._suite.terminal,
+            "directory": self._suite.directory.absolute().name,
+            "problems": [{"place": each.place, "why": each.why} for each in self._problems],
+            "error": self._error,
+            "lost": self._lost,
+        }
+        self.board.set_status(status)
+        self._notify()
+
+    def _notify(self) -> None:
+        before, self._changed = self._changed, anyio.Event()
+        before.set()
+
+
+def _unit(file: str, directory: Path) -> OneTest:
+    path = Path(file).absolute()
+    shown = (
+        str(path.relative_to(directory.absolute()))
+        if path.is_relative_to(directory.absolute())
+        else file
+    )
+    return OneTest(file, shown, str(path), path.name, 0, "node")

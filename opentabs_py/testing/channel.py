@@ -1,0 +1,126 @@
+"""What a run tells the page of `opentabs test --ui`: sent in the background, and never waited for.
+
+If nobody reads, events are dropped and counted, and the tests notice nothing.
+"""
+
+import os
+import socket
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from threading import Condition, Thread
+from time import monotonic
+from typing import Final
+
+from opentabs_py.core.runner import PLAN
+from opentabs_py.core.runner.events import (
+    LONGEST_LINE,
+    Command,
+    Event,
+    GoOn,
+    Lines,
+    Lost,
+    Plan,
+    SetStays,
+    read_command,
+    to_line,
+)
+
+MOST_WAITING: Final = 64 * 1024 * 1024  # bytes
+FLUSH_WITHIN: Final = 2.0  # s; a reader that reads at all needs milliseconds
+
+
+class Channel:
+    """The way to the runner and back.
+
+    Args:
+        plan: What this run is for; its socket is closed with the channel.
+
+    Attributes:
+        plan: What this run is for.
+        stays: Whether the browser is kept open at a failure.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.stays = plan.stays
+        self._socket = socket.socket(fileno=plan.socket)
+        self._socket.set_inheritable(False)  # a browser that outlives us must not keep it open
+        self._lines = Lines()
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._lost = 0
+        self._is_open = True
+        self._changed = Condition()
+        self._writer = Thread(target=self._write, name="opentabs-channel", daemon=True)
+        self._writer.start()
+
+    def send(self, event: Event) -> None:
+        """Send an event, from any thread."""
+        line = to_line(event)
+        with self._changed:
+            fits = len(line) <= LONGEST_LINE and self._size + len(line) <= MOST_WAITING
+            if not (fits and self._is_open):
+                self._lost += 1
+                return
+            self._waiting.append(line)
+            self._size += len(line)
+            self._changed.notify_all()
+
+    def is_to_go_on(self, stay: int) -> bool:
+        """Return whether a stay at a failure is over; the runner may also be gone."""
+        return any(
+            isinstance(command, GoOn) and command.stay == stay for command in self._commands()
+        ) or not (self.stays and self._is_open)
+
+    def close(self) -> None:
+        """Send what is waiting, if it is read soon, and close the channel."""
+        until = monotonic() + FLUSH_WITHIN
+        with self._changed:
+            while self._is_open and self._size and (left := until - monotonic()) > 0:
+                self._changed.wait(left)
+            self._is_open = False
+            self._changed.notify_all()
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _commands(self) -> list[Command]:
+        try:
+            data = self._socket.recv(65536, socket.MSG_DONTWAIT)
+        except OSError:  # there is none
+            return []
+        read = [read_command(line) for line in self._lines.feed(data)]
+        commands = [each for each in read if each is not None]
+        for command in commands:
+            if isinstance(command, SetStays):
+                self.stays = command.stays
+        return commands
+
+    def _write(self) -> None:
+        while True:
+            with self._changed:
+                while self._is_open and not self._waiting:
+                    self._changed.wait()
+                if not self._is_open:
+                    return
+                line = self._waiting[0]
+                if self._lost:
+                    line += to_line(Lost(count=self._lost))
+                    self._lost = 0
+            try:
+                self._socket.sendall(line)
+            except OSError:  # nobody is there any more
+                with self._changed:
+                    self._is_open = False
+                    self._changed.notify_all()
+                return
+            with self._changed:
+                self._size -= len(self._waiting.popleft())
+                self._changed.notify_all()
+
+
+def open_channel() -> Channel:
+    """Return the channel to the runner that has started pytest."""
+    file = os.environ.pop(PLAN)  # processes that tests start have no part in it
+    return Channel(Plan.model_validate_json(Path(file).read_bytes()))

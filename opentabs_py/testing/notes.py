@@ -1,0 +1,178 @@
+"""What is noted of a test while it runs, for people who watch: its calls, faults and screenshots.
+
+Screenshots are taken in the test's thread, where Playwright is: before a call is started, once the
+test sees that it has ended, and at a failure.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, Protocol
+
+from playwright.sync_api import Error, Page
+
+from opentabs_py.core.fault_injection import FaultLog
+from opentabs_py.core.runner.events import CallSeen, FaultsSeen, Pictured
+from opentabs_py.core.trace.record import CallRecord
+from opentabs_py.testing.channel import Channel
+
+PICTURED: Final = 40  # calls of a test; a test with a thousand would take minutes longer
+PICTURE_WITHIN: Final = 2_000  # ms; a page that hangs is not photographed again
+_QUALITY: Final = 70  # of JPEG; text is still sharp
+
+Seen = Callable[[str], Sequence[Page]]
+
+
+class Audience(Protocol):
+    """Those who watch a test."""
+
+    def start_call(self, record: CallRecord) -> None:
+        """Handle that a call has started; called in the server's thread."""
+        ...
+
+    def end_call(self, record: CallRecord) -> None:
+        """Handle that a call has ended; called in the server's thread."""
+        ...
+
+    def look_before(self, tool: str, pages: Seen) -> None:
+        """Handle that a call is about to start."""
+        ...
+
+    def look_after(self, pages: Seen) -> None:
+        """Handle that calls may have ended."""
+        ...
+
+    def show_end(
+        self, pages: Seen, *, running: Sequence[CallRecord], faults: FaultLog, failed: bool
+    ) -> None:
+        """Handle that the test's own code has ended."""
+        ...
+
+
+class Nobody:
+    """Nobody watches."""
+
+    def start_call(self, record: CallRecord) -> None:
+        """Do nothing."""
+
+    def end_call(self, record: CallRecord) -> None:
+        """Do nothing."""
+
+    def look_before(self, tool: str, pages: Seen) -> None:
+        """Do nothing."""
+
+    def look_after(self, pages: Seen) -> None:
+        """Do nothing."""
+
+    def show_end(
+        self, pages: Seen, *, running: Sequence[CallRecord], faults: FaultLog, failed: bool
+    ) -> None:
+        """Do nothing."""
+
+
+class Notes:
+    """Sends what happens in one test's browser to the runner.
+
+    Args:
+        channel: The way there.
+        test: The test's id.
+        browser: The browser's name, in a test with several.
+        number: Numbers the screenshots of the run.
+    """
+
+    def __init__(self, channel: Channel, test: str, browser: str, number: "count[int]") -> None:
+        self._channel = channel
+        self._test = test
+        self._browser = browser
+        self._number = number
+        self._lock = Lock()
+        self._before: list[tuple[str, str]] = []  # tools and their pictures, not yet called
+        self._ended: list[tuple[str, str]] = []  # calls and tools, not yet photographed
+        self._left = PICTURED
+        self._hanging: set[Page] = set()
+
+    def start_call(self, record: CallRecord) -> None:
+        """Send that a call has started, with the picture before it."""
+        self._send_call(record, running=True)
+        with self._lock:
+            found = next((each for each in self._before if each[0] == record.name), None)
+            if found is not None:
+                self._before.remove(found)
+        if found is not None:
+            self._send_picture("before", [record.call_id], found[1])
+
+    def end_call(self, record: CallRecord) -> None:
+        """Send that a call has ended."""
+        self._send_call(record, running=False)
+        with self._lock:
+            self._ended.append((record.call_id, record.name))
+
+    def look_before(self, tool: str, pages: Seen) -> None:
+        """Photograph the page that a call is about to run in."""
+        self.look_after(pages)
+        if self._left > 0 and (file := self._photograph(pages(tool))) is not None:
+            with self._lock:
+                self._before.append((tool, file))
+
+    def look_after(self, pages: Seen) -> None:
+        """Photograph the pages of the calls that have ended since."""
+        with self._lock:
+            ended, self._ended = self._ended, []
+        for tool in dict.fromkeys(tool for _, tool in ended):
+            if self._left <= 0:
+                return
+            self._left -= 1
+            if (file := self._photograph(pages(tool))) is not None:
+                self._send_picture("after", [call for call, name in ended if name == tool], file)
+
+    def show_end(
+        self, pages: Seen, *, running: Sequence[CallRecord], faults: FaultLog, failed: bool
+    ) -> None:
+        """Send what there is to see at the end of the test, or at its failure."""
+        for record in running:
+            self._send_call(record, running=True)
+        if not faults.is_empty:
+            event = FaultsSeen(
+                test=self._test,
+                browser=self._browser,
+                seed=faults.seed,
+                rules=tuple(map(str, faults.planted)),
+                done=faults.done,
+                log=faults.to_json() if faults.planted else "",
+            )
+            self._channel.send(event)
+        self.look_after(pages)
+        if failed and (file := self._photograph(pages(""))) is not None:
+            self._send_picture("failure", [], file)
+
+    def _photograph(self, pages: Sequence[Page]) -> str | None:
+        """Take a picture of the first page that has one; return the file's name."""
+        for page in pages:
+            if page.is_closed() or page in self._hanging:
+                continue
+            file = f"{next(self._number)}.jpg"
+            options: dict[str, Any] = {
+                "path": Path(self._channel.plan.pictures) / file,
+                "type": "jpeg",
+                "quality": _QUALITY,
+                "scale": "css",
+                "timeout": PICTURE_WITHIN,
+            }
+            try:
+                page.screenshot(**options)
+            except Error:  # it hangs, has just gone, or its disk is full
+                self._hanging.add(page)
+            else:
+                return file
+        return None
+
+    def _send_call(self, record: CallRecord, *, running: bool) -> None:
+        event = CallSeen(test=self._test, browser=self._browser, running=running, record=record)
+        self._channel.send(event)
+
+    def _send_picture(self, when: Any, calls: Sequence[str], file: str) -> None:
+        event = Pictured(
+            test=self._test, browser=self._browser, when=when, calls=tuple(calls), file=file
+        )
+        self._channel.send(event)

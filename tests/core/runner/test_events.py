@@ -1,0 +1,62 @@
+"""What pytest and the runner say to each other."""
+
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.runner.events import (
+    CallSeen,
+    GoOn,
+    Lines,
+    Plan,
+    SetStays,
+    Started,
+    read_command,
+    read_event,
+    to_line,
+)
+from opentabs_py.core.trace.record import CallRecord, ProgressMark
+
+
+def test_an_event_is_read_as_it_was_written_with_the_record_of_a_call() -> None:
+    record = CallRecord(
+        "c1", "chat_send", 1.5, 0.25, "succeeded", Limits(), progress=(ProgressMark(0.1, 1, 2.0),),
+        stamps={"server": 1.5},
+    )  # fmt: skip
+    event = CallSeen(test="t", running=False, record=record)
+
+    line = to_line(event)
+
+    assert line.count(b"\n") == 1
+    assert line.endswith(b"\n")
+    assert read_event(line) == event
+
+
+def test_a_command_is_read_as_it_was_written() -> None:
+    for command in (GoOn(stay=3), SetStays(stays=False)):
+        assert read_command(to_line(command)) == command
+
+
+def test_a_plan_says_which_tests_run_or_that_all_do() -> None:
+    for chosen in (None, (), ("tests/test_a.py::test_b",)):
+        plan = Plan(socket=3, pictures="/tmp/x", chosen=chosen)
+        assert Plan.model_validate_json(plan.model_dump_json()) == plan
+
+
+def test_what_is_not_an_event_is_ignored() -> None:
+    assert read_event(b"Traceback (most recent call last):") is None
+    assert read_event(b'{"event": "started", "test": 1}') is None
+    assert read_event(to_line(GoOn(stay=1))) is None
+    assert read_command(to_line(Started(test="t"))) is None
+
+
+def test_lines_are_whole_however_they_arrive() -> None:
+    lines = Lines()
+    assert lines.feed(b"on") == []
+    assert lines.feed(b"e\ntwo\nthr") == [b"one", b"two"]
+    assert lines.feed(b"ee\n\n") == [b"three", b""]
+
+
+def test_a_line_that_is_too_long_is_left_out_and_the_next_is_not() -> None:
+    lines = Lines(longest=4)
+    assert lines.feed(b"four\nfiver\nfo") == [b"four"]
+    assert lines.feed(b"u") == []
+    assert lines.feed(b"rs") == []
+    assert lines.feed(b"more of it\nnext\n") == [b"next"]

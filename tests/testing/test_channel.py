@@ -1,0 +1,109 @@
+"""What a run tells the page of the tests, and that it never waits for it."""
+
+import socket
+from collections.abc import Generator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from opentabs_py.core.runner import PLAN
+from opentabs_py.core.runner.events import (
+    GoOn,
+    Lines,
+    Lost,
+    Plan,
+    SetStays,
+    Started,
+    read_event,
+    to_line,
+)
+from opentabs_py.testing import channel as module
+from opentabs_py.testing.channel import Channel, open_channel
+
+BIG = Started(test="x" * 1_000_000)
+
+
+@pytest.fixture
+def ends() -> Generator[tuple[Channel, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    channel = Channel(Plan(socket=theirs.detach(), pictures="/nowhere"))
+    with ours:
+        yield channel, ours
+        channel.close()
+
+
+def read_all(end: socket.socket) -> list[object]:
+    lines = Lines()
+    events: list[object] = []
+    while data := end.recv(65536):
+        events += map(read_event, lines.feed(data))
+    return events
+
+
+def test_what_is_sent_arrives_before_the_channel_is_closed(
+    ends: tuple[Channel, socket.socket],
+) -> None:
+    channel, ours = ends
+    read: list[object] = []
+    reader = Thread(target=lambda: read.extend(read_all(ours)))
+    reader.start()
+    sent = [Started(test=str(number)) for number in range(1000)]
+    for event in sent:
+        channel.send(event)
+    channel.close()
+    reader.join(10)
+    assert read == sent
+
+
+def test_nobody_who_reads_holds_nothing_up_and_what_is_lost_is_counted(
+    ends: tuple[Channel, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, ours = ends
+    monkeypatch.setattr(module, "MOST_WAITING", 3_000_000)
+    for _ in range(10):  # far more than a socket takes
+        channel.send(BIG)
+    read: list[object] = []
+    reader = Thread(target=lambda: read.extend(read_all(ours)))
+    reader.start()
+    channel.close()
+    reader.join(10)
+    lost = [event.count for event in read if isinstance(event, Lost)]
+    assert 2 <= read.count(BIG) <= 4
+    assert sum(lost) == 10 - read.count(BIG)
+
+
+def test_a_runner_that_has_gone_is_not_missed(ends: tuple[Channel, socket.socket]) -> None:
+    channel, ours = ends
+    ours.close()
+    for _ in range(100):
+        channel.send(BIG)
+    channel.close()
+    assert channel.is_to_go_on(1)
+
+
+def test_only_the_stay_that_is_meant_ends(ends: tuple[Channel, socket.socket]) -> None:
+    channel, ours = ends
+    assert not channel.is_to_go_on(1)
+    ours.sendall(to_line(GoOn(stay=1)))
+    assert not channel.is_to_go_on(2)
+    ours.sendall(b"nonsense\n" + to_line(GoOn(stay=2)))
+    assert channel.is_to_go_on(2)
+    ours.sendall(to_line(SetStays(stays=False)))
+    assert channel.is_to_go_on(3)
+    assert not channel.stays
+
+
+def test_programs_that_tests_start_do_not_report_to_the_runner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = socket.socketpair()
+    plan = Plan(socket=theirs.detach(), pictures=str(tmp_path), chosen=("a",))
+    (tmp_path / "plan.json").write_text(plan.model_dump_json())
+    monkeypatch.setenv(PLAN, str(tmp_path / "plan.json"))
+    channel = open_channel()
+    with ours:
+        assert channel.plan == plan
+        with pytest.raises(KeyError):
+            open_channel()
+        channel.close()
