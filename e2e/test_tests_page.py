@@ -142,6 +142,11 @@ async def seen(
     async with shown_tests(browser, plugin, environment(plugin)) as shown:
         await shown.page.get_by_role("button", name="Continue").first.click()
         await ended(shown)
+        # A test that runs alone has Playwright's trace.
+        await shown.choose("test_bad, ")
+        await shown.details.get_by_role("button", name="Run again").click()
+        await shown.details.get_by_role("button", name="Continue").click()
+        await ended(shown)
         yield shown
 
 

@@ -106,9 +106,9 @@ class Runner:
         self._asked: Chosen = None  # what people have asked for last
         self._is_stale = True  # files have changed since the plugin was built
         self._number = 0
-        self._state = "idle"
+        self._state = "building"
         self._why = ""
-        self._started = 0.0
+        self._started = wall_clock()
         self._seconds = 0.0
         self._problems: Sequence[Problem] = ()
         self._error = ""
@@ -199,9 +199,9 @@ class Runner:
             self.board.end(why)
             self._error = why
             self._seconds = anyio.current_time() - began
-            self._set_state("idle")
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(self._clean, self._kept())
+            self._set_state("idle")
 
     async def _build(self) -> None:
         self._is_stale = False
@@ -286,8 +286,9 @@ class Runner:
         added = ["--continue-on-collection-errors"]
         if not any(each.split("=")[0] == "--output" for each in given):
             added.append(f"--output={directory / 'results'}")
-        if not any(each.split("=")[0] == _TRACING for each in given):
-            is_one = chosen is not None and len(chosen) == 1 and "::" in chosen[0]
+        # Playwright's trace makes tests half as slow again, so a run of all has none.
+        if chosen and not any(each.split("=")[0] == _TRACING for each in given):
+            is_one = len(chosen) == 1 and "::" in chosen[0]
             added.append(f"{_TRACING}={'on' if is_one else 'retain-on-failure'}")
         return [sys.executable, "-m", "pytest", *self._suite.paths, *added, *given]
 

@@ -406,7 +406,15 @@ function pythonText(text) {
 
 /** @param {TestData} test */
 function traces(test) {
-  if (test.traceCommands.length === 0) return null;
+  if (test.traceCommands.length === 0) {
+    if (test.state !== "failed" || test.kind !== "pytest") return null;
+    return h(
+      "section",
+      { "aria-label": "Playwright’s trace" },
+      h("h3", {}, "Playwright’s trace"),
+      h("p", { class: "quiet" }, "Run this test alone to record one."),
+    );
+  }
   return h(
     "section",
     { "aria-label": "Playwright’s trace" },
