@@ -73,6 +73,15 @@ def test_hostile(text):
     print("<script>alert(2)</script>")
     raise AssertionError(text + "\\u202edetrevni" + "W" * 3000)
 """
+HANGS = """
+import os
+
+def test_hangs(opentabs):
+    page = opentabs.open_start_page()
+    with open(os.environ["RAN"], "a") as file:
+        file.write("opened")
+    page.wait_for_timeout(3_600_000)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -441,11 +450,11 @@ async def test_a_file_that_cannot_be_imported_is_shown_and_the_others_run(
 async def test_a_run_is_stopped_with_its_browser(
     template: Path, short_path: Path, browser: Browser
 ) -> None:
-    hangs = "def test_hangs(opentabs):\n    opentabs.open_start_page().wait_for_timeout(3_600_000)"
-    plugin = plugin_with(template, short_path, hangs=hangs)
+    plugin = plugin_with(template, short_path, hangs=HANGS)
     async with shown_tests(browser, plugin, environment(plugin)) as shown:
         await expect(shown.row("test_hangs, running")).to_be_visible(timeout=PATIENT)
-        await until_ran(plugin, 1)
+        await until_ran(plugin, 2)
+        assert chromiums(shown)
         await shown.page.get_by_role("button", name="Stop").click()
         await expect(shown.row("test_hangs, not run")).to_be_visible(timeout=PATIENT)
         await ended(shown)
