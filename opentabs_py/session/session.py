@@ -242,13 +242,6 @@ class OpenTabs:
         """The page that guides through loading the extension by hand, with `browser="none"`."""
         return self._server.guide_url
 
-    def urls_for(self, tool: str) -> list[str]:
-        """Return the addresses of the open pages in which a tool can run."""
-        found = self.registry.get(tool)
-        owner = None if found is None else found.listing.owner
-        documents = self.bridge.tabs.documents if found is not None else ()
-        return [each.url for each in documents if owner in each.plugins]
-
     @property
     def console(self) -> Console:
         """The web page that shows this session live; `console_url` opens it."""

@@ -22,6 +22,7 @@ from opentabs_py.errors import (
 )
 from opentabs_py.server.mcp import ERROR_META_KEY, FAILED_META_KEY
 from opentabs_py.testing.call import Call
+from opentabs_py.testing.looks import Looks
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
@@ -44,8 +45,10 @@ class SyncMcpClient:
         tabs: SyncOpenTabs,
         transcript: Transcript,
         steps: Steps,
+        looks: Looks,
     ) -> None:
         self._steps = steps
+        self._looks = looks
         self._client = client
         self._thread = thread
         self._tabs = tabs
@@ -86,12 +89,12 @@ class SyncMcpClient:
             return self._start(name, arguments, progress=progress)
 
     def _start(self, name: str, arguments: Mapping[str, Any] | None, *, progress: bool) -> Call:
-        self._tabs.look_before(name)
+        self._looks.before(name)
         promise = self._tabs.output_schema(name)
         running = RunningCall(name, arguments or {}, output_schema=promise)
         caller = _McpCaller(self._client, wants_progress=progress)
         self._thread.start(running.run, caller, None)
-        call = Call(running, self._thread, self._tabs.look_after)
+        call = Call(running, self._thread, self._looks.after)
         self._transcript.calls.append(call)
         self._calls.append(call)
         return call
@@ -105,7 +108,11 @@ class SyncMcpClient:
 
 @contextmanager
 def connect_client(
-    thread: ServerThread, tabs: SyncOpenTabs, transcript: Transcript, steps: Steps
+    thread: ServerThread,
+    tabs: SyncOpenTabs,
+    transcript: Transcript,
+    steps: Steps,
+    looks: Looks,
 ) -> Generator[SyncMcpClient]:
     """Yield a client that is connected as long as the context is open."""
 
@@ -117,7 +124,7 @@ def connect_client(
             yield client
 
     with thread.open(connected()) as client:
-        sync = SyncMcpClient(client, thread, tabs, transcript, steps)
+        sync = SyncMcpClient(client, thread, tabs, transcript, steps, looks)
         try:
             yield sync
         finally:

@@ -114,7 +114,9 @@ def mcp(
     from opentabs_py.testing.client import connect_client  # noqa: PLC0415
 
     turn = _opentabs_people.first
-    with connect_client(_opentabs_worker.thread, opentabs, turn.transcript, turn.steps) as client:
+    with connect_client(
+        _opentabs_worker.thread, opentabs, turn.transcript, turn.steps, turn.looks
+    ) as client:
         yield client
 
 

@@ -16,7 +16,7 @@ from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
 from opentabs_py.testing.isolation import BLANK
-from opentabs_py.testing.notes import Audience
+from opentabs_py.testing.looks import Looks
 from opentabs_py.testing.recordings import ReplayedSite
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.thread import ServerThread
@@ -120,10 +120,10 @@ class SyncOpenTabs:
         clock: Clock,
         faults: FaultInjector,
         steps: Steps,
-        audience: Audience,
+        looks: Looks,
         patience: float,
     ) -> None:
-        self._audience = audience
+        self._looks = looks
         self._steps = steps
         self.clock = clock
         self.faults = faults
@@ -185,9 +185,9 @@ class SyncOpenTabs:
             return self._start(name, given)
 
     def _start(self, name: str, given: Mapping[str, Any]) -> Call:
-        self.look_before(name)
+        self._looks.before(name)
         running = self._thread.run(self._session.start, name, given, within=QUICK)
-        call = Call(running, self._thread, self.look_after)
+        call = Call(running, self._thread, self._looks.after)
         self._transcript.calls.append(call)
         return call
 
@@ -278,24 +278,6 @@ class SyncOpenTabs:
         """Return the URL that `open_start_page` opens; None if the plugin has no start page."""
         return self._thread.run(self._session.start_page_url, plugin, within=QUICK)
 
-    def look_before(self, tool: str) -> None:
-        """Let those who watch see the page of a call that is about to start."""
-        self._audience.look_before(tool, self.pages_for)
-
-    def look_after(self) -> None:
-        """Let those who watch see the pages of calls that have ended."""
-        self._audience.look_after(self.pages_for)
-
-    def pages_for(self, tool: str) -> list[Page]:
-        """Return the test's pages: those in which a tool can run, or else all, the last first."""
-        pages = self._own_pages[::-1]
-        urls = self._thread.do(self._session.urls_for, tool)
-        return [page for page in pages if _plain(page.url) in map(_plain, urls)] or pages
-
     @property
     def _own_pages(self) -> list[Page]:
         return self.context.pages[1:]  # the first page does not belong to the test
-
-
-def _plain(url: str) -> str:
-    return url.partition("#")[0].partition("?")[0]

@@ -21,6 +21,7 @@ from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_tex
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations import seen
+from opentabs_py.testing.looks import Looks
 from opentabs_py.testing.marks import Clock as RunsOn
 from opentabs_py.testing.notes import Audience, Nobody
 from opentabs_py.testing.recordings import Asked, ReplayedSite, TestRecording
@@ -61,6 +62,7 @@ class Turn:
         transcript: What happened in the test.
         steps: Show the test's calls in Playwright's trace.
         output: The directory of the test's artifacts.
+        looks: Shows the test's pages to people who watch.
     """
 
     def __init__(
@@ -79,7 +81,8 @@ class Turn:
         audience: Audience | None = None,
     ) -> None:
         self.has_passed = False
-        self._audience = audience = audience or Nobody()
+        self._audience = audience or Nobody()
+        self.looks = Looks(self._audience, chain.session, chain.context, thread)
         self.steps = steps = Steps(chain.context.tracing if traced else None)
         self.transcript = Transcript()
         self.context = chain.context
@@ -97,7 +100,7 @@ class Turn:
             clock=Clock(chain.clock, chain.session.bridge, thread, runs_on=runs_on),
             faults=chain.faults,
             steps=steps,
-            audience=audience,
+            looks=self.looks,
             patience=QUICK if runs_on == "manual" else limits.ceiling + SLACK,
         )
         self._limits = limits
@@ -193,7 +196,7 @@ class Turn:
     def show_end(self, *, failed: bool) -> None:
         """Let those who watch see how the test's own code has ended, while its pages are open."""
         self._audience.show_end(
-            self.tabs.pages_for,
+            self.looks.pages_for,
             running=self._thread.do(self.transcript.running),
             faults=self._chain.faults.log_so_far(),
             failed=failed,

@@ -1,0 +1,51 @@
+"""When people who watch a test look at its pages, and at which."""
+
+from playwright.sync_api import BrowserContext, Page
+
+from opentabs_py.session.session import OpenTabs
+from opentabs_py.testing.notes import Audience
+from opentabs_py.testing.thread import ServerThread
+
+
+class Looks:
+    """Lets an audience look at a test's pages.
+
+    Args:
+        audience: Those who watch.
+        session: The server.
+        context: The browser.
+        thread: The server's thread.
+    """
+
+    def __init__(
+        self, audience: Audience, session: OpenTabs, context: BrowserContext, thread: ServerThread
+    ) -> None:
+        self._audience = audience
+        self._session = session
+        self._context = context
+        self._thread = thread
+
+    def before(self, tool: str) -> None:
+        """Show the page of a call that is about to start."""
+        self._audience.look_before(tool, self.pages_for)
+
+    def after(self) -> None:
+        """Show the pages of the calls that have ended."""
+        self._audience.look_after(self.pages_for)
+
+    def pages_for(self, tool: str) -> list[Page]:
+        """Return the test's pages: those in which a tool can run, or else all, the last first."""
+        pages = self._context.pages[:0:-1]  # the first page does not belong to the test
+        urls = {_plain(url) for url in self._thread.do(self._urls_for, tool)}
+        return [page for page in pages if _plain(page.url) in urls] or pages
+
+    def _urls_for(self, tool: str) -> list[str]:
+        found = self._session.registry.get(tool)
+        if found is None:
+            return []
+        documents = self._session.bridge.tabs.documents
+        return [each.url for each in documents if found.listing.owner in each.plugins]
+
+
+def _plain(url: str) -> str:
+    return url.partition("#")[0].partition("?")[0]
