@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 class Call:
     """A call made by a test; use `expect(call)` to check its outcome.
 
-    Args:
+    Attributes:
         running: The same call in the server's thread.
-        thread: The server's thread.
-        look: Called after a wait that has seen its end.
     """
 
     def __init__(
@@ -29,7 +27,7 @@ class Call:
         look: Callable[[], None] = lambda: None,
     ) -> None:
         self.running = running
-        self._look = look
+        self._look = look  # called after a wait that has seen its end
         self._thread = thread
         self._end: Future[None] = thread.start(running.wait_end)
 
