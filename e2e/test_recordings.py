@@ -282,7 +282,7 @@ def test_tests_record_what_is_missing_and_replay_it_without_the_site(tmp_path: P
     assert missing.outcomes == {"test_items": "failed"}
 
     with serving(site, int(url.rpartition(":")[2].strip("/"))):
-        again = run_suite(plugin, "recording", "--opentabs-record=all", SITE=url, IDS="3")
+        again = run_suite(plugin, "recording", "--opentabs-record=all", SITE="recorded", IDS="3")
         assert again.outcomes == {"test_items": "passed"}, again.output
     bodies = [e.request.body for e in read_recording(file).exchanges if e.request.method == "POST"]
     assert [json.loads(body)["variables"] for body in bodies if b"variables" in body] == [{"id": 3}]

@@ -11,7 +11,8 @@ IDS = [int(each) for each in os.environ.get("IDS", "1").split(",")]
 
 @pytest.mark.opentabs(recording="made/items.har")
 def test_items(opentabs: SyncOpenTabs) -> None:
-    opentabs.page.goto(os.environ["SITE"])
+    site = os.environ["SITE"]
+    opentabs.page.goto(opentabs.recording.url if site == "recorded" else site)
     expect(opentabs.plugin()).to_be_ready()
     for each in IDS:
         assert opentabs.call("notes_item", id=each) == {"id": each, "title": f"Item {each}"}

@@ -24,6 +24,8 @@ from opentabs_py.cli.options import (
 from opentabs_py.errors import BrowserError, ConfigError, RecordingError
 
 if TYPE_CHECKING:
+    from playwright.async_api import Page
+
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.recording.exchange import Recording
     from opentabs_py.session.recording import SessionRecorder
@@ -142,9 +144,10 @@ class _Session:
             print_quarantined(tabs.quarantined)
             warn_of_stale(tabs.plugins)
             recorder = await SessionRecorder.start(tabs, self._url)
+            page = await tabs.open(self._url)
             failure = None
             try:
-                await self._watch(tabs, recorder)
+                await self._watch(tabs, page, recorder)
             except Exception as error:  # noqa: BLE001 (the script's own)
                 failure = error
             traffic = await recorder.stop()
@@ -156,16 +159,15 @@ class _Session:
             ) from failure
         return 0
 
-    async def _watch(self, tabs: "OpenTabs", recorder: "SessionRecorder") -> None:
+    async def _watch(self, tabs: "OpenTabs", page: "Page", recorder: "SessionRecorder") -> None:
         import anyio
 
         from opentabs_py.cli.login import wait_enter
         from opentabs_py.cli.terminal import err
 
         if self._use is not None:
-            await self._use(await tabs.open(self._url), tabs)
+            await self._use(page, tabs)
             return
-        page = await tabs.open(self._url)
         tabs.watch()
         err.print(f"Recording [bold]{escape(page.url)}[/]. Use the site in the window.")
         console = escape(tabs.console_url(expires=False))

@@ -1,7 +1,6 @@
 """Recordings on disk: a HAR, and a directory with its bodies beside it."""
 
 import json
-import shutil
 from pathlib import Path
 
 from opentabs_py.config.files import write_whole
@@ -29,19 +28,16 @@ def write_recording(recording: Recording, file: Path, *, version: str) -> None:
     folder = bodies_dir(file)
     har, bodies = to_har(recording, folder=folder.name, version=version)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_suffix(".bodies.new")
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir()
-        for path, body in bodies.items():
-            (fresh / Path(path).name).write_bytes(body)
-        shutil.rmtree(folder, ignore_errors=True)
-        if bodies:
-            fresh.rename(folder)
-        else:
-            fresh.rmdir()
+        folder.mkdir(parents=True, exist_ok=True)
+        before = {*folder.iterdir()}
+        named = {folder / Path(path).name: body for path, body in bodies.items()}
+        for each in named.keys() - before:  # a name says what is in it
+            write_whole(each, named[each])
         text = json.dumps(har, indent=1, ensure_ascii=False)
         write_whole(file, text.encode("utf-8", "surrogatepass") + b"\n")
+        # Only now does no file need those of the recording that was there.
+        for each in before - named.keys():
+            each.unlink()
     except OSError as error:
         raise RecordingError(f"Cannot write the recording {file}: {error.strerror}.") from error
 

@@ -1,6 +1,6 @@
-"""What a run tells the page of `opentabs test --ui`: sent in the background, and never waited for.
+"""What a run tells the page of `opentabs test --ui`: sent at once, or else in the background.
 
-If nobody reads, events are dropped and counted, and the tests notice nothing.
+Tests never wait for it. If nobody reads, events are dropped and counted.
 """
 
 import os
@@ -63,9 +63,20 @@ class Channel:
             if not (fits and self._is_open):
                 self._lost += 1
                 return
-            self._waiting.append(line)
-            self._size += len(line)
-            self._changed.notify_all()
+            if not (self._waiting or self._lost):
+                # At once, for a test can end the process.
+                line = line[self._send_now(line) :]
+            if line:
+                self._waiting.append(line)
+                self._size += len(line)
+                self._changed.notify_all()
+
+    def _send_now(self, line: bytes) -> int:
+        """Send as much of a line as is taken without waiting, and return how much that is."""
+        try:
+            return self._socket.send(line, socket.MSG_DONTWAIT)
+        except OSError:  # the writer finds out why
+            return 0
 
     def is_to_go_on(self, stay: int) -> bool:
         """Return whether a stay at a failure is over; the runner may also be gone."""

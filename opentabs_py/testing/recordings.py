@@ -53,8 +53,13 @@ class Asked:
         """Whether nothing may leave this machine."""
         return self.mode == "none"
 
+    @property
+    def is_replayed(self) -> bool:
+        """Whether what has been recorded answers for the site."""
+        return self.mode != "all"
+
     def read(self, volatile: tuple[str, ...]) -> Index:
-        """Return the recording to replay; an empty one if it is to be made.
+        """Return the recording that is there; an empty one if it is yet to be made.
 
         Args:
             volatile: Names of members that are not compared.
@@ -62,7 +67,7 @@ class Asked:
         Raises:
             RecordingError: There is none, or it cannot be read.
         """
-        if self.mode == "all" or (self.mode == "missing" and not self.file.exists()):
+        if not (self.is_offline or self.file.exists()):
             return Index(Recording(""))
         try:
             changed = self.file.stat().st_mtime_ns if self.file.exists() else 0
@@ -89,7 +94,15 @@ class ReplayedSite:
 
     @property
     def url(self) -> str:
-        """The page that was opened first."""
+        """The page that was opened first.
+
+        Raises:
+            LookupError: The recording is yet to be made.
+        """
+        if not self._recording.url:
+            raise LookupError(
+                "The recording is yet to be made, so it has no address. Open the page by its own."
+            )
         return self._recording.url
 
     @property
@@ -125,7 +138,7 @@ class TestRecording:
         settings: Settings,
     ) -> None:
         self._asked = asked
-        self._before = index.recording
+        self._before = index.recording if asked.is_replayed else Recording("")
         self._session = session
         self._thread = thread
         self._sockets = sockets
@@ -146,7 +159,7 @@ class TestRecording:
 
     def begin(self) -> None:
         """Replay or record from now on."""
-        if self._asked.mode != "all":
+        if self._asked.is_replayed:
             self._site.serve(self._context)
             if self._sockets is not None:
                 self._sockets.site = self._site

@@ -122,13 +122,14 @@ class Turn:
         self._endings.append(chain.faults.clear)
         self._listen()
         self._recorder.on_did_create_browser_context(self._recorded)
-        index = None if self._asked is None else self._asked.read(self._settings.volatile)
-        if index is not None and storage_state is None:
+        asked = self._asked
+        index = None if asked is None else asked.read(self._settings.volatile)
+        if asked is not None and index is not None and asked.is_replayed and storage_state is None:
             storage_state = index.recording.storage_state
         if storage_state is not None:
             chain.context.set_storage_state(storage_state)
-        if self._asked is not None and index is not None:
-            self._begin_recording(self._asked, index)
+        if asked is not None and index is not None:
+            self._begin_recording(asked, index)
 
     def _begin_recording(self, asked: Asked, index: Index) -> None:
         self.tabs.set_recording(ReplayedSite(index.recording))
@@ -208,8 +209,13 @@ class Turn:
             if not call.ended:
                 with suppress(TimeoutError):
                     call.cancel()
-        if self._recording is not None:
-            self._recording.end(has_passed=self.has_passed)
+        try:
+            if self._recording is not None:
+                self._recording.end(has_passed=self.has_passed)
+        finally:
+            self._undo()
+
+    def _undo(self) -> None:
         for end in self._endings:
             end()
         with suppress(Error):  # the browser died, or the test closed it

@@ -56,6 +56,16 @@ def test_what_is_sent_arrives_before_the_channel_is_closed(
     assert read == sent
 
 
+def test_what_is_sent_is_on_its_way_at_once_because_a_test_may_end_the_process(
+    ends: tuple[Channel, socket.socket],
+) -> None:
+    channel, ours = ends
+    ours.setblocking(False)
+    for number in range(100):
+        channel.send(Started(test=str(number)))
+        assert read_event(ours.recv(65536).strip()) == Started(test=str(number))
+
+
 def test_nobody_who_reads_holds_nothing_up_and_what_is_lost_is_counted(
     ends: tuple[Channel, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,97 @@
+"""Recordings on disk."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from opentabs_py.core.recording.exchange import Exchange, Recording, Request, Response
+from opentabs_py.errors import RecordingError
+from opentabs_py.recording.files import bodies_dir, read_recording, write_recording
+
+
+def recording(*bodies: bytes) -> Recording:
+    return Recording(
+        "https://site.test/",
+        [
+            Exchange(Request("GET", "https://site.test/"), Response(200, body=each))
+            for each in bodies
+        ],
+    )
+
+
+def write(file: Path, *bodies: bytes) -> None:
+    write_recording(recording(*bodies), file, version="1")
+
+
+def read(file: Path) -> list[bytes | None]:
+    answers = [each.response for each in read_recording(file).exchanges]
+    return [None if answer is None else answer.body for answer in answers]
+
+
+def test_a_recording_and_its_bodies_are_read_as_they_were_written(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "site.har"
+    write(file, b"one", b"two", b"one", b"")
+    assert read(file) == [b"one", b"two", b"one", b""]
+    assert len([*bodies_dir(file).iterdir()]) == 2
+
+
+def test_a_new_recording_takes_the_old_one_s_place(tmp_path: Path) -> None:
+    file = tmp_path / "site.har"
+    write(file, b"one", b"two")
+    write(file, b"two", b"three")
+    assert read(file) == [b"two", b"three"]
+    assert len([*bodies_dir(file).iterdir()]) == 2
+
+
+def test_a_recording_that_cannot_be_written_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "site.har"
+    write(file, b"one")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("opentabs_py.recording.files.write_whole", fail)
+    with pytest.raises(RecordingError, match=r"site\.har: No space left on device"):
+        write(file, b"two")
+    assert read(file) == [b"one"]
+
+
+@pytest.mark.parametrize("outside", ["../secret.txt", "/etc/hostname", "link.txt"])
+def test_a_body_outside_the_directory_is_not_read(tmp_path: Path, outside: str) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    directory = tmp_path / "tests"
+    directory.mkdir()
+    if sys.platform != "win32":
+        (directory / "link.txt").symlink_to(tmp_path / "secret.txt")
+    entry = {
+        "startedDateTime": "2026-11-23T12:00:00Z",
+        "request": {"method": "GET", "url": "https://site.test/"},
+        "response": {"status": 200, "content": {"_file": outside}},
+    }
+    (directory / "site.har").write_text(json.dumps({"log": {"entries": [entry]}}))
+
+    with pytest.raises(RecordingError, match="outside the recording's directory"):
+        read_recording(directory / "site.har")
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "site.har"
+    with pytest.raises(RecordingError, match=r"There is no recording .*site\.har"):
+        read_recording(file)
+    write(file, b"one")
+    [body] = bodies_dir(file).iterdir()
+    body.unlink()
+    with pytest.raises(RecordingError, match=body.name):
+        read_recording(file)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"log": {}}', "[" * 100_000])
+def test_what_is_no_recording_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "site.har"
+    file.write_text(text)
+    with pytest.raises(RecordingError, match=r"site\.har is not a recording"):
+        read_recording(file)
