@@ -311,21 +311,23 @@ const inWorker = `
   if (self.postMessage) report(self); else self.onconnect = (event) => report(event.ports[0]);
 `;
 navigator.sendBeacon("TRAPbeacon", "x");
-const source = new EventSource("TRAPevents");
-const socket = new WebSocket("SOCKETpage");
+const once = (target, event) => new Promise((resolve) => target.addEventListener(event, resolve));
+const source = once(new EventSource("TRAPevents"), "error");
+const socket = once(new WebSocket("SOCKETpage"), "close");
 const peer = new RTCPeerConnection({ iceServers: [{ urls: "stun:127.0.0.1:PORT" }] });
 peer.createDataChannel("x");
+const gathered = new Promise((resolve) => {
+  peer.onicegatheringstatechange = () => peer.iceGatheringState === "complete" && resolve();
+});
 await peer.setLocalDescription(await peer.createOffer());
 await Promise.all([
   settled(fetch("TRAPfetch")),
   settled(fetch("redirected")),
   work(inWorker, Worker),
   work(inWorker, SharedWorker),
-  new Promise((resolve) => { source.onerror = resolve; }),
-  new Promise((resolve) => { socket.onclose = resolve; }),
-  new Promise((resolve) => {
-    peer.onicegatheringstatechange = () => peer.iceGatheringState === "complete" && resolve();
-  }),
+  source,
+  socket,
+  gathered,
   navigator.serviceWorker.register("worker.js").then((it) => new Promise((resolve) => {
     const worker = it.installing;
     worker.onstatechange = () => worker.state === "redundant" || worker.state === "activated"

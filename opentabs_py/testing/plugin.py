@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.core.runner import PLAN
 from opentabs_py.testing.items import (
     MARK,
     PEOPLE,
@@ -21,6 +20,7 @@ from opentabs_py.testing.items import (
 
 _SECTION = "opentabs_report"  # a property of reports that have the section, also in JUnit XML
 _TRACE_STEM = "opentabs"
+_PLAN = "OPENTABS_TEST_PLAN"  # `core.runner.PLAN`, which most runs need not import
 _REPRODUCTION = "OpenTabs: a test that reproduces it"
 # The errors of asyncio, and of anyio.
 _LOOP_RUNS = ("cannot be called from a running event loop", "Already running asyncio")
@@ -86,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
     has_playwright = config.pluginmanager.has_plugin("playwright")
     config.pluginmanager.register(fixtures if has_playwright else missing, "opentabs-fixtures")
     _register_chosen(config)
-    if PLAN in os.environ and not hasattr(config, "workerinput"):  # pytest-xdist's workers
+    if _PLAN in os.environ and not hasattr(config, "workerinput"):  # pytest-xdist's workers
         from opentabs_py.testing.channel import open_channel  # noqa: PLC0415
         from opentabs_py.testing.reporting import Reporting  # noqa: PLC0415
 

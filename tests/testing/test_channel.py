@@ -19,6 +19,7 @@ from opentabs_py.core.runner.events import (
     to_line,
 )
 from opentabs_py.testing import channel as module
+from opentabs_py.testing import plugin
 from opentabs_py.testing.channel import Channel, open_channel
 
 BIG = Started(test="x" * 1_000_000)
@@ -102,6 +103,10 @@ def test_only_the_stay_that_is_meant_ends(ends: tuple[Channel, socket.socket]) -
     ours.sendall(to_line(SetStays(stays=False)))
     assert channel.is_to_go_on(3)
     assert not channel.stays
+
+
+def test_the_pytest_plugin_knows_where_the_plan_is() -> None:
+    assert plugin._PLAN == PLAN  # pyright: ignore[reportPrivateUsage]
 
 
 def test_programs_that_tests_start_do_not_report_to_the_runner(
