@@ -295,13 +295,20 @@ def _limit_hit(text: str) -> str | None:
     return None
 
 
+_NO_SANDBOX: Final = (
+    "No usable sandbox",
+    "Failed to move to new namespace",
+    "The SUID sandbox helper binary was found, but is not configured correctly",
+)
+
+
 def _why_not_started(chromium: Path, text: str, *, headed: bool) -> str:
     if headed and ("DISPLAY" in text or "headless" in text):
         return (
             f"{chromium} found no display to show a window on. Leave out --headed, or use a "
             "virtual display: xvfb-run -a."
         )
-    if "No usable sandbox" in text or "Failed to move to new namespace" in text:
+    if any(each in text for each in _NO_SANDBOX):
         return (
             f"{chromium} cannot create its sandbox: this system does not allow it user "
             "namespaces. Any one of these is enough:\n"
