@@ -119,6 +119,16 @@ async def console_page(
     browser: Browser, tabs: OpenTabs, *, width: int = 1280, height: int = 800, dark: bool = False
 ) -> AsyncGenerator[Page]:
     """The console's page, let in; nothing may go wrong in it."""
+    url = tabs.console_url()
+    async with live_page(browser, url, width=width, height=height, dark=dark) as page:
+        yield page
+
+
+@asynccontextmanager
+async def live_page(
+    browser: Browser, url: str, *, width: int, height: int, dark: bool
+) -> AsyncGenerator[Page]:
+    """A page that follows its server, let in; nothing may go wrong in it."""
     context = await browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme="dark" if dark else "light",
@@ -134,7 +144,7 @@ async def console_page(
 
     page.on("console", lambda message: note(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    await page.goto(tabs.console_url())
+    await page.goto(url)
     await expect(page.locator("#state")).to_have_attribute("data-state", "live", timeout=PATIENT)
     yield page
     assert said == [], "\n".join(said)

@@ -11,7 +11,7 @@ from threading import Event, Thread
 import anyio
 from playwright.async_api import Browser, Locator, Page, expect
 
-from e2e.console import PATIENT
+from e2e.console import live_page
 from e2e.terminals import Terminal, environment_of, terminal
 
 COMMAND = ("opentabs", "test", "--ui", "--no-open")
@@ -55,21 +55,8 @@ async def opened(
     browser: Browser, url: str, *, width: int = 1280, height: int = 800, dark: bool = False
 ) -> AsyncGenerator[Page]:
     """The page of the tests, let in; nothing may go wrong in it."""
-    context = await browser.new_context(
-        viewport={"width": width, "height": height},
-        color_scheme="dark" if dark else "light",
-        permissions=["clipboard-read", "clipboard-write"],
-    )
-    context.set_default_timeout(PATIENT)
-    page = await context.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    await page.goto(url)
-    await expect(page.locator("#state")).to_have_attribute("data-state", "live", timeout=PATIENT)
-    yield page
-    assert [text for text in said if "ERR_CONNECTION_REFUSED" not in text] == []
-    await context.close()
+    async with live_page(browser, url, width=width, height=height, dark=dark) as page:
+        yield page
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""A plugin whose tools each break one promise, for some inputs; or, mended, none."""
+"""A plugin whose tools each break one promise, for some inputs; or, when fixed, none."""
 
 import json
 import shutil
@@ -21,8 +21,8 @@ TOOLS = {
       await pause(40, signal);
     """,
     "affects_others": """
-      if (window.spoilt) throw new Error("spoilt");
-      if (broken && n > 50) window.spoilt = true;
+      if (window.isBroken) throw new Error("broken by an earlier call");
+      if (broken && n > 50) window.isBroken = true;
     """,
     "never_ends": "if (broken && n > 30) await pause(3_600_000, signal);",
     "writes": "",  # it has no readOnlyHint

@@ -101,7 +101,7 @@ def record(
         signed_in=signed_in,
         profile=profile,
         port=0,
-    ).model_copy(update={"token": None, "audit": False})
+    ).model_copy(update={"audit": False})
     if use is not None:  # what the script calls is what its author wants
         settings = settings.model_copy(update={"permissions": {"default": "auto"}})
     if secret:

@@ -31,7 +31,7 @@ async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
     from opentabs_py.console.access import Access
     from opentabs_py.plugins.freshness import has_source
     from opentabs_py.plugins.source_watch import watch_source
-    from opentabs_py.runner.app import TestsPage
+    from opentabs_py.runner.app import RunnerPage
     from opentabs_py.runner.runner import Problem, Runner, Suite
     from opentabs_py.server.http import serve_http
     from opentabs_py.server.listen import bind
@@ -70,7 +70,7 @@ async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
         runner = Runner(suite, scratch)
         listener = bind("127.0.0.1", 0)
         port: int = listener.getsockname()[1]
-        page = TestsPage(runner, Access(port, anyio.current_time), scratch)
+        page = RunnerPage(runner, Access(port, anyio.current_time), scratch)
         await stack.enter_async_context(serve_http(page.app(), listener, on_stop=page.stop))
 
         def address() -> str:

@@ -26,7 +26,6 @@ from opentabs_py.core.recording.exchange import (
 LARGEST: Final = 64 * 1024 * 1024  # bytes of a body
 _EVENT_SOURCE: Final = "eventsource"
 _NO_BODY: Final = frozenset({204, 205, 304})
-_MS: Final = 1000
 
 Steps = Generator[Any, Any, None]
 
@@ -58,8 +57,8 @@ class TrafficRecorder:
     Args:
         context: Playwright's context, of either API.
         driver: Runs what has to be asked of Playwright.
-        ignores: Returns whether an address is none of a site, such as our own server's.
-        skip: Returns whether a request was answered by something else than its site.
+        ignores: Returns whether an address is not recorded, such as our own server's.
+        skip: Returns whether a request was answered by something other than its site.
         on_ended: Called whenever a request has ended.
     """
 

@@ -58,7 +58,7 @@ class _Nothing(Body):
 
 
 @dataclass(slots=True)
-class TestsPage:
+class RunnerPage:
     """The page of a runner.
 
     Args:
@@ -66,8 +66,6 @@ class TestsPage:
         access: Who is let in.
         scratch: The directory of the screenshots.
     """
-
-    __test__ = False  # it is no test, whatever its name
 
     runner: Runner
     access: Access

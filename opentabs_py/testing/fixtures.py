@@ -230,7 +230,6 @@ def _opentabs_people(
                     faults_seed=faults_seed_of(request.node),
                     traced=request.config.getoption("--tracing", default="off") != "off",
                     asked=asked,
-                    settings=opentabs_settings,
                     audience=None if reporting is None else reporting.notes(test, name),
                 )
                 for name, chain in zip(names, chains, strict=True)

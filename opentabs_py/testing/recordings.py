@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext
 
 from opentabs_py import __version__
-from opentabs_py.config.settings import Settings
 from opentabs_py.core.recording.exchange import RecordedCall, Recording
 from opentabs_py.core.recording.replay import Index, Replay
 from opentabs_py.core.recording.scrub import scrub
@@ -67,18 +66,14 @@ class Asked:
         Raises:
             RecordingError: There is none, or it cannot be read.
         """
-        if not (self.is_offline or self.file.exists()):
-            return Index(Recording(""))
-        try:
-            changed = self.file.stat().st_mtime_ns if self.file.exists() else 0
-            return _read(self.file, changed, volatile)
-        except RecordingError as error:
-            if self.file.exists():
-                raise
+        if self.file.exists():
+            return _read(self.file, self.file.stat().st_mtime_ns, volatile)
+        if self.is_offline:
             raise RecordingError(
                 f"There is no recording {self.file}. Record it with `opentabs record`, or run this "
                 "test once with --opentabs-record=missing."
-            ) from error
+            )
+        return Index(Recording(""))
 
 
 @lru_cache(maxsize=4)  # the tests of a file often share one
@@ -111,7 +106,7 @@ class ReplayedSite:
         return self._recording.calls
 
 
-class TestRecording:
+class ActiveRecording:
     """Replays or makes a recording during one test.
 
     Args:
@@ -121,10 +116,7 @@ class TestRecording:
         session: The server.
         thread: The server's thread.
         sockets: Answers WebSockets, in a browser that cannot reach any site.
-        settings: What to scrub, and which members are not compared.
     """
-
-    __test__ = False  # pytest, this is no test
 
     def __init__(
         self,
@@ -135,14 +127,13 @@ class TestRecording:
         session: OpenTabs,
         thread: ServerThread,
         sockets: Sockets | None,
-        settings: Settings,
     ) -> None:
         self._asked = asked
         self._before = index.recording if asked.is_replayed else Recording("")
         self._session = session
+        self._kept = session.registry.record_values, session.registry.excerpts
         self._thread = thread
         self._sockets = sockets
-        self._settings = settings
         self._calls: list[RecordedCall] = []
         self._traffic: TrafficRecorder | None = None
         self._own_address = urlsplit(session.mcp_url).netloc
@@ -152,7 +143,6 @@ class TestRecording:
             sleep=thread.sleep,
             timed=asked.timing == "recorded",
             open_for_new=not asked.is_offline,
-            volatile=settings.volatile,
         )
         self._context = context
         self._state: Mapping[str, Any] | None = None
@@ -174,7 +164,6 @@ class TestRecording:
                 skip=self._site.answered.__contains__,
             )
             registry = self._session.registry
-            self._kept = registry.record_values, registry.excerpts
             registry.record_values, registry.excerpts = True, WholeValues()
 
     def _is_ours(self, url: str) -> bool:
@@ -216,7 +205,7 @@ class TestRecording:
             self._calls,
             self._state,
         )
-        new = scrub(new, self._settings.scrub.rules, earlier=before.scrubbed)
+        new = scrub(new, self._session.settings.scrub.rules, earlier=before.scrubbed)
         if before.exchanges or before.sockets:
             new = replace(
                 new,

@@ -1,14 +1,14 @@
 """Answer for a site from a recording, in Playwright's sync API."""
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, Error, Route, WebSocketRoute
 
-from opentabs_py.core.recording.exchange import UNFINISHED, Exchange, Headers, Request
-from opentabs_py.core.recording.replay import Replay, SocketScript, is_event_stream, redirect
+from opentabs_py.core.recording.exchange import UNFINISHED, Event, Exchange, Headers, Request
+from opentabs_py.core.recording.replay import Replay, is_event_stream, redirect
 from opentabs_py.recording.traffic import event_text
 
 EVERYTHING: Final = "**/*"
@@ -58,7 +58,6 @@ class Site:
         sleep: Waits for some seconds while Playwright dispatches events.
         timed: Whether WebSockets and event streams take as long as when they were recorded.
         open_for_new: Whether requests that are not in the recording go to the site.
-        volatile: Names of members that are not compared.
 
     Attributes:
         answered: The requests that the recording has answered.
@@ -73,7 +72,6 @@ class Site:
         sleep: Callable[[float], None],
         timed: bool,
         open_for_new: bool,
-        volatile: tuple[str, ...],
     ) -> None:
         self.replay = replay
         self.answered: set[Any] = set()
@@ -82,8 +80,7 @@ class Site:
         self._sleep = sleep
         self._timed = timed
         self._open_for_new = open_for_new
-        self._volatile = volatile
-        self._sent_events: dict[int, int] = {}  # by the id of the exchange
+        self._sent: dict[int, int] = {}  # messages of event streams, by the id of the exchange
 
     def serve(self, context: BrowserContext) -> None:
         """Answer from now on, until the context's routes are removed."""
@@ -94,14 +91,13 @@ class Site:
         if self._is_ours(socket.url):
             socket.connect_to_server()
             return
-        recorded = self.replay.socket(socket.url, is_needed=not self._open_for_new)
-        if recorded is None:
+        script = self.replay.socket(socket.url, is_needed=not self._open_for_new)
+        if script is None:
             if self._open_for_new:
                 socket.connect_to_server()
             else:
                 socket.close(code=1011, reason="not in the recording")
             return
-        script = SocketScript(recorded, self._volatile)
 
         def send() -> None:
             for delay, frame in script.next():
@@ -111,7 +107,7 @@ class Site:
 
         def receive(data: str | bytes) -> None:
             if (why := script.receive(data)) is not None:
-                self.broken.append(f"WebSocket {recorded.url}\n{why}")
+                self.broken.append(f"WebSocket {script.socket.url}\n{why}")
                 socket.close(code=1011, reason="not in the recording")
             else:
                 send()
@@ -173,28 +169,33 @@ class Site:
         """Send an event stream. A browser that asks again once it is over is left waiting."""
         response = exchange.response
         assert response is not None
-        sent = self._sent_events.get(id(exchange), 0)
         events = response.events
+        sent = self._sent.get(id(exchange), 0)
+        if sent and sent >= len(events):
+            return
         if not self._timed or not events:
-            if not sent:
-                self._sent_events[id(exchange)] = 1
-                headers = _headers(exchange)
-                route.fulfill(status=response.status, headers=headers, body=response.body or b"")
-            return
-        if sent == len(events):
-            return
-        # Playwright gives an answer as a whole. So the stream ends after each message, and says
-        # when the browser should ask for the next one.
+            self._sent[id(exchange)] = max(1, len(events))
+            body = response.body or b""
+        else:
+            body = self._piece(exchange, events, sent)
+        route.fulfill(status=response.status, headers=_headers(exchange), body=body)
+
+    def _piece(self, exchange: Exchange, events: Sequence[Event], sent: int) -> bytes:
+        """Return the next messages of an event stream.
+
+        Playwright gives an answer as a whole. So the stream ends after each message, and says when
+        the browser should ask for the next one.
+        """
         until = sent + 1
         while until < len(events) and events[until].at - events[until - 1].at < _SOON:
             until += 1
+        self._sent[id(exchange)] = until
         if not sent:
             self._sleep(max(0.0, events[0].at - exchange.started))
         text = "".join(event_text(each) for each in events[sent:until])
         if until < len(events):
             text = f"retry: {(events[until].at - events[until - 1].at) * 1000:.0f}\n{text}"
-        self._sent_events[id(exchange)] = until
-        route.fulfill(status=response.status, headers=_headers(exchange), body=text)
+        return text.encode()
 
 
 class Sockets:

@@ -12,7 +12,6 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Error, WebError
 
 from opentabs_py import __version__
 from opentabs_py.calling.running import keep_record, keep_start
-from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.core.recording.replay import Index
@@ -24,7 +23,7 @@ from opentabs_py.testing.expectations import seen
 from opentabs_py.testing.looks import Looks
 from opentabs_py.testing.marks import Clock as RunsOn
 from opentabs_py.testing.notes import Audience, Nobody
-from opentabs_py.testing.recordings import Asked, ReplayedSite, TestRecording
+from opentabs_py.testing.recordings import ActiveRecording, Asked, ReplayedSite
 from opentabs_py.testing.report import failure_report
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
@@ -77,7 +76,6 @@ class Turn:
         faults_seed: int = 0,
         traced: bool = False,
         asked: Asked | None = None,
-        settings: Settings | None = None,
         audience: Audience | None = None,
     ) -> None:
         self.has_passed = False
@@ -105,9 +103,8 @@ class Turn:
         )
         self._limits = limits
         self._faults_seed = faults_seed
-        self._recording: TestRecording | None = None
+        self._recording: ActiveRecording | None = None
         self._asked = asked
-        self._settings = settings or chain.session.settings
 
     def begin(self, storage_state: Any = None) -> None:
         """Prepare the server and the browser for this test, and start recording.
@@ -123,7 +120,7 @@ class Turn:
         self._listen()
         self._recorder.on_did_create_browser_context(self._recorded)
         asked = self._asked
-        index = None if asked is None else asked.read(self._settings.volatile)
+        index = None if asked is None else asked.read(chain.session.settings.volatile)
         if asked is not None and index is not None and asked.is_replayed and storage_state is None:
             storage_state = index.recording.storage_state
         if storage_state is not None:
@@ -133,14 +130,13 @@ class Turn:
 
     def _begin_recording(self, asked: Asked, index: Index) -> None:
         self.tabs.set_recording(ReplayedSite(index.recording))
-        self._recording = TestRecording(
+        self._recording = ActiveRecording(
             asked,
             index,
             context=self.context,
             session=self._chain.session,
             thread=self._thread,
             sockets=self._chain.sockets,
-            settings=self._settings,
         )
         self._recording.begin()
 

@@ -138,8 +138,8 @@ class Replay:
             exchange = found
         return exchange
 
-    def socket(self, url: str, *, is_needed: bool = True) -> Socket | None:
-        """Return the next recorded WebSocket of an address; None as `answer`."""
+    def socket(self, url: str, *, is_needed: bool = True) -> "SocketScript | None":
+        """Return the script of the next WebSocket of an address; None as `answer`."""
         request = _as_request(url)
         key = self._index.comparable(request).key
         sockets = self._index.sockets.get(key, ())
@@ -149,7 +149,7 @@ class Replay:
                 self.unrecorded.append(Unrecorded(request, why))
             return None
         self._taken[key] += 1
-        return sockets[min(self._taken[key], len(sockets)) - 1]
+        return SocketScript(sockets[min(self._taken[key], len(sockets)) - 1], self._index.volatile)
 
     def _nearest(self, sent: Comparable) -> str:
         if not self._index.known:
@@ -183,9 +183,13 @@ class SocketScript:
     Args:
         socket: What was recorded.
         volatile: Names of members that do not count.
+
+    Attributes:
+        socket: What was recorded.
     """
 
     def __init__(self, socket: Socket, volatile: Iterable[str] = ()) -> None:
+        self.socket = socket
         self._volatile = tuple(volatile)
         self._frames = list(socket.frames)
         self._at = socket.started

@@ -149,11 +149,11 @@ class _Scrubber:
         body = response.body
         return Response(
             response.status,
-            response.status_text,
+            self.text(response.status_text),
             self._headers(response.headers),
             None if body is None else self._body(body, response.mime),
             [
-                Event(each.at, self.text(each.data), each.name, self.text(each.last_id))
+                Event(each.at, *map(self.text, (each.data, each.name, each.last_id)))
                 for each in response.events
             ],
         )
@@ -246,7 +246,7 @@ class _Scrubber:
         text = found[0]
         form = self._forms[text]
         before, after = found.start() - 1, found.end()
-        if form.secret.kind in ("name", "text") or text.isdigit():
+        if form.secret.kind == "name" or text.isdigit():
             # Part of a longer word or number, it is not that name or number.
             around = found.string
             is_part = (before >= 0 and text[0].isalnum() and _continues(around, before)) or (

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from opentabs_py.core.excerpts import is_secret_name
-from opentabs_py.core.recording.exchange import Headers, Recording, is_json, is_text
+from opentabs_py.core.recording.exchange import Headers, Recording, is_text
 from opentabs_py.core.recording.rules import Rules
 
 Kind = Literal[
@@ -263,7 +263,7 @@ class Finder:
         if not (is_text(mime) or mime.startswith("multipart/")):
             return
         text = body.decode("utf-8", "replace")
-        if is_static:  # a program's own texts are no one's secrets, unless they say so
+        if is_static:  # of a program's own texts, only those count that say that they are tokens
             self._search_tokens(text)
             return
         if mime == "application/x-www-form-urlencoded":
@@ -274,9 +274,6 @@ class Finder:
             page = _Page(self)
             with suppress(AssertionError):  # html.parser's answer to a malformed declaration
                 page.feed(text)
-        elif not is_json(mime):
-            with suppress(ValueError):
-                self._search_value(json.loads(text), is_own=is_own)
 
     def search_text(self, text: str, *, is_own: bool = False) -> None:
         """Collect the secrets of a text, which may be JSON or contain some."""
@@ -450,8 +447,10 @@ def _is_about_self(url: str) -> bool:
 
 
 def _is_distinct(text: str) -> bool:
-    """Return whether a text is no ordinary word or number."""
+    """Return whether a text is more than a word or number that may also appear elsewhere."""
     if text.isdigit():
         return len(text) >= 5
+    if not text.replace("-", "").replace("_", "").isalnum():
+        return True
     is_word = text.isalpha() and (text.islower() or text.istitle() or text.isupper())
     return len(text) >= _PLAIN or (len(text) >= 6 and not is_word)

@@ -126,7 +126,7 @@ class RunBoard:
                 assert_never(event)
 
     def _collect(self, event: Collected) -> None:
-        """Take over the list; what is known of tests that are still there stays."""
+        """Replace the list, and keep the results of the tests that are still in it."""
         nodes = [test for test in self.tests.values() if test.kind == "node"]
         found = [
             OneTest(each.id, each.file, each.path, each.name, each.line, "pytest")

@@ -16,7 +16,7 @@ class _Message(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
-# --- what pytest is told ---
+# --- what pytest receives ---
 
 
 class Plan(_Message):

@@ -104,7 +104,7 @@ def setup_problem(seen: Seen) -> str | None:
 
 
 def find_unexpected_end(seen: Seen) -> str | None:
-    """Say how a call ended that should have succeeded, because it did before; None if it may."""
+    """Return how a call ended that had succeeded before; None if it succeeded again."""
     if seen.outcome == "succeeded":
         return None
     if isinstance(seen.error, CallError) and seen.error.detail.retryable:

@@ -563,3 +563,13 @@ def test_a_picture_without_a_secret_and_a_call_without_a_value_come_through() ->
     assert one.response is not None
     assert one.response.body == b"\x89PNG"
     assert after.calls == [RecordedCall("x")]
+
+
+def test_a_short_secret_that_is_no_word_is_replaced_everywhere() -> None:
+    [one] = scrubbed(answer({"password": "a b!", "hint": "is a b! or so"}))
+    assert body(one) == {"password": "token-1", "hint": "is token-1 or so"}
+
+
+def test_a_text_that_users_name_is_replaced_within_words_too() -> None:
+    [one] = scrubbed(answer({"at": "acmecorp.test"}), rules=Rules(texts=("acme",)))
+    assert body(one) == {"at": "text-1corp.test"}
