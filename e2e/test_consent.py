@@ -262,7 +262,8 @@ ANSWERS: Mapping[str, types.ElicitResult] = {
 
 async def test_mcp_clients_of_both_eras_ask_their_user(home: Home, page: str) -> None:
     home.approve()
-    status = await anyio.to_thread.run_sync(home.start, "--open", page)
+    # With two tabs in which it could run, the question names the one in which it does.
+    status = await anyio.to_thread.run_sync(home.start, "--open", page, "--open", page)
     for mode in ("legacy", "auto"):
         for said in ("yes", "no"):
             result, seen = await _call(status["mcpUrl"], mode, said)

@@ -118,6 +118,11 @@ class Bridge:
                     if not placement.retry(error):
                         raise
 
+    def foresee(self, target: Target) -> protocol.DocumentState | None:
+        """Return the document in which a call would run now; None if that is not known."""
+        found = self.tabs.choose(target, anyio.current_time())
+        return found if isinstance(found, protocol.DocumentState) else None
+
     async def wait_connected(self) -> None:
         """Wait until an extension has said hello and has all plugins."""
         while self._connection is None or not self._sync.is_done:

@@ -15,6 +15,7 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
 from opentabs_py.core.browsers import BLOCK, Browser, JoinedTabs, choose
 from opentabs_py.core.tabs import Tabs, Target, Wait
+from opentabs_py.errors import ChainError
 
 REMEMBERED: Final = 1000  # how many clients' last browsers are known, one for each plugin
 
@@ -72,6 +73,10 @@ class Pages(Protocol):
 
     async def call(self, target: Target, tool: str, call: ToolCall) -> Any:
         """Run a plugin's tool in a page and return its JSON value; see `Bridge.call`."""
+        ...
+
+    def foresee(self, target: Target) -> protocol.DocumentState | None:
+        """Return the document in which a call would run now; None if that is not known."""
         ...
 
     async def wait_linked(self) -> None:
@@ -174,8 +179,7 @@ class Browsers:
             for bridge in self.bridges:
                 if bridge.bring_browser is not None:
                     await bridge.bring_browser()
-        is_known = target.client is not None and not self._equal
-        user = (str(target.client), target.plugin) if is_known else None
+        user = self._user(target)
         index = await self._choose(target, None if user is None else self._last.get(user))
         if user is not None:
             self._remember(user, index)
@@ -185,6 +189,16 @@ class Browsers:
         finally:
             self.loads[index] -= 1
             self.ended[index] += 1
+
+    def foresee(self, target: Target) -> protocol.DocumentState | None:
+        """Return the document in which a call would run now; None if that is not known."""
+        user = self._user(target)
+        choice = self._choice(target, None if user is None else self._last.get(user))
+        return self.bridges[choice].foresee(target) if isinstance(choice, int) else None
+
+    def _user(self, target: Target) -> tuple[str, str] | None:
+        is_known = target.client is not None and not self._equal
+        return (str(target.client), target.plugin) if is_known else None
 
     async def wait_linked(self) -> None:
         """Wait for an extension that has just disconnected.
@@ -249,9 +263,7 @@ class Browsers:
         has_asked = False
         while True:
             changed = self._changed
-            places = range(len(self.bridges))
-            ranks = [*map(self._rank, places)] if self._equal else None
-            choice = choose(self._views, target, last, anyio.current_time(), ranks)
+            choice = self._choice(target, last)
             if isinstance(choice, int):
                 if has_asked or self._views[choice].tabs.status(target.plugin) == "ready":
                     return choice
@@ -265,6 +277,10 @@ class Browsers:
                     await changed.wait()
             else:
                 raise choice
+
+    def _choice(self, target: Target, last: int | None) -> int | Wait | ChainError:
+        ranks = [*map(self._rank, range(len(self.bridges)))] if self._equal else None
+        return choose(self._views, target, last, anyio.current_time(), ranks)
 
     def _rank(self, index: int) -> tuple[float, int]:
         return inf if index in self.resting else self.loads[index], self.ended[index]

@@ -21,6 +21,7 @@ from opentabs_py.core.page_arguments import (
 )
 from opentabs_py.core.plugin_names import qualified_names
 from opentabs_py.core.plugin_settings import url_pattern
+from opentabs_py.core.protocol import DocumentState
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.core.tabs import Target
 
@@ -57,6 +58,14 @@ class PageTool:
         target, arguments = self._check(call.arguments, call.owner)
         checked = replace(call, arguments=arguments)
         return partial(self._pages.call, target, self._name, checked)
+
+    def foresee(self, call: ToolCall) -> DocumentState | None:
+        """Return the document in which a call would run now; None if that is not known."""
+        return self._pages.foresee(self._check(call.arguments, call.owner)[0])
+
+    def bind(self, call: ToolCall, tab_id: int) -> Callable[[], Awaitable[Any]]:
+        """Return the function that runs a call in this tab, or not at all; see `prepare`."""
+        return self.prepare(replace(call, arguments={**call.arguments, TAB_ID: tab_id}))
 
     def _check(self, given: Mapping[str, Any], client: str | None) -> tuple[Target, JsonObject]:
         instances = self._plugin.instances

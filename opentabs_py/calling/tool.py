@@ -155,6 +155,11 @@ class Asker(Protocol):
         """Whether `ask` returns or raises at once, because the client repeats the call."""
         ...
 
+    @property
+    def asked_tab(self) -> int | None:
+        """If `ask` is immediate: the tab of the question that the call brings the answer to."""
+        ...
+
     async def ask(self, question: Question, /) -> Answer | None:
         """Return their answer; None if they cannot be asked after all.
 

@@ -16,7 +16,7 @@ from opentabs_py.cli.asking import ask, is_someone_there
 from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
 from opentabs_py.cli.codes import CHAIN_FAILED, USAGE
 from opentabs_py.cli.signals import exit_at_signals
-from opentabs_py.core.consent import Question
+from opentabs_py.core.consent import Place, Question
 from opentabs_py.daemon.local_client import LocalClient
 from opentabs_py.daemon.state import ServerState
 from opentabs_py.errors import ChainError, ConfigError, ErrorDetail, OpenTabsError
@@ -109,6 +109,7 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
                         warn(text)
                 case {"question": fields}:
                     fields["answers"] = tuple(fields["answers"])
+                    fields["place"] = Place(**fields["place"])
                     with bar.pause():
                         client.answer(fields["id"], ask(Question(**fields)))
                 case {"outcome": outcome}:

@@ -13,7 +13,15 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import Asker, CallClient
 from opentabs_py.consent.questions import Questions
 from opentabs_py.core import consent, failures
-from opentabs_py.core.consent import Answer, Decision, GatedTool, Permission, Question
+from opentabs_py.core.consent import (
+    NOWHERE,
+    Answer,
+    Decision,
+    GatedTool,
+    Permission,
+    Place,
+    Question,
+)
 from opentabs_py.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -33,7 +41,7 @@ class Request:
         client: The client that makes it; None for a call from within this process.
         notify_waiting: Called with why the call waits, now and then until it does not.
         is_nested: Whether a running tool makes it, so that its client cannot repeat it.
-        place: The site, and the title of the tab, where it would run, if that is known.
+        find_place: Returns where it would run now.
     """
 
     tool: GatedTool
@@ -43,7 +51,23 @@ class Request:
     client: CallClient | None = None
     notify_waiting: Callable[[str], None] = lambda _why: None
     is_nested: bool = False
-    place: tuple[str | None, str | None] = (None, None)
+    find_place: Callable[[], Place] = lambda: NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """What lets a call run.
+
+    Attributes:
+        by: Who or what allows it, as the audit has it.
+        tab_id: The tab that a person has allowed it for; None if there was no such question.
+    """
+
+    by: str
+    tab_id: int | None = None
+
+
+AUTO = Permit("auto")
 
 
 class Gate:
@@ -106,8 +130,8 @@ class Gate:
         """Handle the end of a client's session: what was allowed for it is allowed no more."""
         self._granted = {each for each in self._granted if each[0] != client}
 
-    async def permit(self, request: Request, decision: Callable[[], Decision]) -> str:
-        """Return who or what allows a call, once it is allowed.
+    async def permit(self, request: Request, decision: Callable[[], Decision]) -> Permit:
+        """Return what lets a call run, once it may.
 
         Args:
             request: The call.
@@ -120,13 +144,13 @@ class Gate:
         name, rule = request.tool.name, request.tool.rule
         decided = decision()
         if decided.permission == "auto":
-            return "auto"
+            return AUTO
         if decided.permission == "off":
             raise failures.turned_off(name, rule, decided)
         owner = None if request.client is None else request.client.owner
         if owner is not None and (owner, name) in self._granted:
-            return "asked: session"
-        answer, by = await self._ask(request, owner)
+            return Permit("asked: session")
+        answer, by, tab_id = await self._ask(request, owner)
         if answer == "no":
             raise failures.not_allowed(name)
         decided = decision()
@@ -139,16 +163,15 @@ class Gate:
                 await self.remember(rule, "auto")
             except ConfigError as error:
                 logger.warning("%s is allowed until the server stops: %s", name, error)
-        return f"{by}: {answer}"
+        return Permit(f"{by}: {answer}", tab_id)
 
-    async def _ask(self, request: Request, owner: str | None) -> tuple[Answer, str]:
+    async def _ask(self, request: Request, owner: str | None) -> tuple[Answer, str, int | None]:
         client, tool = request.client, request.tool
         asker = None if client is None else client.asker
         if asker is not None and asker.is_immediate and request.is_nested:
             asker = None
         if asker is None and not self.questions.can_be_seen:
             raise failures.nobody_to_ask(tool.name, tool.rule)
-        site, tab_title = request.place
         question = Question(
             secrets.token_hex(8),
             tool.name,
@@ -157,8 +180,7 @@ class Gate:
             tool.rule,
             consent.arguments_text(request.arguments),
             client=request.client_name,
-            site=site,
-            tab_title=tab_title,
+            place=request.find_place(),
             answers=tuple(
                 each for each in consent.ANSWERS if each != "session" or owner is not None
             ),
@@ -166,7 +188,8 @@ class Gate:
             at=self._clock.now(),
         )
         if asker is not None and asker.is_immediate:
-            return await asker.ask(question) or "no", "client"
+            answer = await asker.ask(question) or "no"
+            return answer, "client", asker.asked_tab
         answered: tuple[Answer, str] | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._remind, request)
@@ -176,7 +199,7 @@ class Gate:
             tasks.cancel_scope.cancel()
         if answered is None:
             raise failures.nobody_answered(tool.name, tool.rule)
-        return answered
+        return *answered, question.place.tab_id
 
     async def _ask_client(self, asker: Asker, question: Question) -> None:
         answer = await asker.ask(question)

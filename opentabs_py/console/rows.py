@@ -195,11 +195,15 @@ def question_rows(questions: Questions, now: float) -> Rows:
             "plugin": each.plugin,
             "rule": each.rule,
             "arguments": each.arguments,
-            "client": None if each.client is None else shorten(each.client, LONGEST_TITLE),
-            "site": each.site,
-            "tabTitle": None if each.tab_title is None else shorten(each.tab_title, LONGEST_TITLE),
+            "client": _cut_title(each.client),
+            "site": each.place.site,
+            "tabTitle": _cut_title(each.place.title),
             "answers": [*each.answers],
             "until": round(now + questions.seconds_left(each), 1),
         }
         for each in questions.waiting
     }
+
+
+def _cut_title(title: str | None) -> str | None:
+    return None if title is None else shorten(title, LONGEST_TITLE)

@@ -140,6 +140,24 @@ def parse_rule(text: str) -> tuple[str, Permission]:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call would run, as far as that is known.
+
+    Attributes:
+        site: The host, with its port if it has one.
+        title: The title of the tab.
+        tab_id: The tab. A call that a person allows runs in this one, or not at all.
+    """
+
+    site: str | None = None
+    title: str | None = None
+    tab_id: int | None = None
+
+
+NOWHERE: Final = Place()
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What a person is asked about one call.
 
@@ -151,8 +169,7 @@ class Question:
         rule: The rule that `always` adds to the settings.
         arguments: Its arguments, as JSON, perhaps cut.
         client: Who makes the call, if they have said.
-        site: The site that it runs on, if a tab is open.
-        tab_title: The title of the tab, which usually shows whose account it is.
+        place: Where it would run. The title of the tab usually shows whose account it is.
         answers: The possible answers.
         by_client: Whether the client that makes the call asks its user itself.
         at: When it was asked, in seconds on the clock of calls.
@@ -165,8 +182,7 @@ class Question:
     rule: str
     arguments: str
     client: str | None = None
-    site: str | None = None
-    tab_title: str | None = None
+    place: Place = NOWHERE
     answers: tuple[Answer, ...] = ANSWERS
     by_client: bool = False
     at: float = 0.0
@@ -175,34 +191,34 @@ class Question:
 def ask_text(question: Question) -> str:
     """Return a question as one line for a person, without the arguments."""
     who = "An agent" if question.client is None else one_line(shorten(question.client, 60))
-    where = "" if question.site is None else f" on {one_line(shorten(question.site, 100))}"
-    if question.tab_title is not None:
-        where += (
-            f" (tab {json.dumps(one_line(shorten(question.tab_title, 60)), ensure_ascii=False)})"
-        )
+    place = question.place
+    where = "" if place.site is None else f" on {one_line(shorten(place.site, 100))}"
+    if place.title is not None:
+        title = one_line(shorten(place.title, 60))
+        where += f" (tab {json.dumps(title, ensure_ascii=False)})"
     title = one_line(shorten(question.title, 60))
     return f"{who} wants to use {question.tool}, “{title}”{where}. Allow it?"
 
 
-def find_place(
-    documents: "Sequence[DocumentState]", plugin: str, tab_id: object
-) -> tuple[str | None, str | None]:
-    """Return the site on which a call would run, and the title of its tab.
+def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: object) -> Place:
+    """Return where a call would run.
 
     Args:
-        documents: The open documents.
+        documents: The documents of which it would be one.
         plugin: The tool's plugin.
         tab_id: The tab that the caller has chosen, if any.
-
-    Returns:
-        None for what is not known: no title, for example, if the call may run in several tabs.
     """
     fitting = [each for each in documents if plugin in each.plugins]
     if isinstance(tab_id, int):
         fitting = [each for each in fitting if each.tab_id == tab_id]
     sites = {urlsplit(each.url).netloc for each in fitting}
     site = sites.pop() if len(sites) == 1 else None
-    return site or None, fitting[0].title if len(fitting) == 1 else None
+    only = fitting[0] if len(fitting) == 1 else None
+    return Place(
+        site or None,
+        None if only is None else only.title,
+        None if only is None else only.tab_id,
+    )
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:

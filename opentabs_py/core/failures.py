@@ -106,6 +106,15 @@ def not_allowed(name: str) -> CallRefusedError:
     return CallRefusedError(ErrorDetail("CONSENT_REFUSED", message, category="permission"))
 
 
+def allowed_tab_gone(name: str) -> ChainError:
+    """Return the error for a call that the user allowed for a tab that has gone since."""
+    message = (
+        f"The tab for which the user allowed {name} has gone since, so it did not run. Call again: "
+        "they will be asked about the tab that is there now."
+    )
+    return ChainError(ErrorDetail("NOT_DELIVERED", message, category="lost", retryable=True))
+
+
 def _how_to_allow(rule: str) -> str:
     return f'"{rule}" = "auto" under [permissions] in the settings file'
 

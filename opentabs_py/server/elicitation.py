@@ -6,6 +6,7 @@ gets the question as the call's result, and repeats the call with the answer.
 
 import secrets
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -38,6 +39,19 @@ class ConsentAskedError(CallRefusedError):
         self.result = result
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer that a call brings.
+
+    Attributes:
+        answer: The answer.
+        tab_id: The tab that the question named, if any.
+    """
+
+    answer: Answer
+    tab_id: int | None
+
+
 class Retries:
     """Recognises calls that clients of 2026-07-28 repeat with an answer, each once.
 
@@ -47,45 +61,52 @@ class Retries:
     """
 
     def __init__(self, server: Server[Any]) -> None:
-        # When a question expires, by its token; the first to expire comes first.
-        self._asked: OrderedDict[str, float] = OrderedDict()
+        # When a question expires, and its tab, by its token; the first to expire comes first.
+        self._asked: OrderedDict[str, tuple[float, int | None]] = OrderedDict()
         security = RequestStateSecurity.ephemeral(ttl=ASK_FOR)
         server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
 
     def ask(self, question: Question) -> types.InputRequiredResult:
         """Return the result that has a client ask its user."""
         token, now = secrets.token_hex(8), anyio.current_time()
-        self._asked[token] = now + ASK_FOR
-        while len(self._asked) > MOST_ASKED or next(iter(self._asked.values())) <= now:
+        self._asked[token] = now + ASK_FOR, question.place.tab_id
+        while len(self._asked) > MOST_ASKED or next(iter(self._asked.values()))[0] <= now:
             self._asked.popitem(last=False)
         message, schema = make_form([question])
         params = types.ElicitRequestFormParams(message=message, requested_schema=schema)
         request = types.ElicitRequest(params=params)
         return types.InputRequiredResult(input_requests={_KEY: request}, request_state=token)
 
-    def read(self, params: types.CallToolRequestParams) -> Answer | None:
+    def read(self, params: types.CallToolRequestParams) -> Answered | None:
         """Return the answer that a call comes with; None if none, or not for the first time."""
         state = params.request_state
-        if state is None or self._asked.pop(state, 0.0) < anyio.current_time():
+        if state is None:
+            return None
+        expires, tab_id = self._asked.pop(state, (0.0, None))
+        if expires < anyio.current_time():
             return None
         result = (params.input_responses or {}).get(_KEY)
         if not isinstance(result, types.ElicitResult):
             return None
-        return read_answers(result, 1)[0]
+        return Answered(read_answers(result, 1)[0], tab_id)
 
 
 class RetryAsker:
     """Asks the user of a client of 2026-07-28.
 
     Args:
-        answer: The answer that the call came with.
+        answered: The answer that the call came with.
         retries: Recognise the call that is repeated.
+
+    Attributes:
+        asked_tab: The tab that the question named.
     """
 
     is_immediate = True
 
-    def __init__(self, answer: Answer | None, retries: Retries) -> None:
-        self._answer = answer
+    def __init__(self, answered: Answered | None, retries: Retries) -> None:
+        self._answer = None if answered is None else answered.answer
+        self.asked_tab = None if answered is None else answered.tab_id
         self._retries = retries
 
     async def ask(self, question: Question, /) -> Answer | None:
@@ -108,6 +129,7 @@ class FormAsker:
     """
 
     is_immediate = False
+    asked_tab: int | None = None
 
     def __init__(self, ctx: ServerRequestContext[Any], forms: Forms) -> None:
         self._ctx = ctx

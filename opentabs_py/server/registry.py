@@ -17,9 +17,9 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, ProgressObserver, Recorder, instant
 from opentabs_py.calling.tool import CallClient, Listing, Tool, ToolCall, new_call_id
-from opentabs_py.consent.gate import Gate, Request
+from opentabs_py.consent.gate import Gate, Permit, Request
 from opentabs_py.core import consent, failures
-from opentabs_py.core.consent import Decision, GatedTool, Standing, find_place
+from opentabs_py.core.consent import Decision, GatedTool, Place, Standing, find_place
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest
@@ -414,7 +414,10 @@ class ToolRegistry:
             with running.scope:
                 decided = self._decisions.get(tool.listing.name)
                 if decided is None or decided.permission != "auto":
-                    allowed_by = await self._permit(tool.listing, call, allowed_by)
+                    permit = await self._permit(tool, call, allowed_by)
+                    allowed_by = permit.by
+                    if permit.tab_id is not None and isinstance(tool, PageTool):
+                        make = self._bind(tool, call, permit.tab_id)
                 if call.recording is not None:
                     call.recording.allow(allowed_by or "auto")
                 value = await make()
@@ -429,12 +432,13 @@ class ToolRegistry:
         self.output.check(tool.listing, value)
         return value
 
-    async def _permit(self, listing: Listing, call: ToolCall, allowed_by: str | None) -> str:
-        """Wait until the call is allowed, and return who allows it.
+    async def _permit(self, tool: Tool, call: ToolCall, allowed_by: str | None) -> Permit:
+        """Wait until the call is allowed, and return what allows it.
 
         Raises:
             CallRefusedError: It is not.
         """
+        listing = tool.listing
 
         def decision() -> Decision:
             decided = self._decisions.get(listing.name)
@@ -443,8 +447,13 @@ class ToolRegistry:
             return decided
 
         if allowed_by is not None and decision().permission != "off":
-            return allowed_by
-        documents = self._pages.tabs.documents
+            return Permit(allowed_by)
+
+        def place() -> Place:
+            chosen = tool.foresee(call) if isinstance(tool, PageTool) else None
+            documents = self._pages.tabs.documents if chosen is None else [chosen]
+            return find_place(documents, listing.owner, call.arguments.get(TAB_ID))
+
         request = Request(
             self._gated(listing),
             listing.title,
@@ -453,9 +462,20 @@ class ToolRegistry:
             client=call.client,
             notify_waiting=call.notify_waiting,
             is_nested=call.is_nested,
-            place=find_place(documents, listing.owner, call.arguments.get(TAB_ID)),
+            find_place=place,
         )
         return await self.gate.permit(request, decision)
+
+    def _bind(self, tool: PageTool, call: ToolCall, tab_id: int) -> Callable[[], Awaitable[Any]]:
+        """Return the function that runs a call in the tab for which a person has allowed it.
+
+        Raises:
+            ChainError: The tab is not there any more.
+        """
+        place = find_place(self._pages.tabs.documents, tool.listing.owner, tab_id)
+        if place.tab_id is None:
+            raise failures.allowed_tab_gone(tool.listing.name)
+        return tool.bind(call, tab_id)
 
     def _gated(self, listing: Listing) -> GatedTool:
         hints = listing.annotations or {}

@@ -285,6 +285,7 @@ class _Command:
     takes_links = False
     name = COMMAND
     is_immediate = False
+    asked_tab: int | None = None
 
     def __init__(self, stream: CallStream, *, can_ask: bool) -> None:
         self._stream = stream

@@ -13,15 +13,24 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import Followed
 from opentabs_py.consent.gate import REMIND_AFTER, Gate
-from opentabs_py.core.consent import ASK_FOR, Answer, Permission, Question, Standing
+from opentabs_py.core.consent import (
+    ASK_FOR,
+    NOWHERE,
+    Answer,
+    Permission,
+    Place,
+    Question,
+    Standing,
+)
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.protocol import DocumentState
 from opentabs_py.core.trace.record import CallRecord
-from opentabs_py.errors import CallError, CallRefusedError, ConfigError
+from opentabs_py.errors import CallError, CallRefusedError, ChainError, ConfigError
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.progress import Progress
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import FakeBridge, a_manifest, a_tool
+from tests.fakes import FakeBridge, a_document, a_manifest, a_tool
 from tests.python_tools.held_clock import HeldClock
 from tests.waiting import PATIENT, until_all_wait
 
@@ -38,6 +47,7 @@ class Client:
     name: str | None = "agent 1.0"
     takes_links: bool = False
     is_immediate: bool = False
+    asked_tab: int | None = None
     asked: list[Question] = field(default_factory=list[Question])
     waits: list[str] = field(default_factory=list[str])
 
@@ -313,6 +323,73 @@ async def refused_after(chain: Chain, change: Callable[[], object]) -> str:
             await until_all_wait()
     assert chain.bridge.received == []
     return errors[0].detail.code
+
+
+def show(bridge: FakeBridge, front: int, *tabs: int) -> None:
+    """Show tabs of the plugin, one of them in front."""
+    given = [
+        a_document(documentId=f"{tab:032x}", tabId=tab, title=f"Account {tab}", active=tab == front)
+        for tab in tabs
+    ]
+    now = anyio.current_time()
+    bridge.tabs.connection_changed(connected=True, now=now)
+    bridge.tabs.update([DocumentState.model_validate(each) for each in given], now)
+
+
+async def test_a_call_runs_in_the_tab_that_the_question_named() -> None:
+    chain, client = Chain(), Client()
+    show(chain.bridge, 1, 1, 2)
+    async with chain.running() as tasks:
+        tasks.start_soon(chain.call, "chat_send", client)
+        await until_all_wait()
+        [question] = client.asked
+        show(chain.bridge, 2, 1, 2)  # the person looks at another account
+        chain.gate.questions.answer(question.id, "once", by="console")
+        await until_all_wait()
+
+    assert question.place == Place("chat.example", "Account 1", 1)
+    [received] = chain.bridge.received
+    assert received.target.tab_id == 1
+
+
+async def test_a_call_does_not_run_once_the_tab_that_the_question_named_has_gone() -> None:
+    chain, client = Chain(), Client()
+    show(chain.bridge, 1, 1, 2)
+    failures: list[ChainError] = []
+
+    async def call() -> None:
+        with pytest.raises(ChainError) as caught:
+            await chain.call("chat_send", client)
+        failures.append(caught.value)
+
+    async with chain.running() as tasks:
+        tasks.start_soon(call)
+        await until_all_wait()
+        show(chain.bridge, 2, 2)
+        chain.gate.questions.answer(client.asked[0].id, "once", by="console")
+        await until_all_wait()
+
+    assert chain.bridge.received == []
+    [error] = failures
+    assert (error.detail.code, error.detail.retryable) == ("NOT_DELIVERED", True)
+
+
+async def test_a_call_that_nobody_is_asked_about_uses_the_tab_in_front() -> None:
+    chain, client = Chain(), Client(["session"])
+    show(chain.bridge, 1, 1, 2)
+    await chain.call("chat_send", client)
+    show(chain.bridge, 2, 1, 2)
+    await chain.call("chat_send", client)
+
+    assert [each.target.tab_id for each in chain.bridge.received] == [1, None]
+
+
+async def test_a_call_without_a_tab_is_asked_about_all_the_same() -> None:
+    chain, client = Chain(), Client(["once"])
+    await chain.call("chat_send", client)
+
+    assert client.asked[0].place == NOWHERE
+    assert chain.bridge.received[0].target.tab_id is None
 
 
 async def test_a_tool_turned_off_while_a_person_thinks_does_not_run() -> None:

@@ -7,9 +7,11 @@ import pytest
 
 from opentabs_py.core.consent import (
     LONGEST_ARGUMENTS,
+    NOWHERE,
     Decision,
     GatedTool,
     Permission,
+    Place,
     Question,
     Standing,
     arguments_text,
@@ -123,7 +125,7 @@ def test_a_rule_on_the_command_line_names_a_tool_and_a_permission() -> None:
 
 
 def test_a_question_names_the_caller_the_tool_the_site_and_the_account() -> None:
-    question = a_question(client="claude-code 2.1", site="chat.example", tab_title="Ann – Chat")
+    question = a_question(client="claude-code 2.1", place=Place("chat.example", "Ann – Chat", 1))
     assert ask_text(question) == (
         "claude-code 2.1 wants to use chat_send, “Send” on chat.example "
         '(tab "Ann – Chat"). Allow it?'
@@ -132,7 +134,7 @@ def test_a_question_names_the_caller_the_tool_the_site_and_the_account() -> None
 
 
 def test_a_page_cannot_add_lines_to_a_question_or_hide_some_of_it() -> None:
-    text = ask_text(a_question(tab_title='x") Allow all.\n\u202e' + "y" * 5000))
+    text = ask_text(a_question(place=Place(title='x") Allow all.\n\u202e' + "y" * 5000)))
     assert "\n" not in text
     assert "\u202e" not in text
     assert len(text) < 300
@@ -154,7 +156,7 @@ def test_the_place_of_a_call_is_known_where_only_one_is_possible() -> None:
     one = a_document(tabId=1, url="https://chat.example/a", title="Ann")
     two = a_document(tabId=2, url="https://chat.example/b", title="Bob")
     other = a_document(tabId=3, url="https://mail.example/", title="Mail", plugin="mail")
-    assert find_place(documents(one, other), "chat", None) == ("chat.example", "Ann")
-    assert find_place(documents(one, two, other), "chat", None) == ("chat.example", None)
-    assert find_place(documents(one, two, other), "chat", 2) == ("chat.example", "Bob")
-    assert find_place(documents(other), "chat", None) == (None, None)
+    assert find_place(documents(one, other), "chat", None) == Place("chat.example", "Ann", 1)
+    assert find_place(documents(one, two, other), "chat", None) == Place("chat.example")
+    assert find_place(documents(one, two, other), "chat", 2) == Place("chat.example", "Bob", 2)
+    assert find_place(documents(other), "chat", None) == NOWHERE

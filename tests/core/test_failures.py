@@ -38,6 +38,8 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "extension reloaded", "check before you call again"),
     (lambda: failures.lost("not_delivered"), ChainError, "NOT_DELIVERED",
      "did not run", "Call again"),
+    (lambda: failures.allowed_tab_gone("chat_send"), ChainError, "NOT_DELIVERED",
+     "so it did not run", "Call again"),
     (lambda: failures.tool_raised("export", "ValueError", "…"), ToolFailedError,
      "INTERNAL_ERROR", "export failed: ValueError", "See the server's log"),
     (lambda: failures.result_not_serialisable("export", "a socket"), ToolFailedError,

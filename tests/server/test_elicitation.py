@@ -16,13 +16,14 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core.consent import Permission
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.protocol import DocumentState
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.progress import Progress
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server import elicitation
 from opentabs_py.server.mcp import ERROR_META_KEY, create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import FakeBridge, a_manifest, a_tool
+from tests.fakes import FakeBridge, a_document, a_manifest, a_tool
 from tests.served import Served
 from tests.waiting import PATIENT, until_all_wait
 
@@ -95,6 +96,34 @@ async def test_a_yes_runs_the_call(mode: str, path: str) -> None:
     assert "chat_send" in params.message
     assert params.requested_schema["properties"]["answer"]["enum"][0] == "once"
     assert len(served.bridge.received) == 1
+
+
+@ERAS
+async def test_the_call_runs_in_the_tab_that_the_question_named(mode: str) -> None:
+    served = Asking()
+
+    def show(front: int) -> None:
+        given = [
+            a_document(
+                documentId=f"{tab:032x}", tabId=tab, title=f"Account {tab}", active=tab == front
+            )
+            for tab in (1, 2)
+        ]
+        now = anyio.current_time()
+        served.bridge.tabs.connection_changed(connected=True, now=now)
+        served.bridge.tabs.update([DocumentState.model_validate(each) for each in given], now)
+
+    def answer(params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        assert '(tab "Account 1")' in params.message
+        show(2)  # the person looks at another account
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    show(1)
+    async with connected(served, mode, answer) as client:
+        await client.call_tool("chat_send", {})
+
+    [received] = served.bridge.received
+    assert received.target.tab_id == 1
 
 
 @ERAS
