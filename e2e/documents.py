@@ -46,7 +46,13 @@ def read_blocks(text: str) -> list[Block]:
     ]
 
 
-def run(command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=100, check=False
+        command,
+        cwd=cwd,
+        env={**ENVIRONMENT, **more},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
     )

@@ -144,6 +144,7 @@ class Site:
             Route(
                 "/api/moved", lambda request: RedirectResponse(f"/api/items?{request.url.query}")
             ),
+            Route("/api/gone", self.gone),
             Route("/api/items", self.items),
             Route("/api/items", self.add, methods=["POST"]),
             Route("/graphql", self.graphql, methods=["POST"]),
@@ -183,6 +184,10 @@ class Site:
 
     async def ping(self, _request: Request) -> Response:
         return JSONResponse({"ok": True})
+
+    async def gone(self, _request: Request) -> Response:
+        headers = {"cache-control": "no-store"}  # so Chromium waits until the page reads it
+        return JSONResponse({"error": "gone"}, status_code=410, headers=headers)
 
     async def items(self, request: Request) -> Response:
         number = int(request.query_params.get("page", "1"))
@@ -256,6 +261,10 @@ ADAPTER = """
       const headers = { "content-type": "application/json" };
       return (await api("/graphql", { method: "POST", headers, body })).data.item;
     },
+    async gone() {
+      const answer = await fetch("/api/gone");  // and its body is never read
+      return { status: answer.status };
+    },
     async moved() {
       return api("/api/moved?page=1");
     },
@@ -306,6 +315,7 @@ TOOLS = {
     "items": {},
     "add": {"text": {"type": "string"}},
     "item": {"id": {"type": "integer"}, "layout": {"type": "string"}},
+    "gone": {},
     "moved": {},
     "watch": {},
     "talk": {"asks": {"type": "array", "items": {"type": "integer"}}},

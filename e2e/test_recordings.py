@@ -13,10 +13,12 @@ from contextlib import asynccontextmanager, contextmanager
 from html import escape
 from pathlib import Path
 from shutil import copyfile
+from typing import Protocol
 from urllib.parse import quote
 
 import pytest
 from anyio.from_thread import start_blocking_portal
+from starlette.applications import Starlette
 
 from e2e.documents import PLUGINS
 from e2e.kit.runs import HERE, RUN_WITHIN, KitRun, run
@@ -35,6 +37,7 @@ async def use(page, opentabs):
     await opentabs.call("notes_item", {"id": 1})
     await opentabs.call("notes_item", {"id": 2})
     await opentabs.call("notes_moved")
+    await opentabs.call("notes_gone")
     await opentabs.call("notes_watch")
     await opentabs.call("notes_talk", {"asks": [1, 2]})
     home = page.url
@@ -44,8 +47,14 @@ async def use(page, opentabs):
 """
 
 
+class Served(Protocol):
+    """A site that can be served."""
+
+    def app(self) -> Starlette: ...
+
+
 @contextmanager
-def serving(site: Site, port: int = 0) -> Generator[str]:
+def serving(site: Served, port: int = 0) -> Generator[str]:
     """Serve a site from a thread; yields its address."""
 
     @asynccontextmanager

@@ -28,6 +28,7 @@ from opentabs_py.cli import (
     tools,
     trace,
     ui,
+    verify,
     worker,
 )
 
@@ -71,6 +72,7 @@ app.command("test", cls=run_tests.TestCommand, context_settings={"ignore_unknown
     run_tests.run_tests
 )
 app.command("record")(record.record)
+app.command("verify")(verify.verify)
 app.command("inspect")(inspect.inspect)
 app.command("review")(review.review)
 app.command("serve")(serve.serve)

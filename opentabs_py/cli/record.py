@@ -210,7 +210,11 @@ class _Session:
             raise BrowserError(f"No request to {self._url} was seen, so there is no recording.")
         write_recording(recording, self._file, version=__version__)
         _print_scrubbed(recording)
-        lost = [e for e in recording.exchanges if e.response and e.response.body is None]
+        lost = [
+            each
+            for each in recording.exchanges
+            if each.response is not None and each.response.body is None and each.error is None
+        ]
         if lost:
             warn(f"{len(lost)} answers are without their bodies, which the browser had dropped.")
         err.print(

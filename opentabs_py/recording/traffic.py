@@ -25,6 +25,7 @@ from opentabs_py.core.recording.exchange import (
 
 LARGEST: Final = 64 * 1024 * 1024  # bytes of a body
 _EVENT_SOURCE: Final = "eventsource"
+_ABORTED: Final = "net::ERR_ABORTED"
 _NO_BODY: Final = frozenset({204, 205, 304})
 
 Steps = Generator[Any, Any, None]
@@ -59,7 +60,7 @@ class TrafficRecorder:
         driver: Runs what has to be asked of Playwright.
         ignores: Returns whether an address is not recorded, such as our own server's.
         skip: Returns whether a request was answered by something other than its site.
-        on_ended: Called whenever a request has ended.
+        on_ended: Called whenever a request has been answered, or has ended.
     """
 
     def __init__(
@@ -80,9 +81,11 @@ class TrafficRecorder:
         self._sockets: list[Socket] = []
         self._streams: dict[str, _Stream] = {}
         self._open: dict[Any, float] = {}
+        self._answers: dict[Any, Any] = {}
         self._watched: list[tuple[Any, str, Callable[[Any], None]]] = []
         for event, handle in (
             ("request", self._note_request),
+            ("response", self._note_answer),
             ("requestfinished", self._note_finished),
             ("requestfailed", self._note_failed),
             ("page", self._note_page),
@@ -95,6 +98,19 @@ class TrafficRecorder:
     def pending(self) -> int:
         """How many requests have not ended; event streams do not count."""
         return sum(request.resource_type != _EVENT_SOURCE for request in self._open)
+
+    @property
+    def unanswered(self) -> int:
+        """How many of them have no answer yet.
+
+        The others may never end: Chromium waits until a page reads the body of a large answer, or
+        of one that it must not keep.
+        """
+        return sum(
+            request.resource_type != _EVENT_SOURCE
+            for request in self._open
+            if request not in self._answers
+        )
 
     @property
     def count(self) -> int:
@@ -111,9 +127,9 @@ class TrafficRecorder:
         for request, started in self._open.items():
             is_stream = request.resource_type == _EVENT_SOURCE and request.url in streamed
             if not is_stream and not self._skip(request):
-                sent = Request(request.method, _plain(request.url), kind=request.resource_type)
-                ended.append(Exchange(sent, None, UNFINISHED, started))
+                ended.append(_unfinished(request, self._answers.get(request), started))
         self._open.clear()
+        self._answers.clear()
         return sorted(ended, key=lambda each: each.started), self._sockets
 
     def _watch(self, target: Any, event: str, handle: Callable[[Any], None]) -> None:
@@ -125,6 +141,11 @@ class TrafficRecorder:
     def _note_request(self, request: Any) -> None:
         if not self._is_foreign(request.url):
             self._open[request] = time.time()
+
+    def _note_answer(self, answer: Any) -> None:
+        if answer.request in self._open:
+            self._answers[answer.request] = answer
+            self._on_ended()
 
     def _note_finished(self, request: Any) -> None:
         if request in self._open:
@@ -141,6 +162,10 @@ class TrafficRecorder:
                 return
             if request.resource_type == _EVENT_SOURCE and self._is_streamed(request.url):
                 return
+            if failure == _ABORTED and (answer := self._answers.get(request)) is not None:
+                # The page went away before it read the body, if it ever would have.
+                self._exchanges.append(_unfinished(request, answer, started))
+                return
             headers = yield request.headers_array()
             sent = Request(
                 request.method,
@@ -156,10 +181,12 @@ class TrafficRecorder:
                 response = Response(answer.status, answer.status_text, _pairs(headers))
                 body = yield from _body(answer)
                 response = replace(response, body=body)
+            started = _started(request, started)
             duration = max(0.0, time.time() - started)
             self._exchanges.append(Exchange(sent, response, failure, started, duration))
         finally:
             self._open.pop(request, None)
+            self._answers.pop(request, None)
             self._on_ended()
 
     def _is_foreign(self, url: str) -> bool:
@@ -216,6 +243,27 @@ class TrafficRecorder:
     def _note_stream_end(self, said: dict[str, Any]) -> None:
         if (stream := self._streams.get(said["requestId"])) is not None:
             stream.ended = time.time()
+
+
+def _unfinished(request: Any, answer: Any, started: float) -> Exchange:
+    """Return a request that has no answer, or one whose body the page has not read."""
+    sent = Request(
+        request.method,
+        _plain(request.url),
+        [*request.headers.items()],
+        request.post_data_buffer or b"",
+        request.resource_type,
+    )
+    if answer is None:
+        return Exchange(sent, None, UNFINISHED, started)
+    response = Response(answer.status, answer.status_text, [*answer.headers.items()], None)
+    return Exchange(sent, response, UNFINISHED, _started(request, started))
+
+
+def _started(request: Any, noted: float) -> float:
+    """Return when a request was sent; the event that says so may come after a whole call."""
+    began: float = request.timing["startTime"]
+    return began / 1000 if began > 0 else noted
 
 
 def _body(answer: Any) -> Generator[Any, Any, bytes | None]:

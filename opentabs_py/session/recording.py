@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from opentabs_py.session.session import OpenTabs
 
 SETTLE_WITHIN = 3.0  # s; for answers that are on their way
+READ_WITHIN = 1.0  # s; for the rest of their bodies, which the page may never read
 
 
 class SessionRecorder:
@@ -59,6 +60,9 @@ class SessionRecorder:
         """Stop, and return the recording, with all its secrets."""
         self._end_observing()
         with anyio.move_on_after(SETTLE_WITHIN):
+            while self._traffic.unanswered:
+                await self._changed.wait()
+        with anyio.move_on_after(READ_WITHIN):
             while self._traffic.pending:
                 await self._changed.wait()
         await self._driver.wait(SETTLE_WITHIN)

@@ -10,7 +10,8 @@ Headers = Sequence[tuple[str, str]]
 DOCUMENT: Final = "document"
 EVENT_STREAM: Final = "text/event-stream"
 UNFINISHED: Final = "unfinished"
-"""The error of a request that had no answer yet when the recording ended."""
+"""The error of a request that had no answer yet when the recording ended, or whose body the page
+had not read."""
 
 
 @dataclass(frozen=True, slots=True)

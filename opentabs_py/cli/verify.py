@@ -1,0 +1,203 @@
+"""`opentabs verify`: make recorded calls again, and say how the site has changed."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from opentabs_py.cli.options import (
+    Headed,
+    Json,
+    PluginDirs,
+    PluginSettings,
+    Profile,
+    SignedIn,
+    gather_settings,
+)
+from opentabs_py.errors import ConfigError
+
+if TYPE_CHECKING:
+    from opentabs_py.config.settings import Settings
+    from opentabs_py.core.drift.report import DriftReport
+    from opentabs_py.core.recording.exchange import Recording
+
+_LEFT_OUT = frozenset({"node_modules", "dist", ".git", ".venv"})
+
+
+def verify(
+    where: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[DIR | FILE.har]...",
+            help="The plugin's directory, whose recordings are all used, or some recordings.  "
+            "\\[default: the current directory]",
+        ),
+    ] = None,
+    plugin: PluginDirs = None,
+    set_: PluginSettings = None,
+    signed_in: SignedIn = None,
+    profile: Profile = None,
+    site: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Use the same site elsewhere, such as on a staging server.  "
+            "\\[default: the recorded address]",
+        ),
+    ] = None,
+    writes: Annotated[
+        bool,
+        typer.Option(
+            "--writes", help="Also call tools without a readOnlyHint, which may change something."
+        ),
+    ] = False,
+    fail_on: Annotated[
+        Literal["harmless", "tool", "schema"],
+        typer.Option(
+            help="The least drift that counts: any at all; what breaks a tool; or only what breaks "
+            "an output schema. Other drift is still reported.",
+        ),
+    ] = "harmless",
+    headed: Headed = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the report as JUnit's XML."),
+    ] = None,
+    json_: Json = False,
+) -> None:
+    """Make the calls of recordings again at the live site, and report what has changed there.
+
+    Compares the answers of the site and the results of the tools with the recorded ones: not their
+    values, but which members there are and of which types. A member counts as required only if
+    all recordings have it, so two recordings tell more than one.
+
+    Tools without a readOnlyHint are not called unless you pass --writes. Drift is not reported
+    where the site wants a sign-in, limits how often it answers, or does not answer.
+
+    Exit codes: 0 nothing has changed; 1 something has; 2 usage error; 3 cannot tell.
+
+    [dim]opentabs verify . --signed-in work --junit test-results/drift.xml[/]
+    """
+    from opentabs_py.cli.run import run
+    from opentabs_py.cli.terminal import log_to_stderr
+    from opentabs_py.plugins.load import is_plugin
+
+    places = where or [Path()]
+    directories = [each for each in places if each.is_dir() and is_plugin(each)]
+    settings = gather_settings(
+        [*(plugin or ()), *directories] or None,
+        None,
+        set_,
+        no_review=directories or None,
+        headed=headed,
+        signed_in=signed_in,
+        profile=profile,
+        port=0,
+    )
+    updates = {"audit": False, "permissions": {"default": "auto"}, "strict_output": True}
+    settings = settings.model_copy(update=updates)
+    if not (settings.plugins or settings.plugin_folders):
+        raise ConfigError(
+            "There is no plugin here. Name its directory: opentabs verify DIR, or --plugin DIR."
+        )
+    if junit is not None and junit.is_dir():
+        raise ConfigError(f"{junit} is a directory. Name the file to write.")
+    recordings = _read_all(places)
+    log_to_stderr(level=logging.WARNING)
+
+    async def check() -> int:
+        from opentabs_py.cli.terminal import write_json
+        from opentabs_py.cli.verify_report import print_report
+        from opentabs_py.core.drift.formats import to_json, to_junit
+
+        report = await _verify(recordings, settings, site=site, writes=writes)
+        code = report.exit_code(fail_on)
+        if junit is not None:
+            _write(junit, to_junit(report))
+        if json_:
+            write_json(to_json(report, exit_code=code))
+        else:
+            print_report(report)
+        return code
+
+    raise typer.Exit(run(check))
+
+
+def _read_all(places: Sequence[Path]) -> "Mapping[str, Recording]":
+    """Return the recordings with calls, by file.
+
+    Raises:
+        ConfigError: There is none.
+        RecordingError: One cannot be read.
+    """
+    from opentabs_py.cli.terminal import warn
+    from opentabs_py.recording.files import read_recording
+
+    files = [file for place in places for file in _find(place)]
+    found = {str(file): read_recording(file) for file in dict.fromkeys(files)}
+    with_calls = {file: each for file, each in found.items() if each.calls}
+    for file in found.keys() - with_calls.keys():
+        warn(f"{file} has no calls of tools, so there is nothing to make again.")
+    if not with_calls:
+        looked = " and ".join(str(place) for place in places)
+        raise ConfigError(
+            f"There is no recording with calls of tools in {looked}. Make one: opentabs record URL "
+            "--out tests/NAME.har (docs/drift.md)."
+        )
+    return with_calls
+
+
+def _find(place: Path) -> Sequence[Path]:
+    if not place.is_dir():
+        return [place]
+    return sorted(
+        file
+        for file in place.rglob("*.har")
+        if not _LEFT_OUT.intersection(file.relative_to(place).parts)
+    )
+
+
+async def _verify(
+    recordings: "Mapping[str, Recording]", settings: "Settings", *, site: str | None, writes: bool
+) -> "DriftReport":
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from opentabs_py.cli.terminal import err, print_quarantined, warn_of_stale
+    from opentabs_py.core.drift.judge import judge
+    from opentabs_py.core.drift.report import DriftReport, RecordingVerdict
+    from opentabs_py.session.session import OpenTabs
+    from opentabs_py.session.verifying import run_again
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        total = sum(len(each.calls) for each in recordings.values())
+        task = bar.add_task("Starting a browser", total=total)
+        async with OpenTabs(settings=settings) as tabs:
+            print_quarantined(tabs.quarantined)
+            warn_of_stale(tabs.plugins)
+            verdicts: list[RecordingVerdict] = []
+            for file, recorded in recordings.items():
+                bar.update(task, description=f"Calling the tools of {Path(file).name}")
+                advance: Callable[[], object] = lambda: bar.advance(task)  # noqa: E731
+                live = await run_again(tabs, recorded, site=site, writes=writes, on_call=advance)
+                others = [
+                    each
+                    for each in recordings.values()
+                    if each is not recorded and _origin(each.url) == _origin(recorded.url)
+                ]
+                verdicts.append(judge(file, recorded, others, live, settings.volatile))
+    return DriftReport(verdicts)
+
+
+def _origin(url: str) -> str:
+    return "/".join(url.split("/")[:3])
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"Cannot write {file}: {error.strerror}.") from error

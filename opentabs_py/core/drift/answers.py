@@ -1,0 +1,172 @@
+"""What a site has answered, by endpoint."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, cast
+
+from opentabs_py.core.recording.exchange import (
+    DOCUMENT,
+    EVENT_STREAM,
+    Exchange,
+    RecordedCall,
+    Recording,
+    Response,
+    Socket,
+    is_json,
+)
+from opentabs_py.core.recording.matching import comparable
+from opentabs_py.core.shapes.endpoints import Endpoint, endpoint_of, is_same_site
+from opentabs_py.core.shapes.marks import marks_of
+from opentabs_py.core.shapes.texts import is_word
+
+Media = Literal["JSON", "HTML", "another type"]
+
+_API: Final = frozenset({"fetch", "xhr", DOCUMENT, "eventsource"})
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+_NOT_MODIFIED: Final = 304
+_NOTICED_WITHIN: Final = 0.25  # s; the browser may report a request after its call has ended
+_DISCRIMINATORS: Final = ("type", "event", "op", "kind", "action")
+_LONGEST_PAGE: Final = 2 * 1024 * 1024  # bytes that are searched for marks
+MESSAGES: Final = "message"  # the method of messages that come by themselves
+
+
+@dataclass(slots=True)
+class Answers:
+    """The answers of one endpoint in one recording.
+
+    Attributes:
+        statuses: The HTTP statuses; 0 if there was no answer.
+        media: What the successful answers contained.
+        values: The JSON of successful answers, by what tells their requests apart.
+        marks: The CSS selectors of each HTML page.
+        tools: The tools during whose calls it was asked, and how often.
+        is_document: Whether it is a page.
+        failures: Why there was no answer, such as `net::ERR_CONNECTION_REFUSED`.
+    """
+
+    statuses: set[int] = field(default_factory=set[int])
+    media: set[Media] = field(default_factory=set[Media])
+    values: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
+    marks: list[Mapping[str, int]] = field(default_factory=list[Mapping[str, int]])
+    tools: Counter[str] = field(default_factory=Counter[str])
+    is_document: bool = False
+    failures: set[str] = field(default_factory=set[str])
+
+    @property
+    def samples(self) -> Sequence[Any]:
+        """All JSON values."""
+        return [value for values in self.values.values() for value in values]
+
+    @property
+    def works(self) -> bool:
+        """Whether a request has succeeded."""
+        return any(200 <= status < 400 for status in self.statuses)
+
+
+def answers_of(recording: Recording, volatile: Sequence[str] = ()) -> Mapping[Endpoint, Answers]:
+    """Return what a site has answered.
+
+    Only what the plugin and its page depend on counts: requests of the page's site for data and
+    pages, and all others that were sent during a call.
+
+    Args:
+        recording: What passed between the page and its site, and the calls that were made.
+        volatile: Names of members of requests that do not count.
+    """
+    found: dict[Endpoint, Answers] = {}
+    for exchange in recording.exchanges:
+        tools = _during(exchange.started, recording.calls)
+        request = exchange.request
+        if request.kind not in _API or not (tools or is_same_site(request.url, recording.url)):
+            continue
+        if _is_streamed(exchange.response):
+            for endpoint, value in _messages_of_stream(exchange, recording.url):
+                _note_value(found, endpoint, value, tools)
+            continue
+        answers = found.setdefault(endpoint_of(request, recording.url), Answers())
+        answers.tools.update(tools)
+        answers.is_document |= request.kind == DOCUMENT
+        _note(answers, exchange, comparable(request, volatile).key)
+    for socket in recording.sockets:
+        if is_same_site(socket.url, recording.url):
+            for endpoint, value in _messages_of_socket(socket):
+                _note_value(found, endpoint, value, set())
+    return found
+
+
+def _note(answers: Answers, exchange: Exchange, key: Any) -> None:
+    response = exchange.response
+    if response is None:
+        answers.statuses.add(0)
+        answers.failures.add(exchange.error or "no answer")
+        return
+    if response.status == _NOT_MODIFIED:
+        return
+    answers.statuses.add(response.status)
+    if not 200 <= response.status < 300 or not response.body:
+        return
+    if response.mime in _HTML:
+        answers.media.add("HTML")
+        answers.marks.append(marks_of(response.body[:_LONGEST_PAGE].decode("utf-8", "replace")))
+    elif is_json(response.mime) and (read := _read(response.body)) is not None:
+        answers.media.add("JSON")
+        answers.values.setdefault(key, []).append(read[0])
+    else:
+        answers.media.add("another type")
+
+
+def _during(at: float, calls: Sequence[RecordedCall]) -> set[str]:
+    begun = [call for call in calls if call.started <= at]
+    running = {call.tool for call in begun if at <= call.started + call.duration}
+    if running or not begun:
+        return running
+    last = max(begun, key=lambda call: call.started + call.duration)
+    return {last.tool} if at <= last.started + last.duration + _NOTICED_WITHIN else set()
+
+
+def _is_streamed(response: Response | None) -> bool:
+    return response is not None and response.mime == EVENT_STREAM
+
+
+def _messages_of_stream(exchange: Exchange, page_url: str) -> Iterator[tuple[Endpoint, Any]]:
+    path = endpoint_of(exchange.request, page_url)
+    for event in cast("Response", exchange.response).events:
+        if (read := _read(event.data.encode())) is not None:
+            yield Endpoint(path.path, MESSAGES, event.name, path.origin), read[0]
+
+
+def _messages_of_socket(socket: Socket) -> Iterator[tuple[Endpoint, Any]]:
+    path = "/" + socket.url.partition("://")[2].partition("/")[2].partition("?")[0]
+    for frame in socket.frames:
+        if frame.is_sent or not isinstance(frame.data, str):
+            continue
+        if (read := _read(frame.data.encode())) is not None:
+            yield Endpoint(path, MESSAGES, _kind_of_message(read[0])), read[0]
+
+
+def _note_value(
+    found: dict[Endpoint, Answers], endpoint: Endpoint, value: Any, tools: set[str]
+) -> None:
+    answers = found.setdefault(endpoint, Answers())
+    answers.statuses.add(200)
+    answers.media.add("JSON")
+    answers.tools.update(tools)
+    answers.values.setdefault((), []).append(value)
+
+
+def _kind_of_message(value: Any) -> str:
+    if not isinstance(value, dict):
+        return ""
+    members = cast("Mapping[str, Any]", value)
+    kinds = (members.get(name) for name in _DISCRIMINATORS)
+    return next((each for each in kinds if isinstance(each, str) and is_word(each)), "")
+
+
+def _read(body: bytes) -> tuple[Any] | None:
+    """Return JSON, in a tuple because it may be null; None if it is not JSON."""
+    try:
+        return (json.loads(body),)
+    except (ValueError, RecursionError):
+        return None

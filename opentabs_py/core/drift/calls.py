@@ -1,0 +1,143 @@
+"""What has become of recorded calls."""
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from opentabs_py.core.drift.live import LiveRun, Outcome
+from opentabs_py.core.drift.obstacles import why_unknown
+from opentabs_py.core.drift.report import CallVerdict, Finding, Severity
+from opentabs_py.core.drift.site import Site
+from opentabs_py.core.recording.exchange import RecordedCall, Recording
+from opentabs_py.core.shapes.change import Change
+from opentabs_py.core.shapes.changes import changed_values, changes
+from opentabs_py.core.shapes.shape import shape_of
+from opentabs_py.core.text import shorten
+
+BROKEN: Final = "RESULT_BREAKS_SCHEMA"
+LACKING: Final = frozenset({"went", "renamed", "moved", "type", "null", "optional", "empty"})
+_LONGEST: Final = 300  # characters of an error
+
+
+def judge_call(
+    recorded: RecordedCall,
+    outcome: Outcome,
+    samples: Sequence[Recording],
+    site: Site,
+    live: LiveRun,
+) -> CallVerdict:
+    """Return what has become of a recorded call.
+
+    Args:
+        recorded: The call.
+        outcome: How it ended this time.
+        samples: All recordings of the site.
+        site: Its answers.
+        live: The run.
+    """
+    verdict = _Verdicts(recorded, outcome)
+    if outcome.skipped:
+        return verdict.skipped(outcome.skipped)
+    if outcome.barred:
+        return verdict.unknown(outcome.barred)
+    call = outcome.call
+    if call is None:
+        text = f"{', '.join(live.unready)} does not get ready on the page"
+        return verdict.drift("tool", [Finding("readiness", text)])
+    error = call.error or {}
+    code, message = str(error.get("code", "")), str(error.get("message", ""))
+    expected = None if recorded.error is None else str(recorded.error.get("code", ""))
+    if code and code == expected:
+        return verdict.same()
+    if code and (reason := why_unknown(outcome)):
+        return verdict.unknown(reason)
+    if expected is not None:
+        how = f"fails with {code}" if code else "succeeds"
+        return verdict.drift("harmless", [Finding("error", f"failed with {expected}, and {how}")])
+    if code and code != BROKEN:
+        text = f"fails with {code}: {shorten(message, _LONGEST)}"
+        return verdict.drift("tool", [Finding("error", text)])
+    earlier = [
+        each.value
+        for recording in samples
+        for each in recording.calls
+        if each.error is None and _is_same(each, recorded)
+    ]
+    found = [*changes(shape_of(*earlier), shape_of(call.value))]
+    found += changed_values(earlier, call.value, site.replaced)
+    if code:
+        broken = Finding("schema", shorten(message, _LONGEST))
+        return verdict.drift("schema", [broken, *map(Finding.of, found)])
+    missed = _unfinished(recorded.tool, samples, site, live)
+    return _judge_value(verdict, found, missed, site)
+
+
+def _judge_value(
+    verdict: "_Verdicts", found: Sequence[Change], missed: Sequence[Finding], site: Site
+) -> CallVerdict:
+    empty = [change.path for change in found if change.what == "empty"]
+    if empty and site.has_emptied(verdict.tool):
+        # What is empty on the site has to be empty in the result.
+        found = [change for change in found if change.what != "empty"]
+        if not found:
+            where = ", ".join(path or "the result" for path in empty)
+            return verdict.unknown(
+                f"The site has nothing in {where} now, so it cannot be compared."
+            )
+    if not found and not missed:
+        return verdict.same()
+    is_broken = missed or any(each.what in LACKING for each in found)
+    severity: Severity = "tool" if is_broken else "harmless"
+    return verdict.drift(severity, [*map(Finding.of, found), *missed])
+
+
+def _unfinished(
+    tool: str, samples: Sequence[Recording], site: Site, live: LiveRun
+) -> list[Finding]:
+    """Return the requests that a tool stops repeating after their answers have changed.
+
+    That is how a tool looks that no longer finds the next page: its result is well-formed.
+    """
+    before = sum(call.tool == tool for each in samples for call in each.calls)
+    since = sum(call.tool == tool for call in live.traffic.calls)
+    found: list[Finding] = []
+    for endpoint, was, now in site.known():
+        is_changed = any(change.what in LACKING for change in site.changes[endpoint])
+        often, seldom = was.tools[tool] / before, now.tools[tool] / since
+        if is_changed and often > 1 and seldom == 1:
+            text = f"sends {endpoint} once (was {often:.3g} times), so it may miss further pages"
+            found.append(Finding("requests", text))
+    return found
+
+
+class _Verdicts:
+    """Makes the verdict of one call."""
+
+    def __init__(self, recorded: RecordedCall, outcome: Outcome) -> None:
+        self.tool = recorded.tool
+        self._arguments = recorded.arguments
+        self._seconds = 0.0 if outcome.call is None else outcome.call.duration
+
+    def same(self) -> CallVerdict:
+        return CallVerdict(self.tool, self._arguments, "same", seconds=self._seconds)
+
+    def skipped(self, reason: str) -> CallVerdict:
+        return CallVerdict(self.tool, self._arguments, "skipped", reason=reason)
+
+    def unknown(self, reason: str) -> CallVerdict:
+        return CallVerdict(
+            self.tool, self._arguments, "unknown", reason=reason, seconds=self._seconds
+        )
+
+    def drift(self, severity: Severity, findings: Sequence[Finding]) -> CallVerdict:
+        return CallVerdict(
+            self.tool, self._arguments, "drift", severity, findings, seconds=self._seconds
+        )
+
+
+def _is_same(one: RecordedCall, other: RecordedCall) -> bool:
+    return one.tool == other.tool and _plain(one) == _plain(other)
+
+
+def _plain(call: RecordedCall) -> str:
+    return json.dumps(call.arguments, sort_keys=True)

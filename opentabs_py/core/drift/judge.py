@@ -1,0 +1,48 @@
+"""Compare a run of recorded calls with what was recorded."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from opentabs_py.core.drift.calls import judge_call
+from opentabs_py.core.drift.live import LiveRun
+from opentabs_py.core.drift.obstacles import find_obstacle
+from opentabs_py.core.drift.report import CallVerdict, RecordingVerdict
+from opentabs_py.core.drift.requests import judge_requests
+from opentabs_py.core.drift.site import compare_site
+from opentabs_py.core.recording.exchange import Recording
+
+
+def judge(
+    name: str,
+    recorded: Recording,
+    others: Sequence[Recording],
+    live: LiveRun,
+    volatile: Sequence[str] = (),
+) -> RecordingVerdict:
+    """Return how the site differs from a recording.
+
+    Args:
+        name: The recording's file.
+        recorded: The recording whose calls were made again.
+        others: More recordings of the site. The more there are, the better it is known what varies.
+        live: What happened.
+        volatile: Names of members of requests that do not count.
+    """
+    samples = [recorded, *others]
+    site = compare_site(samples, live.traffic, volatile)
+    calls = [
+        judge_call(call, outcome, samples, site, live)
+        for call, outcome in zip(recorded.calls, live.outcomes, strict=True)
+    ]
+    if not (obstacle := find_obstacle(site, recorded, live)):
+        return RecordingVerdict(name, recorded.url, calls, judge_requests(site, calls))
+    calls = [_doubt(call, obstacle) for call in calls]
+    is_blind = not any(call.state == "same" for call in calls)
+    return RecordingVerdict(name, recorded.url, calls, reason=obstacle if is_blind else "")
+
+
+def _doubt(call: CallVerdict, obstacle: str) -> CallVerdict:
+    """Return the verdict of a call in a run in which drift cannot be told."""
+    if call.state != "drift":
+        return call
+    return replace(call, state="unknown", severity=None, findings=(), reason=obstacle)

@@ -1,0 +1,43 @@
+"""What happened when recorded calls were made again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opentabs_py.core.recording.exchange import RecordedCall, Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a recorded call ended this time.
+
+    Attributes:
+        call: With the value, or the error, or both if the value does not match the output schema.
+            None if it was not made.
+        category: That of the error, such as `auth`.
+        skipped: Why it was not made, in a sentence, if it was not to be.
+        barred: Why it could not be made, in a sentence, whatever the site is like.
+    """
+
+    call: RecordedCall | None = None
+    category: str | None = None
+    skipped: str = ""
+    barred: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """One recording's calls, made again at the live site.
+
+    Attributes:
+        traffic: What passed between the page and the site, and the calls that were made.
+        outcomes: What became of each recorded call, in the order of the recording.
+        unready: The plugins that did not get ready on the page.
+        is_anonymous: Whether the browser began without a sign-in.
+        failure: Why the page could not be opened; empty if it could.
+    """
+
+    traffic: Recording
+    outcomes: Sequence[Outcome] = ()
+    unready: Sequence[str] = ()
+    is_anonymous: bool = True
+    failure: str = ""

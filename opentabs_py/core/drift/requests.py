@@ -1,0 +1,84 @@
+"""How the answers to requests have changed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from opentabs_py.core.drift.answers import Answers
+from opentabs_py.core.drift.report import CallVerdict, Finding, RequestVerdict, Severity, worst
+from opentabs_py.core.drift.site import Site
+from opentabs_py.core.shapes.change import Change
+from opentabs_py.core.shapes.changes import changed_values
+from opentabs_py.core.shapes.endpoints import Endpoint
+from opentabs_py.core.shapes.marks import lost_marks, tag_of
+
+_LISTED: Final = 3  # selectors that may be the new ones
+
+
+def judge_requests(site: Site, calls: Sequence[CallVerdict]) -> Sequence[RequestVerdict]:
+    """Return how the answers to requests have changed.
+
+    Args:
+        site: The answers.
+        calls: What has become of the calls.
+    """
+    broken = _broken(calls)
+    verdicts: list[RequestVerdict] = []
+    for endpoint, was, now in site.known():
+        tools = sorted({*was.tools, *now.tools})
+        findings = [
+            *_compare_answers(was, now, site.changes[endpoint]),
+            *_compare_values(endpoint, site),
+            *_compare_pages(was, now, suspected=any(tool in broken for tool in tools)),
+        ]
+        if findings:
+            severity = worst(broken[tool] for tool in tools if tool in broken)
+            verdicts.append(RequestVerdict(str(endpoint), tools, severity, findings))
+    return verdicts
+
+
+def _compare_answers(was: Answers, now: Answers, changed: Sequence[Change]) -> Sequence[Finding]:
+    found: list[Finding] = []
+    refused = sorted(status for status in now.statuses - was.statuses if 400 <= status < 500)
+    if refused:
+        found.append(Finding("status", f"answers {_or(refused)} (was {_or(was.statuses)})"))
+    elif was.media and now.media and not was.media & now.media:
+        text = f"answers with {_or(now.media)} (was {_or(was.media)})"
+        found.append(Finding("media", text))
+    # There may just be nothing to list.
+    return [*found, *(Finding.of(change) for change in changed if change.what != "empty")]
+
+
+def _broken(calls: Sequence[CallVerdict]) -> Mapping[str, Severity]:
+    """Return how badly each tool is broken that is."""
+    broken: dict[str, Severity] = {}
+    for call in calls:
+        if call.severity is not None and call.severity != "harmless":
+            broken[call.tool] = worst([broken.get(call.tool, "harmless"), call.severity])
+    return broken
+
+
+def _compare_values(endpoint: Endpoint, site: Site) -> Sequence[Finding]:
+    """Compare what was the same in all recordings of the same request."""
+    found: dict[str, Finding] = {}
+    for key, values in site.now[endpoint].values.items():
+        asked = [each[endpoint].values for each in site.before if endpoint in each]
+        earlier = [each[key][0] for each in asked if key in each]
+        for change in changed_values(earlier, values[0], site.replaced):
+            found.setdefault(change.path, Finding.of(change))
+    return [*found.values()]
+
+
+def _compare_pages(was: Answers, now: Answers, *, suspected: bool) -> Sequence[Finding]:
+    """Compare the selectors of HTML pages."""
+    known = {mark for page in was.marks for mark in page}
+    new = sorted({mark for page in now.marks for mark in page} - known)
+    found: list[Finding] = []
+    for mark in lost_marks(was.marks, now.marks, suspected=suspected):
+        alike = [each for each in new if tag_of(each) == tag_of(mark)]
+        instead = f" ({', '.join(alike[:_LISTED])} is new)" if alike else ""
+        found.append(Finding("selector", f"{mark} finds nothing{instead}", mark))
+    return found
+
+
+def _or(values: Iterable[object]) -> str:
+    return " or ".join(sorted(map(str, values)))

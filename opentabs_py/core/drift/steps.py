@@ -1,0 +1,85 @@
+"""How to make the calls of a recording again."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+from opentabs_py.core.recording.exchange import (
+    DOCUMENT,
+    Exchange,
+    RecordedCall,
+    Recording,
+    header,
+)
+from opentabs_py.core.shapes.endpoints import is_same_site
+
+_FRAMES: Final = frozenset({"iframe", "frame", "embed", "object"})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call to make again.
+
+    Attributes:
+        call: The recorded call.
+        url: The page that was open.
+        scrubbed: What its arguments contain in place of a secret; empty if nothing.
+    """
+
+    call: RecordedCall
+    url: str
+    scrubbed: str = ""
+
+
+def steps_of(recording: Recording, site: str | None = None) -> Sequence[Step]:
+    """Return how to make a recording's calls again, in their order.
+
+    Args:
+        recording: The recording.
+        site: The address of the same site elsewhere, if it is not to be the recorded one.
+    """
+    replacements = [each.replacement for each in recording.scrubbed if each.replacement]
+    steps: list[Step] = []
+    for call in recording.calls:
+        arguments = json.dumps(call.arguments, ensure_ascii=False)
+        scrubbed = next((each for each in replacements if each in arguments), "")
+        steps.append(Step(call, rebased(_page(recording, call), recording.url, site), scrubbed))
+    return steps
+
+
+def rebased(url: str, home: str, site: str | None) -> str:
+    """Return an address at another place of the same site.
+
+    Args:
+        url: The address.
+        home: The address of a page of its site; others are returned as they are.
+        site: Any address of the other place; None if it is at the same one.
+    """
+    parts, other = urlsplit(url), urlsplit(site or url)
+    if parts[:2] != urlsplit(home)[:2]:
+        return url
+    return urlunsplit((other.scheme, other.netloc, *parts[2:]))
+
+
+def _page(recording: Recording, call: RecordedCall) -> str:
+    """Return the address of the page that was open when a tool was called."""
+    opened = [
+        each.request.url
+        for each in recording.exchanges
+        if each.started <= call.started and _is_page(each, recording.url)
+    ]
+    return opened[-1] if opened else recording.url
+
+
+def _is_page(exchange: Exchange, home: str) -> bool:
+    request, response = exchange.request, exchange.response
+    return (
+        request.kind == DOCUMENT
+        and request.method == "GET"
+        and response is not None
+        and 200 <= response.status < 300
+        and header(request.headers, "sec-fetch-dest") not in _FRAMES
+        and is_same_site(request.url, home)
+    )

@@ -1,0 +1,1 @@
+"""What a site's answers look like, learned from samples."""

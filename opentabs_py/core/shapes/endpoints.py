@@ -1,0 +1,83 @@
+"""Which requests are of the same endpoint of a site's API."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+from urllib.parse import unquote, urlsplit
+
+from opentabs_py.core.recording.exchange import Request, is_json
+from opentabs_py.core.recording.matching import comparable
+from opentabs_py.core.shapes.texts import is_id
+
+ID: Final = "{id}"
+_NAMED: Final = re.compile(r"\s*(?:query|mutation|subscription)\s+(\w+)")
+_LABELS: Final = 2  # of a host name, which say whose site it is
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Endpoint:
+    """A part of a site's API.
+
+    Attributes:
+        path: The path of its addresses, with `{id}` for ids, such as `/api/channels/{id}`.
+        method: In capital letters.
+        operation: The name of the GraphQL operation or the method of JSON-RPC; else empty.
+        origin: Such as `https://api.example.com`; empty if it is the one of the page.
+    """
+
+    path: str
+    method: str = "GET"
+    operation: str = ""
+    origin: str = ""
+
+    def __str__(self) -> str:
+        operation = f" {self.operation}" if self.operation else ""
+        return f"{self.method} {self.origin}{self.path}{operation}"
+
+
+def endpoint_of(request: Request, page_url: str) -> Endpoint:
+    """Return the endpoint of a request.
+
+    Args:
+        request: The request.
+        page_url: The address of the page that was opened first.
+    """
+    origin, home = _origin(request.url), _origin(page_url)
+    segments = urlsplit(request.url).path.split("/")
+    path = "/".join(ID if is_id(unquote(each)) else each for each in segments) or "/"
+    operation = comparable(request).operation or rpc_method(request)
+    return Endpoint(path, request.method, operation, "" if origin == home else origin)
+
+
+def rpc_method(request: Request) -> str:
+    """Return the method that a request calls by JSON-RPC; an empty string if it calls none."""
+    if not request.body or not is_json(request.mime):
+        return ""
+    try:
+        sent = json.loads(request.body)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(sent, dict):
+        return ""
+    members = cast("Mapping[str, Any]", sent)
+    method = members.get("method")
+    return method if isinstance(method, str) and "jsonrpc" in members else ""
+
+
+def is_same_site(url: str, page_url: str) -> bool:
+    """Return whether an address belongs to the site of a page, as `api.example.com` does."""
+    return _site(url) == _site(page_url)
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _site(url: str) -> str | Sequence[str]:
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    if ":" in host or host.rpartition(".")[2].isdecimal():
+        return host
+    return host.split(".")[-_LABELS:]

@@ -1,0 +1,130 @@
+"""Make the calls of a recording again, at the live site."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from opentabs_py.core.drift.live import LiveRun, Outcome
+from opentabs_py.core.drift.steps import Step, rebased, steps_of
+from opentabs_py.core.recording.exchange import RecordedCall, Recording
+from opentabs_py.errors import BrokenResultError, BrowserError, CallError
+from opentabs_py.session.recording import SessionRecorder
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+    from opentabs_py.session.session import OpenTabs
+
+READY_WITHIN: Final = 15.0  # s; for a plugin, after its page has loaded
+_WRITES: Final = "It may change something: it has no readOnlyHint. Pass --writes to call it."
+_NO_TOOL: Final = "The plugin has no such tool."
+
+
+async def run_again(
+    tabs: "OpenTabs",
+    recorded: Recording,
+    *,
+    site: str | None = None,
+    writes: bool = False,
+    on_call: Callable[[], object] = lambda: None,
+) -> LiveRun:
+    """Make the calls of a recording again, and record what the site answers.
+
+    Args:
+        tabs: The session, whose tools check their results strictly.
+        recorded: The recording.
+        site: The address of the same site elsewhere; by default, the recorded one.
+        writes: Also call tools that may change something.
+        on_call: Called after each call.
+    """
+    steps = steps_of(recorded, site)
+    home = rebased(recorded.url, recorded.url, site)
+    is_anonymous = tabs.settings.signed_in is None and tabs.settings.profile is None
+    recorder = await SessionRecorder.start(tabs, home)
+    run = _Run(tabs, writes=writes)
+    failure, outcomes = "", [Outcome()] * len(steps)
+    try:
+        page = await tabs.open(home)
+        try:
+            for index, step in enumerate(steps):
+                outcomes[index] = await run.make(step, page)
+                on_call()
+        finally:
+            traffic = await recorder.stop()
+            await page.close()
+    except BrowserError as error:
+        failure, traffic = str(error), await recorder.stop()
+    made = [each.call for each in outcomes if each.call is not None]
+    traffic = replace(traffic, calls=made)
+    return LiveRun(traffic, outcomes, sorted(run.unready), is_anonymous, failure)
+
+
+class _Run:
+    """The calls of one recording.
+
+    Attributes:
+        unready: The plugins that did not get ready.
+    """
+
+    def __init__(self, tabs: "OpenTabs", *, writes: bool) -> None:
+        self.unready: set[str] = set()
+        self._tabs = tabs
+        self._writes = writes
+
+    async def make(self, step: Step, page: "Page") -> Outcome:
+        """Make a call, in the page in which it was made."""
+        tool = step.call.tool
+        found = self._tabs.registry.get(tool)
+        if found is None:
+            return Outcome(skipped=_NO_TOOL)
+        if not self._writes and (found.listing.annotations or {}).get("readOnlyHint") is not True:
+            return Outcome(skipped=_WRITES)
+        if step.scrubbed:
+            return Outcome(
+                barred=f"Its arguments contain {step.scrubbed!r} in place of a secret, so it "
+                "cannot be called as it was."
+            )
+        if _plain(page.url) != _plain(step.url):
+            await _go(page, step.url)
+        plugin = found.listing.owner
+        if not await self._is_ready(plugin):
+            self.unready.add(plugin)
+            return Outcome()
+        return await self._call(step.call)
+
+    async def _is_ready(self, plugin: str) -> bool:
+        if plugin in self.unready:
+            return False  # it was waited for once
+        with anyio.move_on_after(READY_WITHIN):
+            await self._tabs.bridge.wait_ready(plugin)
+            return True
+        return False
+
+    async def _call(self, recorded: RecordedCall) -> Outcome:
+        started, began = time.time(), time.monotonic()
+        value, error, category = None, None, None
+        try:
+            value = await self._tabs.call(recorded.tool, recorded.arguments)
+        except CallError as failed:
+            value = failed.value if isinstance(failed, BrokenResultError) else None
+            error = {"code": failed.detail.code, "message": failed.detail.message}
+            category = failed.detail.category
+        seconds = time.monotonic() - began
+        call = RecordedCall(recorded.tool, recorded.arguments, value, error, started, seconds)
+        return Outcome(call, category)
+
+
+async def _go(page: "Page", url: str) -> None:
+    from playwright.async_api import Error  # noqa: PLC0415 (it is loaded once there is a page)
+
+    try:
+        await page.goto(url)
+    except Error as error:
+        raise BrowserError(f"Cannot open {url}: {error.message}") from error
+
+
+def _plain(url: str) -> str:
+    return url.partition("#")[0]

@@ -1,0 +1,121 @@
+"""Which answers of a site count."""
+
+import json
+
+from opentabs_py.core.drift.answers import Answers, answers_of
+from opentabs_py.core.recording.exchange import (
+    Event,
+    Exchange,
+    Frame,
+    RecordedCall,
+    Recording,
+    Request,
+    Response,
+    Socket,
+)
+from tests.core.drift.samples import HOME, JSON, called, got, recording
+
+
+def found(*parts: Exchange | RecordedCall) -> dict[str, Answers]:
+    return {str(each): answers for each, answers in answers_of(recording(*parts)).items()}
+
+
+def test_answers_are_those_of_the_site_and_of_calls() -> None:
+    answers = found(
+        got("/api", 1, at=20),
+        got("https://api.example.com/", 1, at=20),
+        got("https://ads.example.org/", 1, at=20),
+        got("https://data.example.org/", 1, at=5),
+        got("/logo.png", 1, kind="image"),
+        called(),
+    )
+
+    assert [*answers] == [
+        "GET /api",
+        "GET https://api.example.com/",
+        "GET https://data.example.org/",
+    ]
+
+
+def test_a_request_belongs_to_the_call_during_which_it_was_sent() -> None:
+    calls = [RecordedCall("a", started=1, duration=1), RecordedCall("b", started=3, duration=1)]
+    times = (0.5, 1.5, 2.1, 2.9, 3.0, 4.2, 9.0)
+    traffic = Recording(HOME, [got(f"/{at}", at=at) for at in times], calls=calls)
+
+    answers = answers_of(traffic)
+
+    assert [[*each.tools] for each in answers.values()] == [[], ["a"], ["a"], [], ["b"], ["b"], []]
+
+
+def test_only_successful_answers_are_samples() -> None:
+    answers = found(
+        got("/api", {"a": 1}),
+        got("/api", {"error": 1}, status=404),
+        got("/api", status=304),
+        got("/api", {}, status=204),
+    )["GET /api"]
+
+    assert answers.samples == [{"a": 1}, {}]
+    assert answers.statuses == {200, 404, 204}
+    assert answers.works
+
+
+def test_what_is_not_what_it_says_is_of_another_type() -> None:
+    broken = Exchange(Request("GET", HOME), Response(200, "", JSON, b"{"), started=1)
+    empty = Exchange(Request("GET", HOME), Response(200, "", JSON, b""), started=1)
+    text = Exchange(
+        Request("GET", HOME), Response(200, "", [("content-type", "text/csv")], b"a"), started=1
+    )
+
+    assert found(broken)["GET /"].media == {"another type"}
+    assert found(text)["GET /"].media == {"another type"}
+    assert found(empty)["GET /"].media == set()
+
+
+def test_a_request_without_an_answer_has_failed() -> None:
+    answers = found(Exchange(Request("GET", HOME), None, started=1))["GET /"]
+
+    assert (answers.statuses, answers.failures, answers.works) == ({0}, {"no answer"}, False)
+
+
+def test_messages_of_an_event_stream_are_answers_by_their_name() -> None:
+    events = [Event(1, '{"a": 1}', "note"), Event(2, "not JSON", "note"), Event(3, "[]")]
+    stream = Exchange(
+        Request("GET", f"{HOME}events", kind="eventsource"),
+        Response(200, "", [("content-type", "text/event-stream")], b"", events),
+        started=1,
+    )
+
+    answers = found(stream, called())
+
+    assert {name: each.samples for name, each in answers.items()} == {
+        "message /events note": [{"a": 1}],
+        "message /events message": [[]],
+    }
+    assert [*answers["message /events note"].tools] == ["t"]
+
+
+def test_messages_of_a_websocket_are_answers_by_their_type() -> None:
+    frames = [
+        Frame(1, True, '{"type": "hello"}'),
+        Frame(2, False, json.dumps({"type": "note", "a": 1})),
+        Frame(3, False, json.dumps({"type": "Text of a person", "event": "seen"})),
+        Frame(4, False, b"\0"),
+        Frame(5, False, "pong"),
+        Frame(6, False, "[1]"),
+    ]
+    sockets = [
+        Socket("wss://else.example.org/", 1, frames),
+        Socket("wss://example.com/live?x", 1, frames),
+    ]
+
+    answers = answers_of(Recording(HOME, sockets=sockets))
+
+    assert [str(each) for each in answers] == [
+        "message /live note",
+        "message /live seen",
+        "message /live",
+    ]
+    assert [each.samples for each in answers.values()][2] == [[1]]
+    assert [each.statuses for each in answers.values()] == [{200}] * 3
+    assert [each.media for each in answers.values()] == [{"JSON"}] * 3
