@@ -10,6 +10,7 @@ from playwright.async_api import Page, expect
 
 from e2e.bench.many_plugins import write_plugins
 from e2e.console import PATIENT, chromium, console_page, go
+from e2e.report_page import open_report
 from e2e.tests_page import shown_tests
 from opentabs_py.config.settings import load_settings
 from opentabs_py.demo import demo_plugin_dir
@@ -27,6 +28,7 @@ PICTURES: Final = (  # those in the documentation; another directory gets all
     "console-calls-light.png",
     "console-plugins-light.png",
     "console-try-dark.png",
+    "report-light.png",
     "tests-light.png",
 )
 WIDE, NARROW = (1120, 640), (400, 720)
@@ -156,6 +158,41 @@ async def take_tests(directory: Path, scratch: Path) -> None:
                 await shown.page.screenshot(path=directory / file.replace("tests", "tests-calls"))
 
 
+FLAKY: Final = """
+
+def test_the_greeting_is_there_at_once(opentabs, tmp_path_factory):
+    opentabs.open_start_page()
+    seen = tmp_path_factory.getbasetemp() / "seen"
+    first = not seen.exists()
+    seen.touch()
+    opentabs.call("chat_hello", name="Grace")
+    assert not first, "the site is slow today"
+"""
+
+
+async def take_report(directory: Path, scratch: Path) -> None:
+    """Run the tests of a new plugin, and take pictures of the report."""
+    await anyio.run_process(["opentabs", "new", "chat"], cwd=scratch)
+    plugin = scratch / "chat"
+    await anyio.Path(plugin / "tests" / "test_more.py").write_text(TESTS.lstrip() + FLAKY)
+    command = ["opentabs", "test", "--retries", "1", "--tracing=retain-on-failure"]
+    await anyio.run_process([*command, "--report", "report.html"], cwd=plugin, check=False)
+    async with chromium(load_settings(port=0)) as browser:
+        for dark, size in ((False, WIDE), (True, WIDE), (False, NARROW), (True, NARROW)):
+            name = ("dark" if dark else "light") + ("-narrow" if size == NARROW else "")
+            file = f"report-{name}.png"
+            if file not in PICTURES and directory == DIRECTORY:
+                continue
+            width, height = size
+            async with open_report(
+                browser, plugin / "report.html", width=width, height=height, dark=dark
+            ) as shown:
+                await shown.choose("test_the_greeting_is_there_at_once, flaky")
+                picture = shown.details.get_by_role("img", name="At the failure")
+                await expect(picture).to_have_js_property("complete", True)
+                await shown.page.screenshot(path=directory / file)
+
+
 async def main() -> None:
     """Take all screenshots."""
     directory = Path(sys.argv[1]) if len(sys.argv) > 1 else DIRECTORY
@@ -163,6 +200,8 @@ async def main() -> None:
     async with anyio.TemporaryDirectory() as scratch:
         await take(directory, Path(scratch))
         await take_tests(directory, Path(scratch))
+    async with anyio.TemporaryDirectory() as scratch:
+        await take_report(directory, Path(scratch))
 
 
 if __name__ == "__main__":

@@ -86,6 +86,25 @@ def test_workers_report_flaky_tests_too(unstable: Path) -> None:
     assert re.search(r"1 failed, 1 passed, 1 skipped, 2 flaky in", ran.output), ran.output
 
 
+def test_fixtures_of_the_session_live_on_when_the_last_test_runs_again(suite: Path) -> None:
+    (suite / "test_it.py").write_text(
+        "from pathlib import Path\n"
+        "import pytest\n"
+        "def note(what):\n"
+        "    with open('noted', 'a') as file: file.write(what + ' ')\n"
+        "@pytest.fixture(scope='session')\n"
+        "def session(): note('begin'); yield; note('end')\n"
+        "@pytest.fixture\n"
+        "def own(session): note('own'); yield; note('done')\n"
+        "def test_last(own): assert Path('noted').read_text().count('own') == 2\n"
+    )
+
+    ran = run(suite, "--opentabs-retries=3")
+
+    assert "1 flaky" in ran.output
+    assert (suite / "noted").read_text() == "begin own done own done end "
+
+
 def test_each_test_is_repeated_with_a_number(suite: Path) -> None:
     (suite / "test_it.py").write_text(
         "import pytest\n"

@@ -56,7 +56,7 @@ def test_the_first_test_is_the_one_that_a_new_plugin_has(chat: Path) -> None:
 
 
 def test_every_command_prints_what_is_shown(told: list[tuple[Block, int, str]]) -> None:
-    assert len(told) == 4
+    assert len(told) == 8
     for block, code, output in told:
         command, shown = block.session
         assert code == (1 if block.mark == "broken" else 0), output

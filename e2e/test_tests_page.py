@@ -190,7 +190,7 @@ async def test_the_tests_are_listed_by_file_with_their_state_and_duration(shown:
             re.compile(rf"^{re.escape(name)}, {state}$")
         )
     await expect(shown.row("tests/test_good.py, 2 tests")).to_be_visible()
-    await expect(shown.summary).to_contain_text("6 tests · 3 passed · 2 failed · 1 skipped")
+    await expect(shown.summary).to_contain_text("6 tests · 2 failed · 3 passed · 1 skipped")
 
 
 async def test_a_call_is_shown_with_its_hops(shown: Shown) -> None:
@@ -371,7 +371,7 @@ async def test_one_test_a_file_the_failed_ones_or_all_run(
         await ended(shown)
         assert ran(plugin)[3:] == ["test_three", "test_one", "test_bad"]
         # What did not run is as it was.
-        await expect(shown.summary).to_contain_text("4 tests · 2 passed · 1 failed · 1 skipped")
+        await expect(shown.summary).to_contain_text("4 tests · 1 failed · 2 passed · 1 skipped")
 
         await shown.page.get_by_role("button", name="Run all").click()
         await until_ran(plugin, 9)

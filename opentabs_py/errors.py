@@ -8,6 +8,7 @@ OpenTabsError
 ├── ProtocolError          a message on the wire is wrong
 ├── TraceError             a file is not a trace
 ├── RecordingError         a file is not a recording of a site, or cannot be written
+├── ReportError            a file is not a report of a test run, or cannot be merged or written
 ├── AuditError             the record of all calls cannot be read
 ├── FleetError             NATS, which carries a fleet, cannot be reached
 └── CallError              a tool call returned no value
@@ -61,6 +62,10 @@ class ProtocolError(OpenTabsError):
 
 class RecordingError(OpenTabsError):
     """A recording of a site cannot be read or written."""
+
+
+class ReportError(OpenTabsError):
+    """A file is not a report of a test run, or cannot be merged with others, or be written."""
 
 
 class AuditError(OpenTabsError):

@@ -16,10 +16,14 @@ from opentabs_py.errors import (
     OpenTabsError,
     PluginError,
     RecordingError,
+    ReportError,
     TraceError,
 )
 
-_USAGE_ERRORS = (CallRefusedError, ConfigError, PluginError, RecordingError, TraceError)
+_USAGE_ERRORS = (
+    *(CallRefusedError, ConfigError, PluginError),
+    *(RecordingError, ReportError, TraceError),
+)
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 

@@ -20,6 +20,7 @@ from opentabs_py.cli import (
     logs,
     new,
     record,
+    report,
     review,
     run_tests,
     serve,
@@ -93,4 +94,5 @@ app.command("worker")(worker.worker)
 app.add_typer(fleet.app, name="fleet")
 app.add_typer(login.profile_app, name="profile")
 app.add_typer(trace.app, name="trace")
+app.add_typer(report.app, name="report")
 app.add_typer(browser.app, name="browser")

@@ -29,6 +29,7 @@ class Chosen:
         pytest_args: The other arguments.
         shard: The part of the tests to run, such as `1/4`.
         fuzzes: Whether the tools are checked instead.
+        reports: Whether a report is to be written of the tests that pytest runs.
     """
 
     directory: Path
@@ -36,6 +37,7 @@ class Chosen:
     pytest_args: Sequence[str]
     shard: str | None = None
     fuzzes: bool = False
+    reports: bool = False
 
     @property
     def everything(self) -> str:

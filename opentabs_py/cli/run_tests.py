@@ -93,6 +93,17 @@ def run_tests(
             ),
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help=(
+                "Write one HTML file with the tests in the browser, their calls, faults and "
+                "screenshots. `opentabs report merge` makes one of those of several parts."
+            ),
+        ),
+    ] = None,
     fuzz: Annotated[
         int | None,
         typer.Option(
@@ -139,10 +150,12 @@ def run_tests(
     chosen = replace(
         chosen,
         shard=shard,
+        reports=report is not None,
         pytest_args=[
             *_given("--opentabs-repeat", repeat),
             *_given("--opentabs-retries", retries),
             *_given("--opentabs-shard", shard),
+            *_given("--opentabs-report", report),
             *chosen.pytest_args,
         ],
     )
@@ -151,6 +164,8 @@ def run_tests(
 
         if watch:
             raise typer.BadParameter("--ui runs again at every change, too. Use only one of them.")
+        if report is not None:
+            raise typer.BadParameter("--report is for a run that ends; --ui shows the same itself.")
         raise typer.Exit(run(lambda: show_tests(chosen, opens=not no_open), interruptible=False))
     suite = _Suite(chosen)
     raise typer.Exit(run(suite.watch, interruptible=False) if watch else run(suite.run))
@@ -250,6 +265,8 @@ class _Suite:
                 )
             pytest = [sys.executable, "-m", "pytest", *in_browser, *self.chosen.pytest_args]
             code = _CODES.get(await run_program(pytest), TOOL_FAILED)
+        elif self.chosen.reports:
+            err.print("No report was written: it is of tests in the browser, and there are none.")
         if not (units or in_browser):
             err.print(f"There are no tests in {', '.join(self.chosen.paths)}.", soft_wrap=True)
             return NO_TESTS

@@ -25,10 +25,11 @@ from opentabs_py.console.files import Files
 from opentabs_py.console.requests import Admitted, Body, answering, refuse
 from opentabs_py.console.stream import StreamEndpoint, Write, event
 from opentabs_py.core.runner.one_test import OneTest
+from opentabs_py.runner.details import test_data
 from opentabs_py.runner.runner import Runner
 from opentabs_py.server.guards import LocalOnly
 from opentabs_py.server.page_headers import POLICY, PageHeaders
-from opentabs_py.tracing.html import VIEWER, trace_data
+from opentabs_py.tracing.html import VIEWER
 
 PAGE: Final = Path(__file__).with_name("page")
 LOOK_AGAIN: Final = 0.1  # s; what people see as at once
@@ -132,10 +133,9 @@ class RunnerPage:
         test = self.runner.board.tests.get(request.query_params.get("id", ""))
         if test is None:
             return refuse("There is no such test, or not any more.", HTTPStatus.NOT_FOUND)
-        data = trace_data(test.records, title=test.name)
-        more = {"started": data["started"], "calls": data["calls"], "command": _command(test)}
         traces = [shlex.join(["playwright", "show-trace", each]) for each in test.traces]
-        return JSONResponse({**test.details(), **more, "traceCommands": traces})
+        more = {"command": _command(test), "traceCommands": traces}
+        return JSONResponse({**test_data(test), **more})
 
     async def _show_picture(self, request: Request) -> Response:
         run, number = request.path_params["run"], request.path_params["number"]

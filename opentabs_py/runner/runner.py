@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from opentabs_py.calling.clock import wall_clock
 from opentabs_py.core.runner import PLAN
+from opentabs_py.core.runner.attempt import LONGEST_TEXT
 from opentabs_py.core.runner.board import RunBoard
 from opentabs_py.core.runner.choice import Chosen, after_change, is_chosen
 from opentabs_py.core.runner.events import (
@@ -21,7 +22,6 @@ from opentabs_py.core.runner.events import (
     Ended,
     Event,
     GoOn,
-    Lines,
     Lost,
     Phase,
     Pictured,
@@ -31,7 +31,8 @@ from opentabs_py.core.runner.events import (
     read_event,
     to_line,
 )
-from opentabs_py.core.runner.one_test import LONGEST_TEXT, OneTest
+from opentabs_py.core.runner.lines import Lines
+from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.errors import BuildError
 from opentabs_py.runner.process import read_program, run_with_socket, send_now
 
@@ -304,7 +305,8 @@ class Runner:
     def _kept(self) -> set[str]:
         """Return the directories of runs that tests still refer to."""
         tests = self.board.tests.values()
-        pictures = {each.file for test in tests for each in test.pictures}
+        attempts = [attempt for test in tests for attempt in test.attempts]
+        pictures = {each.file for attempt in attempts for each in attempt.pictures}
         return {file.partition("/")[0] for file in pictures} | {
             Path(trace).relative_to(self._scratch).parts[0]
             for test in tests

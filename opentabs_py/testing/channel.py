@@ -14,17 +14,16 @@ from typing import Final
 
 from opentabs_py.core.runner import PLAN
 from opentabs_py.core.runner.events import (
-    LONGEST_LINE,
     Command,
     Event,
     GoOn,
-    Lines,
     Lost,
     Plan,
     SetStays,
     read_command,
     to_line,
 )
+from opentabs_py.core.runner.lines import LONGEST_LINE, Lines
 
 MOST_WAITING: Final = 64 * 1024 * 1024  # bytes
 FLUSH_WITHIN: Final = 2.0  # s; a reader that reads at all needs milliseconds

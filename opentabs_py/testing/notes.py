@@ -4,8 +4,8 @@ Screenshots are taken in the test's thread, where Playwright is: before a call i
 test sees that it has ended, and at a failure.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import count
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Protocol
@@ -13,15 +13,42 @@ from typing import Any, Final, Protocol
 from playwright.sync_api import Error, Page
 
 from opentabs_py.core.fault_injection import FaultLog
-from opentabs_py.core.runner.events import CallSeen, FaultsSeen, Pictured
+from opentabs_py.core.runner.events import CallSeen, Event, FaultsSeen, Pictured, Unanswered
 from opentabs_py.core.trace.record import CallRecord
-from opentabs_py.testing.channel import Channel
 
-PICTURED: Final = 40  # calls of a test; a test with a thousand would take minutes longer
 PICTURE_WITHIN: Final = 2_000  # ms; a page that hangs is not photographed again
+MOST_MISSED: Final = 100  # requests that are listed; a page that polls makes thousands
 _QUALITY: Final = 70  # of JPEG; text is still sharp
 
 Seen = Callable[[str], Sequence[Page]]
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """What a test's recording did not answer.
+
+    Attributes:
+        recording: The name of its file.
+        requests: Each as text, and how often it was made.
+    """
+
+    recording: str
+    requests: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Album:
+    """Where a run's screenshots are kept.
+
+    Attributes:
+        directory: The directory.
+        names: The names of their files.
+        calls: How many calls of a test have some; a test with a thousand would take minutes longer.
+    """
+
+    directory: Path
+    names: Iterator[str]
+    calls: int
 
 
 class Audience(Protocol):
@@ -44,7 +71,13 @@ class Audience(Protocol):
         ...
 
     def show_end(
-        self, pages: Seen, *, running: Sequence[CallRecord], faults: FaultLog, failed: bool
+        self,
+        pages: Seen,
+        *,
+        running: Sequence[CallRecord],
+        faults: FaultLog,
+        missed: Missed | None,
+        failed: bool,
     ) -> None:
         """Handle that the test's own code has ended."""
         ...
@@ -66,30 +99,38 @@ class Nobody:
         """Do nothing."""
 
     def show_end(
-        self, pages: Seen, *, running: Sequence[CallRecord], faults: FaultLog, failed: bool
+        self,
+        pages: Seen,
+        *,
+        running: Sequence[CallRecord],
+        faults: FaultLog,
+        missed: Missed | None,
+        failed: bool,
     ) -> None:
         """Do nothing."""
 
 
 class Notes:
-    """Sends what happens in one test's browser to the runner.
+    """Sends what happens in one test's browser to those who watch, or read about it later.
 
     Args:
-        channel: The way there.
+        send: The way there.
         test: The test's id.
         browser: The browser's name, in a test with several.
-        number: Numbers the screenshots of the run.
+        album: Where screenshots are kept.
     """
 
-    def __init__(self, channel: Channel, test: str, browser: str, number: "count[int]") -> None:
-        self._channel = channel
+    def __init__(
+        self, send: Callable[[Event], None], test: str, browser: str, album: Album
+    ) -> None:
+        self._send = send
         self._test = test
         self._browser = browser
-        self._number = number
+        self._album = album
         self._lock = Lock()
         self._before: list[tuple[str, str]] = []  # tools and their pictures, not yet called
         self._ended: list[tuple[str, str]] = []  # calls and tools, not yet photographed
-        self._left = PICTURED
+        self._left = album.calls
         self._hanging: set[Page] = set()
 
     def start_call(self, record: CallRecord) -> None:
@@ -127,7 +168,13 @@ class Notes:
                 self._send_picture("after", [call for call, name in ended if name == tool], file)
 
     def show_end(
-        self, pages: Seen, *, running: Sequence[CallRecord], faults: FaultLog, failed: bool
+        self,
+        pages: Seen,
+        *,
+        running: Sequence[CallRecord],
+        faults: FaultLog,
+        missed: Missed | None,
+        failed: bool,
     ) -> None:
         """Send what there is to see at the end of the test, or at its failure."""
         for record in running:
@@ -141,7 +188,16 @@ class Notes:
                 done=faults.done,
                 log=faults.to_json() if faults.planted else "",
             )
-            self._channel.send(event)
+            self._send(event)
+        if missed is not None:
+            unanswered = Unanswered(
+                test=self._test,
+                browser=self._browser,
+                recording=missed.recording,
+                requests=missed.requests[:MOST_MISSED],
+                more=max(0, len(missed.requests) - MOST_MISSED),
+            )
+            self._send(unanswered)
         self.look_after(pages)
         if failed and (file := self._photograph(pages(""))) is not None:
             self._send_picture("failure", [], file)
@@ -151,9 +207,9 @@ class Notes:
         for page in pages:
             if page.is_closed() or page in self._hanging:
                 continue
-            file = f"{next(self._number)}.jpg"
+            file = next(self._album.names)
             options: dict[str, Any] = {
-                "path": Path(self._channel.plan.pictures) / file,
+                "path": self._album.directory / file,
                 "type": "jpeg",
                 "quality": _QUALITY,
                 "scale": "css",
@@ -169,10 +225,10 @@ class Notes:
 
     def _send_call(self, record: CallRecord, *, running: bool) -> None:
         event = CallSeen(test=self._test, browser=self._browser, running=running, record=record)
-        self._channel.send(event)
+        self._send(event)
 
     def _send_picture(self, when: Any, calls: Sequence[str], file: str) -> None:
         event = Pictured(
             test=self._test, browser=self._browser, when=when, calls=tuple(calls), file=file
         )
-        self._channel.send(event)
+        self._send(event)

@@ -10,7 +10,7 @@ import pytest
 
 from opentabs_py.config.settings import STARTED_BY
 from opentabs_py.testing.people import People
-from opentabs_py.testing.reporting import Reporting
+from opentabs_py.testing.watching import Watching
 
 IN_PAGE = "The browser stays open. Press Continue in the page of the tests."
 GO_ON = "The browser stays open. Press Enter to continue, or Ctrl-C to stop the tests."
@@ -21,13 +21,13 @@ def pause(
     config: pytest.Config,
     people: People,
     report: pytest.CollectReport | pytest.TestReport,
-    reporting: Reporting | None = None,
+    watching: Watching | None = None,
 ) -> None:
     """Show a failure, and wait until somebody goes on or the browser's window is closed.
 
     One goes on by Enter in the terminal, or in the page of `opentabs test --ui`.
     """
-    if reporting is not None and not reporting.stays:
+    if watching is not None and not watching.stays:
         return
     capture: Any = config.pluginmanager.getplugin("capturemanager")
     terminal: Any = config.pluginmanager.getplugin("terminalreporter")
@@ -39,14 +39,14 @@ def pause(
         terminal.section(report.nodeid, "-")
         terminal.write_line(report.longreprtext)
         can_press = sys.stdin.isatty()
-        if reporting is None and not can_press:
+        if watching is None and not can_press:
             terminal.write_line(NOBODY, yellow=True)
             return
         terminal.write_line(GO_ON if can_press else IN_PAGE, bold=True)
         signs = [_is_orphan, *([_enter_is_pressed] if can_press else [])]
         with ExitStack() as stack:
-            if reporting is not None:
-                signs.append(stack.enter_context(reporting.stay(report.nodeid)))
+            if watching is not None:
+                signs.append(stack.enter_context(watching.stay(report.nodeid)))
             people.stay(lambda: any(is_over() for is_over in signs))
     finally:
         capture.resume()

@@ -70,6 +70,12 @@ class People:
         for turn in self._turns.values():
             turn.show_end(failed=failed)
 
+    @property
+    def chromium(self) -> str:
+        """The version of the browser."""
+        browser = self.first.context.browser
+        return "" if browser is None else browser.version
+
     def stay(self, is_over: Callable[[], bool]) -> None:
         """Wait, with the pages alive, until `is_over()` is true or a browser is closed."""
         turns = self._turns.values()

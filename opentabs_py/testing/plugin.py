@@ -12,6 +12,7 @@ from opentabs_py.testing.items import (
     MARK,
     PEOPLE,
     REPORTING,
+    WATCHING,
     is_async,
     is_ours,
     marks_of,
@@ -65,9 +66,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--opentabs-retries", type=int, default=0, metavar="N", help=retries)
     shard = "Run only this part of the tests, such as 1/4."
     group.addoption("--opentabs-shard", type=_shard, metavar="I/N", help=shard)
+    report = (
+        "Write one HTML file with the tests, their calls, faults and screenshots. Several, as of "
+        "the parts of a suite, become one by `opentabs report merge`."
+    )
+    group.addoption("--opentabs-report", metavar="FILE", help=report)
     parser.addini("opentabs_clock", clock, default="")
     parser.addini("opentabs_trace", trace, default="off")
     parser.addini("opentabs_record", record, default="none")
+    parser.addini("opentabs_report", f"{report} Relative to pytest's root directory.", default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -86,12 +93,23 @@ def pytest_configure(config: pytest.Config) -> None:
     has_playwright = config.pluginmanager.has_plugin("playwright")
     config.pluginmanager.register(fixtures if has_playwright else missing, "opentabs-fixtures")
     _register_chosen(config)
-    if _PLAN in os.environ and not hasattr(config, "workerinput"):  # pytest-xdist's workers
-        from opentabs_py.testing.channel import open_channel  # noqa: PLC0415
-        from opentabs_py.testing.reporting import Reporting  # noqa: PLC0415
+    _register_reporting(config)
 
-        reporting = config.stash[REPORTING] = Reporting(open_channel())
-        config.pluginmanager.register(reporting, "opentabs-reporting")
+
+def _register_reporting(config: pytest.Config) -> None:
+    """Register what reports the run: to people who watch it, or else to a file, if asked for."""
+    register = config.pluginmanager.register
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)  # pytest-xdist's
+    if _PLAN in os.environ and worker is None:
+        from opentabs_py.testing.channel import open_channel  # noqa: PLC0415
+        from opentabs_py.testing.watching import Watching  # noqa: PLC0415
+
+        watching = config.stash[REPORTING] = config.stash[WATCHING] = Watching(open_channel())
+        register(watching, "opentabs-reporting")
+    elif option(config, "report") and not config.getoption("collectonly"):
+        from opentabs_py.testing import report_file  # noqa: PLC0415
+
+        report_file.register(config, worker)
 
 
 def _register_chosen(config: pytest.Config) -> None:
@@ -228,7 +246,7 @@ def pytest_exception_interact(
     if people is not None and node.config.getoption("opentabs_ui"):
         from opentabs_py.testing.pause import pause  # noqa: PLC0415
 
-        pause(node.config, people, report, node.config.stash.get(REPORTING, None))
+        pause(node.config, people, report, node.config.stash.get(WATCHING, None))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

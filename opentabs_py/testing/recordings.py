@@ -22,12 +22,14 @@ from opentabs_py.recording.traffic import TrafficRecorder
 from opentabs_py.recording.values import WholeValues, recorded_call
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.marks import ReplayTiming
+from opentabs_py.testing.notes import Missed
 from opentabs_py.testing.replays import Site, Sockets
 from opentabs_py.testing.thread import ServerThread
 
 RecordMode = Literal["none", "missing", "all"]
 
 SETTLE_WITHIN = 3.0  # s; for answers that are on their way when a test ends
+READ_WITHIN = 1.0  # s; for the rest of their bodies, which the page may never read
 LOOK_EVERY = 0.02  # s
 EXPLAINED = 3  # requests that are not in the recording; of more, only the address is shown
 SHOWN = 50  # lines
@@ -190,7 +192,9 @@ class ActiveRecording:
         registry = self._session.registry
         registry.record_values, registry.excerpts = self._kept
         waited = 0.0
-        while self._traffic.pending and waited < SETTLE_WITHIN:
+        while self._traffic.pending and waited < (
+            SETTLE_WITHIN if self._traffic.unanswered else READ_WITHIN
+        ):
             self._thread.sleep(LOOK_EVERY)
             waited += LOOK_EVERY
         exchanges, sockets = self._traffic.stop()
@@ -216,14 +220,19 @@ class ActiveRecording:
             )
         write_recording(new, self._asked.file, version=__version__)
 
+    @property
+    def missed(self) -> Missed | None:
+        """What it did not answer; None if it answered everything."""
+        texts = Counter([*map(str, self._site.replay.unrecorded), *self._site.broken])
+        return Missed(self._asked.file.name, tuple(texts.items())) if texts else None
+
     def complaints(self) -> list[str]:
         """Return why the test must fail, although it has passed so far."""
-        replay = self._site.replay
-        texts = Counter([*map(str, replay.unrecorded), *self._site.broken])
-        if not texts:
+        missed = self.missed
+        if missed is None:
             return []
         lines: list[str] = []
-        for index, (text, count) in enumerate(texts.items()):
+        for index, (text, count) in enumerate(missed.requests):
             first, *rest = text.splitlines()
             lines.append(f"  {first}" + (f"  ({count} times)" if count > 1 else ""))
             if index < EXPLAINED:
@@ -231,7 +240,7 @@ class ActiveRecording:
         shown = "\n".join(lines[:SHOWN])
         more = f"\n  and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
         text = (
-            f"The recording {self._asked.file.name} does not answer:\n{shown}{more}\n"
+            f"The recording {missed.recording} does not answer:\n{shown}{more}\n"
             "If the tool or the page rightly asks for more than before, record it: "
             "pytest --opentabs-record=missing, or =all to record everything again."
         )

@@ -159,6 +159,8 @@ class Site:
             return  # it is left waiting, as it was
         if is_event_stream(answered):
             self._stream(route, answered)
+        elif response.body is None and answered.error == UNFINISHED:  # the page did not read it
+            route.fulfill(status=response.status, headers=_headers(answered), body=b"")
         elif response.body is None:
             self.broken.append(f"The recording lacks the body of {answered.request.url}.")
             route.abort("failed")

@@ -1,90 +1,64 @@
-"""Reports a run to `opentabs test --ui`, and runs the tests that were chosen there."""
+"""Reports what happens in a run of pytest, as events, to those who show it."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from itertools import count
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opentabs_py.core.runner.choice import is_chosen
 from opentabs_py.core.runner.events import (
-    Collected,
+    Again,
+    Browsed,
     Ended,
+    Event,
     Known,
     NotCollected,
     Phase,
     Started,
-    Staying,
-    WentOn,
 )
-from opentabs_py.testing.channel import Channel
 from opentabs_py.testing.items import PEOPLE
-from opentabs_py.testing.notes import Notes
+from opentabs_py.testing.notes import Album, Notes
 
 _PLAYWRIGHT_TRACES = "trace*.zip"
+_OTHER_FILES = ("*.webm", "*.png", "*.trace")
+_OUTPUT_FIXTURE = "output_path"  # pytest-playwright's: the directory of a test's artifacts
 
 
 class Reporting:
-    """The part of pytest that reports to the runner.
+    """The part of pytest that reports a run.
 
     Args:
-        channel: The way there.
+        send: Sends an event.
+        album: Where screenshots are kept.
     """
 
-    def __init__(self, channel: Channel) -> None:
-        self.channel = channel
-        self._number = count(1)
-        self._stays = count(1)
+    def __init__(self, send: Callable[[Event], None], album: Album) -> None:
+        self.send = send
+        self._album = album
         self._output: Path | None = None
+        self._chromium = ""
 
     def notes(self, test: str, browser: str) -> Notes:
         """Return the notes of a test with a browser."""
-        return Notes(self.channel, test, browser, self._number)
+        return Notes(self.send, test, browser, self._album)
 
-    @property
-    def stays(self) -> bool:
-        """Whether the browser is kept open at a failure."""
-        return not self.channel.is_to_go_on(0)
-
-    @contextmanager
-    def stay(self, test: str) -> Generator[Callable[[], bool]]:
-        """Report that a test's browser is kept open as long as the context.
-
-        Yields:
-            A function that returns whether somebody goes on, in the page.
-        """
-        stay = next(self._stays)
-        self.channel.send(Staying(test=test, stay=stay))
-        try:
-            yield lambda: self.channel.is_to_go_on(stay)
-        finally:
-            self.channel.send(WentOn(test=test))
+    def begin_again(self, reports: Sequence[pytest.TestReport]) -> None:
+        """Report an attempt that failed, after which the test runs again."""
+        for report in reports:
+            self.send(_phase(report))
+        self.send(Again(test=reports[0].nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Report a file that cannot be imported."""
         if report.failed:
             file = report.nodeid.partition("::")[0]
             path = str(Path(str(report.fspath)).absolute()) if report.fspath else file
-            self.channel.send(NotCollected(file=file, path=path, text=report.longreprtext))
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(
-        self, config: pytest.Config, items: list[pytest.Item]
-    ) -> None:
-        """Report all tests, and leave out those that were not chosen."""
-        self.channel.send(Collected(tests=tuple(map(_known, items))))
-        chosen = self.channel.plan.chosen
-        others = [item for item in items if not is_chosen(item.nodeid, chosen)]
-        if others:
-            items[:] = [item for item in items if is_chosen(item.nodeid, chosen)]
-            config.hook.pytest_deselected(items=others)
+            self.send(NotCollected(file=file, path=path, text=report.longreprtext))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Report that a test starts."""
         self._output = None
-        self.channel.send(Started(test=nodeid))
+        self.send(Started(test=nodeid))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -92,44 +66,37 @@ class Reporting:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Report what there is to see at the end of a test, while its pages are open."""
         people = item.stash.get(PEOPLE, None)
+        output = getattr(item, "funcargs", {}).get(_OUTPUT_FIXTURE)
+        if output is not None:
+            self._output = Path(output)
         report = yield
         if people is not None:
             self._output = people.first.output
-            if call.when == "call":
+            if people.chromium != self._chromium:
+                self._chromium = people.chromium
+                self.send(Browsed(version=self._chromium))
+            if call.when == "call" or (call.when == "setup" and report.failed):
                 people.show_end(failed=report.failed)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Report that a phase has ended."""
-        crash = getattr(report.longrepr, "reprcrash", None)
-        skipped = report.longrepr if isinstance(report.longrepr, tuple) else None
-        event = Phase(
-            test=report.nodeid,
-            when=report.when,
-            outcome=report.outcome,
-            expected=hasattr(report, "wasxfail"),
-            seconds=report.duration,
-            why=_why(crash.message if crash is not None else skipped[2] if skipped else ""),
-            text="" if skipped else report.longreprtext,
-            sections=tuple((name, text) for name, text in report.sections),
-        )
-        self.channel.send(event)
+        self.send(_phase(report))
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Report that a test has ended."""
-        found = [] if self._output is None else sorted(self._output.glob(_PLAYWRIGHT_TRACES))
-        self.channel.send(Ended(test=nodeid, traces=tuple(str(each.absolute()) for each in found)))
+        traces, files = self._files([_PLAYWRIGHT_TRACES]), self._files(_OTHER_FILES)
+        self.send(Ended(test=nodeid, traces=traces, files=files))
 
-    def pytest_unconfigure(self) -> None:
-        """Send the rest."""
-        self.channel.close()
-
-
-def _why(message: Any) -> str:
-    return str(message).strip().partition("\n")[0]
+    def _files(self, patterns: Sequence[str]) -> tuple[str, ...]:
+        if self._output is None:
+            return ()
+        found = [file for pattern in patterns for file in sorted(self._output.glob(pattern))]
+        return tuple(str(each.absolute()) for each in found)
 
 
-def _known(item: pytest.Item) -> Known:
+def known(item: pytest.Item) -> Known:
+    """Return what a list of tests says about one."""
     file, line, _ = item.location
     path = str(item.path.absolute())
     in_id, _, name = item.nodeid.partition("::")
@@ -140,3 +107,26 @@ def _known(item: pytest.Item) -> Known:
     return Known(
         id=item.nodeid, file=in_id or file, path=path, name=name or item.name, line=(line or 0) + 1
     )
+
+
+def _phase(report: pytest.TestReport) -> Phase:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    skipped = report.longrepr if isinstance(report.longrepr, tuple) else None
+    expected = getattr(report, "wasxfail", None)
+    why = crash.message if crash is not None else skipped[2] if skipped else ""
+    when: Any = report.when
+    return Phase(
+        test=report.nodeid,
+        # pytest-xdist does not know in which phase a worker died.
+        when=when if when in ("setup", "call", "teardown") else "call",
+        outcome=report.outcome,
+        expected=expected is not None,
+        seconds=report.duration,
+        why=_first_line(why or expected or report.longrepr or ""),
+        text="" if skipped else report.longreprtext,
+        sections=tuple((name, text) for name, text in report.sections),
+    )
+
+
+def _first_line(message: Any) -> str:
+    return str(message).strip().partition("\n")[0]

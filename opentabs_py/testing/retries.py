@@ -6,7 +6,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from _pytest.junitxml import xml_key
-from _pytest.runner import runtestprotocol
+from _pytest.runner import call_and_report  # pyright: ignore[reportUnknownVariableType]
+
+from opentabs_py.testing.items import REPORTING
 
 _ATTEMPTS: Final = "opentabs_failed_attempts"  # of a report: how each earlier attempt failed
 
@@ -16,13 +18,17 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Run a test until it passes or may not be run again; only the last attempt is reported."""
     retries: Any = item.config.getoption("opentabs_retries")
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reporting = item.config.stash.get(REPORTING, None)
     failed: list[str] = []
     while True:
         properties = len(item.user_properties)
-        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        is_last = len(failed) == retries
+        reports = _run_once(item, nextitem, is_last=is_last)
         bad = [report for report in reports if report.failed]
-        if not bad or len(failed) == retries:
+        if not bad or is_last:
             break
+        if reporting is not None:
+            reporting.begin_again(reports)
         failed.append("\n\n".join(report.longreprtext for report in bad))
         del item.user_properties[properties:]
     for report in reports:
@@ -31,6 +37,31 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+def _run_once(
+    item: pytest.Item, nextitem: pytest.Item | None, *, is_last: bool
+) -> list[pytest.TestReport]:
+    """Run a test as pytest does, but keep the fixtures that its next attempt needs, too.
+
+    Otherwise those of the session would end after each attempt of the last test. Among them are the
+    browser, and pytest-playwright's that empties the directory of all results.
+    """
+    function: Any = item
+    if hasattr(item, "_request") and not function._request:  # noqa: SLF001 (as pytest)
+        function._initrequest()  # noqa: SLF001
+    reports = [call_and_report(item, "setup", log=False)]
+    if reports[0].passed and not item.config.getoption("setuponly", default=False):
+        reports.append(call_and_report(item, "call", log=False))
+    following: pytest.Item | pytest.Collector | None = nextitem
+    if not is_last and reports[-1].failed:
+        following = item.parent  # what has the fixtures of the test's module, and is not the test
+    if item.session.shouldfail or item.session.shouldstop:
+        following = None
+    reports.append(call_and_report(item, "teardown", log=False, nextitem=following))
+    if hasattr(item, "_request"):
+        function._request, function.funcargs = False, None  # noqa: SLF001
+    return reports
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -196,6 +196,7 @@ class Turn:
             self.looks.pages_for,
             running=self._thread.do(self.transcript.running),
             faults=self._chain.faults.log_so_far(),
+            missed=None if self._recording is None else self._recording.missed,
             failed=failed,
         )
 

@@ -1,33 +1,18 @@
-"""A trace as one self-contained HTML file: no network, no other files.
+"""A trace as one self-contained HTML file; the viewer is in `viewer/`."""
 
-The viewer is in `viewer/`. The file's own security policy allows only those scripts, and no text
-from a page can break out of the data block.
-"""
-
-import base64
-import hashlib
 import html
-import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from opentabs_py.core.text import one_line
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ErrorDetail
+from opentabs_py.tracing.inline import bundle, data_text, fill, style
 from opentabs_py.tracing.words import link_text, outcome_text, reached_text
 
 VIEWER: Final = Path(__file__).parent / "viewer"
-SCRIPTS: Final = ("model.js", "timeline.js", "details.js", "main.js")
 STYLES: Final = ("theme.css", "call.css", "viewer.css")
-_MODULE_SYNTAX: Final = re.compile(
-    r"^/\*\* @import [^\n]* \*/\n"
-    r"|^import \{[^}]*\} from \"\./\w+\.js\";\n"
-    r"|^export (?=function|const|class)",
-    re.MULTILINE,
-)
-_ESCAPES: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def to_html(records: Sequence[CallRecord], *, title: str, cut: int = 0) -> str:
@@ -38,31 +23,12 @@ def to_html(records: Sequence[CallRecord], *, title: str, cut: int = 0) -> str:
         title: The name of the trace, for example its file name.
         cut: How many lines of the trace were incomplete.
     """
-    scripts = [_as_classic((VIEWER / name).read_text(encoding="utf-8")) for name in SCRIPTS]
-    style = "".join((VIEWER / name).read_text(encoding="utf-8") for name in STYLES)
-    policy = (
-        f"default-src 'none'; script-src {' '.join(map(_source, scripts))}; "
-        f"style-src {_source(style)}; img-src data:; base-uri 'none'; form-action 'none'"
-    )
     parts = {
-        "policy": policy,
         "title": html.escape(f"{one_line(title)} – OpenTabs trace"),
-        "style": style,
-        "data": _data(trace_data(records, title=title, cut=cut)),
-        "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
+        "data": data_text(trace_data(records, title=title, cut=cut)),
     }
     page = (VIEWER / "page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page)
-
-
-def _as_classic(module: str) -> str:
-    """Return a module as a script that shares its top level: inline modules cannot import."""
-    return _MODULE_SYNTAX.sub("", module)
-
-
-def _source(text: str) -> str:
-    """Return the CSP source expression of an inline script or style (CSP Level 3, 2.3.1)."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return fill(page, parts, script=bundle("main.js", [VIEWER]), style=style(STYLES, [VIEWER]))
 
 
 def trace_data(records: Sequence[CallRecord], *, title: str, cut: int = 0) -> dict[str, Any]:
@@ -75,11 +41,6 @@ def trace_data(records: Sequence[CallRecord], *, title: str, cut: int = 0) -> di
         "cut": cut,
         "calls": [_call(record, origin) for record in ordered],
     }
-
-
-def _data(data: Mapping[str, Any]) -> str:
-    # Only "<" could end the script element; the others are escaped in case the JSON is reused.
-    return json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
 
 
 def _error(error: ErrorDetail) -> dict[str, Any]:

@@ -109,7 +109,7 @@ async def test_everything_runs_at_first_and_then_what_is_asked_for(suite: Suite)
         await ended(runner)
         assert states(runner) == {"test_one": "passed", "test_two": "failed"}
         assert (
-            runner.board.tests["tests/test_a.py::test_two"].why
+            runner.board.tests["tests/test_a.py::test_two"].now.why
             == "AssertionError: assert not 'this'"
         )
         write(suite, a=TWO.replace("pass", "1 / 0"))
@@ -210,8 +210,8 @@ async def test_files_for_node_run_beside_pytest(suite: Suite) -> None:
         assert states(runner) == {
             "good.test.js": "passed", "bad.test.js": "failed", "test_one": "passed",
         }  # fmt: skip
-        assert runner.board.tests[str(good)].sections == [("Output", "fine\n")]
-        assert runner.board.tests[str(bad)].text == "xxxxxxxxxx\n"
+        assert runner.board.tests[str(good)].now.sections == [("Output", "fine\n")]
+        assert runner.board.tests[str(bad)].now.text == "xxxxxxxxxx\n"
         assert runner.board.tests[str(bad)].file == "bad.test.js"
 
 

@@ -10,7 +10,6 @@ import pytest
 from opentabs_py.core.runner import PLAN
 from opentabs_py.core.runner.events import (
     GoOn,
-    Lines,
     Lost,
     Plan,
     SetStays,
@@ -18,6 +17,7 @@ from opentabs_py.core.runner.events import (
     read_event,
     to_line,
 )
+from opentabs_py.core.runner.lines import Lines
 from opentabs_py.testing import channel as module
 from opentabs_py.testing import plugin
 from opentabs_py.testing.channel import Channel, open_channel

@@ -67,6 +67,15 @@ export class List {
     this.#draw();
   }
 
+  /**
+   * Scroll to a row, if there is one.
+   * @param {string} key
+   */
+  reveal(key) {
+    const index = this.#items.findIndex((item) => this.#options.key(item) === key);
+    if (index >= 0) this.element.scrollTop = (index - 2) * this.#options.height();
+  }
+
   scrollToEnd() {
     this.element.scrollTop = this.element.scrollHeight;
   }

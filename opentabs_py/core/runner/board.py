@@ -11,6 +11,8 @@ from typing import Any, Final, assert_never
 from opentabs_py.core.console.shelf import Changes, Shelf
 from opentabs_py.core.runner.choice import Chosen, is_chosen
 from opentabs_py.core.runner.events import (
+    Again,
+    Browsed,
     CallSeen,
     Collected,
     Ended,
@@ -22,6 +24,7 @@ from opentabs_py.core.runner.events import (
     Pictured,
     Started,
     Staying,
+    Unanswered,
     WentOn,
 )
 from opentabs_py.core.runner.one_test import OneTest
@@ -79,8 +82,8 @@ class RunBoard:
                 self._collect(event)
             case NotCollected():
                 self._broken.append(event)
-            case Lost():
-                pass  # the status has it
+            case Lost() | Browsed():
+                pass  # they are about the run
             case _:
                 test = self.tests.get(event.test)
                 if test is not None:
@@ -101,26 +104,39 @@ class RunBoard:
     def _handle_of(
         self,
         test: OneTest,
-        event: Started | CallSeen | Pictured | FaultsSeen | Phase | Staying | WentOn | Ended,
+        event: Started
+        | CallSeen
+        | Pictured
+        | FaultsSeen
+        | Unanswered
+        | Phase
+        | Again
+        | Staying
+        | WentOn
+        | Ended,
     ) -> None:
         match event:
             case Started():
                 test.forget()
                 test.state = "running"
             case CallSeen():
-                test.handle_call(event)
+                test.now.handle_call(event)
             case Pictured():
-                test.pictures.append(event)
+                test.now.pictures.append(event)
             case FaultsSeen():
-                test.faults[event.browser] = event
+                test.now.faults[event.browser] = event
+            case Unanswered():
+                test.now.unanswered.append(event)
             case Phase():
-                test.handle_phase(event)
+                test.now.handle_phase(event)
+            case Again():
+                test.begin_again()
             case Staying():
                 test.state, test.stay = "staying", event.stay
             case WentOn():
                 test.state, test.stay = "running", None
             case Ended():
-                test.end(event.traces)
+                test.end(event.traces, event.files)
                 self._weigh(test)
             case _:
                 assert_never(event)
@@ -134,8 +150,9 @@ class RunBoard:
         ]
         for broken in self._broken:
             module = OneTest(broken.file, broken.file, broken.path, "", 0, "module")
-            module.text = broken.text
-            module.why = "Its tests could not be collected."
+            module.now.text = broken.text
+            module.now.why = "Its tests could not be collected."
+            module.now.outcome = "failed"
             module.state = "failed"
             found.append(module)
         self._replace([*nodes, *found])

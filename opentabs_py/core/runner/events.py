@@ -3,13 +3,11 @@
 pytest runs in a process of its own; the test kit's part in it sends events, the runner reads them.
 """
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from opentabs_py.core.trace.record import CallRecord
-
-LONGEST_LINE: Final = 32 * 1024 * 1024  # bytes; a list of 100,000 tests
 
 
 class _Message(BaseModel):
@@ -148,6 +146,23 @@ class FaultsSeen(_Message):
     log: str = ""
 
 
+class Unanswered(_Message):
+    """Requests that a test's recording did not answer.
+
+    Attributes:
+        recording: The name of its file.
+        requests: Each with what is nearest in the recording, as text, and how often it was made.
+        more: How many others there were.
+    """
+
+    event: Literal["unanswered"] = "unanswered"
+    test: str
+    browser: str = ""
+    recording: str
+    requests: tuple[tuple[str, int], ...]
+    more: int = 0
+
+
 class Phase(_Message):
     """A phase of a test has ended.
 
@@ -168,6 +183,13 @@ class Phase(_Message):
     why: str = ""
     text: str = ""
     sections: tuple[tuple[str, str], ...] = ()
+
+
+class Again(_Message):
+    """A test has failed, and runs again."""
+
+    event: Literal["again"] = "again"
+    test: str
 
 
 class Staying(_Message):
@@ -194,11 +216,24 @@ class Ended(_Message):
 
     Attributes:
         traces: Playwright's traces of it, as files.
+        files: What else was kept of it: videos, screenshots, traces of its calls.
     """
 
     event: Literal["ended"] = "ended"
     test: str
     traces: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+class Browsed(_Message):
+    """The browser that the tests run in.
+
+    Attributes:
+        version: Chromium's.
+    """
+
+    event: Literal["browsed"] = "browsed"
+    version: str
 
 
 class Lost(_Message):
@@ -215,10 +250,13 @@ Event = (
     | CallSeen
     | Pictured
     | FaultsSeen
+    | Unanswered
     | Phase
+    | Again
     | Staying
     | WentOn
     | Ended
+    | Browsed
     | Lost
 )
 
@@ -245,36 +283,3 @@ def read_command(line: bytes) -> Command | None:
         return _COMMAND.validate_json(line)
     except ValidationError:
         return None
-
-
-class Lines:
-    """Splits what arrives into lines; one that is too long is left out.
-
-    Args:
-        longest: The longest line, in bytes.
-    """
-
-    def __init__(self, longest: int = LONGEST_LINE) -> None:
-        self._longest = longest
-        self._begun = bytearray()
-        self._skips = False
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """Return the lines that are now complete, without their ends."""
-        *ends, begun = data.split(b"\n")
-        lines: list[bytes] = []
-        for end in ends:
-            self._add(end)
-            if not self._skips:
-                lines.append(bytes(self._begun))
-            self._begun.clear()
-            self._skips = False
-        self._add(begun)
-        return lines
-
-    def _add(self, part: bytes) -> None:
-        if self._skips or len(self._begun) + len(part) > self._longest:
-            self._skips = True
-            self._begun.clear()
-        else:
-            self._begun += part

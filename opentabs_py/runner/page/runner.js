@@ -5,12 +5,13 @@
 /** @import {LinkState} from "./link.js" */
 /** @import {TestRow, TestUpdate} from "./test_store.js" */
 
+import { countGroups, drawMeter, groupOf, isRunning } from "./counts.js";
 import { byId, h, plural, write } from "./dom.js";
 import { ownKey } from "./key.js";
-import { Link } from "./link.js";
+import { Link, Refusal } from "./link.js";
 import { Router } from "./router.js";
 import { sign } from "./signs.js";
-import { runs, TestStore } from "./test_store.js";
+import { TestStore } from "./test_store.js";
 import { testsView } from "./tests.js";
 import { duration } from "./viewer/model.js";
 
@@ -40,9 +41,19 @@ function run(tests) {
   post("/run", { what: "these", these: tests });
 }
 
+/** @param {string} id */
+async function describe(id) {
+  try {
+    return await link.get(`/test?id=${encodeURIComponent(id)}`);
+  } catch (error) {
+    throw error instanceof Refusal ? error : new Error("The server does not answer.");
+  }
+}
+
 const view = testsView({
   store,
-  link,
+  describe,
+  load: (image, { file }) => link.load(image, `/pictures/${file}`),
   go: router.go,
   run,
   goOn: (stay) => post("/go_on", { stay }),
@@ -74,29 +85,14 @@ const stays = toggle("stays", "Stay at a failure");
 
 /** @param {readonly TestRow[]} tests */
 function showCounts(tests) {
-  /** @param {(test: TestRow) => boolean} is */
-  const count = (is) => tests.filter(is).length;
-  const parts = {
-    passed: count(({ state }) => state === "passed" || state === "xfailed"),
-    failed: count(({ state }) => state === "failed" || state === "staying"),
-    skipped: count(({ state }) => state === "skipped"),
-    left: count((test) => runs(test) && test.state !== "staying"),
-  };
-  const total = Math.max(tests.length, 1);
-  byId("meter").replaceChildren(
-    ...Object.entries(parts).map(([name, number]) => {
-      const part = h("span", { class: name });
-      part.style.width = `${(100 * number) / total}%`;
-      return part;
-    }),
-  );
-  failed.hidden = parts.failed === 0;
-  write(/** @type {Element} */ (failed.lastElementChild), `Run failed (${parts.failed})`);
-  const sign_ = parts.failed > 0 ? "✗ " : parts.left > 0 ? "… " : parts.passed > 0 ? "✓ " : "";
+  const counts = countGroups(tests);
+  drawMeter(byId("meter"), counts);
+  const bad = tests.filter((test) => ["failed", "error"].includes(groupOf(test))).length;
+  failed.hidden = bad === 0;
+  write(/** @type {Element} */ (failed.lastElementChild), `Run failed (${bad})`);
+  const sign_ = bad > 0 ? "✗ " : isRunning(tests) ? "… " : counts.length > 0 ? "✓ " : "";
   document.title = `${sign_}${store.status?.directory ?? ""} · tests`;
-  return Object.entries(parts)
-    .filter(([, number]) => number > 0)
-    .map(([name, number]) => `${number} ${name}`);
+  return counts.map(({ text }) => text);
 }
 
 function showRun() {

@@ -32,6 +32,7 @@ export function sign(name) {
 
 /** @param {TestState} state */
 export function stateSign(state) {
+  if (state === "flaky") return outline(GLYPHS.again, "flaky");
   const outcome = OUTCOMES[state];
   if (outcome !== undefined) return icon(outcome);
   return h("span", { class: state === "running" ? "pulse" : `dot ${state}` });

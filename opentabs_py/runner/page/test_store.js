@@ -1,7 +1,7 @@
 /**
  * What the runner has said so far: the tests, and the state of their run.
  *
- * @typedef {"idle" | "waiting" | "running" | "staying" | "passed" | "failed" | "skipped" | "xfailed"} TestState
+ * @typedef {"idle" | "waiting" | "running" | "staying" | "passed" | "flaky" | "failed" | "skipped" | "xfailed"} TestState
  *
  * @typedef {object} TestRow
  * @property {string} id
@@ -11,8 +11,10 @@
  * @property {"pytest" | "node" | "module"} kind
  * @property {number} at its place in the list
  * @property {TestState} state
+ * @property {"" | "setup" | "call" | "teardown"} failedIn
  * @property {number} seconds
  * @property {string} why
+ * @property {number} attempts
  * @property {number} calls
  * @property {number} faults
  * @property {number | null} stay the number of the stay at its failure
@@ -92,13 +94,30 @@ export function runs(test) {
 }
 
 /** @type {Record<TestState, string>} */
-export const STATE_TEXTS = {
+const STATE_TEXTS = {
   idle: "not run",
   waiting: "waiting",
   running: "running",
   staying: "failed, its browser is open",
   passed: "passed",
+  flaky: "flaky",
   failed: "failed",
   skipped: "skipped",
   xfailed: "failed, as expected",
 };
+
+/**
+ * Tell whether it is not the test itself that has failed, but what is around it.
+ * @param {Pick<TestRow, "state" | "kind" | "failedIn">} test
+ */
+export function isError({ state, kind, failedIn }) {
+  return (
+    state === "failed" && (kind === "module" || failedIn === "setup" || failedIn === "teardown")
+  );
+}
+
+/** @param {Pick<TestRow, "state" | "kind" | "failedIn">} test */
+export function stateText(test) {
+  if (isError(test) && test.kind !== "module") return `failed in its ${test.failedIn}`;
+  return STATE_TEXTS[test.state];
+}

@@ -3,38 +3,35 @@
  */
 
 /** @import {View} from "./main.js" */
-/** @import {Link} from "./link.js" */
+/** @import {Loader} from "./pictures.js" */
+/** @import {Attempt} from "./attempt.js" */
+/** @import {TestData} from "./test_details.js" */
 /** @import {TestRow, TestStore} from "./test_store.js" */
 
+import { GROUPS, groupOf } from "./counts.js";
 import { h, isTyping, matches, plural, wordsOf, write } from "./dom.js";
-import { Refusal } from "./link.js";
 import { List } from "./list.js";
+import { Memory } from "./pictures.js";
 import { sign, stateSign } from "./signs.js";
-import { describeFile, describeTest, Memory } from "./test_details.js";
-import { runs, STATE_TEXTS } from "./test_store.js";
+import { describeFile, describeTest } from "./test_details.js";
+import { stateText } from "./test_store.js";
 import { duration } from "./viewer/model.js";
 
 /**
- * @typedef {object} Runner what the view gets
+ * @typedef {object} Shown what the view gets; a report can run nothing, and stays at no failure
  * @property {TestStore} store
- * @property {Link} link
+ * @property {(id: string) => Promise<TestData>} describe all that is known of a test; its error says why not
+ * @property {Loader} load
  * @property {(path: string, replace?: boolean) => void} go
- * @property {(tests: string[]) => void} run
- * @property {(stay: number) => void} goOn
+ * @property {(tests: string[]) => void} [run]
+ * @property {(stay: number) => void} [goOn]
+ * @property {(test: TestData) => (Node | null)[]} [more] what else there is of a test
+ * @property {(attempt: Attempt) => string} [whose] what an attempt belongs to
+ * @property {(state: string) => void} [onFilter]
  *
  * @typedef {{key: string, file: string, tests: TestRow[]}} FileRow
  * @typedef {TestRow | FileRow} Row
  */
-
-/** @type {[string, string][]} */
-const STATES = [
-  ["", "Every state"],
-  ["failed", "Failed"],
-  ["left", "Running or waiting"],
-  ["passed", "Passed"],
-  ["skipped", "Skipped"],
-  ["idle", "Not run"],
-];
 
 /**
  * @param {Row} row
@@ -45,10 +42,10 @@ function isFile(row) {
 }
 
 /**
- * @param {Runner} runner
- * @returns {View}
+ * @param {Shown} shown
+ * @returns {View & {filter(state: string): void, reveal(id: string): void}}
  */
-export function testsView({ store, link, go, run, goOn }) {
+export function testsView({ store, describe, load, go, run, goOn, more, whose, onFilter }) {
   const narrow = matchMedia("(max-width: 900px)");
   const query = h("input", {
     type: "search",
@@ -61,8 +58,11 @@ export function testsView({ store, link, go, run, goOn }) {
   });
   const state = h(
     "select",
-    { "aria-label": "State", onchange: () => show() },
-    ...STATES.map(([value, text]) => h("option", { value }, text)),
+    { "aria-label": "State", onchange: () => filter(state.value) },
+    h("option", { value: "" }, "Every state"),
+    ...GROUPS.filter(({ group }) => group !== "left" || run !== undefined).map(({ group, title }) =>
+      h("option", { value: group }, title),
+    ),
   );
   const count = h("span", { class: "quiet count", role: "status" });
   /** @type {List<Row>} */
@@ -74,7 +74,7 @@ export function testsView({ store, link, go, run, goOn }) {
     name: (row) =>
       isFile(row)
         ? `${row.file}, ${plural(row.tests.length, "test")}`
-        : `${row.name || row.file}, ${STATE_TEXTS[row.state]}${timeText(row) && `, ${timeText(row)}`}`,
+        : `${row.name || row.file}, ${stateText(row)}${timeText(row) && `, ${timeText(row)}`}`,
     onChoose: (row, asked) => {
       if (asked || !narrow.matches)
         go(`tests/${encodeURIComponent(isFile(row) ? row.key : row.id)}`, !asked);
@@ -105,11 +105,21 @@ export function testsView({ store, link, go, run, goOn }) {
   let shownAs = ""; // what the details were drawn from
   let isReading = false;
   const memory = new Memory();
+  const actions = {
+    load,
+    close,
+    memory,
+    ...(run === undefined ? {} : { run }),
+    ...(goOn === undefined ? {} : { goOn }),
+    ...(more === undefined ? {} : { more }),
+    ...(whose === undefined ? {} : { whose }),
+  };
 
   // --- the list --------------------------------------------------------------------------------
 
-  /** @param {() => void} action */
-  function runButton(action) {
+  /** @param {string} key */
+  function runButton(key) {
+    if (run === undefined) return h("span", {});
     // For the pointer only: keys have `r`, and a button within an option has no role.
     const button = h(
       "span",
@@ -118,7 +128,7 @@ export function testsView({ store, link, go, run, goOn }) {
     );
     button.addEventListener("click", (event) => {
       event.stopPropagation();
-      action();
+      run([key]);
     });
     return button;
   }
@@ -136,7 +146,7 @@ export function testsView({ store, link, go, run, goOn }) {
         { class: failed > 0 ? "bad" : "quiet" },
         failed > 0 ? `${failed} failed` : plural(row.tests.length, "test"),
       ),
-      runButton(() => run([row.key])),
+      runButton(row.key),
     );
   }
 
@@ -152,6 +162,7 @@ export function testsView({ store, link, go, run, goOn }) {
         "span",
         { class: "quiet marks" },
         [
+          test.attempts > 1 && plural(test.attempts, "attempt"),
           test.calls > 0 && plural(test.calls, "call"),
           test.faults > 0 && plural(test.faults, "fault"),
         ]
@@ -159,14 +170,23 @@ export function testsView({ store, link, go, run, goOn }) {
           .join(" · "),
       ),
       h("span", { class: "took" }, timeText(test)),
-      test.kind === "module" ? h("span", {}) : runButton(() => run([test.id])),
+      test.kind === "module" ? h("span", {}) : runButton(test.id),
     );
+  }
+
+  /** @param {string} chosen */
+  function filter(chosen) {
+    state.value = chosen;
+    onFilter?.(chosen);
+    show();
   }
 
   function show() {
     const words = wordsOf(query.value);
     const shown = store.tests.filter(
-      (test) => isOf(test, state.value) && matches(words, `${test.id} ${test.file} ${test.why}`),
+      (test) =>
+        (state.value === "" || groupOf(test) === state.value) &&
+        matches(words, `${test.id} ${test.file} ${test.why}`),
     );
     files = new Map();
     /** @type {Row[]} */
@@ -198,7 +218,9 @@ export function testsView({ store, link, go, run, goOn }) {
         ? ["No test matches.", "Change the filter above."]
         : isBusy || store.status === null
           ? ["Looking for tests", ""]
-          : ["There is no test yet", "Tests are in tests/, in files such as test_chat.py."];
+          : run === undefined
+            ? ["No test was selected", ""]
+            : ["There is no test yet", "Tests are in tests/, in files such as test_chat.py."];
     empty.replaceChildren(h("p", {}, first), h("p", { class: "quiet" }, second));
   }
 
@@ -209,7 +231,7 @@ export function testsView({ store, link, go, run, goOn }) {
     if (id === "") return;
     const file = [...files.values()].find(({ key }) => key === id);
     if (file !== undefined) {
-      fill(describeFile(file, { run, close }), JSON.stringify(file.tests));
+      fill(describeFile(file, actions), JSON.stringify(file.tests));
       return;
     }
     const test = store.test(id);
@@ -217,12 +239,11 @@ export function testsView({ store, link, go, run, goOn }) {
     if (version === shownAs || isReading) return;
     isReading = true;
     try {
-      const data = await link.get(`/test?id=${encodeURIComponent(id)}`);
-      if (id === opened)
-        fill(describeTest(data, { link, run, goOn, close, memory }), String(data.changes));
+      const data = await describe(id);
+      if (id === opened) fill(describeTest(data, actions), String(data.changes));
     } catch (error) {
       if (id === opened) {
-        const why = error instanceof Refusal ? error.message : "The server does not answer.";
+        const why = error instanceof Error ? error.message : String(error);
         fill(
           [
             h(
@@ -280,6 +301,7 @@ export function testsView({ store, link, go, run, goOn }) {
 
   element.addEventListener("keydown", (event) => {
     if (
+      run === undefined ||
       event.key !== "r" ||
       event.ctrlKey ||
       event.metaKey ||
@@ -306,26 +328,9 @@ export function testsView({ store, link, go, run, goOn }) {
       look();
     },
     leave: close,
+    filter,
+    reveal: (id) => list.reveal(id),
   };
-}
-
-/**
- * @param {TestRow} test
- * @param {string} state
- */
-function isOf(test, state) {
-  switch (state) {
-    case "":
-      return true;
-    case "failed":
-      return test.state === "failed" || test.state === "staying";
-    case "left":
-      return runs(test);
-    case "passed":
-      return test.state === "passed" || test.state === "xfailed";
-    default:
-      return test.state === state;
-  }
 }
 
 /** @param {TestRow} test */

@@ -4,7 +4,6 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.runner.events import (
     CallSeen,
     GoOn,
-    Lines,
     Plan,
     SetStays,
     Started,
@@ -12,6 +11,7 @@ from opentabs_py.core.runner.events import (
     read_event,
     to_line,
 )
+from opentabs_py.core.runner.lines import Lines
 from opentabs_py.core.trace.record import CallRecord, ProgressMark
 
 

@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.runner.attempt import LONGEST_TEXT, MOST_CALLS
 from opentabs_py.core.runner.board import RunBoard
 from opentabs_py.core.runner.events import (
+    Again,
+    Browsed,
     CallSeen,
     Collected,
     Ended,
@@ -18,9 +21,10 @@ from opentabs_py.core.runner.events import (
     Pictured,
     Started,
     Staying,
+    Unanswered,
     WentOn,
 )
-from opentabs_py.core.runner.one_test import LONGEST_TEXT, MOST_CALLS, OneTest
+from opentabs_py.core.runner.one_test import STOPPED, OneTest
 from opentabs_py.core.trace.record import CallRecord
 
 A, B = "tests/test_a.py::test_a", "tests/test_b.py::test_b"
@@ -88,16 +92,16 @@ def test_the_duration_is_that_of_the_test_itself_or_of_a_setup_that_failed() -> 
     board = board_of(A)
     setup, teardown = (phase(A, when=when, seconds=9.0) for when in ("setup", "teardown"))
     run_one(board, A, setup, phase(A), teardown)
-    assert board.tests[A].seconds == 0.5
+    assert board.tests[A].now.seconds == 0.5
     run_one(board, A, phase(A, "failed", when="setup", seconds=9.0))
-    assert board.tests[A].seconds == 9.0
+    assert board.tests[A].now.seconds == 9.0
 
 
 def test_two_failures_of_a_test_are_both_shown_and_the_first_is_the_reason() -> None:
     board = board_of(A)
     teardown = phase(A, "failed", when="teardown", why="two", text="text two")
     run_one(board, A, phase(A, "failed", why="one", text="text one"), teardown)
-    details = board.tests[A].details()
+    details = board.tests[A].now.details()
     assert (details["why"], details["text"]) == ("one", "text one\n\ntext two")
 
 
@@ -131,7 +135,7 @@ def test_a_file_that_cannot_be_imported_is_listed_until_it_can() -> None:
         board.handle(broken)
         board.handle(Collected(tests=(known(A),)))
     module = board.tests["tests/test_b.py"]
-    assert (module.kind, module.state, module.text) == ("module", "failed", "no module")
+    assert (module.kind, module.state, module.now.text) == ("module", "failed", "no module")
     assert module.changes == 1  # a page reads it again
     assert board.failed == ("tests/test_b.py",)
     board.begin(None)
@@ -144,11 +148,11 @@ def test_a_call_is_kept_as_it_ended_even_if_older_news_comes_later() -> None:
     board.handle(Started(test=A))
     ended = record("c1", result="1")
     board.handle(CallSeen(test=A, running=True, record=record("c1")))
-    assert board.tests[A].details()["rows"][0]["state"] == "running"
+    assert board.tests[A].now.details()["running"] == ["c1"]
     board.handle(CallSeen(test=A, running=False, record=ended))
     board.handle(CallSeen(test=A, running=True, record=record("c1")))
-    assert board.tests[A].records == [ended]
-    assert board.tests[A].details()["rows"][0]["state"] == "succeeded"
+    assert board.tests[A].now.records == [ended]
+    assert board.tests[A].now.details()["running"] == []
 
 
 def test_of_many_calls_the_last_are_kept_and_all_are_counted() -> None:
@@ -157,8 +161,8 @@ def test_of_many_calls_the_last_are_kept_and_all_are_counted() -> None:
     for number in range(MOST_CALLS + 2):
         board.handle(CallSeen(test=A, running=False, record=record(str(number))))
     test = board.tests[A]
-    assert [test.records[0].call_id, len(test.records)] == ["2", MOST_CALLS]
-    assert (test.row()["calls"], test.details()["leftOut"]) == (MOST_CALLS + 2, 2)
+    assert [test.now.records[0].call_id, len(test.now.records)] == ["2", MOST_CALLS]
+    assert (test.row()["calls"], test.now.details()["leftOut"]) == (MOST_CALLS + 2, 2)
 
 
 def test_pictures_faults_sections_and_traces_are_in_the_details() -> None:
@@ -168,15 +172,15 @@ def test_pictures_faults_sections_and_traces_are_in_the_details() -> None:
     board.handle(FaultsSeen(test=A, seed=3, rules=("drop port: up 1",), done=("stop",), log="{}"))
     board.handle(phase(A, sections=(("Captured stdout", "x" * (LONGEST_TEXT + 1)),)))
     board.handle(Ended(test=A, traces=("/t.zip",)))
-    details = board.tests[A].details()
+    details = board.tests[A].now.details()
     assert details["pictures"] == [{"when": "before", "calls": ["c1"], "file": "1.jpg", "of": ""}]
     assert details["injected"][0]["rules"] == ["drop port: up 1"]
-    assert details["faults"] == 2
+    assert board.tests[A].row()["faults"] == 2
     [(title, text)] = details["sections"]
     assert (title, text[:2], len(text)) == ("Captured stdout", "…x", LONGEST_TEXT + 1)
-    assert details["traces"] == ["/t.zip"]
+    assert board.tests[A].traces == ("/t.zip",)
     board.handle(Started(test=A))
-    assert board.tests[A].details()["pictures"] == []
+    assert board.tests[A].now.details()["pictures"] == []
 
 
 def test_a_stay_has_its_number_until_it_is_over() -> None:
@@ -201,6 +205,62 @@ def test_a_run_that_is_stopped_leaves_its_tests_not_run() -> None:
     assert board.tests[A].stay is None
 
 
+def test_a_test_that_ran_when_the_run_was_stopped_says_so() -> None:
+    board = board_of(A, B)
+    board.handle(Started(test=A))
+    board.end()
+    assert [test.now.why for test in board.tests.values()] == [STOPPED, ""]
+    assert states(board) == ["idle", "idle"]
+
+
+def test_a_test_that_passes_when_it_runs_again_is_flaky_and_keeps_its_attempts() -> None:
+    board = board_of(A, B)
+    for test, last in ((A, "passed"), (B, "failed")):
+        board.handle(Started(test=test))
+        board.handle(CallSeen(test=test, running=False, record=record("c1")))
+        board.handle(phase(test, "failed", why="slow today"))
+        board.handle(Again(test=test))
+        board.handle(CallSeen(test=test, running=False, record=record("c2")))
+        board.handle(phase(test, last))
+        board.handle(Ended(test=test, files=("/v.webm",)))
+    assert states(board) == ["flaky", "failed"]
+    first, second = board.tests[A].attempts
+    assert (first.outcome, first.why, first.records) == ("failed", "slow today", [record("c1")])
+    assert (second.outcome, second.why, second.records) == ("passed", "", [record("c2")])
+    assert (board.tests[A].row()["attempts"], board.tests[A].files) == (2, ("/v.webm",))
+    board.handle(Started(test=A))
+    assert (len(board.tests[A].attempts), board.tests[A].files) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("phases", "where"),
+    [
+        ([phase(A, "failed", when="setup"), phase(A, "failed", when="teardown")], "setup"),
+        ([phase(A), phase(A, "failed", when="teardown")], "teardown"),
+        ([phase(A, "failed"), phase(A, "failed", when="teardown")], "call"),
+        ([phase(A)], ""),
+    ],
+)
+def test_it_is_known_in_which_phase_a_test_failed_first(phases: list[Phase], where: str) -> None:
+    board = board_of(A)
+    run_one(board, A, *phases)
+    assert board.tests[A].row()["failedIn"] == where
+
+
+def test_what_a_recording_did_not_answer_is_in_the_details() -> None:
+    board = board_of(A)
+    board.handle(Started(test=A))
+    board.handle(Unanswered(test=A, recording="a.har", requests=(("GET /x", 2),), more=3))
+    assert board.tests[A].now.details()["unanswered"] == [
+        {
+            "browser": "",
+            "recording": "a.har",
+            "requests": [{"text": "GET /x", "count": 2}],
+            "more": 3,
+        }
+    ]
+
+
 def test_tests_that_have_ended_are_not_part_of_how_the_run_ends() -> None:
     board = board_of(A)
     run_one(board, A, phase(A))
@@ -213,13 +273,14 @@ def test_a_run_that_dies_fails_the_test_that_it_died_in() -> None:
     board.handle(Started(test=A))
     board.end("pytest ended by signal 9.")
     assert states(board) == ["failed", "idle"]
-    assert board.tests[A].text == "pytest ended by signal 9."
+    assert board.tests[A].now.text == "pytest ended by signal 9."
 
 
 def test_events_of_tests_that_are_not_known_are_ignored() -> None:
     board = board_of(A)
     before = board.version
     board.handle(Started(test=B))
+    board.handle(Browsed(version="156"))
     board.handle(Lost(count=3))
     assert board.version == before
 
@@ -250,8 +311,8 @@ def test_the_tests_that_ended_first_lose_their_details_when_there_are_too_many()
         board.handle(CallSeen(test=test, running=False, record=record("c", result="x" * 3_000)))
         board.handle(phase(test))
         board.handle(Ended(test=test))
-    assert (board.tests[A].forgotten, board.tests[A].records) == (True, [])
-    assert (board.tests[B].forgotten, len(board.tests[B].records)) == (False, 1)
+    assert (board.tests[A].now.forgotten, board.tests[A].now.records) == (True, [])
+    assert (board.tests[B].now.forgotten, len(board.tests[B].now.records)) == (False, 1)
     assert states(board) == ["passed", "passed"]
 
 
@@ -261,7 +322,7 @@ def test_details_that_are_of_a_later_run_are_not_taken_for_those_of_an_earlier_o
         board.handle(Started(test=A))
         board.handle(CallSeen(test=A, running=False, record=record("c", result="x" * 3_000)))
         board.handle(Ended(test=A))
-    assert len(board.tests[A].records) == 1
+    assert len(board.tests[A].now.records) == 1
 
 
 def test_what_is_forgotten_may_be_of_a_test_that_is_gone() -> None:
@@ -271,7 +332,7 @@ def test_what_is_forgotten_may_be_of_a_test_that_is_gone() -> None:
     board.handle(Collected(tests=()))
     board.handle(Collected(tests=(known(A),)))
     run_one(board, A, phase(A, "failed", text="xx"))
-    assert board.tests[A].forgotten
+    assert board.tests[A].now.forgotten
 
 
 def test_files_are_known_by_their_path() -> None:

@@ -1,0 +1,54 @@
+"""`opentabs report merge`: one report of several runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Reports of test runs.", no_args_is_help=True)
+
+
+@app.callback()
+def _report() -> None:
+    pass  # makes `merge` a subcommand even while it is the only one
+
+
+@app.command()
+def merge(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Reports that `pytest --opentabs-report` has written."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help="The file to write.")],
+) -> None:
+    """Write one report of several runs, such as the parts of a suite on several machines.
+
+    A test that is in several reports has the attempts of all, in the order of the runs, and is as
+    the last run left it: flaky, if it passed there and failed before. Parts that are missing are
+    named, here and in the report.
+
+    Exit codes: 0 written, whether tests failed or not; 2 a file is not a report, or cannot be
+    written, or two are of the same run.
+    """
+    from opentabs_py.cli.terminal import err, warn
+    from opentabs_py.core.runner import report
+    from opentabs_py.runner.report import write
+    from opentabs_py.runner.report_page import moved, read_report
+
+    read = [moved(read_report(file), file.parent, out.parent) for file in files]
+    merged = report.merge(read)
+    write(out, merged)
+    for text in merged.missing:
+        warn(text)
+    err.print(
+        f"Wrote {out}: {_plural(merged.runs, 'run')}, {_plural(merged.tests, 'test')}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _plural(things: Sequence[object], word: str) -> str:
+    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"

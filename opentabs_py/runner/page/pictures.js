@@ -1,0 +1,102 @@
+/**
+ * Screenshots: small ones in a row, each of which opens large.
+ *
+ * @typedef {{when: "before" | "after" | "failure", calls: string[], file: string, of: string, data?: string}} Picture
+ *     `data` only in a report, which has them within
+ * @typedef {(image: HTMLImageElement, picture: Picture) => void} Loader loads the image of a screenshot
+ */
+
+import { h } from "./dom.js";
+
+/** @type {Record<Picture["when"], string>} */
+const WHEN = { before: "Before the call", after: "After the call", failure: "At the failure" };
+
+/** What the reader has opened and closed of the chosen test; it is drawn again whenever it changes. */
+export class Memory {
+  /** @type {Map<string, boolean>} */
+  #open = new Map();
+  /** @type {Map<string, HTMLImageElement>} */
+  #images = new Map();
+
+  clear() {
+    this.#open.clear();
+    this.#images.clear();
+  }
+
+  /**
+   * Make a part open as it was, and remember what becomes of it.
+   * @param {HTMLDetailsElement} part
+   * @param {string} key
+   * @param {boolean} open unless the reader has said something else
+   */
+  keep(part, key, open) {
+    part.open = this.#open.get(key) ?? open;
+    part.querySelector("summary")?.addEventListener("click", () => this.#open.set(key, !part.open));
+  }
+
+  /**
+   * The image of a screenshot, loaded once.
+   * @param {Loader} load
+   * @param {Picture} picture
+   * @param {string} alt
+   */
+  image(load, picture, alt) {
+    let image = this.#images.get(picture.file);
+    if (image === undefined) {
+      image = h("img", { alt, width: 320, height: 200 });
+      image.addEventListener("error", () => image?.classList.add("gone"));
+      load(image, picture);
+      this.#images.set(picture.file, image);
+    }
+    return image;
+  }
+}
+
+/**
+ * @param {readonly Picture[]} shown
+ * @param {Loader} load
+ * @param {Memory} memory
+ */
+export function pictures(shown, load, memory) {
+  return h("div", { class: "pictures" }, ...shown.map((each) => figure(each, load, memory)));
+}
+
+/**
+ * @param {Picture} shown
+ * @param {Loader} load
+ * @param {Memory} memory
+ */
+function figure(shown, load, memory) {
+  const { when, file, of } = shown;
+  const text = of === "" ? WHEN[when] : `${WHEN[when]}, ${of}`;
+  const image = memory.image(load, shown, text);
+  const open = h(
+    "button",
+    { type: "button", class: "picture", "aria-label": `${text}: enlarge`, "data-keep": file },
+    image,
+  );
+  open.addEventListener("click", () => enlarge(shown, load, text));
+  return h("figure", {}, open, h("figcaption", { class: "quiet" }, text));
+}
+
+/**
+ * @param {Picture} shown
+ * @param {Loader} load
+ * @param {string} text
+ */
+function enlarge(shown, load, text) {
+  const close = h("button", { type: "button", "aria-label": "Close the picture" }, "×");
+  const large = h("img", { alt: text });
+  load(large, shown);
+  const dialog = h(
+    "dialog",
+    { class: "large", "aria-label": text },
+    h("p", {}, text, close),
+    large,
+  );
+  close.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}

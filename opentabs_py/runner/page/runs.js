@@ -1,0 +1,59 @@
+/**
+ * What a report says of the runs that it is of.
+ */
+
+/** @import {Run} from "./report.js" */
+
+import { h, plural } from "./dom.js";
+import { duration } from "./viewer/model.js";
+
+/**
+ * What a run is called among the others.
+ * @param {readonly Run[]} runs
+ * @param {number} at
+ */
+export function partOf(runs, at) {
+  const shard = runs[at]?.shard ?? null;
+  if (shard !== null) return `part ${shard[0]} of ${shard[1]}`;
+  return runs.length > 1 ? `run ${at + 1}` : "";
+}
+
+/** @param {readonly Run[]} runs */
+export function aboutRuns(runs) {
+  return h("div", { class: "about-runs" }, ...runs.map((run, at) => about(run, partOf(runs, at))));
+}
+
+/**
+ * @param {Run} run
+ * @param {string} name
+ */
+function about(run, name) {
+  /** @type {[string, string][]} */
+  const facts = [
+    ["Started", new Date(run.started * 1000).toLocaleString()],
+    ["Took", duration(1000 * run.seconds)],
+    ...Object.entries(run.versions),
+    ["System", run.platform],
+    ["Arguments", run.arguments.map(quoted).join(" ")],
+    ...Object.entries(run.seeds).map(([seed, value]) => pair(seed, String(value))),
+    ["Processes", run.workers > 0 ? plural(run.workers, "worker") : ""],
+  ];
+  const list = h("dl", { class: "facts" });
+  for (const [term, value] of facts)
+    if (value !== "") list.append(h("dt", {}, term), h("dd", {}, value));
+  return h("section", {}, name !== "" && h("h2", {}, name), list);
+}
+
+/**
+ * @param {string} name
+ * @param {string} value
+ * @returns {[string, string]}
+ */
+function pair(name, value) {
+  return [name, value];
+}
+
+/** @param {string} argument */
+function quoted(argument) {
+  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
+}

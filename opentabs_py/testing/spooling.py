@@ -1,0 +1,86 @@
+"""Reports what this process runs to a directory, from which the report of the run is made."""
+
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from opentabs_py.core.runner.events import Collected, Event, Pictured
+from opentabs_py.runner.spool import PICTURES, SpoolWriter
+from opentabs_py.testing.items import REPORTING
+from opentabs_py.testing.notes import Album
+from opentabs_py.testing.reporting import Reporting, known
+
+PICTURED: Final = 10  # calls of a test that have screenshots
+MOST_PICTURES: Final = 64 * 1024 * 1024  # bytes; more than a report holds
+
+
+def spool(config: pytest.Config, directory: Path, process: str) -> None:
+    """Report what this process runs from now on.
+
+    Args:
+        config: pytest's.
+        directory: The run's directory.
+        process: The name of the process.
+    """
+    writer = SpoolWriter(directory, process)
+    config.add_cleanup(writer.close)
+    names = (f"{process}-{number}.jpg" for number in count(1))
+    album = Album(directory / PICTURES, names, PICTURED)
+    spooling = config.stash[REPORTING] = Spooling(writer, album)
+    config.pluginmanager.register(spooling, "opentabs-reporting")
+
+
+class Spooling(Reporting):
+    """The part of pytest that reports to a directory.
+
+    Once there are many screenshots, only those of tests that fail are kept.
+
+    Args:
+        writer: Writes there.
+        album: Where screenshots are kept.
+        most: How many bytes of screenshots are many.
+    """
+
+    def __init__(self, writer: SpoolWriter, album: Album, most: int = MOST_PICTURES) -> None:
+        super().__init__(self._write, album)
+        self._writer = writer
+        self._pictures = album.directory
+        self._left = most
+        self._shown: list[Path] = []  # of the test that runs
+        self._has_failed = False
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Report the tests that are going to run."""
+        self.send(Collected(tests=tuple(map(known, session.items))))
+
+    def begin_again(self, reports: Sequence[pytest.TestReport]) -> None:
+        """Report an attempt that failed, after which the test runs again."""
+        self._has_failed = True
+        super().begin_again(reports)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Report that a test starts."""
+        self._shown, self._has_failed = [], False
+        super().pytest_runtest_logstart(nodeid)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Report that a phase has ended."""
+        self._has_failed = self._has_failed or report.failed
+        super().pytest_runtest_logreport(report)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Report that a test has ended."""
+        for file in self._shown:
+            if not self._has_failed and self._left < 0:
+                file.unlink()
+            else:
+                self._left -= file.stat().st_size
+        super().pytest_runtest_logfinish(nodeid)
+
+    def _write(self, event: Event) -> None:
+        if isinstance(event, Pictured):
+            self._shown.append(self._pictures / event.file)
+        self._writer.send(event)

@@ -1,0 +1,66 @@
+"""Reports a run to `opentabs test --ui`, and runs the tests that were chosen there."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from opentabs_py.core.runner.choice import is_chosen
+from opentabs_py.core.runner.events import Collected, Staying, WentOn
+from opentabs_py.testing.channel import Channel
+from opentabs_py.testing.notes import Album
+from opentabs_py.testing.reporting import Reporting, known
+
+PICTURED: Final = 40  # calls of a test
+
+
+class Watching(Reporting):
+    """The part of pytest that reports to the runner.
+
+    Args:
+        channel: The way there.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        names = (f"{number}.jpg" for number in count(1))
+        super().__init__(channel.send, Album(Path(channel.plan.pictures), names, PICTURED))
+        self.channel = channel
+        self._stays = count(1)
+
+    @property
+    def stays(self) -> bool:
+        """Whether the browser is kept open at a failure."""
+        return not self.channel.is_to_go_on(0)
+
+    @contextmanager
+    def stay(self, test: str) -> Generator[Callable[[], bool]]:
+        """Report that a test's browser is kept open as long as the context.
+
+        Yields:
+            A function that returns whether somebody goes on, in the page.
+        """
+        stay = next(self._stays)
+        self.channel.send(Staying(test=test, stay=stay))
+        try:
+            yield lambda: self.channel.is_to_go_on(stay)
+        finally:
+            self.channel.send(WentOn(test=test))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Report all tests, and leave out those that were not chosen."""
+        self.channel.send(Collected(tests=tuple(map(known, items))))
+        chosen = self.channel.plan.chosen
+        others = [item for item in items if not is_chosen(item.nodeid, chosen)]
+        if others:
+            items[:] = [item for item in items if is_chosen(item.nodeid, chosen)]
+            config.hook.pytest_deselected(items=others)
+
+    def pytest_unconfigure(self) -> None:
+        """Send the rest."""
+        self.channel.close()
