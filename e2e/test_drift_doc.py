@@ -15,7 +15,7 @@ from opentabs_py.server.listen import bind
 
 BLOCKS = read_blocks((ROOT / "docs" / "drift.md").read_text())
 SITE = "http://127.0.0.1:8000/"
-MARKS = {"file", "console", "fails", "renamed"}
+MARKS = {"file", "console", "fails", "renamed", "generate"}
 
 
 class Chat:
@@ -65,12 +65,13 @@ def follow(block: Block, plugin: Path, url: str) -> str:
         file.write_text(block.text)
         return ""
     command = f"pytest {block.argument}" if block.mark == "fails" else block.session[0]
-    done = run(["bash", "-c", command.replace(SITE, url)], plugin)
+    directory = plugin / block.argument if block.mark == "generate" else plugin
+    done = run(["bash", "-c", command.replace(SITE, url)], directory, COLUMNS="100")
     return (done.stdout + done.stderr).replace(url, SITE)
 
 
 def test_every_block_says_how_it_is_run() -> None:
-    assert len(BLOCKS) == 9
+    assert len(BLOCKS) == 12
     assert [block for block in BLOCKS if block.mark not in MARKS] == []
 
 

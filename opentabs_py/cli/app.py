@@ -6,6 +6,7 @@ import typer
 
 from opentabs_py import __version__
 from opentabs_py.cli import (
+    analyze,
     audit,
     browser,
     build,
@@ -74,6 +75,7 @@ app.command("test", cls=run_tests.TestCommand, context_settings={"ignore_unknown
 )
 app.command("record")(record.record)
 app.command("verify")(verify.verify)
+app.command("analyze")(analyze.analyze)
 app.command("inspect")(inspect.inspect)
 app.command("review")(review.review)
 app.command("serve")(serve.serve)

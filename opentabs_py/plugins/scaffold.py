@@ -1,8 +1,9 @@
 """Create a new plugin, complete with tests."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from opentabs_py.core.plugin_names import plugin_id
@@ -12,19 +13,30 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
-def scaffold(name: str, into: Path, *, language: Literal["ts", "js"]) -> list[Path]:
+def scaffold(
+    name: str,
+    into: Path,
+    *,
+    language: Literal["ts", "js"],
+    files: Mapping[str, str] = MappingProxyType({}),
+    dropped: Collection[str] = (),
+) -> list[Path]:
     """Create a plugin with one tool; return its files, relative to the directory.
 
     Args:
         name: The plugin's id, for example `my-chat`.
         into: Its directory; created if missing, and must be empty.
         language: TypeScript or JavaScript.
+        files: More files, or other ones in place of its own.
+        dropped: The files that it does not have after all.
 
     Raises:
         ConfigError: The name is not valid, or the directory is not empty.
     """
-    words = _words(name)
+    words = check_name(name)
     texts = dict(_texts({**words, "ext": language}, language))
+    texts |= {Path(file): text for file, text in files.items()}
+    texts = {file: text for file, text in texts.items() if file.as_posix() not in dropped}
     try:
         into.mkdir(parents=True, exist_ok=True)
         if any(into.iterdir()):
@@ -38,8 +50,12 @@ def scaffold(name: str, into: Path, *, language: Literal["ts", "js"]) -> list[Pa
     return sorted(texts)
 
 
-def _words(name: str) -> dict[str, str]:
-    """Return the variables of the templates: a plugin's name in its various forms."""
+def check_name(name: str) -> dict[str, str]:
+    """Return the variables of the templates: a plugin's name in its various forms.
+
+    Raises:
+        ConfigError: The name is not valid.
+    """
     try:
         plugin_id(f"opentabs-plugin-{name}")
     except ValueError as error:

@@ -23,6 +23,7 @@ class SessionRecorder:
     """A recording that is being made; see `start`."""
 
     def __init__(self, tabs: "OpenTabs", url: str, state: Mapping[str, Any]) -> None:
+        self._context = tabs.context
         self._url = url
         self._state = state
         self._calls: list[RecordedCall] = []
@@ -67,7 +68,19 @@ class SessionRecorder:
                 await self._changed.wait()
         await self._driver.wait(SETTLE_WITHIN)
         exchanges, sockets = self._traffic.stop()
-        return Recording(self._url, exchanges, sockets, self._calls, self._state)
+        state = await self._state_now()
+        return Recording(
+            self._url, exchanges, sockets, self._calls, self._state, storage_at_end=state
+        )
+
+    async def _state_now(self) -> Mapping[str, Any] | None:
+        """Return the cookies and the local storage; None if the browser has been closed."""
+        from playwright.async_api import Error  # noqa: PLC0415 (it is loaded once there is one)
+
+        try:
+            return dict(await self._context.storage_state())
+        except Error:
+            return None
 
     def _handle_ended(self) -> None:
         self._changed.set()

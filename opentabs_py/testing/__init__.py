@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opentabs_py.core.recording.exchange import RecordedCall
     from opentabs_py.session.session import OpenTabs
     from opentabs_py.testing.call import Call
     from opentabs_py.testing.client import SyncMcpClient
@@ -30,6 +31,7 @@ __all__ = [
     "ContractError",
     "OpenTabs",
     "PluginExpectations",
+    "RecordedCall",
     "SyncMcpClient",
     "SyncOpenTabs",
     "SyncTool",
@@ -46,6 +48,7 @@ _HOMES = {
     "Clock": "opentabs_py.testing.clock",
     "ContractError": "opentabs_py.testing.fuzz.errors",
     "OpenTabs": "opentabs_py.session.session",
+    "RecordedCall": "opentabs_py.core.recording.exchange",
     "SyncMcpClient": "opentabs_py.testing.client",
     "SyncOpenTabs": "opentabs_py.testing.tabs",
     "SyncTool": "opentabs_py.testing.tabs",

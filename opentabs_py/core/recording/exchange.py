@@ -164,6 +164,7 @@ class Recording:
         calls: The calls of tools.
         storage_state: Cookies and local storage at the start, in Playwright's format.
         scrubbed: What was taken out.
+        storage_at_end: Cookies and local storage at the end, which pages have changed meanwhile.
     """
 
     url: str
@@ -172,6 +173,7 @@ class Recording:
     calls: Sequence[RecordedCall] = ()
     storage_state: Mapping[str, Any] | None = None
     scrubbed: Sequence[Scrubbed] = ()
+    storage_at_end: Mapping[str, Any] | None = None
 
 
 def mime_of(headers: Headers) -> str:

@@ -98,6 +98,7 @@ def to_har(
             for call in recording.calls
         ],
         "storageState": recording.storage_state,
+        "storageStateAtEnd": recording.storage_at_end,
         "scrubbed": [
             {
                 "kind": each.kind,
@@ -287,6 +288,7 @@ class _Own(TypedDict):
     url: str
     calls: list[_Call]
     storageState: NotRequired[dict[str, Any] | None]
+    storageStateAtEnd: NotRequired[dict[str, Any] | None]
     scrubbed: NotRequired[list[Scrubbed]]
 
 
@@ -333,6 +335,7 @@ def from_har(har: object, read: Callable[[str], bytes]) -> Recording:
         calls=[] if own is None else [_recorded_call(each) for each in own["calls"]],
         storage_state=None if own is None else own.get("storageState"),
         scrubbed=[] if own is None else own.get("scrubbed", []),
+        storage_at_end=None if own is None else own.get("storageStateAtEnd"),
     )
 
 

@@ -164,13 +164,17 @@ def _body(request: Request, ignored: frozenset[str]) -> tuple[str, Mapping[str, 
         except (ValueError, RecursionError):
             return "", {"": text}
         members: dict[str, str] = {}
-        operations = [_operation(each) for each in _as_list(value)]
+        operations = [graphql_operation(each) for each in _as_list(value)]
+        if isinstance(value, dict) and "jsonrpc" in value:  # its id only numbers the request
+            value = {
+                name: each for name, each in cast("dict[str, Any]", value).items() if name != "id"
+            }
         _flatten(value, "", members, ignored)
         return " ".join(filter(None, operations)), members
     return "", {"": text}
 
 
-def _operation(value: Any) -> str:
+def graphql_operation(value: Any) -> str:
     """Return the name of a GraphQL operation; an empty string if this is not one."""
     if not isinstance(value, dict):
         return ""

@@ -20,12 +20,13 @@ from opentabs_py.core.recording.matching import (
     differences,
     distance,
 )
+from opentabs_py.core.recording.reading import is_read
+from opentabs_py.core.recording.rpc import with_id_of
 from opentabs_py.core.text import shorten
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _KEEPS_METHOD: Final = frozenset({307, 308})
 _MOST_REDIRECTS: Final = 20
-_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _SHOWN: Final = 8  # differences
 
 
@@ -109,9 +110,9 @@ class Replay:
         taken = self._taken[sent.key]
         if taken < len(exchanges):
             self._taken[sent.key] += 1
-            return exchanges[taken]
-        if exchanges and request.method in _SAFE:
-            return exchanges[-1]
+            return with_id_of(request, exchanges[taken])
+        if exchanges and is_read(request):
+            return with_id_of(request, exchanges[-1])
         if is_needed:
             times = "once" if taken == 1 else f"{taken} times"
             why = f"The recording has this request only {times}." if taken else self._nearest(sent)

@@ -122,6 +122,7 @@ class _Scrubber:
             sockets=sockets,
             calls=[self._call(each) for each in recording.calls],
             storage_state=self._state(recording.storage_state),
+            storage_at_end=self._state(recording.storage_at_end),
             scrubbed=[
                 Scrubbed(each.kind, self.text(each.where), self._replacements[each.text], count)
                 for each in self._secrets

@@ -166,6 +166,7 @@ class Finder:
             step: Called after each exchange.
         """
         self._search_state(recording.storage_state or {})
+        self._search_state(recording.storage_at_end or {})
         for each in recording.exchanges:
             request, response = each.request, each.response
             self._search_address(request.url)

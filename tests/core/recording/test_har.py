@@ -64,6 +64,7 @@ RECORDING = Recording(
     ],
     {"cookies": [], "origins": []},
     [Scrubbed("cookie", "sid", "cookie-1", 3)],
+    {"cookies": [{"name": "sid", "value": "cookie-1"}], "origins": []},
 )
 
 
@@ -96,6 +97,7 @@ def test_a_recording_comes_back_as_it_was() -> None:
     assert back.calls == RECORDING.calls
     assert back.url == RECORDING.url
     assert back.storage_state == RECORDING.storage_state
+    assert back.storage_at_end == RECORDING.storage_at_end
     assert back.scrubbed == RECORDING.scrubbed
 
 

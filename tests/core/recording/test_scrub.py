@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -267,8 +268,9 @@ def test_calls_are_searched_and_scrubbed() -> None:
     assert after.error == {"message": "token-1"}
 
 
-def test_the_state_of_the_browser_is_scrubbed() -> None:
-    state = {
+@pytest.mark.parametrize("member", ["storage_state", "storage_at_end"])
+def test_the_state_of_the_browser_is_scrubbed(member: str) -> None:
+    state: Any = {
         "cookies": [{"name": "sid", "value": "st4t3c00k13"}, {"name": "theme", "value": "dark"}],
         "origins": [
             {
@@ -280,7 +282,7 @@ def test_the_state_of_the_browser_is_scrubbed() -> None:
             }
         ],
     }
-    after = scrub(Recording(URL, storage_state=state)).storage_state
+    after = getattr(scrub(replace(Recording(URL), **{member: state})), member)
     assert after is not None
     assert {each["value"] for each in after["cookies"]} == {"cookie-1", "cookie-2"}
     stored = [each["value"] for each in after["origins"][0]["localStorage"]]

@@ -1,0 +1,180 @@
+"""`opentabs analyze`: say what a site is made of, and what tools it could have."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+from rich.markup import escape
+
+from opentabs_py.cli.options import Headed, Json, Profile, SignedIn, gather_settings
+from opentabs_py.errors import ConfigError
+
+if TYPE_CHECKING:
+    from opentabs_py.config.settings import Settings
+    from opentabs_py.core.recording.exchange import Recording
+    from opentabs_py.generate.site import Site
+
+
+def analyze(
+    target: Annotated[
+        str, typer.Argument(metavar="URL|FILE.har", help="A page of the site, or a recording.")
+    ],
+    signed_in: SignedIn = None,
+    profile: Profile = None,
+    wait: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, help="How long to wait for what the page does by itself."
+        ),
+    ] = 5.0,
+    headed: Headed = None,
+    json_: Json = False,
+) -> None:
+    """Print what a site is built with, how it knows who asks, and the tools it could have.
+
+    Opens the page in a headless browser, and watches what it asks its site for. Of what needs a
+    click or a form it sees nothing: `opentabs record URL` does, and its file can be given here
+    instead of an address.
+
+    [dim]opentabs analyze https://chat.example.com/ --signed-in work[/]
+    """
+    from opentabs_py.cli.run import run
+    from opentabs_py.cli.terminal import log_to_stderr, write_json
+    from opentabs_py.generate.site import read_site
+    from opentabs_py.recording.files import read_recording
+
+    def show(recording: "Recording") -> None:
+        site = read_site(recording)
+        if json_:
+            write_json(_document(site))
+        else:
+            _print(site)
+
+    if not urlsplit(target).scheme.startswith("http"):
+        file = Path(target)
+        if file.suffix != ".har" and not file.exists():
+            raise ConfigError(
+                f"{target!r} is neither a recording nor the address of a web page: begin it with "
+                "https://."
+            )
+        show(read_recording(file))
+        return
+    settings = gather_settings(
+        None, None, None, headed=headed, signed_in=signed_in, profile=profile, port=0
+    ).model_copy(update={"audit": False})
+    log_to_stderr()
+
+    async def visit() -> int:
+        show(await _visit(target, settings, wait))
+        return 0
+
+    raise typer.Exit(run(visit))
+
+
+async def _visit(url: str, settings: "Settings", wait: float) -> "Recording":
+    """Return what passes while a page loads, without its secrets."""
+    from playwright.async_api import TimeoutError as PlaywrightTimeoutError
+
+    from opentabs_py.cli.terminal import err
+    from opentabs_py.core.recording.scrub import scrub
+    from opentabs_py.session.recording import SessionRecorder
+    from opentabs_py.session.session import OpenTabs
+
+    with err.status("Starting a browser") as status:
+        async with OpenTabs(settings=settings) as tabs:
+            recorder = await SessionRecorder.start(tabs, url)
+            status.update(f"Opening {escape(url)}")
+            page = await tabs.open(url)
+            status.update("Watching what it asks for")
+            try:
+                if wait:
+                    await page.wait_for_load_state("networkidle", timeout=wait * 1000)
+            except PlaywrightTimeoutError:
+                pass  # it never stops asking
+            recording = await recorder.stop()
+    return scrub(recording, settings.scrub.rules)
+
+
+def _document(site: "Site") -> dict[str, Any]:
+    auth = site.auth
+    return {
+        "url": site.recording.url,
+        "frameworks": [*site.frameworks],
+        "auth": {
+            "cookies": [*auth.cookies],
+            "headers": [
+                {"name": each.name, "from": each.where, "key": each.key or None}
+                for each in auth.headers
+            ],
+            "me": auth.me or None,
+        },
+        "storage": [*site.storage],
+        "tools": [
+            {
+                "name": tool.name,
+                "request": tool.source,
+                "description": tool.description,
+                "reads": tool.is_read,
+                "arguments": [given.name for given in tool.inputs.arguments],
+                "pages": tool.pagination.kind if tool.pagination is not None else None,
+            }
+            for tool in site.tools
+        ],
+        "other": [str(each) for each in site.left_out],
+    }
+
+
+def _print(site: "Site") -> None:
+    from rich.table import Table
+
+    from opentabs_py.cli.terminal import out
+
+    auth = site.auth
+    rows = {
+        "built with": ", ".join(site.frameworks) or "nothing that it shows",
+        "cookies": ", ".join(auth.cookies) or "none",
+        "headers": ", ".join(_header(each.name, each.where, each.key) for each in auth.headers)
+        or "none of its own",
+        "storage": ", ".join(site.storage) or "empty",
+        "about you": auth.me or "no request that says who is signed in",
+    }
+    about = Table.grid(padding=(0, 2))
+    for label, text in rows.items():
+        about.add_row(f"[dim]{label}[/]", escape(text))
+    out.print(f"[bold]{escape(site.recording.url)}[/]\n", soft_wrap=True)
+    out.print(about)
+    if site.tools:
+        tools = Table(box=None, header_style="bold", pad_edge=False)
+        for column in ("tool", "", "request", "arguments"):
+            tools.add_column(column, overflow="fold")
+        for tool in site.tools:
+            tools.add_row(
+                escape(tool.name),
+                "[dim]reads[/]" if tool.is_read else "[yellow]writes[/]",
+                escape(tool.source),
+                escape(", ".join(given.name for given in tool.inputs.arguments)),
+            )
+        out.print()
+        out.print(tools)
+    if site.left_out:
+        out.print("\n[dim]not useful as tools[/]")
+        for each in site.left_out:
+            out.print(f"  [dim]{escape(str(each))}[/]", soft_wrap=True)
+    out.print(
+        "\nMake a plugin: opentabs record URL, use the site, then opentabs new NAME --from FILE.har"
+        if site.tools
+        else "\nIt asked for nothing that a tool could. Record it while you use it: "
+        "opentabs record URL",
+        soft_wrap=True,
+    )
+
+
+def _header(name: str, where: str, key: str) -> str:
+    match where:
+        case "constant":
+            return name
+        case "unknown":
+            return f"{name} (from nowhere that a page shows)"
+        case _:
+            return f"{name} (from {where} {key})"

@@ -1,0 +1,311 @@
+"""Write the module that sends a plugin's requests, and the one that joins its tools."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from opentabs_py.generate.auth import Auth, Header
+from opentabs_py.generate.names import camel
+from opentabs_py.generate.plan import Tool
+from opentabs_py.generate.source import Language
+from opentabs_py.generate.zod import literal
+
+_READERS: Final = {
+    "cookie": "getCookie",
+    "localStorage": "getLocalStorage",
+    "meta": "getMetaContent",
+}
+
+
+def api_source(tools: Sequence[Tool], auth: Auth, language: Language) -> str:
+    """Return the module that sends requests as the site's own pages do."""
+    styles = {tool.operation.style for tool in tools}
+    linked = [
+        tool.pagination for tool in tools if tool.pagination and tool.pagination.kind == "link"
+    ]
+    parts = [_request(auth, with_links=any(not each.next for each in linked))]
+    if linked:
+        parts.append(_LINK)
+    if "graphql" in styles:
+        parts.append(_GRAPHQL)
+    if "rpc" in styles:
+        parts.append(_RPC)
+    names = {"buildQueryString", "fetchJSON"}
+    names |= {_READERS[each.where] for each in auth.secrets if each.where in _READERS}
+    if auth.secrets or styles & {"graphql", "rpc"}:
+        names.add("ToolError")
+    if any(not each.next for each in linked):
+        names.add("fetchFromPage")
+    head = f'import {{ {", ".join(sorted(names))} }} from "@opentabs-dev/plugin-sdk";\n'
+    return head + "\n" + typed("".join(parts), language)
+
+
+def index_source(
+    *, name: str, title: str, pascal: str, description: str, patterns: Sequence[str],
+    tools: Collection[str], ready: str, language: Language,
+) -> str:  # fmt: skip
+    """Return the module that joins a plugin's tools.
+
+    Args:
+        name: The plugin's name.
+        title: Its name for people.
+        pascal: The name of its class.
+        description: What it is for.
+        patterns: The pages it runs on.
+        tools: The names of its tools.
+        ready: The body of `isReady()`.
+        language: Of the module.
+    """
+    variables = [camel(each) for each in tools]
+    imports = [
+        f'import {{ {variable} }} from "./tools/{tool}.{language}";'
+        for tool, variable in sorted(zip(tools, variables, strict=True))
+    ]
+    helpers = [each for each in ("hasSession", "request") if f"{each}(" in ready]
+    text = "\n".join(
+        [
+            'import { OpenTabsPlugin } from "@opentabs-dev/plugin-sdk";',
+            *(f'import {{ {each} }} from "./api.{language}";' for each in helpers),
+            *imports,
+            "",
+            f"class {pascal}Plugin extends OpenTabsPlugin {{",
+            f"  ⟦override readonly ⟧name = {literal(name)};",
+            f"  ⟦override readonly ⟧displayName = {literal(title)};",
+            f"  ⟦override readonly ⟧description = {literal(description)};",
+            f"  ⟦override readonly ⟧urlPatterns = {literal([*patterns])};",
+            f"  ⟦override readonly ⟧tools = [{', '.join(variables)}];",
+            "",
+            "  /** Whether the tools can run: whether the person is signed in. */",
+            "  ⟦override ⟧async isReady()⟦: Promise<boolean>⟧ {",
+            *(f"    {line}" for line in ready.splitlines()),
+            "  }",
+            "}",
+            "",
+            f"export default new {pascal}Plugin();",
+            "",
+        ]
+    )
+    return typed(text, language)
+
+
+def ready_source(auth: Auth) -> str:
+    """Return the body of `isReady()`."""
+    if auth.secrets:
+        return "return hasSession();"
+    if auth.me:
+        return (
+            "try {\n"
+            f'  await request("GET", {literal(auth.me)});\n'
+            "  return true;\n"
+            "} catch {\n"
+            "  return false; // nobody is signed in, or the site does not answer\n"
+            "}"
+        )
+    if auth.logout:
+        out = '\'a[href*="out" i], form[action*="out" i]\''
+        return f"return document.querySelector({out}) !== null; // the link to sign out"
+    return "return document.body !== null;"
+
+
+def typed(text: str, language: Language) -> str:
+    """Return a source whose types are in ⟦…⟧, with or without them."""
+    parts = text.split("⟦")
+    found = [parts[0]]
+    for part in parts[1:]:
+        inner, _, rest = part.partition("⟧")
+        found += [inner if language == "ts" else "", rest]
+    return "".join(found)
+
+
+def _request(auth: Auth, *, with_links: bool) -> str:
+    fixed = [each for each in auth.headers if each.where == "constant"]
+    lines = [f"    {literal(each.name)}: {literal(each.value)}," for each in fixed]
+    lines += [f"    {literal(each.name)}: {_value(each)}," for each in auth.secrets]
+    is_async = any(each.where == "answer" for each in auth.secrets)
+    headers = "\n".join(["{", *lines, "  }"]) if lines else "{}"
+    holes = {
+        "AWAIT ": "await " if is_async else "",
+        "ASYNC ": "async " if is_async else "",
+        "HEADERS_TYPE": "⟦: Promise<Record<string, string>>⟧" if is_async
+        else "⟦: Record<string, string>⟧",
+        "HEADERS": headers,
+        "BOOLEAN": "⟦: Promise<boolean>⟧" if is_async else "⟦: boolean⟧",
+        "WITH_LINK": _WITH_LINK if with_links else "",
+        "LINK_OPTION": _LINK_OPTION if with_links else "",
+        "LINK_NAME": ", withLink" if with_links else "",
+    }  # fmt: skip
+    text = _REQUEST + (_NEEDED if auth.secrets else "")
+    for hole, filling in holes.items():
+        text = text.replace(hole, filling)
+    if any(each.where == "script" for each in auth.secrets):
+        text += _IN_SCRIPT
+    if any(each.path for each in auth.secrets):
+        text += _AT
+    return text
+
+
+def _value(given: Header) -> str:
+    prefix = literal(given.prefix) + " + " if given.prefix else ""
+    return f"{prefix}needed({_reader(given)}, {literal(_named(given))})"
+
+
+def _reader(given: Header) -> str:
+    key = literal(given.key)
+    match given.where:
+        case "field":
+            selector = literal(f"input[name={literal(given.key)}]")
+            return f"document.querySelector⟦<HTMLInputElement>⟧({selector})?.value"
+        case "script":
+            return f"inScript({key})"
+        case "answer":
+            return f"memberOf(await fetchJSON({literal(given.url)}), {literal([*given.path])})"
+        case _:
+            text = f"{_READERS[given.where]}({key})"
+            if given.path:
+                return f'memberOf(JSON.parse({text} ?? "null"), {literal([*given.path])})'
+            return text
+
+
+def _named(given: Header) -> str:
+    places = {
+        "cookie": "the cookie", "localStorage": "the stored item", "meta": "the meta element",
+        "field": "the field", "script": "the page's", "answer": "the site's",
+    }  # fmt: skip
+    return f"{places[given.where]} {given.key}"
+
+
+_REQUEST: Final = """\
+⟦/** What a request sends besides its address. */
+export interface Options {
+  query?: Record<string, unknown>;
+  body?: unknown;
+  form?: Record<string, unknown>;
+  signal?: AbortSignal | undefined;LINK_OPTION
+}
+
+⟧/**
+ * Send a request as the site's own pages do, with the session of the page, and return the JSON of
+ * its answer. An error status becomes a ToolError.
+ */
+export async function request⟦<T>⟧(
+  method⟦: string⟧,
+  path⟦: string⟧,
+  { query = {}, body, form, signalLINK_NAME }⟦: Options⟧ = {},
+)⟦: Promise<T>⟧ {
+  const search = buildQueryString(query);
+  const url = search ? `${path}${path.includes("?") ? "&" : "?"}${search}` : path;
+  const headers = AWAIT headersOfPages();
+  const init⟦: RequestInit & { signal: AbortSignal | undefined }⟧ = { method, headers, signal };
+  if (form !== undefined) {
+    init.body = new URLSearchParams(buildQueryString(form));
+  } else if (body !== undefined) {
+    init.headers = { ...headers, "content-type": "application/json" };
+    init.body = JSON.stringify(body);
+  }
+WITH_LINK  return (await fetchJSON(url, init))⟦ as T⟧;
+}
+
+/** The headers that the site's own pages send. */
+ASYNC function headersOfPages()HEADERS_TYPE {
+  return HEADERS;
+}
+"""
+_LINK_OPTION: Final = "\n  withLink?: boolean;"
+_WITH_LINK: Final = """\
+  if (withLink) {
+    const response = await fetchFromPage(url, init);
+    const link = /<([^>]+)>\\s*;[^,]*\\brel="?next"?/.exec(response.headers.get("link") ?? "");
+    return Object.assign(await response.json(), { link: link?.[1] });
+  }
+"""
+_NEEDED: Final = """
+/** Whether the page has what its requests need. */
+export ASYNC function hasSession()BOOLEAN {
+  try {
+    AWAIT headersOfPages();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A value that only a page of a person who is signed in has. */
+function needed(value⟦: unknown⟧, what⟦: string⟧)⟦: string⟧ {
+  if (typeof value !== "string" || value === "") {
+    throw ToolError.auth(`The page has no value for ${what}. Sign in to the site, and call again.`);
+  }
+  return value;
+}
+"""
+_IN_SCRIPT: Final = """
+/** What a script in the page gives a name, as in `{"csrfToken": "…"}`. */
+function inScript(name⟦: string⟧)⟦: string | undefined⟧ {
+  const plain = name.replace(/[.$]/g, "\\\\$&");
+  const pattern = new RegExp(`["']?\\\\b${plain}["']?\\\\s*[:=]\\\\s*["']([^"']+)`);
+  for (const script of document.scripts) {
+    const found = pattern.exec(script.text);
+    if (found) return found[1];
+  }
+  return undefined;
+}
+"""
+_AT: Final = """
+/** A member of a member, and so on, of a JSON value. */
+function memberOf(value⟦: any⟧, path⟦: string[]⟧)⟦: unknown⟧ {
+  return path.reduce((inner, name) => inner?.[name], value);
+}
+"""
+_LINK: Final = """
+/** The address of the next page; without one, that of the first. */
+export function link(next⟦: unknown⟧, first⟦: string⟧)⟦: string⟧ {
+  return next === undefined ? first : new URL(String(next), location.href).href;
+}
+"""
+_GRAPHQL: Final = """
+/** Run an operation of the site's GraphQL API, and return its data. */
+export async function graphql⟦<T>⟧(
+  method⟦: string⟧,
+  path⟦: string⟧,
+  operation⟦: Record<string, unknown>⟧,
+  variables⟦: Record<string, unknown> | undefined⟧,
+  signal⟦: AbortSignal | undefined⟧,
+)⟦: Promise<T>⟧ {
+  const sent⟦: Record<string, unknown>⟧ = { ...operation, ...(variables && { variables }) };
+  const encoded = () =>
+    Object.fromEntries(
+      Object.entries(sent).map(([name, value]) => [
+        name,
+        typeof value === "string" ? value : JSON.stringify(value),
+      ]),
+    );
+  const answer = await request⟦<any>⟧(method, path, {
+    ...(method === "GET" ? { query: encoded() } : { body: sent }),
+    signal,
+  });
+  const [error] = answer?.errors ?? [];
+  if (error !== undefined) {
+    const code = String(error.extensions?.code ?? "GRAPHQL_ERROR");
+    if (code === "UNAUTHENTICATED") throw ToolError.auth(error.message);
+    throw new ToolError(error.message, code);
+  }
+  return answer.data;
+}
+"""
+_RPC: Final = """
+let calls = 0;
+
+/** Call a method of the site by JSON-RPC, and return its result. */
+export async function call⟦<T>⟧(
+  path⟦: string⟧,
+  method⟦: string⟧,
+  params⟦: unknown⟧,
+  signal⟦: AbortSignal | undefined⟧,
+)⟦: Promise<T>⟧ {
+  calls += 1;
+  const body = { jsonrpc: "2.0", id: calls, method, params };
+  const answer = await request⟦<any>⟧("POST", path, { body, signal });
+  if (answer.error != null) {
+    throw new ToolError(answer.error.message, `RPC_${answer.error.code}`);
+  }
+  return answer.result;
+}
+"""

@@ -1,0 +1,141 @@
+"""Which calls of the tools a recording answers, and with what."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urljoin
+
+from opentabs_py.core.recording.matching import comparable
+from opentabs_py.generate.page_tools import PageTool
+from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES, Tool
+from opentabs_py.generate.samples import Sample
+
+MOST: Final = 3  # calls of each tool
+_CODES: Final = {
+    400: "VALIDATION_ERROR",
+    401: "AUTH_ERROR",
+    403: "AUTH_ERROR",
+    404: "NOT_FOUND",
+    408: "TIMEOUT",
+    422: "VALIDATION_ERROR",
+    429: "RATE_LIMITED",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a tool that the recording answers.
+
+    Attributes:
+        tool: The tool's name, without the plugin's.
+        arguments: A JSON object.
+        value: The result.
+        code: The error's code; empty if it succeeds.
+        is_stable: Whether the recording answers it in only one way.
+        pages: How many pages it reads; 0 if the tool reads none.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    value: Any = None
+    code: str = ""
+    is_stable: bool = True
+    pages: int = 0
+
+
+def calls_of(tool: Tool) -> Sequence[Call]:
+    """Return calls of a tool that its recording answers: stable ones, and one error."""
+    found: dict[str, Call] = {}
+    for sample in tool.operation.works:
+        call = _pages_from(tool, sample) if tool.pagination else _call(tool, sample)
+        if call is not None:
+            found.setdefault(repr(sorted(call.arguments.items())), call)
+    stable = [call for call in found.values() if call.is_stable]
+    chosen = stable[:MOST] or [*found.values()][:1]
+    return [*chosen, *_error(tool, found)]
+
+
+def _call(tool: Tool, sample: Sample) -> Call | None:
+    if tool.answers(sample):
+        stable = _is_stable(tool, sample)
+        if isinstance(tool, PageTool) and tool.has_next:
+            value, pages = tool.read_on(sample)
+            arguments = tool.inputs.of(sample)
+            if value[HAS_MORE]:
+                arguments[MAX_PAGES] = pages
+            return Call(tool.name, arguments, value, is_stable=stable, pages=pages)
+        return Call(tool.name, tool.inputs.of(sample), tool.value_of(sample), is_stable=stable)
+    return None
+
+
+def _error(tool: Tool, known: Mapping[str, Call]) -> Iterator[Call]:
+    if not tool.is_read or tool.operation.style not in ("rest", "page"):
+        return
+    for sample in tool.operation.samples:
+        arguments = tool.inputs.of(sample)
+        if (
+            sample.status >= 400
+            and repr(sorted(arguments.items())) not in known
+            and _is_stable(tool, sample)
+            and tool.inputs.can_send(sample)
+            and (tool.pagination is None or tool.pagination.is_first(sample))
+        ):
+            yield Call(tool.name, arguments, code=_CODES.get(sample.status, "INTERNAL_ERROR"))
+            return
+
+
+def _pages_from(tool: Tool, first: Sample) -> Call | None:
+    """Return the call that begins with a page and reads on as far as the recording does."""
+    pagination = tool.pagination
+    if pagination is None or not first.value:
+        return None
+    is_link = pagination.kind == "link"
+    if not is_link and not pagination.is_first(first):
+        return None
+    if is_link and first not in pagination.first_pages(tool.operation.answered):
+        return None
+    arguments = tool.inputs.of(first)
+    items: list[Any] = []
+    sample, pages, stable = first, 0, True
+    while True:
+        pages += 1
+        stable = stable and _is_stable(tool, sample)
+        items += pagination.items_of(sample)
+        following = pagination.following(pages, len(items), sample)
+        after = _sample_at(tool, arguments, following) if following else None
+        if after is None:
+            break
+        sample = after
+    if following:
+        arguments = {**arguments, MAX_PAGES: pages}
+    value = {tool.items: items, HAS_MORE: bool(following)}
+    return Call(tool.name, arguments, value, is_stable=stable, pages=pages)
+
+
+def _sample_at(tool: Tool, arguments: Mapping[str, Any], place: tuple[Any, ...]) -> Sample | None:
+    pagination = tool.pagination
+    assert pagination is not None
+    for sample in tool.operation.answered:
+        if pagination.kind == "link":
+            if sample.request.url == urljoin(sample.request.url, str(place[0])):
+                return sample
+        elif (
+            tuple(map(str, pagination.place(sample))) == tuple(map(str, place))
+            and tool.inputs.of(sample) == arguments
+        ):
+            return sample
+    return None
+
+
+def _is_stable(tool: Tool, sample: Sample) -> bool:
+    """Return whether all requests that a replay takes for the same one were answered alike."""
+    key = comparable(sample.request).key
+    return all(
+        each.status == sample.status and _result(tool, each) == _result(tool, sample)
+        for each in tool.operation.samples
+        if comparable(each.request).key == key
+    )
+
+
+def _result(tool: Tool, sample: Sample) -> Any:
+    return tool.value_of(sample) if sample.works and tool.answers(sample) else sample.value

@@ -1,0 +1,124 @@
+"""The forms of a page: what one fills in, and what the page fills in itself."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from opentabs_py.generate.markup import Element
+
+_BUTTONS: Final = frozenset({"submit", "button", "image", "reset"})
+_TOKEN: Final = re.compile(r".*(csrf|xsrf|token|nonce|authenticity|verification|__viewstate).*")
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """A field of a form.
+
+    Attributes:
+        name: What is sent.
+        kind: The type of the input, or `select` or `textarea`.
+        label: What the page calls it.
+        is_required: Whether it must be filled in.
+        choices: The values of its options.
+        value: What it has when nobody has filled it in.
+    """
+
+    name: str
+    kind: str
+    label: str = ""
+    is_required: bool = False
+    choices: Sequence[str] = ()
+    value: str = ""
+
+    @property
+    def is_token(self) -> bool:
+        """Whether its value is another one each time the page is opened."""
+        return self.kind == "hidden" and _TOKEN.fullmatch(self.name.lower()) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form.
+
+    Attributes:
+        page: The address of its page.
+        action: The path that it is sent to.
+        method: In capital letters.
+        fields: Its fields, without buttons.
+        is_multipart: Whether it is sent as `multipart/form-data`.
+    """
+
+    page: str
+    action: str
+    method: str
+    fields: Sequence[FormField]
+    is_multipart: bool = False
+
+    def field(self, name: str) -> FormField | None:
+        """Return the field of a name; None if there is none, as for a button."""
+        return next((each for each in self.fields if each.name == name), None)
+
+
+def forms_of(page: Element, url: str) -> Sequence[Form]:
+    """Return the forms of a page."""
+    return [
+        Form(
+            url,
+            urlsplit(urljoin(url, element.attributes.get("action", ""))).path,
+            element.attributes.get("method", "get").upper(),
+            [*_fields(element, page)],
+            "multipart" in element.attributes.get("enctype", ""),
+        )
+        for element in page.walk()
+        if element.tag == "form"
+    ]
+
+
+def _fields(form: Element, page: Element) -> Iterator[FormField]:
+    labels = {
+        each.attributes["for"]: each.text
+        for each in page.walk()
+        if each.tag == "label" and each.attributes.get("for")
+    }
+    seen: set[str] = set()
+    for element in form.walk():
+        name = element.attributes.get("name", "")
+        kind = (
+            element.attributes.get("type", "text").lower()
+            if element.tag == "input"
+            else element.tag
+        )
+        if element.tag not in ("input", "select", "textarea") or not name or kind in _BUTTONS:
+            continue
+        if name in seen:
+            continue
+        seen.add(name)
+        around = next((each for each in element.ancestors if each.tag == "label"), None)
+        label = labels.get(element.attributes.get("id", ""), "")
+        if not label and around is not None:
+            label = " ".join(
+                "".join(each for each in around.children if isinstance(each, str)).split()
+            )
+        yield FormField(
+            name,
+            kind,
+            (label or element.attributes.get("placeholder", "")).rstrip(":* "),
+            "required" in element.attributes,
+            _choices(element, form, kind, name),
+            element.attributes.get("value", ""),
+        )
+
+
+def _choices(element: Element, form: Element, kind: str, name: str) -> Sequence[str]:
+    if kind == "select":
+        options = [each for each in element.walk() if each.tag == "option"]
+        return [value for each in options if (value := each.attributes.get("value", each.text))]
+    if kind == "radio":
+        return [
+            each.attributes.get("value", "on")
+            for each in form.walk()
+            if each.tag == "input" and each.attributes.get("name") == name
+        ]
+    return []

@@ -1,0 +1,109 @@
+"""HTML as a tree, as far as finding lists, labels and forms in it needs one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Final
+
+_VOID: Final = frozenset(
+    "area base br col embed hr img input link meta param source track wbr".split()  # noqa: SIM905
+)
+# An element that begins ends these, which need no end tag of their own.
+_ENDS: Final[Mapping[str, Sequence[str]]] = {
+    "li": ("li",), "dt": ("dt", "dd"), "dd": ("dt", "dd"), "option": ("option",),
+    "tr": ("tr", "td", "th"), "td": ("td", "th"), "th": ("td", "th"),
+    "tbody": ("thead", "tbody", "tr", "td", "th"), "p": ("p",),
+}  # fmt: skip
+_BARRIERS: Final = frozenset(
+    {"ul", "ol", "dl", "table", "select", "form", "section", "article", "div"}
+)
+_HIDDEN: Final = "template"  # its content is no part of the page
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """An element; `children` are elements and texts."""
+
+    tag: str
+    attributes: Mapping[str, str] = field(default_factory=dict[str, str])
+    parent: "Element | None" = None
+    children: list["Element | str"] = field(default_factory=list["Element | str"])
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """Its classes."""
+        return self.attributes.get("class", "").split()
+
+    @property
+    def elements(self) -> Sequence["Element"]:
+        """Its children that are elements."""
+        return [each for each in self.children if isinstance(each, Element)]
+
+    @property
+    def ancestors(self) -> Iterator["Element"]:
+        """The elements that it is in, the nearest first."""
+        above = self.parent
+        while above is not None:
+            yield above
+            above = above.parent
+
+    def walk(self) -> Iterator["Element"]:
+        """Yield the elements in it, in the order of the page."""
+        for each in self.elements:
+            yield each
+            yield from each.walk()
+
+    @property
+    def text(self) -> str:
+        """Its text, with single spaces."""
+        return " ".join("".join(_texts(self)).split())
+
+
+def _texts(element: Element) -> Iterator[str]:
+    for each in element.children:
+        if isinstance(each, str):
+            yield each
+        elif each.tag != _HIDDEN:
+            yield from _texts(each)
+
+
+def parse(html: str) -> Element:
+    """Return a page as a tree; its root is not in the page."""
+    parser = _Parser()
+    parser.feed(html)
+    parser.close()
+    return parser.root
+
+
+class _Parser(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Element("")
+        self._open = [self.root]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._end_implied(tag)
+        parent = self._open[-1]
+        element = Element(tag, {name: value or "" for name, value in attrs}, parent)
+        parent.children.append(element)
+        if tag not in _VOID:
+            self._open.append(element)
+
+    def handle_endtag(self, tag: str) -> None:
+        for index in range(len(self._open) - 1, 0, -1):
+            if self._open[index].tag == tag:
+                del self._open[index:]
+                return
+
+    def handle_data(self, data: str) -> None:
+        self._open[-1].children.append(data)
+
+    def _end_implied(self, tag: str) -> None:
+        ends = _ENDS.get(tag, ())
+        for index in range(len(self._open) - 1, 0, -1):
+            if self._open[index].tag in ends:
+                del self._open[index:]
+                return self._end_implied(tag)
+            if self._open[index].tag in _BARRIERS:
+                return None
+        return None

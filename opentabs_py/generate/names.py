@@ -1,0 +1,79 @@
+"""Names of tools, arguments and variables, from those that a site uses."""
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Final
+
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_NOT_PLURAL: Final = re.compile(r"(?:.*(?:ss|us|is|news|series|status|settings|analytics))$")
+_RESERVED: Final = frozenset(
+    """
+    arguments await break case catch class const context continue debugger default delete do else
+    enum eval export extends false finally for function if implements import in instanceof
+    interface let new null package private protected public return static super switch this throw
+    true try typeof var void while with yield tabId
+    """.split()  # noqa: SIM905 (so many lines would say no more)
+)
+_LONGEST: Final = 48  # characters of a tool's name
+
+
+def words_of(text: str) -> Sequence[str]:
+    """Return the words of a name in lower case, such as `send` and `message` of `sendMessage`."""
+    plain = text.encode("ascii", "ignore").decode()
+    return [each.lower() for each in _WORDS.findall(plain)]
+
+
+def snake(*texts: str) -> str:
+    """Return a tool's name, such as `list_messages`."""
+    words = [word for text in texts for word in words_of(text)]
+    while words and words[0].isdecimal():
+        words.pop(0)
+    return "_".join(words)[:_LONGEST].rstrip("_") or "call"
+
+
+def camel(*texts: str) -> str:
+    """Return the name of a variable, such as `channelId`."""
+    first, *rest = snake(*texts).split("_")
+    name = first + "".join(each.capitalize() for each in rest)
+    return f"{name}_" if name in _RESERVED else name
+
+
+def pascal(*texts: str) -> str:
+    """Return the name of a schema, such as `Message`."""
+    return "".join(each.capitalize() for each in snake(*texts).split("_"))
+
+
+def title(text: str) -> str:
+    """Return a name as words, such as `List messages`."""
+    return " ".join(words_of(text)).capitalize()
+
+
+def singular(word: str) -> str:
+    """Return the name of one of several things."""
+    lower = word.lower()
+    if len(word) < 4 or not lower.endswith("s") or _NOT_PLURAL.fullmatch(lower):
+        return word
+    if lower.endswith("ies"):
+        return f"{word[:-3]}y"
+    if lower.endswith(("ches", "shes", "sses", "xes", "zes")):
+        return word[:-2]
+    return word[:-1]
+
+
+def is_plural(word: str) -> bool:
+    """Return whether a name is that of several things."""
+    return singular(word) != word
+
+
+def is_identifier(text: str) -> bool:
+    """Return whether a text may name a variable or a member as it is."""
+    return re.fullmatch(r"[A-Za-z_$][\w$]*", text) is not None and text not in _RESERVED
+
+
+def unique(name: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken, with a number if need be."""
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}" if "_" in name else f"{name}{number}"
+    return found

@@ -1,0 +1,232 @@
+"""How a site divides a long list into pages."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+from urllib.parse import urljoin, urlsplit
+
+from opentabs_py.core.recording.exchange import header
+from opentabs_py.generate.json_paths import Path, at, is_list_of_objects, walk
+from opentabs_py.generate.operations import Operation
+from opentabs_py.generate.samples import Sample
+
+Kind = Literal["page", "offset", "cursor", "link"]
+
+_PAGE: Final = re.compile(r"p|pg|page|page_?(no|num|number|index)|current_?page", re.IGNORECASE)
+_OFFSET: Final = re.compile(r"offset|skip|start|start_?index|from", re.IGNORECASE)
+_NEXT: Final = re.compile(
+    r".*(next|after|cursor|continu|older|token|marker|scroll_?id).*", re.IGNORECASE
+)
+_LINK: Final = re.compile(
+    r"(.*\.)?(@odata\.)?next(_?(link|url|page|href))?(\.href)?", re.IGNORECASE
+)
+_MORE: Final = re.compile(r"(has_?)?(more|next)(_?(page|results|items))?", re.IGNORECASE)
+_PAGES: Final = re.compile(
+    r"(total|num|number_of)?_?pages?(_?count)?|(last|max)_?page|page_?total", re.IGNORECASE
+)
+_TOTAL: Final = re.compile(
+    r"(total|count)(_?(count|items|results|hits|elements|records))?", re.IGNORECASE
+)
+_LINK_HEADER: Final = re.compile(r'<([^>]+)>\s*;[^,]*\brel="?next"?')
+
+
+@dataclass(frozen=True, slots=True)
+class Pagination:
+    """How one page leads to the next.
+
+    Attributes:
+        kind: `page` and `offset` count, `cursor` is a text that each answer gives for the next
+            request, `link` is an address.
+        member: The member of the request that says which page; empty for links.
+        in_payload: Whether it is in the payload, not in the query.
+        items: Where the list is in an answer.
+        node: The member of each of its items that is the item itself, as in GraphQL's edges.
+        first: What the member is for the first page, in a tuple; empty if it is not sent then.
+        next: Where the cursor or the link is in an answer; empty for a `Link` header.
+        more: Where an answer says whether there are more pages; empty if it does not.
+        pages: Where it says how many pages there are; empty if it does not.
+        total: Where it says how many items there are; empty if it does not.
+    """
+
+    kind: Kind
+    items: Path
+    node: str = ""
+    member: str = ""
+    in_payload: bool = False
+    first: tuple[Any, ...] = ()
+    next: Path = ()
+    more: Path = ()
+    pages: Path = ()
+    total: Path = ()
+
+    def place(self, sample: Sample) -> tuple[Any, ...]:
+        """Return which page a request asks for, in a tuple; empty if it does not say."""
+        return _member(sample, self.member, in_payload=self.in_payload)
+
+    def is_first(self, sample: Sample) -> bool:
+        """Return whether a request asks for the first page."""
+        return [*map(str, self.place(sample))] == [*map(str, self.first)]
+
+    def first_pages(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        """Return the requests that do not follow a link to a further page."""
+        if self.kind != "link":
+            return samples
+        links = {self.following(1, 0, each)[:1] for each in samples if each.value}
+        return [each for each in samples if (each.request.url,) not in links]
+
+    def items_of(self, sample: Sample) -> Sequence[Any]:
+        """Return the items in an answer."""
+        found: Sequence[Any] = at(sample.value[0], self.items) or []
+        return [each[self.node] for each in found] if self.node else found
+
+    def following(self, page: int, taken: int, sample: Sample) -> tuple[Any, ...]:
+        """Return which page follows an answer, as `place`; empty if none does.
+
+        Args:
+            page: The number of pages so far.
+            taken: The number of items so far.
+            sample: The last page.
+        """
+        answer = sample.value[0]
+        if self.kind == "link":
+            found = at(answer, self.next) if self.next else link_header(sample)
+            return (urljoin(sample.request.url, found),) if found else ()
+        if self.kind == "cursor":
+            found = at(answer, self.next)
+            return (found,) if found not in (None, "", False) else ()
+        if self.is_last(page, taken, answer):
+            return ()
+        start = self.first[0] if self.first else (1 if self.kind == "page" else 0)
+        return (start + page if self.kind == "page" else start + taken,)
+
+    def is_last(self, page: int, taken: int, answer: Any) -> bool:
+        """Return whether an answer that counts is the last page."""
+        if self.more:
+            return not at(answer, self.more)
+        if self.pages:
+            return page >= (at(answer, self.pages) or 0)
+        if self.total:
+            return taken >= (at(answer, self.total) or 0)
+        return not at(answer, self.items)
+
+
+def find_pagination(operation: Operation) -> Pagination | None:
+    """Return how an operation's list is divided; None if it has none, or gives it whole."""
+    answers = [each.value[0] for each in operation.answered]
+    items = find_items(answers)
+    if not operation.is_read or items is None:
+        return None
+    ends = {
+        "more": _find(answers, _MORE, lambda value: isinstance(value, bool)),
+        "pages": _find(answers, _PAGES, _is_count),
+        "total": _find(answers, _TOTAL, _is_count),
+    }
+    found = (
+        _by_link(operation, items)
+        or _by_cursor(operation, items, ends)
+        or _by_number(operation, items, ends)
+    )
+    lists: Sequence[Sequence[Any]] = [at(answer, items) or [] for answer in answers]
+    are_edges = items[-1:] == ("edges",) and all("node" in each for some in lists for each in some)
+    return replace(found, node="node") if found is not None and are_edges else found
+
+
+def find_items(answers: Sequence[Any]) -> Path | None:
+    """Return where the longest list of objects is in some answers; None if there is none."""
+    longest: dict[Path, int] = {}
+    for answer in answers:
+        for path, value in walk(answer):
+            if is_list_of_objects(value):
+                longest[path] = longest.get(path, 0) + len(value)
+    return max(longest, key=lambda path: longest[path], default=None)
+
+
+def link_header(sample: Sample) -> str | None:
+    """Return the address of the next page in a `Link` header, as GitHub sends it."""
+    response = sample.exchange.response
+    found = _LINK_HEADER.search((response and header(response.headers, "link")) or "")
+    return None if found is None else found[1]
+
+
+def _by_link(operation: Operation, items: Path) -> Pagination | None:
+    for sample in operation.answered:
+        ours = urlsplit(sample.request.url).path
+        for path, value in walk(sample.value[0]):
+            is_link = isinstance(value, str) and _LINK.fullmatch(".".join(path))
+            if is_link and urlsplit(urljoin(sample.request.url, value)).path == ours:
+                return Pagination("link", items, next=path)
+        if link_header(sample) is not None:
+            return Pagination("link", items)
+    return None
+
+
+def _by_cursor(operation: Operation, items: Path, ends: Mapping[str, Path]) -> Pagination | None:
+    cursors: dict[str, Path] = {}
+    for sample in operation.answered:
+        for path, value in walk(sample.value[0]):
+            if _is_cursor(path, value):
+                cursors.setdefault(str(value), path)
+    for sample in operation.answered:
+        for in_payload, name, value in _members(sample):
+            if str(value) in cursors and not isinstance(value, bool):
+                path = cursors[str(value)]
+                places = [_member(each, name, in_payload=in_payload) for each in operation.answered]
+                first = next((p for p in places if not (p and str(p[0]) in cursors)), ())
+                return Pagination("cursor", items, "", name, in_payload, first, path, **ends)
+    return None
+
+
+def _by_number(operation: Operation, items: Path, ends: Mapping[str, Path]) -> Pagination | None:
+    kinds: Sequence[tuple[Kind, re.Pattern[str]]] = (("page", _PAGE), ("offset", _OFFSET))
+    for kind, pattern in kinds:
+        for sample in operation.answered:
+            for in_payload, name, value in _members(sample):
+                if not pattern.fullmatch(name) or not str(value).isdecimal():
+                    continue
+                places = [_member(each, name, in_payload=in_payload) for each in operation.answered]
+                known = [int(place[0]) for place in places if place and str(place[0]).isdecimal()]
+                is_sent_first = all(places) or min(known) <= (1 if kind == "page" else 0)
+                first = (min(known),) if is_sent_first else ()
+                return Pagination(kind, items, "", name, in_payload, first, **ends)
+    return None
+
+
+def _member(sample: Sample, name: str, *, in_payload: bool) -> tuple[Any, ...]:
+    if in_payload:
+        payload = sample.payload or {}
+        return (payload[name],) if name in payload else ()
+    return tuple(sample.query.get(name, ())[:1])
+
+
+def _members(sample: Sample) -> Sequence[tuple[bool, str, Any]]:
+    found = [(False, name, values[0]) for name, values in sample.query.items()]
+    if sample.style == "graphql" and sample.request.method == "GET":
+        found = []  # its query is the envelope
+    return [
+        *found,
+        *((True, name, value) for name, value in (sample.payload or {}).items()
+          if isinstance(value, str | int)),
+    ]  # fmt: skip
+
+
+def _is_cursor(path: Path, value: Any) -> bool:
+    return (
+        bool(path)
+        and not isinstance(value, bool)
+        and isinstance(value, str | int)
+        and value != ""
+        and any(_NEXT.fullmatch(name) for name in path[-2:])
+    )
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _find(answers: Sequence[Any], names: re.Pattern[str], accept: Callable[[Any], bool]) -> Path:
+    for answer in answers:
+        for path, value in walk(answer):
+            if path and names.fullmatch(path[-1]) and accept(value):
+                return path
+    return ()

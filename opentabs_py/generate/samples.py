@@ -1,0 +1,198 @@
+"""What a recording shows of a site's API: requests, taken apart, and their answers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, cast
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from opentabs_py.core.recording.exchange import DOCUMENT, Exchange, Recording, Request, is_json
+from opentabs_py.core.recording.matching import graphql_operation
+from opentabs_py.core.recording.reading import is_read
+from opentabs_py.core.shapes.endpoints import is_same_site
+
+Style = Literal["rest", "graphql", "rpc", "page"]
+
+_API: Final = frozenset({"fetch", "xhr", DOCUMENT})
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+_FORM: Final = "application/x-www-form-urlencoded"
+_GRAPHQL: Final = ("query", "extensions", "operationName")
+_PERSISTED: Final = "persistedQuery"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A request that a page of the site sent, and its answer.
+
+    Attributes:
+        exchange: As it was recorded.
+        style: `page` if the answer is an HTML page that the browser opened.
+        origin: Such as `https://api.example.com`; empty if it is that of the page.
+        path: The decoded segments of the path.
+        query: The members of the query; a name that is there several times has several values.
+        operation: The name of the GraphQL operation, or the method of JSON-RPC.
+        envelope: Of GraphQL and JSON-RPC, what surrounds the payload, such as the query.
+        payload: The members that the request sends: a JSON object, a form, GraphQL's variables or
+            the parameters of JSON-RPC. None if it sends none.
+        other: What the body is if it is no object, in a tuple; empty if there is no such body.
+        is_form: Whether the body is a form, not JSON.
+        value: The answer's JSON, in a tuple; empty if it is not JSON.
+        page: The answer's HTML; empty if it is not HTML.
+    """
+
+    exchange: Exchange
+    style: Style
+    origin: str
+    path: Sequence[str]
+    query: Mapping[str, Sequence[str]]
+    operation: str = ""
+    envelope: Mapping[str, Any] | None = None
+    payload: Mapping[str, Any] | None = None
+    other: tuple[Any, ...] = ()
+    is_form: bool = False
+    value: tuple[Any, ...] = ()
+    page: str = ""
+
+    @property
+    def request(self) -> Request:
+        """The request."""
+        return self.exchange.request
+
+    @property
+    def status(self) -> int:
+        """The HTTP status; 0 if there was no answer."""
+        return 0 if self.exchange.response is None else self.exchange.response.status
+
+    @property
+    def works(self) -> bool:
+        """Whether the site did what it was asked for."""
+        if not 200 <= self.status < 400:
+            return False
+        if self.style in ("graphql", "rpc") and self.value and isinstance(self.value[0], dict):
+            members = cast("Mapping[str, Any]", self.value[0])
+            return not members.get("errors") and members.get("error") is None
+        return True
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the request changes nothing."""
+        return is_read(self.request)
+
+
+def samples_of(recording: Recording) -> Sequence[Sample]:
+    """Return what pages asked the site for: data, and pages."""
+    return [
+        sample
+        for exchange in recording.exchanges
+        if exchange.request.kind in _API
+        and exchange.request.method not in ("OPTIONS", "HEAD")
+        and is_same_site(exchange.request.url, recording.url)
+        and (sample := _sample(exchange, recording.url)) is not None
+    ]
+
+
+def _sample(exchange: Exchange, home: str) -> Sample | None:
+    request, response = exchange.request, exchange.response
+    parts, page = urlsplit(request.url), urlsplit(home)
+    query: dict[str, list[str]] = {}
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        query.setdefault(name, []).append(value)
+    sample = Sample(
+        exchange,
+        "rest",
+        "" if parts[:2] == page[:2] else f"{parts.scheme}://{parts.netloc}",
+        [unquote(each) for each in parts.path.split("/")[1:]],
+        query,
+        value=_answer(exchange),
+    )
+    body = _body(request)
+    members = cast("Mapping[str, Any]", body[0]) if body and isinstance(body[0], dict) else None
+    if request.kind == DOCUMENT:
+        is_html = response is not None and response.mime in _HTML
+        html = (response.body or b"").decode("utf-8", "replace") if response and is_html else ""
+        return replace(sample, style="page", payload=members, is_form=True, page=html)
+    if body and isinstance(body[0], list) and _is_batch(cast("Sequence[Any]", body[0])):
+        return None  # several operations in one request
+    if (asked := _graphql(members, query)) is not None:
+        variables = asked.get("variables")
+        has_variables = isinstance(variables, dict)
+        return replace(
+            sample,
+            style="graphql",
+            operation=graphql_operation(asked),
+            envelope={
+                name: value
+                for name, value in asked.items()
+                if name != "variables" or not has_variables
+            },
+            payload=cast("Mapping[str, Any]", variables) if has_variables else None,
+        )
+    if members is None:
+        return replace(sample, other=body)
+    method = members.get("method")
+    if "jsonrpc" not in members or not isinstance(method, str):
+        return replace(sample, payload=members, is_form=request.mime == _FORM)
+    params = members.get("params", {})
+    is_named = isinstance(params, dict)
+    return replace(
+        sample,
+        style="rpc",
+        operation=method,
+        envelope={name: value for name, value in members.items() if name != "params"},
+        payload=cast("Mapping[str, Any]", params) if is_named else None,
+        other=() if is_named else (params,),
+    )
+
+
+def _body(request: Request) -> tuple[Any, ...]:
+    """Return what a request sends, in a tuple; empty if it sends nothing that can be read."""
+    if not request.body:
+        return ()
+    text = request.body.decode("utf-8", "replace")
+    if request.mime == _FORM:
+        fields: dict[str, str | list[str]] = {}
+        for name, value in parse_qsl(text, keep_blank_values=True):
+            known = fields.get(name)
+            if known is None:
+                fields[name] = value
+            else:
+                fields[name] = [*([known] if isinstance(known, str) else known), value]
+        return (fields,)
+    try:
+        return (json.loads(text),)
+    except (ValueError, RecursionError):
+        return ()
+
+
+def _answer(exchange: Exchange) -> tuple[Any, ...]:
+    response = exchange.response
+    if response is None or not response.body or not is_json(response.mime):
+        return ()
+    try:
+        return (json.loads(response.body),)
+    except (ValueError, RecursionError):
+        return ()
+
+
+def _graphql(
+    members: Mapping[str, Any] | None, query: Mapping[str, Sequence[str]]
+) -> Mapping[str, Any] | None:
+    """Return what a request asks of GraphQL, by POST or by GET; None if it is another request."""
+    asked: dict[str, Any] = dict(members or {})
+    if members is None and ("variables" in query or "extensions" in query):
+        for name, values in query.items():
+            try:
+                asked[name] = json.loads(values[0]) if values[0][:1] in ("{", "[") else values[0]
+            except (ValueError, RecursionError):
+                asked[name] = values[0]
+    if not isinstance(asked.get("variables") or {}, dict) or not graphql_operation(asked):
+        return None
+    is_persisted = _PERSISTED in (asked.get("extensions") or ())
+    return asked if isinstance(asked.get("query"), str) or is_persisted else None
+
+
+def _is_batch(body: Sequence[Any]) -> bool:
+    return bool(body) and all(
+        isinstance(each, dict) and any(name in each for name in (*_GRAPHQL, "jsonrpc"))
+        for each in body
+    )

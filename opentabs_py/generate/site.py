@@ -1,0 +1,95 @@
+"""What a recording says about a site, all of it."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from opentabs_py.core.recording.exchange import Recording
+from opentabs_py.errors import RecordingError
+from opentabs_py.generate.auth import Auth, Secrets, find_auth
+from opentabs_py.generate.flows import Flows
+from opentabs_py.generate.frameworks import frameworks_of
+from opentabs_py.generate.operations import Operation, operations_of
+from opentabs_py.generate.page_tools import plan_pages
+from opentabs_py.generate.plan import Tool, is_meant, plan_tools
+from opentabs_py.generate.samples import Sample, samples_of
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What is known of a site.
+
+    Attributes:
+        recording: Where from.
+        samples: What pages asked it for.
+        operations: What it offers.
+        auth: How it knows who asks.
+        frameworks: What it is built with.
+        storage: The names of what its pages keep in local storage.
+        tools: The tools that a plugin for it has.
+    """
+
+    recording: Recording
+    samples: Sequence[Sample]
+    operations: Sequence[Operation]
+    auth: Auth
+    frameworks: Sequence[str]
+    storage: Sequence[str]
+    tools: Sequence[Tool]
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        """The match pattern of its pages."""
+        parts = urlsplit(self.recording.url)
+        return [f"{parts.scheme}://{parts.hostname}/*"]
+
+    @property
+    def left_out(self) -> Sequence[Operation]:
+        """What it offers and no tool calls."""
+        used = [tool.operation for tool in self.tools]
+        return [each for each in self.operations if each not in used and each.style != "page"]
+
+
+def read_site(recording: Recording, chosen: Sequence[str] = ()) -> Site:
+    """Return what a recording says about a site.
+
+    Args:
+        recording: What passed between its pages and the site.
+        chosen: The operations that tools are for, such as `GET /api/messages`; if none, all that
+            are useful.
+
+    Raises:
+        RecordingError: Something that was chosen is not in the recording.
+    """
+    samples = samples_of(recording)
+    flows = Flows(samples)
+    operations = operations_of(samples, flows)
+    replaced = _replaced(recording)
+    secrets = Secrets(recording, samples)
+    _check(chosen, operations)
+    auth = find_auth(samples, secrets, replaced)
+    credentials = {each.url for each in auth.headers if each.url}
+    tools: Sequence[Tool] = plan_tools(operations, flows, replaced, chosen, credentials)
+    if chosen or not tools:
+        tools = [*tools, *plan_pages(operations, samples, flows, replaced, chosen)]
+    return Site(
+        recording,
+        samples,
+        operations,
+        auth,
+        frameworks_of(recording, samples),
+        [*secrets.storage],
+        tools,
+    )
+
+
+def _check(chosen: Sequence[str], operations: Sequence[Operation]) -> None:
+    for each in chosen:
+        if not any(is_meant(operation, each) for operation in operations):
+            known = "\n".join(f"  {operation}" for operation in operations)
+            raise RecordingError(f"The recording has no {each!r}. It has:\n{known}")
+
+
+def _replaced(recording: Recording) -> Collection[str]:
+    kinds = {"token", "CSRF token", "authorization", "cookie"}
+    return {each.replacement for each in recording.scrubbed if each.kind in kinds} - {""}

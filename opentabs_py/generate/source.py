@@ -1,0 +1,266 @@
+"""Write the tools of a plugin as TypeScript or JavaScript."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+from opentabs_py.generate.inputs import Input
+from opentabs_py.generate.json_paths import Path
+from opentabs_py.generate.names import camel, is_identifier
+from opentabs_py.generate.pagination import Pagination
+from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES, Tool
+from opentabs_py.generate.zod import argument, literal, member, schema
+
+Language = Literal["ts", "js"]
+
+_MOST_PAGES: Final = 100
+_PAGES: Final = 10
+_WIDTH: Final = 72  # columns of a call, besides its indentation
+
+
+def tool_source(tool: Tool, language: Language) -> str:
+    """Return the module of a tool."""
+    return _Writer(tool, language).text()
+
+
+class _Writer:
+    def __init__(self, tool: Tool, language: Language) -> None:
+        if (pagination := tool.pagination) is not None and (skipped := len(tool.unwrap)):
+            # The functions that send requests return what is in there.
+            paths = ("items", "next", "more", "pages", "total")
+            inner = {name: getattr(pagination, name)[skipped:] for name in paths}
+            tool = replace(tool, pagination=replace(pagination, **inner))
+        self._tool = tool
+        self._is_ts = language == "ts"
+        self._extension = language
+
+    def text(self) -> str:
+        tool = self._tool
+        answers = bool(tool.operation.answered)
+        body = self._pages(tool.pagination) if tool.pagination else self._plain(answers=answers)
+        used = "\n".join(body)
+        sender = next(each for each in ("graphql", "call", "request") if f"{each}" in used)
+        helpers = [
+            sender,
+            *(["at"] if " at(" in used else []),
+            *(["link"] if "link(" in used else []),
+        ]
+        names = [_variable(each) for each in tool.inputs.arguments]
+        names += [MAX_PAGES] if tool.pagination else []
+        given = f"{{ {', '.join(names)} }}" if names else "_params"
+        lines = [
+            'import { defineTool } from "@opentabs-dev/plugin-sdk";',
+            'import { z } from "zod";',
+            f'import {{ {", ".join(sorted(helpers))} }} from "../api.{self._extension}";',
+            "",
+            *self._operation(),
+            *schema_source(tool),
+            f"export const {camel(tool.name)} = defineTool({{",
+            f"  name: {literal(tool.name)},",
+            f"  description: {literal(tool.description)},",
+            f"  icon: {literal(tool.icon)},",
+            *(["  annotations: { readOnlyHint: true },"] if tool.is_read else []),
+            *inputs_source(tool, has_pages=tool.pagination is not None),
+            "  output: Result,",
+            f"  async handle({given}, context) {{",
+            *(f"    {line}" for text in body for line in text.splitlines()),
+            "  },",
+            "});",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _operation(self) -> Sequence[str]:
+        """Return the lines that define what GraphQL is asked to run."""
+        if self._tool.operation.style != "graphql":
+            return []
+        envelope = self._tool.operation.works[0].envelope or {}
+        lines = [f"  {member(name)}: {_text(value)}," for name, value in envelope.items()]
+        return ["const OPERATION = {", *lines, "};", ""]
+
+    def _plain(self, *, answers: bool) -> Sequence[str]:
+        tool = self._tool
+        if not answers:
+            return [f"await {self._send('')};", "return { ok: true };"]
+        if tool.wrap:
+            held = f'z.infer<typeof Result>["{tool.wrap}"]'
+            return [f"return {{ {member(tool.wrap)}: await {self._send(held)} }};"]
+        return [f"return {self._send('z.infer<typeof Result>')};"]
+
+    def _pages(self, pagination: Pagination) -> Sequence[str]:
+        tool = self._tool
+        items = tool.items
+        held = f'z.infer<typeof Result>["{items}"]'
+        return [
+            f"const {items}{self._type(held)} = [];",
+            f"let next{self._type('unknown')} = {_first(pagination)};",
+            "for (let page = 1; ; page += 1) {",
+            *_indented(f"const answer = await {self._send('', pagination)};"),
+            f"  {items}.push(...{self._items(pagination)});",
+            *_indented(f"context?.reportProgress({_broken(_progress(pagination, items), 24)});"),
+            f"  next = {_next(pagination, items)};",
+            f"  if (next === undefined || page >= {MAX_PAGES}) {{",
+            f"    return {{ {items}, {HAS_MORE}: next !== undefined }};",
+            "  }",
+            "}",
+        ]
+
+    def _items(self, pagination: Pagination) -> str:
+        found = f"({_at(pagination.items)} ?? [])"
+        if not pagination.node:
+            return found
+        return f"{found}.map((edge{self._type('any')}) => edge.{pagination.node})"
+
+    def _send(self, result: str, pagination: Pagination | None = None) -> str:
+        """Return the expression that sends the request and returns what it answers."""
+        tool = self._tool
+        operation = tool.operation
+        signal = "signal: context?.signal"
+        kind = f"<{result}>" if result and self._is_ts else ("<any>" if self._is_ts else "")
+        link = pagination is not None and pagination.kind == "link"
+        path = path_source(tool)
+        query = _members(self._values("query"), tool.inputs.query)
+        payload = _members(self._values("payload"), tool.inputs.payload)
+        if pagination is not None and not link:
+            into = payload if pagination.in_payload else query
+            into.append(f"{member(pagination.member)}: next")
+        if operation.style == "graphql":
+            method = literal(operation.method)
+            has_variables = any(each.payload is not None for each in operation.works)
+            variables = _object(payload) if has_variables else "undefined"
+            return f"graphql{kind}({method}, {path}, OPERATION, {variables}, context?.signal)"
+        if operation.style == "rpc":
+            params = "body" if self._values("body") else _object(payload)
+            return f"call{kind}({path}, {literal(operation.name)}, {params}, context?.signal)"
+        first_only = "next === undefined ? {} : {{}}" if link else "{}"
+        options = [f"query: {first_only.format(_object(query))}"] if query else []
+        if self._values("body"):
+            options.append("body")
+        elif payload or any(each.payload is not None for each in operation.works):
+            is_form = operation.works[0].is_form
+            options.append(f"{'form' if is_form else 'body'}: {_object(payload)}")
+        if link and pagination is not None:
+            whole = not pagination.next
+            path = f"link(next, {path})"
+            options += ["withLink: true"] if whole else []
+        start = f"request{kind}({literal(operation.method)}, {path}, "
+        options.append(signal)
+        return f"{start}{_broken(options, len(start))})"
+
+    def _values(self, place: str) -> Sequence[tuple[str, str]]:
+        return [
+            (str(each.key), _variable(each))
+            for each in self._tool.inputs.arguments
+            if each.place == place
+        ]
+
+    def _type(self, text: str) -> str:
+        return f": {text}" if self._is_ts else ""
+
+
+def _text(value: Any) -> str:
+    """Return a JSON value as JavaScript; a text of several lines as it is."""
+    if not isinstance(value, str) or "\n" not in value:
+        return literal(value)
+    escaped = value.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
+    return f"`{escaped}`"
+
+
+def schema_source(tool: Tool) -> Sequence[str]:
+    """Return the lines that define the schema of a tool's results."""
+    return [f"const Result = {schema(tool.result)};", ""]
+
+
+def inputs_source(tool: Tool, *, has_pages: bool) -> Sequence[str]:
+    """Return the lines that define a tool's arguments."""
+    lines = [f"    {member(each.name)}: {argument(each, 4)}," for each in tool.inputs.arguments]
+    if has_pages:
+        lines.append(
+            f"    {MAX_PAGES}: z.int().min(1).max({_MOST_PAGES}).default({_PAGES})"
+            '.describe("How many pages to read at most"),'
+        )
+    return ["  input: z.object({", *lines, "  }),"] if lines else ["  input: z.object({}),"]
+
+
+def path_source(tool: Tool) -> str:
+    """Return the expression for the address that a tool sends its request to."""
+    by_index = {each.key: each.name for each in tool.inputs.arguments if each.place == "path"}
+    parts = [
+        f"${{encodeURIComponent({by_index[index]})}}" if segment is None else _escaped(segment)
+        for index, segment in enumerate(tool.operation.path)
+    ]
+    text = f"{tool.operation.origin}/{'/'.join(parts)}"
+    return f"`{text}`" if by_index else literal(text)
+
+
+def _indented(text: str) -> Sequence[str]:
+    return [f"  {line}" for line in text.splitlines()]
+
+
+def _broken(members: Sequence[str], before: int) -> str:
+    """Return an object on one line if it fits there, else with a member on each line."""
+    text = _object(members)
+    if before + len(text) <= _WIDTH:
+        return text
+    return "\n".join(["{", *(f"  {each}," for each in members), "}"])
+
+
+def _variable(given: Input) -> str:
+    return given.name
+
+
+def _members(given: Sequence[tuple[str, str]], fixed: Mapping[str, Any]) -> list[str]:
+    found = [f"{member(name)}: {literal(value)}" for name, value in fixed.items()]
+    return found + [
+        name if name == variable and is_identifier(name) else f"{member(name)}: {variable}"
+        for name, variable in given
+    ]
+
+
+def _object(members: Sequence[str]) -> str:
+    return f"{{ {', '.join(members)} }}" if members else "{}"
+
+
+def _escaped(segment: str) -> str:
+    from urllib.parse import quote  # noqa: PLC0415
+
+    return quote(segment, safe="@:!$&'()*+,;=~").replace("`", "%60").replace("${", "%24{")
+
+
+def _at(path: Path, of: str = "answer") -> str:
+    """Return the expression for a member of an answer."""
+    text = of
+    for name in path:
+        text += f"?.{name}" if is_identifier(name) else f"?.[{literal(name)}]"
+    return text
+
+
+def _first(pagination: Pagination) -> str:
+    return literal(pagination.first[0]) if pagination.first else "undefined"
+
+
+def _progress(pagination: Pagination, items: str) -> Sequence[str]:
+    message = f"message: `${{{items}.length}} {items}`"
+    if pagination.total and not pagination.pages:
+        return [f"progress: {items}.length", f"total: {_at(pagination.total)}", message]
+    total = [f"total: {_at(pagination.pages)}"] if pagination.pages else []
+    return ["progress: page", *total, message]
+
+
+def _next(pagination: Pagination, items: str) -> str:
+    """Return the expression for what the next request sends; undefined after the last page."""
+    if pagination.kind == "link":
+        return f"{_at(pagination.next)} || undefined" if pagination.next else "answer?.link"
+    if pagination.kind == "cursor":
+        return f"{_at(pagination.next)} || undefined"
+    start = int(pagination.first[0]) if pagination.first else int(pagination.kind == "page")
+    step = "page" if pagination.kind == "page" else f"{items}.length"
+    following = f"{start} + {step}" if start else step
+    if pagination.more:
+        is_last = f"!{_at(pagination.more)}"
+    elif pagination.pages:
+        is_last = f"page >= ({_at(pagination.pages)} ?? 0)"
+    elif pagination.total:
+        is_last = f"{items}.length >= ({_at(pagination.total)} ?? 0)"
+    else:
+        is_last = f"!{_at(pagination.items)}?.length"
+    return f"{is_last} ? undefined : {following}"

@@ -1,0 +1,129 @@
+"""What a request needs is looked for where the page has it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from opentabs_py.core.recording.exchange import Exchange
+from opentabs_py.generate.api_source import api_source, ready_source
+from tests.generate.recorded import ask, secret, site_of
+
+VALUE = "token-17"
+
+
+def asked(**more: Any) -> Exchange:
+    return ask("GET /api/items", [{"n": 1}], sent={"X-Auth": VALUE, **more})
+
+
+def storage(name: str, value: str) -> dict[str, Any]:
+    item = {"name": name, "value": value}
+    return {"storage_at_end": {"origins": [{"localStorage": [item]}]}}
+
+
+COOKIE = {"name": "xsrf", "value": VALUE, "httpOnly": False}
+
+
+@pytest.mark.parametrize(
+    ("parts", "more", "where", "code"),
+    [
+        ([], {"storage_state": {"cookies": [COOKIE]}}, "cookie", 'getCookie("xsrf")'),
+        ([], storage("token", VALUE), "localStorage", 'getLocalStorage("token")'),
+        (
+            [],
+            storage("state", json.dumps({"user": {"key": VALUE}})),
+            "localStorage",
+            'memberOf(JSON.parse(getLocalStorage("state") ?? "null"), ["user", "key"])',
+        ),
+        (
+            [ask("GET /", f'<meta name="csrf" content="{VALUE}">')],
+            {},
+            "meta",
+            'getMetaContent("csrf")',
+        ),
+        (
+            [ask("GET /", f'<input type="hidden" name="csrf" value="{VALUE}">')],
+            {},
+            "field",
+            'document.querySelector<HTMLInputElement>("input[name=\\"csrf\\"]")?.value',
+        ),
+        (
+            [ask("GET /", f'<script>app = {{"csrfToken": "{VALUE}"}}</script>')],
+            {},
+            "script",
+            'inScript("csrfToken")',
+        ),
+        (
+            [ask("GET /api/session", {"a": {"token": VALUE}})],
+            {},
+            "answer",
+            'memberOf(await fetchJSON("/api/session"), ["a", "token"])',
+        ),
+    ],
+)
+def test_the_value_of_a_header_is_read_where_the_page_has_it(
+    parts: list[Exchange], more: dict[str, Any], where: str, code: str
+) -> None:
+    site = site_of(*parts, asked(), scrubbed=[secret(VALUE)], **more)
+
+    [header] = site.auth.headers
+    assert (header.name, header.where) == ("x-auth", where)
+    assert code in api_source(site.tools, site.auth, "ts")
+    assert "hasSession" in ready_source(site.auth)
+
+
+def test_a_scheme_stays_before_the_token() -> None:
+    sent = {"authorization": f"Bearer {VALUE}"}
+    site = site_of(ask("GET /api/items", [], sent=sent), **storage("token", VALUE))
+    assert '"Bearer " + needed(getLocalStorage("token")' in api_source(site.tools, site.auth, "js")
+
+
+def test_a_header_that_is_the_same_for_everyone_is_sent_as_it_is() -> None:
+    site = site_of(ask("GET /api/items", [], sent={"X-Client": "web", "Accept": "*/*"}))
+    assert [(each.name, each.value) for each in site.auth.headers] == [("x-client", "web")]
+    assert '"x-client": "web",' in api_source(site.tools, site.auth, "ts")
+
+
+def test_a_secret_that_no_page_has_is_not_written_into_the_plugin() -> None:
+    site = site_of(asked(), scrubbed=[secret(VALUE)])
+    assert [each.name for each in site.auth.missing] == ["x-auth"]
+    assert VALUE not in api_source(site.tools, site.auth, "ts")
+
+
+def test_a_cookie_that_scripts_cannot_read_is_not_read() -> None:
+    hidden: dict[str, Any] = {"storage_state": {"cookies": [{**COOKIE, "httpOnly": True}]}}
+    answer = ask("GET /", "<p>", headers={"set-cookie": f"other={VALUE}; HttpOnly"})
+    site = site_of(answer, asked(Cookie=f"xsrf={VALUE}"), scrubbed=[secret(VALUE)], **hidden)
+    assert [each.where for each in site.auth.headers] == ["unknown"]
+    assert site.auth.cookies == ["xsrf"]
+
+
+def test_a_cookie_that_an_answer_sets_is_read() -> None:
+    answer = ask(
+        "GET /", "<p>", headers={"set-cookie": f"xsrf={VALUE.replace('-', '%2D')}; Path=/"}
+    )
+    site = site_of(answer, asked(), scrubbed=[secret(VALUE)])
+    assert [each.key for each in site.auth.headers] == ["xsrf"]
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "expected"),
+    [
+        (
+            [ask("GET /api/user", {"n": 1}), ask("GET /api/me", {"n": 1})],
+            'request("GET", "/api/me")',
+        ),
+        ([ask("GET /", '<a href="/logout">Out</a>')], 'a[href*="out" i]'),
+        ([ask("GET /", "<p>")], "document.body !== null"),
+    ],
+)
+def test_a_plugin_is_ready_when_somebody_is_signed_in(
+    exchanges: list[Exchange], expected: str
+) -> None:
+    assert expected in ready_source(site_of(*exchanges).auth)
+
+
+def test_what_hands_out_a_token_is_not_a_tool() -> None:
+    session = ask("GET /api/session", {"token": VALUE})
+    site = site_of(session, asked(), scrubbed=[secret(VALUE)])
+    assert [tool.name for tool in site.tools] == ["list_items"]

@@ -1,0 +1,134 @@
+"""Pages are read by what repeats in them and what has labels, and forms are sent whole."""
+
+import pytest
+
+from opentabs_py.core.recording.exchange import Exchange
+from opentabs_py.generate.calls import calls_of
+from opentabs_py.generate.page_tools import PageTool
+from opentabs_py.generate.plugin import write_plugin
+from tests.generate.recorded import ask, site_of, tools_of
+
+CARDS = """
+<nav><ul><li class="entry"><b class="a">1</b><i class="b">2</i><li class="entry"></ul></nav>
+<ul id="books">
+  <li class="book css-1x2y3z" data-id="b1">
+    <a href="/books/1"><b class="title">Tea &amp; toast</b></a>
+    <time class="when" datetime="2026-01-02">yesterday</time><span itemprop="price"> 3  € </span>
+  <li class="book" data-id="b2"><a href="/books/2"><b class="title">Coffee</b></a>
+    <time class="when" datetime="2026-01-03">today</time><span itemprop="price">4 €</span>
+</ul>
+"""
+ITEM = """
+<h1>Tea</h1><p class="flash">Saved</p>
+<dl><dt>Number:<dd>7<dt>Tags</dt><dd>hot <b>drink</b></dd></dl>
+<table><tr><th>Price<td>3 €<tr><td>no<td>heading</table>
+"""
+FORM = """
+<form action="/books" method="POST"><input type=hidden name=csrf_token value=t1>
+<label for=t>Title:</label><input id=t name=title required>
+<label>Copies <input type=number name=copies value=1></label>
+<label><input type=radio name=kind value=new checked> New</label>
+<input type=radio name=kind value=old>
+<select name=lang><option value=en>English<option>de</select>
+<input type=checkbox name=lent><textarea name=note placeholder="A note"></textarea>
+<button name=save value=yes>Save</button></form>
+"""
+SENT = {"csrf_token": "t1", "title": "Tea", "copies": "2", "kind": "old", "lang": "de", "note": "",
+        "save": "yes"}  # fmt: skip
+
+
+def the_tool(*exchanges: Exchange) -> PageTool:
+    [tool] = tools_of(*exchanges).values()
+    assert isinstance(tool, PageTool)
+    return tool
+
+
+def test_the_entries_of_a_list_are_read_by_their_classes() -> None:
+    [call] = calls_of(the_tool(ask("GET /books", CARDS)))
+    assert call.value == {
+        "title": "",
+        "books": [
+            {"id": "b1", "title": "Tea & toast", "when": "2026-01-02", "price": "3 €",
+             "url": "/books/1"},
+            {"id": "b2", "title": "Coffee", "when": "2026-01-03", "price": "4 €",
+             "url": "/books/2"},
+        ],
+    }  # fmt: skip
+
+
+def test_what_has_a_label_is_read_by_it() -> None:
+    [call] = calls_of(the_tool(ask("GET /books/7", ITEM)))
+    assert call.arguments == {"bookId": 7}
+    details = {"Number": "7", "Tags": "hot drink", "Price": "3 €"}
+    assert call.value == {"title": "Tea", "details": details}
+
+
+def test_a_form_is_a_tool_with_its_fields() -> None:
+    tools = tools_of(
+        ask("GET /books/new", FORM),
+        ask("POST /books", status=303, headers={"location": "/books/8"}, form=SENT),
+        ask("GET /books/8", ITEM),
+    )
+
+    tool = tools["create_book"]
+    assert [
+        (each.name, each.label, each.is_required, [*each.choices]) for each in tool.inputs.arguments
+    ] == [
+        ("title", "Title", True, []),
+        ("copies", "Copies", False, []),
+        ("kind", "New", False, ["new", "old"]),
+        ("lang", "", False, ["en", "de"]),
+        ("lent", "", False, ["on"]),
+        ("note", "A note", False, []),
+    ]
+    assert [call.arguments for call in calls_of(tool)] == [
+        {"title": "Tea", "copies": 2, "kind": "old", "lang": "de", "note": ""}
+    ]
+    assert [call.value for call in calls_of(tool)] == [{"title": "Tea", "notice": "Saved"}]
+
+
+def test_the_token_of_a_form_is_not_compared_in_replays() -> None:
+    site = site_of(ask("GET /books/new", FORM), ask("POST /books", ITEM, form=SENT))
+    files = write_plugin(site, "books", "ts").files
+    assert 'volatile = ["csrf_token"]' in files["pyproject.toml"]
+    assert 'save: "yes", title, copies' in files["src/tools/create_book.ts"]
+    assert "csrf_token" not in files["src/tools/create_book.ts"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        FORM.replace("type=hidden", "type=password"),
+        FORM.replace("type=number", "type=file"),
+        FORM.replace("<form ", "<form enctype=multipart/form-data "),
+        FORM.replace("/books", "/others"),
+    ],
+)
+def test_a_form_that_a_tool_should_not_send_is_left_out(form: str) -> None:
+    assert tools_of(ask("GET /books/new", form), ask("POST /books", ITEM, form=SENT)) == {}
+
+
+def test_a_page_without_lists_and_labels_is_no_tool() -> None:
+    assert tools_of(ask("GET /about", "<h1>About</h1><p>us</p>")) == {}
+
+
+def test_a_page_that_asks_for_a_password_is_no_tool() -> None:
+    assert tools_of(ask("GET /books", f"{CARDS}<input type=password>")) == {}
+
+
+def test_pages_are_tools_only_where_there_is_no_api() -> None:
+    pages = ask("GET /books", CARDS)
+    assert [*tools_of(pages, ask("GET /api/items", [{"n": 1}]))] == ["list_items"]
+    assert [*tools_of(pages, ask("GET /api/items", []), chosen=("GET /books",))] == ["list_books"]
+
+
+def test_a_list_is_read_on_by_the_link_to_its_next_page() -> None:
+    tool = the_tool(
+        ask("GET /books", f'{CARDS}<p class="next"><a href="?page=2">More</a>'),
+        ask("GET /books?page=2", f'{CARDS}<a rel="nofollow next" href="?page=3">More</a>'),
+    )
+
+    [call] = calls_of(tool)
+    assert (call.arguments, call.pages) == ({"maxPages": 2}, 2)
+    assert [each["id"] for each in call.value["books"]] == ["b1", "b2", "b1", "b2"]
+    assert call.value["hasMore"] is True

@@ -1,0 +1,107 @@
+"""What is written is valid JavaScript, whatever a site calls its things."""
+
+from typing import Any
+
+import pytest
+
+from opentabs_py.core.shapes.shape import shape_of
+from opentabs_py.generate.plugin import write_plugin
+from opentabs_py.generate.prompt import prompt_for
+from opentabs_py.generate.zod import literal, schema
+from tests.generate.recorded import ask, secret, site_of
+
+
+@pytest.mark.parametrize(
+    ("samples", "name", "expected"),
+    [
+        ([1, 2], "size", "z.int()"),
+        ([1, 2], "price", "z.number()"),
+        ([1.5], "size", "z.number()"),
+        ([True], "", "z.boolean()"),
+        (["a", None], "", "z.string().nullable()"),
+        ([None], "", "z.unknown()"),
+        ([], "", "z.unknown()"),
+        (["2026-01-02", "2026-01-03"], "", 'z.string().meta({ format: "date" })'),
+        (["open", "shut"] * 3, "state", 'z.enum(["open", "shut"])'),
+        (["a", 1], "", "z.union([z.string(), z.number()])"),
+        ([[]], "", "z.array(z.unknown())"),
+        ([[1]], "counts", "z.array(z.number())"),
+        ([{}], "", "z.looseObject({})"),
+        ([{"u-0000001": 1}], "", "z.record(z.string(), z.number())"),
+        (
+            [{"a b": 1}, {"a b": 2, "c": "x"}],
+            "",
+            'z.looseObject({\n  "a b": z.number(),\n  c: z.string().optional(),\n})',
+        ),
+    ],
+)
+def test_a_schema_says_what_the_samples_look_like(
+    samples: list[Any], name: str, expected: str
+) -> None:
+    assert schema(shape_of(*samples), name=name) == expected
+
+
+def test_a_schema_has_an_end() -> None:
+    value: Any = 1
+    for _ in range(20):
+        value = {"in": value}
+    assert schema(shape_of(value)).count("looseObject") == 9
+
+
+def test_a_value_is_written_so_that_javascript_reads_it_back() -> None:
+    assert literal({"a": [1, None], "b-c": "\u2028</x>"}) == (
+        '{ a: [1, null], "b-c": "\\u2028</x>" }'
+    )
+
+
+def test_an_address_is_written_as_it_was_sent() -> None:
+    site = site_of(ask("GET /api/a%20b%60c/items/7", {"n": 1}))
+    [text] = [
+        text for file, text in write_plugin(site, "x", "ts").files.items() if "tools/" in file
+    ]
+    assert "`/api/a%20b%60c/items/${encodeURIComponent(itemId)}`" in text
+
+
+def test_a_query_of_several_lines_stays_one() -> None:
+    query = "query Rooms {\n  rooms(`${x}`) { id }\n}"
+    body = {"operationName": "Rooms", "query": query, "variables": {}}
+    site = site_of(ask("POST /graphql", {"data": {"rooms": []}}, body=body))
+    files = write_plugin(site, "x", "ts").files
+    assert (
+        "query: `query Rooms {\n  rooms(\\`\\${x}\\`) { id }\n}`,"
+        in (files["src/tools/list_rooms.ts"])
+    )
+
+
+@pytest.mark.parametrize("language", ["ts", "js"])
+def test_javascript_has_no_types(language: Any) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "rooms.list"}
+    site = site_of(
+        ask("POST /rpc", {"jsonrpc": "2.0", "id": 1, "result": [{"n": 1}]}, body=body),
+        ask("GET /api/items?page=1", {"items": [{"n": 1}], "pages": 2}),
+    )
+    made = write_plugin(site, "x", language)
+    text = "\n".join(text for file, text in made.files.items() if file.endswith(language))
+    assert ("<any>" in text) is (language == "ts")
+    assert ("override" in text) is (language == "ts")
+    assert "⟦" not in text
+
+
+def test_the_readme_says_what_is_left_to_do() -> None:
+    site = site_of(
+        ask("GET /api/items", [{"n": 1}], sent={"x-key": "token-3"}), scrubbed=[secret("token-3")]
+    )
+    assert "It sends the header `x-key`" in write_plugin(site, "x", "ts").files["README.md"]
+
+
+def test_a_prompt_shows_what_a_model_needs() -> None:
+    text = prompt_for(site_of(ask("GET /api/items?q=tea", {"items": [{"n": 1}]})), "shop")
+    assert "## shop_list_items\nrequest: GET /api/items\n" in text
+    assert "argument q: string, required" in text
+    assert 'called with: {"q": "tea"}\nreturned: {"items": [{"n": 1}]}' in text
+
+
+def test_the_frameworks_of_a_site_are_named_once() -> None:
+    page = '<script src="/_next/static/a.js"></script><input name="csrfmiddlewaretoken">'
+    site = site_of(ask("GET /", page, headers={"x-powered-by": "Express"}), ask("GET /b", page))
+    assert [*site.frameworks] == ["Next.js", "Django", "Express"]

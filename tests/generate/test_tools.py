@@ -1,0 +1,150 @@
+"""A tool's name and arguments come from how its requests were alike and how they differed."""
+
+import pytest
+
+from opentabs_py.errors import RecordingError
+from opentabs_py.generate.calls import calls_of
+from tests.generate.recorded import OK, ask, secret, site_of, tools_of
+
+ITEM = {"id": 7, "title": "Tea"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("GET /api/items", "list_items"),
+        ("GET /api/items/7", "get_item"),
+        ("GET /api/v2/categories/12", "get_category"),
+        ("GET /api/items/7/reviews", "list_reviews"),
+        ("GET /api/weather", "get_weather"),
+        ("GET /api/items/search?q=tea", "search_items"),
+        ("POST /api/items", "create_item"),
+        ("PUT /api/items/7", "replace_item"),
+        ("PATCH /api/items/7", "update_item"),
+        ("DELETE /api/items/7", "delete_item"),
+        ("POST /api/items/7/archive", "archive_item"),
+        ("POST /api/itemBatches", "create_item_batch"),
+    ],
+)
+def test_a_tool_is_named_after_what_its_request_does(asked: str, name: str) -> None:
+    assert [*tools_of(ask(asked, ITEM))] == [name]
+
+
+def test_tools_of_the_same_name_also_have_that_of_what_they_belong_to() -> None:
+    names = [*tools_of(ask("GET /api/items/7/notes", []), ask("GET /api/users/8/notes", []))]
+    assert names == ["list_notes", "list_user_notes"]
+
+
+def test_an_id_that_another_answer_has_is_an_argument() -> None:
+    tools = tools_of(
+        ask("GET /api/rooms", {"rooms": [{"slug": "kitchen"}, {"slug": "hall"}]}),
+        ask("GET /api/rooms/kitchen/lamps", [{"on": True}]),
+        ask("GET /api/rooms/hall/lamps", [{"on": False}]),
+    )
+
+    [room] = tools["list_lamps"].inputs.arguments
+    assert (room.name, room.is_required) == ("roomSlug", True)
+    assert room.source is not None
+    assert room.source.path == "rooms[].slug"
+    assert [call.arguments for call in calls_of(tools["list_lamps"])] == [
+        {"roomSlug": "kitchen"},
+        {"roomSlug": "hall"},
+    ]
+
+
+def test_what_differs_is_an_argument_and_what_does_not_a_default() -> None:
+    tools = tools_of(
+        ask("GET /api/items?color=red&limit=20&v=3", [ITEM]),
+        ask("GET /api/items?color=blue&limit=20&v=3&only=new", [ITEM]),
+    )
+
+    inputs = tools["list_items"].inputs
+    assert [(each.name, each.is_required, each.default) for each in inputs.arguments] == [
+        ("color", True, ()),
+        ("limit", False, (20,)),
+        ("only", False, ()),
+    ]
+    assert inputs.query == {"v": 3}
+
+
+def test_what_a_request_writes_is_required_even_if_it_was_written_once() -> None:
+    body = {"title": "Tea", "pinned": False, "tags": [], "note": None}
+    [tool] = tools_of(ask("POST /api/items", ITEM, body=body)).values()
+
+    required = [each.name for each in tool.inputs.arguments if each.is_required]
+    assert required == ["title"]
+    assert [call.arguments for call in calls_of(tool)] == [{"title": "Tea"}]
+
+
+def test_a_secret_is_no_default() -> None:
+    [tool] = tools_of(
+        ask("GET /api/items?share=token-4", [ITEM]), scrubbed=[secret("token-4")]
+    ).values()
+
+    [share] = tool.inputs.arguments
+    assert (share.is_required, share.default) == (True, ())
+
+
+def test_a_name_that_is_not_one_in_javascript_is_given_another() -> None:
+    [tool] = tools_of(ask("GET /api/items?sort-by=age&class=b", [ITEM])).values()
+    assert [each.name for each in tool.inputs.arguments] == ["sortBy", "class_"]
+
+
+@pytest.mark.parametrize(
+    "exchange",
+    [
+        ask("POST /collect", {"ok": True}, body={"event": "seen"}),
+        ask("POST /api/login", ITEM, body={"user": "ann"}),
+        ask("POST /api/enter", ITEM, body={"password": "x"}),
+        ask("GET /locales/en.json", ITEM),
+        ask("GET /api/items", OK),
+        ask("GET /api/items", ITEM, status=500),
+        ask("GET https://ads.example/api/items", [ITEM]),
+        ask("POST /graphql", ITEM, body=[{"query": "{ a }", "operationName": "A"}]),
+        ask("OPTIONS /api/items", ITEM),
+    ],
+)
+def test_what_is_no_use_as_a_tool_is_left_out(exchange: object) -> None:
+    assert tools_of(exchange) == {}  # type: ignore[arg-type]
+
+
+def test_the_same_operation_is_a_tool_if_it_is_chosen() -> None:
+    login = ask("POST /api/login", ITEM, body={"user": "ann"})
+    assert [*tools_of(login, chosen=("POST /api/login",))] == ["create_login"]
+
+
+def test_a_request_that_was_not_recorded_cannot_be_chosen() -> None:
+    with pytest.raises(RecordingError, match="no 'GET /api/nothing'") as caught:
+        site_of(ask("GET /api/items", [ITEM]), chosen=("GET /api/nothing",))
+    assert "GET /api/items" in str(caught.value)
+
+
+def test_a_request_that_fails_is_a_call_with_the_code_of_its_status() -> None:
+    [tool] = tools_of(
+        ask("GET /api/items/7", ITEM), ask("GET /api/items/8", {"error": "no"}, status=404)
+    ).values()
+
+    assert [(call.arguments, call.code) for call in calls_of(tool)] == [
+        ({"itemId": 7}, ""),
+        ({"itemId": 8}, "NOT_FOUND"),
+    ]
+
+
+def test_a_request_with_several_answers_is_not_expected_to_return_one_of_them() -> None:
+    [tool] = tools_of(ask("GET /api/count", {"n": 1}), ask("GET /api/count", {"n": 2})).values()
+    [call] = calls_of(tool)
+    assert not call.is_stable
+
+
+def test_a_body_that_is_a_list_is_one_argument() -> None:
+    [tool] = tools_of(ask("POST /api/items", ITEM, body=[1, 2])).values()
+    assert [call.arguments for call in calls_of(tool)] == [{"body": [1, 2]}]
+
+
+def test_a_form_is_sent_as_one() -> None:
+    exchange = ask("POST /api/items", ITEM, form={"title": "Tea", "n": "3", "tag": ["a", "b"]})
+    [tool] = tools_of(exchange).values()
+
+    [sample] = tool.operation.samples
+    assert sample.is_form
+    assert tool.inputs.of(sample) == {"title": "Tea", "n": 3, "tag": ["a", "b"]}
