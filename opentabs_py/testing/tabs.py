@@ -7,6 +7,7 @@ from typing import Any
 from playwright.sync_api import BrowserContext, Page
 
 from opentabs_py.calling.tool import Listing
+from opentabs_py.core import match_patterns
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
@@ -17,6 +18,7 @@ from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
 from opentabs_py.testing.isolation import BLANK
 from opentabs_py.testing.looks import Looks
+from opentabs_py.testing.page_tools import SyncPageTool, attach_chain
 from opentabs_py.testing.recordings import ReplayedSite
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.thread import ServerThread
@@ -133,6 +135,7 @@ class SyncOpenTabs:
         self._transcript = transcript
         self._patience = patience
         self._recording: ReplayedSite | None = None
+        attach_chain(self)
 
     @property
     def recording(self) -> ReplayedSite:
@@ -222,6 +225,23 @@ class SyncOpenTabs:
             hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(listings)}."
             raise LookupError(f"There is no tool {name!r}. {hint}")
         return SyncTool(listings[name], self, self._thread)
+
+    def page_tools(self, page: Page) -> Sequence[SyncPageTool]:
+        """Return the tools that a page has registered itself, once it has loaded.
+
+        Raises:
+            ConfigError: The setting `webmcp` names no pages.
+            LookupError: It does not name this page, or several pages show the same URL.
+        """
+        webmcp = self._session.settings.webmcp
+        if webmcp and not any(match_patterns.parse(each).matches(page.url) for each in webmcp):
+            raise LookupError(f"{page.url} does not match webmcp = {[*webmcp]} in the settings.")
+        tab_id, tools = self._thread.run(self._session.page_tools, page.url, within=QUICK)
+        return tuple(SyncPageTool(tool, tab_id, self) for tool in tools)
+
+    def let_time_pass(self, seconds: float) -> None:
+        """Wait for this long; page routes and events keep working."""
+        self._thread.sleep(seconds)
 
     def forgetting(self) -> Callable[[], None]:
         """Return a function that removes from the report what happens until it is called."""
