@@ -116,6 +116,7 @@
    * @property {Function} handle
    * @property {boolean} deliversLogs whether its result is sent only after its logs have arrived
    * @property {(value: unknown) => string} [toJson] how its result is sent, if not as a plugin's
+   * @property {string} [name] its name for people, if not the one on the wire
    */
 
   /** @type {Map<string, Plugin>} */
@@ -228,7 +229,7 @@
       refuse(callId, "PLUGIN_NOT_LOADED", message);
       return;
     }
-    const name = `${plugin} ${tool}`;
+    const name = `${plugin} ${entry.name ?? tool}`;
     const call = {
       controller: undefined,
       invalid: false,

@@ -118,6 +118,13 @@ async def wait_running(page: Page, key: str) -> None:
     await page.wait_for_function("key => key in signals", arg=key)
 
 
+async def test_either_the_browser_s_interface_is_tested_or_ours(
+    request: pytest.FixtureRequest, page: Page
+) -> None:
+    source = await page.evaluate("ModelContext.toString()")
+    assert ("[native code]" in source) == ("native" in request.node.name)
+
+
 # --- what is listed ---------------------------------------------------------------------
 
 

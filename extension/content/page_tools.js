@@ -27,6 +27,7 @@
    * @property {Function} handle
    * @property {boolean} deliversLogs
    * @property {(value: unknown) => string} toJson
+   * @property {string} name
    */
   /** @typedef {{id: number, execute: Function, signal: any}} Registration */
 
@@ -51,7 +52,7 @@
     const registered = new MapConstructor();
     /** @type {Map<string, {id: number}>} tools without a function, by name */
     let declared = new MapConstructor();
-    /** @type {Map<string, {entry: Entry, name: string}>} what is listed, by id and name */
+    /** @type {Map<string, Entry>} what is listed, by id and name */
     let listed = new MapConstructor();
     /** @type {Map<string, unknown>} the last errors of forms, by their tools */
     const formErrors = new MapConstructor();
@@ -246,7 +247,7 @@
           apply(set, withoutFunction, [name, known]);
         }
         const entry = own === undefined ? asForm(tool, name) : asFunction(own, name);
-        apply(set, next, [`${known.id} ${name}`, { entry, name }]);
+        apply(set, next, [`${known.id} ${name}`, entry]);
         const hints = tool.annotations ?? nothing;
         const about = stringify({
           __proto__: null,
@@ -305,7 +306,7 @@
         apply(addEventListener, second.signal, ["abort", tell]);
         return apply(registration.execute, undefined, [input, second]);
       }
-      return { tool: undefined, handle, deliversLogs: true, toJson };
+      return { tool: undefined, handle, deliversLogs: true, toJson, name };
     }
 
     /**
@@ -331,7 +332,7 @@
         const value = read(() => parse(text));
         return typeof value === "object" && value !== null ? value : text;
       }
-      return { tool: undefined, handle, deliversLogs: true, toJson };
+      return { tool: undefined, handle, deliversLogs: true, toJson, name };
     }
 
     /**
@@ -398,7 +399,7 @@
         }
         // Between an unregistration and the next list; forms stay until that.
         const isDeclared = apply(has, declared, [found.name]);
-        return isDeclared || findRegistered(found.name) !== undefined ? found.entry : undefined;
+        return isDeclared || findRegistered(found.name) !== undefined ? found : undefined;
       },
 
       /** The page has loaded; the list is then sent, even if it is empty. */

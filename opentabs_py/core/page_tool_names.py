@@ -57,6 +57,12 @@ def site_of(url: str) -> Site | None:
     return Site(f"{parts.scheme}://{shown}", host)
 
 
+def pattern_of(site: Site) -> str:
+    """Return a match pattern of all pages of a site's host, at any port."""
+    scheme = site.origin.partition("://")[0]
+    return f"{scheme}://{f'[{site.host}]' if ':' in site.host else site.host}/*"
+
+
 @dataclass(frozen=True, slots=True)
 class Naming:
     """What the name of one tool follows from.

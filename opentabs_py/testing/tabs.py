@@ -6,8 +6,11 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
 
-from opentabs_py.calling.tool import Listing
+from opentabs_py.bridge.registered_tool import RegisteredPageTool
+from opentabs_py.calling.tool import Listing, Tool
 from opentabs_py.core import match_patterns
+from opentabs_py.core.page_tool_names import pattern_of, site_of
+from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
@@ -16,6 +19,7 @@ from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
+from opentabs_py.testing.fuzz.contract import is_of_plugin
 from opentabs_py.testing.isolation import BLANK
 from opentabs_py.testing.looks import Looks
 from opentabs_py.testing.page_tools import SyncPageTool, attach_chain
@@ -65,9 +69,10 @@ class SyncTool:
         opentabs: The chain.
     """
 
-    def __init__(self, listing: Listing, opentabs: "SyncOpenTabs", thread: ServerThread) -> None:
-        self.listing = listing
+    def __init__(self, tool: Tool, opentabs: "SyncOpenTabs", thread: ServerThread) -> None:
+        self.listing = tool.listing
         self.opentabs = opentabs
+        self._tool = tool
         self._thread = thread
 
     def __repr__(self) -> str:
@@ -82,12 +87,33 @@ class SyncTool:
     def name_in_page(self) -> str:
         """Its plugin's name, a space, and its own name there; what pages write to their console."""
         owner = self.listing.owner
+        if isinstance(self._tool, RegisteredPageTool):
+            return f"{PAGE} {self._tool.tool.registered.name}"
         return f"{owner} {self.name.removeprefix(f'{owner}_')}"
 
     @property
     def start_page(self) -> str | None:
         """The URL of its plugin's start page; None if there is none."""
-        return self.opentabs.start_page_url(self.listing.owner) if self.listing.needs_tab else None
+        if self.listing.is_of_page or not self.listing.needs_tab:
+            return None
+        return self.opentabs.start_page_url(self.listing.owner)
+
+    @property
+    def sites(self) -> Sequence[str]:
+        """Match patterns of the pages that it runs in, and that it may fetch from."""
+        if isinstance(self._tool, RegisteredPageTool):
+            return [pattern_of(self._tool.tool.site)]
+        if not self.listing.needs_tab:
+            return ()
+        return self.opentabs.plugin(self.listing.owner).manifest.url_patterns
+
+    def runs_in(self, url: str) -> bool:
+        """Return whether it runs in a page with this URL."""
+        if isinstance(self._tool, RegisteredPageTool):
+            return site_of(url) == self._tool.tool.site
+        return self.listing.needs_tab and is_of_plugin(
+            self.opentabs.plugin(self.listing.owner).manifest, url
+        )
 
     def let_time_pass(self, seconds: float) -> None:
         """Wait for this long; page routes and events keep working."""
@@ -219,12 +245,12 @@ class SyncOpenTabs:
         Raises:
             LookupError: There is no such tool.
         """
-        listings = {each.name: each for each in self.tools}
-        if name not in listings:
-            near = get_close_matches(name, listings, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(listings)}."
+        tools = {each.listing.name: each for each in self._session.tools}
+        if name not in tools:
+            near = get_close_matches(name, tools, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(tools)}."
             raise LookupError(f"There is no tool {name!r}. {hint}")
-        return SyncTool(listings[name], self, self._thread)
+        return SyncTool(tools[name], self, self._thread)
 
     def page_tools(self, page: Page) -> Sequence[SyncPageTool]:
         """Return the tools that a page has registered itself, once it has loaded.

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.core.page_tool_names import LONGEST, Naming, name_tools, site_of
+from opentabs_py.core import match_patterns
+from opentabs_py.core.page_tool_names import LONGEST, Naming, name_tools, pattern_of, site_of
 
 
 def a_naming(host: str = "shop.example", tool: str = "add", identity: str = "") -> Naming:
@@ -30,6 +31,13 @@ def test_a_site_is_an_origin_without_its_default_port(url: str, origin: str) -> 
 @pytest.mark.parametrize("url", ["file:///etc/hosts", "about:blank", "http://[::1", "http:///x"])
 def test_a_page_without_a_web_origin_has_no_site(url: str) -> None:
     assert site_of(url) is None
+
+
+@pytest.mark.parametrize("url", ["http://[::1]:3000/x", "https://shop.example/x"])
+def test_the_pattern_of_a_site_matches_its_pages(url: str) -> None:
+    site = site_of(url)
+    assert site is not None
+    assert match_patterns.parse(pattern_of(site)).matches(url)
 
 
 def test_no_two_origins_have_the_same_owner() -> None:
