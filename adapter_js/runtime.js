@@ -18,6 +18,7 @@
   const ID = 32; // hex digits of a call id
   const MESSAGE_MAX = 4096;
   const READY = "ready";
+  const OWN = "@page"; // stands for the page's own tools, where plugins have a name
   const STACK_MAX = 8000; // characters
   const FIRST_PROBE = 1000; // ms between the first two readiness checks of a plugin
   const LAST_PROBE = 30_000;
@@ -97,7 +98,7 @@
 
   /**
    * @typedef {object} Plugin
-   * @property {Map<string, Tool>} tools
+   * @property {(tool: string) => Tool | undefined} find
    * @property {any} adapter
    * @property {boolean} isAsked whether a call of isReady() is pending
    * @property {Map<object, () => void>} waiting callbacks for its answer, or for its timeout
@@ -114,12 +115,27 @@
    * @property {any} tool
    * @property {Function} handle
    * @property {boolean} deliversLogs whether its result is sent only after its logs have arrived
+   * @property {(value: unknown) => string} [toJson] how its result is sent, if not as a plugin's
+   * @property {string} [name] its name for people, if not the one on the wire
    */
 
   /** @type {Map<string, Plugin>} */
   const plugins = new MapConstructor();
   /** @type {Map<string, {controller: any, invalid: boolean, name: string, trace: boolean}>} */
   const running = new MapConstructor();
+
+  /** The page's own tools; undefined if they are not served. See `extension/content/page_tools.js`. */
+  const own = takeOwn();
+
+  /** @returns {{find(tool: string): Tool | undefined, start(): void, isReady(): any} | undefined} */
+  function takeOwn() {
+    const place = /** @type {any} */ (given ?? page);
+    const install = read(() => place.openTabsPageTools);
+    if (typeof install === "function") {
+      delete place.openTabsPageTools;
+    }
+    return read(() => install(freeze({ __proto__: null, realm, send })));
+  }
 
   /** @type {EventTarget} the node that only relay and runtime have a reference to */
   let node;
@@ -200,14 +216,20 @@
       send(`t${callId}{"runtime.down":${now()}}`); // now: a tool may hang and never answer
     }
     const known = apply(mapGet, plugins, [plugin]);
-    const entry = known === undefined ? undefined : apply(mapGet, known.tools, [tool]);
+    const entry = known?.find(tool);
+    if (entry === undefined && plugin === OWN && known !== undefined) {
+      const message =
+        "The page no longer offers this tool, so it did not run. List the tools again.";
+      refuse(callId, "PAGE_TOOL_GONE", message, false);
+      return;
+    }
     if (entry === undefined) {
       const what = known === undefined ? `plugin ${plugin}` : `tool ${tool} of plugin ${plugin}`;
       const message = `The page has no ${what}. Reload it, and rebuild the plugin if that does not help.`;
       refuse(callId, "PLUGIN_NOT_LOADED", message);
       return;
     }
-    const name = `${plugin} ${tool}`;
+    const name = `${plugin} ${entry.name ?? tool}`;
     const call = {
       controller: undefined,
       invalid: false,
@@ -235,7 +257,8 @@
         signal: apply(signalOf, call.controller, []),
       });
       const args = [realm === page ? input : toPageRealm(input), context];
-      answer = `r${callId}${toJson(await apply(entry.handle, entry.tool, args))}`;
+      const value = await apply(entry.handle, entry.tool, args);
+      answer = `r${callId}${(entry.toJson ?? toJson)(value)}`;
     } catch (error) {
       answer = `e${callId}${describe(error)}`;
     }
@@ -270,14 +293,15 @@
    * @param {string} callId
    * @param {string} code
    * @param {string} message
+   * @param {boolean} [retryable]
    */
-  function refuse(callId, code, message) {
+  function refuse(callId, code, message, retryable = true) {
     const error = {
       __proto__: null,
       code,
       message,
       category: "tab",
-      retryable: true,
+      retryable,
       started: false,
     };
     send(`e${callId}${stringify(error)}`);
@@ -558,6 +582,7 @@
 
   /** @param {string} nonce with which plugins sign their logs and readiness changes */
   function prepare(nonce) {
+    own?.start();
     try {
       page.__openTabs ??= {};
       page.__openTabs.adapters ??= {};
@@ -574,16 +599,16 @@
    * @param {string} name
    */
   function adopt(name) {
-    const adapter = read(() => page.__openTabs.adapters[name]);
-    const tools = read(() => collect(adapter));
-    if (tools === undefined) {
+    const adapter = name === OWN ? own : read(() => page.__openTabs.adapters[name]);
+    const find = name === OWN ? own?.find : read(() => collect(adapter));
+    if (find === undefined) {
       apply(mapDelete, plugins, [name]);
       reportMissing(name);
       return;
     }
     /** @type {Plugin} */
     const plugin = {
-      tools,
+      find,
       adapter,
       isAsked: false,
       waiting: new MapConstructor(),
@@ -598,7 +623,10 @@
     probe(name);
   }
 
-  /** @param {any} adapter */
+  /**
+   * @param {any} adapter
+   * @returns {(tool: string) => Tool | undefined}
+   */
   function collect(adapter) {
     /** @type {Map<string, Tool>} */
     const tools = new MapConstructor();
@@ -608,7 +636,7 @@
       const tool = list[i];
       apply(mapSet, tools, [tool.name, { tool, handle: tool.handle, deliversLogs }]);
     }
-    return tools;
+    return (tool) => apply(mapGet, tools, [tool]);
   }
 
   /**

@@ -13,6 +13,8 @@
 /** @typedef {{level: "debug" | "info" | "warning" | "error", message: string, time: number}} LogEntry */
 /** @typedef {{documentId: string, plugin: string, entries: LogEntry[], dropped?: number}} LogParams */
 /** @typedef {{callId: string, reason: "tab_closed" | "navigated" | "crashed" | "not_delivered"}} LostParams */
+/** @typedef {{jsonrpc: "2.0", method: "page.tools", params: PageToolsParams}} PageTools */
+/** @typedef {{documentId: string, tools: RegisteredTool[], leftOut?: number}} PageToolsParams */
 /** @typedef {{jsonrpc: "2.0", method: "ping", params: PingParams}} Ping */
 /** @typedef {{time: number}} PingParams */
 /** @typedef {{jsonrpc: "2.0", method: "plugin.log", params: LogParams}} PluginLog */
@@ -22,6 +24,7 @@
 /** @typedef {{time: number, pingTime: number}} PongParams */
 /** @typedef {{documentId: string, callId: string, reports: ProgressReport[], dropped?: number}} ProgressParams */
 /** @typedef {{seq: number, progress?: number | null, total?: number | null, message?: string | null}} ProgressReport */
+/** @typedef {{id: number, name: string, title: string, description: string, readOnly: boolean, consequential: boolean, untrustedContent: boolean, inputSchema: Record<string, any>}} RegisteredTool */
 /** @typedef {{jsonrpc: "2.0", id: number, result: any}} Response */
 /** @typedef {{documentId: string, callId: string, seq: number, value: any, stamps?: Record<string, number> | null}} ResultParams */
 /** @typedef {{code: number, message: string, data?: any}} RpcError */
@@ -44,7 +47,7 @@
 /** @typedef {{jsonrpc: "2.0", id: number, result: HelloResult}} HelloResponse */
 /** @typedef {{serverVersion: string, time: number, messageLimit: number}} HelloResult */
 /** @typedef {{url: string}} OpenParams */
-/** @typedef {{name: string, version: string, matches: string[], excludeMatches: string[], file: string, config: Record<string, any>, preScript?: string | null}} PluginSpec */
+/** @typedef {{name: string, version: string, matches: string[], excludeMatches: string[], file: string, config: Record<string, any>, preScript?: string | null, early?: string[] | null}} PluginSpec */
 /** @typedef {{jsonrpc: "2.0", method: "plugins.sync", id: number, params: SyncParams}} PluginsSync */
 /** @typedef {{plugin?: string | null}} QueryParams */
 /** @typedef {{reason: string}} RemoveParams */
@@ -57,7 +60,7 @@
 /** @typedef {{jsonrpc: "2.0", method: "tool.cancel", params: CancelParams}} ToolCancel */
 /** @typedef {{jsonrpc: "2.0", method: "tool.dispatch", params: DispatchParams}} ToolDispatch */
 /** @typedef {{jsonrpc: "2.0", method: "tool.settled", params: SettledParams}} ToolSettled */
-/** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PluginLog | ToolStamps | Ping | Pong} FromExtension */
+/** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PageTools | PluginLog | ToolStamps | Ping | Pong} FromExtension */
 /** @typedef {Response | Failure} Answer */
 /** @typedef {{injected: number, problems: PluginProblem[]}} SyncResult */
 /** @typedef {PluginsSync | TabsQuery | TabsOpen | TabsClose | ExtensionRemove | ToolDispatch | ToolAck | ToolSettled | ToolCancel | ActivityChanged | Ping | Pong} ToExtension */
@@ -393,6 +396,21 @@ const definitions = {
             "maxLength": 256,
             "minLength": 1,
             "type": "string"
+          },
+          {
+            "type": "null"
+          }
+        ]
+      },
+      "early": {
+        "anyOf": [
+          {
+            "items": {
+              "maxLength": 256,
+              "minLength": 1,
+              "type": "string"
+            },
+            "type": "array"
           },
           {
             "type": "null"

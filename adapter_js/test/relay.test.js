@@ -5,7 +5,7 @@ import { test } from "node:test";
 import vm from "node:vm";
 import { CALL, channelEnd, FocusEvent, fakeWorker, makeNode, makePage, source } from "./fakes.js";
 
-const RELAY = ["channel", "outbox", "logs", "relay"]
+const RELAY = ["channel", "outbox", "logs", "tool_list", "relay"]
   .map((name) => source(`extension/content/${name}.js`))
   .join("\n");
 const MEBI = 1024 * 1024;
@@ -124,6 +124,10 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     /** The tasks of messages to ports run. */
     arrive() {
       for (const port of posts.splice(0)) port.onmessage();
+    },
+    /** The timers run that are set now. */
+    elapse() {
+      for (const timer of timers.splice(0)) timer.run();
     },
     /** The page calls `document.open()`: every listener of its window is gone. */
     reopen() {
@@ -765,6 +769,48 @@ for (const [what, entry] of /** @type {[string, object][]} */ ([
     }
   });
 }
+
+// --- the page's own tools --------------------------------------------------------------------
+
+/** @param {number} [id] */
+const toolsText = (id = 1) => JSON.stringify({ tools: [{ id }], leftOut: 0 });
+
+test("a list of the page's tools is sent with the document's id, and again on a new link", () => {
+  const relay = startRelay();
+  relay.page.say(`w${toolsText()}`);
+  const [{ method, params }] = relay.drain();
+  assert.equal(method, "page.tools");
+  assert.deepEqual(params, {
+    documentId: relay.attached[0].documentId,
+    tools: [{ id: 1 }],
+    leftOut: 0,
+  });
+  relay.resend();
+  assert.deepEqual(
+    relay.drain().map((message) => message.params),
+    [params],
+  );
+});
+
+test("a page that changes its tools all the time sends the latest list from time to time", () => {
+  const relay = startRelay();
+  const ids = () => relay.drain().map(({ params }) => params.tools[0].id);
+  for (let id = 1; id <= 100; id++) relay.page.say(`w${toolsText(id)}`);
+  assert.deepEqual(ids(), [1, 2, 3, 4, 5, 6, 7, 8]);
+  relay.elapse();
+  assert.deepEqual(ids(), [100]);
+  for (let turn = 0; turn < 20; turn++) relay.elapse();
+  assert.deepEqual([ids(), relay.timers.length], [[], 0]);
+});
+
+test("a list that names another document, is too long or is no JSON changes nothing", () => {
+  const relay = startRelay();
+  relay.page.say(`w${JSON.stringify({ tools: [], leftOut: 0, documentId: "e".repeat(32) })}`);
+  assert.equal(relay.drain()[0].params.documentId, relay.attached[0].documentId);
+  relay.page.say(`w${JSON.stringify({ tools: ["x".repeat(MEBI)], leftOut: 0 })}`);
+  relay.page.say("wnonsense");
+  assert.deepEqual(relay.drain(), []);
+});
 
 // --- the channel ----------------------------------------------------------------------------
 

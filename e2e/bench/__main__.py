@@ -21,11 +21,12 @@ from typing import Annotated
 import anyio
 import typer
 
-from e2e.bench import browsers, hop1, many
+from e2e.bench import browsers, hop1, many, webmcp
 from e2e.bench.page import serve_site
 from e2e.bench.starts import builds, cold_start, kit_runs
 from e2e.bench.table import Work, rounds_shown, show, to_document
 from e2e.bench.warm import AT_ONCE, BIG, ECHOES, FLOOD, LONG_FLOOD, warm_bench
+from e2e.bench.webmcp import webmcp_bench
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.config.settings import load_settings
 
@@ -66,6 +67,7 @@ WORKS = {
     "same_tab": Work("worst call in the same tab during a flood", "ms"),
     "report": Work("one report, page to server, p50", "ms", beside="report_floor", at_most=1.5),
     "big": Work(f"{BIG >> 20} MiB result", "MiB/s", beside="big_floor", at_least=20),
+    **webmcp.WORKS,
     **many.WORKS,
     **browsers.WORKS,
     "build": Work("`opentabs build` of a new plugin", "s"),
@@ -106,6 +108,9 @@ async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[fl
                 await do("floods", bench.floods)
                 await do("lone reports", bench.lone_reports)
                 await do("big results", bench.big)
+        async with webmcp_bench(chromium, url) as pages_own:
+            for _ in range(rounds):
+                await do("WebMCP", pages_own.measure)
         async with many.plugin_folders() as folders:
             for _ in range(rounds):
                 await do("many plugins", lambda: many.many_plugins(folders))
@@ -126,7 +131,7 @@ async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[fl
     return numbers
 
 
-STEPS = 17  # of a round, in `measure`
+STEPS = 18  # of a round, in `measure`
 
 
 def main(

@@ -3,7 +3,7 @@
  */
 import * as link from "./link.js";
 import * as registry from "./registry.js";
-import { RELAY, RUNTIME, register } from "./scripts.js";
+import { isEarly, RELAY, RUNTIME, register } from "./scripts.js";
 import * as tabs from "./tabs.js";
 
 /** @import { PluginProblem, PluginSpec, SyncResult } from "../protocol.js" */
@@ -114,7 +114,7 @@ async function injectLate() {
         // The runtime comes first, because adapters follow as soon as the relay is there.
         await chrome.scripting.executeScript({
           target,
-          files: RUNTIME,
+          files: [...mine.flatMap((spec) => spec.early ?? []), ...RUNTIME],
           world: "MAIN",
           injectImmediately: true,
         });
@@ -185,13 +185,15 @@ async function injectOne(doc, spec) {
   doc.plugins.set(spec.name, { file: spec.file, readiness: "pending" });
   tabs.changed();
   try {
-    await makeRoom(doc, spec.name, spec.config);
-    await chrome.scripting.executeScript({
-      target: target(doc),
-      world: "MAIN",
-      injectImmediately: true,
-      files: [spec.file],
-    });
+    if (!isEarly(spec)) {
+      await makeRoom(doc, spec.name, spec.config);
+      await chrome.scripting.executeScript({
+        target: target(doc),
+        world: "MAIN",
+        injectImmediately: true,
+        files: [spec.file],
+      });
+    }
     registry.post(doc, { type: "adopt", plugin: spec.name, file: spec.file });
     tabs.changed();
     return true;

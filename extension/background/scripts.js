@@ -1,6 +1,7 @@
 /**
  * The scripts that Chrome injects into every later document of the plugins, before the page's own:
- * realm, runtime and relay, once each and in this order, and the plugins' pre-scripts.
+ * realm, runtime and relay, once each and in this order, and the plugins' pre-scripts. What the
+ * runtime takes up comes before it (`early`).
  */
 
 /** @import { PluginSpec } from "../protocol.js" */
@@ -10,6 +11,7 @@ export const RELAY = [
   "content/channel.js",
   "content/outbox.js",
   "content/logs.js",
+  "content/tool_list.js",
   "content/relay.js",
 ];
 export const RUNTIME = ["content/runtime.js"];
@@ -78,6 +80,9 @@ function scriptsOf(specs) {
       ? [inFrames(script(`4 pre-script of ${spec.name}`, spec, [spec.preScript], "MAIN"))]
       : [],
   );
+  const early = specs.flatMap((spec) =>
+    !isEarly(spec) ? [] : [script(`1 realm, then ${spec.name}`, spec, spec.early ?? [], "MAIN")],
+  );
   const excludeMatches = [...new Set(specs.flatMap((spec) => spec.excludeMatches))].filter(
     (pattern) => specs.every((spec) => spec.excludeMatches.includes(pattern)),
   );
@@ -85,10 +90,19 @@ function scriptsOf(specs) {
   // Chrome runs scripts in the order of their ids.
   return [
     script("1 realm", anyPlugin, REALM, "ISOLATED"),
+    ...early,
     script("2 runtime", anyPlugin, RUNTIME, "MAIN"),
     script("3 relay", anyPlugin, RELAY, "ISOLATED"),
     ...preScripts,
   ];
+}
+
+/**
+ * Whether a plugin is only what the runtime takes up.
+ * @param {PluginSpec} spec
+ */
+export function isEarly({ early }) {
+  return early !== undefined && early !== null && early.length > 0;
 }
 
 /**

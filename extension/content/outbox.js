@@ -50,7 +50,7 @@ var Outbox = class Outbox {
     }
     for (const report of reports) {
       const seq = this.#seq++;
-      const text = Outbox.#wellFormed(JSON.stringify({ seq, ...Outbox.#clean(report) }));
+      const text = Outbox.wellFormed(JSON.stringify({ seq, ...Outbox.#clean(report) }));
       this.#reports.push({ seq, text });
       this.#size += text.length;
     }
@@ -67,7 +67,7 @@ var Outbox = class Outbox {
     const field = kind === "result" ? "value" : "error";
     this.#end =
       `{"jsonrpc":"2.0","method":"tool.${kind}","params":{${this.#address},"seq":${this.#seq}` +
-      `${stamps},"${field}":${Outbox.#wellFormed(body)}}}`;
+      `${stamps},"${field}":${Outbox.wellFormed(body)}}}`;
     this.#sendBatch(); // if nothing else is waiting, the result is sent at once
     this.#sendNext();
   }
@@ -157,7 +157,7 @@ var Outbox = class Outbox {
    * writes them, and nothing else, as an escape that starts with \\ud.
    * @param {string} json
    */
-  static #wellFormed(json) {
+  static wellFormed(json) {
     return json.includes("\\ud")
       ? json.replace(/(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "\\ufffd")
       : json;

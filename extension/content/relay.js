@@ -29,6 +29,7 @@
   const channel = new PageChannel(handleFromPage);
   const logs = new PluginLogs();
   const posted = new PostedMessages();
+  const toolList = new ToolList(postTools);
 
   /** @type {Map<string, Call>} calls that the server has not settled */
   const calls = new Map();
@@ -54,6 +55,10 @@
   function handleFromPage(kind, text) {
     if (kind === "s") {
       handleReadiness(text);
+      return;
+    }
+    if (kind === "w") {
+      toolList.receive(text);
       return;
     }
     const callId = text.slice(0, ID);
@@ -175,6 +180,12 @@
     post({ type: "readiness", plugin, state });
   }
 
+  /** @param {{tools: unknown, leftOut: unknown}} list of the tools that the page registers itself */
+  function postTools({ tools, leftOut }) {
+    const params = { documentId, tools, leftOut };
+    post(Outbox.wellFormed(JSON.stringify({ jsonrpc: "2.0", method: "page.tools", params })));
+  }
+
   // --- the worker side ---------------------------------------------------------------------
 
   function connect() {
@@ -248,6 +259,7 @@
         for (const { outbox } of calls.values()) {
           outbox.resend();
         }
+        toolList.resend();
         break;
       case "ask":
         if (!channel.send(`q${message.plugin}`)) {

@@ -17,6 +17,7 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
 from opentabs_py.core.browsers import BLOCK, renumbered
 from opentabs_py.core.match_patterns import parse
+from opentabs_py.core.page_tools import PageReports
 from opentabs_py.core.placement import Ask, Placement
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import ChainError
@@ -42,12 +43,14 @@ class Bridge:
         wrap_socket: Called with each connection's socket; returns the one to use instead.
         name: The browser's name, for people and agents.
         number: Its number among all browsers, with which those of its tabs begin.
+        page_tools: Receives what its pages register themselves; None if that is not served.
 
     Attributes:
         calls: The calls in the browser's pages.
         activity: Counts them for the extension's icon, and those that wait for a person.
         browser_id: Identifies the browser's profile, as its extension says; None before that.
         tabs: The state of its tabs.
+        page_tools: What its pages have registered themselves; None if that is not served.
         bring_browser: Launches a browser if there is none and a call needs one.
         on_log: Called with what plugins log.
         on_change: Called at every change of connection, tabs or plugins.
@@ -64,6 +67,7 @@ class Bridge:
         wrap_socket: Callable[[Socket], Socket] = lambda socket: socket,
         name: str = "default",
         number: int = 0,
+        page_tools: PageReports | None = None,
     ) -> None:
         self.name = name
         self.number = number
@@ -74,6 +78,7 @@ class Bridge:
         self.activity = Activity()
         self.browser_id: str | None = None
         self.tabs = Tabs()
+        self.page_tools = page_tools
         self.message_limit = message_limit
         self.extension_version: str | None = None
         self.bring_browser: Callable[[], Awaitable[None]] | None = None
@@ -347,7 +352,7 @@ class Bridge:
         for tab_id in self.tabs.owners.reconnected(self._numbers, params.tab_ids):
             self.close_tab(tab_id)
         self.tabs.connection_changed(connected=True, now=now)
-        self.tabs.update(params.documents, now, loading=params.loading)
+        self._handle_tabs(params)
         self.calls.handle_connected(connection, params)
         self._notify()
 
@@ -364,7 +369,7 @@ class Bridge:
                 self.calls.handle_stamps(connection, params)
             case protocol.TabsChanged(params=params) | (protocol.TabsParams() as params):
                 params = renumbered(params, self.number)
-                self.tabs.update(params.documents, anyio.current_time(), loading=params.loading)
+                self._handle_tabs(params)
                 self.calls.handle_tabs(params)
                 self._notify()
             case protocol.OpenedTab(tab_id=tab_id):  # before anything is reported of its page
@@ -372,6 +377,9 @@ class Bridge:
             case protocol.ClosedTab(tab_id=tab_id):
                 self.tabs.owners.remove(self._numbers[tab_id])
                 self._notify()
+            case protocol.PageTools(params=params):
+                if self.page_tools is not None and self.page_tools.add(params):
+                    self._notify()
             case protocol.PluginLog(params=params):
                 self.on_log(params)
                 self.calls.handle_log(params)
@@ -379,6 +387,11 @@ class Bridge:
                 connection.refuse("hello was already sent", request=message.id)
             case _:
                 pass  # an answer that is awaited elsewhere
+
+    def _handle_tabs(self, params: protocol.HelloParams | protocol.TabsParams) -> None:
+        self.tabs.update(params.documents, anyio.current_time(), loading=params.loading)
+        if self.page_tools is not None:
+            self.page_tools.update(params.documents, params.loading)
 
     def _notify(self) -> None:
         changed, self._changed = self._changed, anyio.Event()

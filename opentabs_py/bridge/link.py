@@ -36,6 +36,7 @@ Incoming = (
     | protocol.ToolLost
     | protocol.ToolStamps
     | protocol.TabsChanged
+    | protocol.PageTools
     | protocol.PluginLog
     | protocol.Model  # the result of a request
 )

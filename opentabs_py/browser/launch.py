@@ -37,6 +37,7 @@ class LaunchPlan:
         keeps_profile: Whether the profile is permanent and contains the user's sign-ins.
         args: More command-line switches.
         ignore_default_args: Playwright switches to leave out.
+        features: Features of Chromium to turn on.
     """
 
     chromium: Path
@@ -48,6 +49,7 @@ class LaunchPlan:
     keeps_profile: bool = False
     args: Sequence[str] = ()
     ignore_default_args: Sequence[str] = ()
+    features: Sequence[str] = ()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -67,7 +69,7 @@ class LaunchPlan:
             "args": [
                 *self._extension_switches(),
                 *switches.added(keeps_profile=self.keeps_profile),
-                *self.args,
+                *switches.turned_on(self.features, self.args),
             ],
             # The caller handles signals, and closes the browser itself.
             "handle_sigint": False,

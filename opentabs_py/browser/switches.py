@@ -44,6 +44,10 @@ _FEATURES_OFF_WITH_A_KEPT_PROFILE: Final = (
     "--disable-features=AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose"
 )
 
+# Chromium uses the last list of features to turn on, so Playwright's own are repeated.
+_FEATURES: Final = "--enable-features="
+_FEATURES_OF_PLAYWRIGHT: Final = ("CDPScreenshotNewSurface", "SkipListAccountsWithoutGaiaCookies")
+
 _RISK: Final = "a page that breaks out of its renderer can do everything that you can."
 
 
@@ -55,6 +59,17 @@ def left_out(*, keeps_profile: bool) -> Sequence[str]:
 def added(*, keeps_profile: bool) -> Sequence[str]:
     """Return the switches that replace some of Playwright's."""
     return (_FEATURES_OFF_WITH_A_KEPT_PROFILE,) if keeps_profile else ()
+
+
+def turned_on(features: Sequence[str], args: Sequence[str]) -> Sequence[str]:
+    """Return switches that also turn on features of Chromium, as Playwright's do theirs."""
+    if not features:
+        return args
+    given = [each.removeprefix(_FEATURES) for each in args if each.startswith(_FEATURES)]
+    wanted = [name for each in given for name in each.split(",")]
+    names = dict.fromkeys((*_FEATURES_OF_PLAYWRIGHT, *wanted, *features))
+    others = [each for each in args if not each.startswith(_FEATURES)]
+    return (*others, _FEATURES + ",".join(names))
 
 
 def configured_sandbox(settings: "Settings") -> bool:

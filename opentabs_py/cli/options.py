@@ -59,6 +59,22 @@ PluginSettings = Annotated[
         help="Set a plugin setting. Repeatable.",
     ),
 ]
+WebMcp = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--webmcp",
+        metavar="PATTERN",
+        help="Serve the tools that pages register themselves (WebMCP), on pages that match, such "
+        "as https://example.com/*, or on [b]all[/]. Repeatable. See docs/webmcp.md.",
+    ),
+]
+WebMcpPolyfill = Annotated[
+    bool | None,
+    typer.Option(
+        "--webmcp-polyfill",
+        help="Provide WebMCP to those pages by a script, if the browser lacks it.",
+    ),
+]
 # Numbers are strings here, so that the settings validate them and report the same error wherever
 # a number comes from.
 Idle = Annotated[

@@ -95,7 +95,7 @@ async def serve_session(
         if endpoint is not None:
             workers = tabs.fleet.directory.usable
             logger.info("%d workers of the fleet at %s", len(workers), endpoint.shown)
-        elif not (tabs.plugins or tabs.quarantined or tabs.tools):
+        elif not (tabs.plugins or tabs.quarantined or tabs.tools or settings.webmcp):
             logger.warning(
                 "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
                 "DIR, or Python tools with --tools FILE."

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import (
     AfterValidator,
@@ -32,6 +32,7 @@ from pydantic_settings import (
 from opentabs_py.config.paths import user_file
 from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.progress import Pace
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.errors import ConfigError
@@ -59,6 +60,20 @@ def _token(token: SecretStr) -> SecretStr:
     if len(text) < 16 or not re.fullmatch(r"[!-~]+", text):
         raise ValueError("write 16 characters or more, for example from `openssl rand -hex 16`")
     return token
+
+
+def _webmcp(value: object) -> object:
+    """Return match patterns; `all` stands for every page, and text is split at spaces."""
+    patterns = value.split() if isinstance(value, str) else value
+    if not isinstance(patterns, list | tuple):
+        return patterns
+    return ["*://*/*" if each == "all" else each for each in cast("list[object]", [*patterns])]
+
+
+def _patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    for pattern in patterns:
+        parse_match_pattern(pattern)
+    return patterns
 
 
 def _directories(value: object) -> object:
@@ -136,6 +151,10 @@ class Settings(BaseSettings):
         scrub: What is taken out of recordings besides; in the environment, JSON.
         volatile: Names of members of queries and bodies that change from one visit to the next, so
             that a replay does not compare them.
+        webmcp: Match patterns of the pages whose own tools (WebMCP) are served, or `all`; in the
+            environment, separated by spaces.
+        webmcp_polyfill: Provide `document.modelContext` to those pages by a script where the
+            browser lacks it, and do not turn on Chromium's own.
         settings: Values of plugins' settings, by plugin and key; in the environment, JSON. The
             sources are merged key by key.
     """
@@ -178,6 +197,10 @@ class Settings(BaseSettings):
     audit_size: Positive = 100.0
     scrub: ScrubRules = ScrubRules()
     volatile: tuple[str, ...] = ()
+    webmcp: Annotated[
+        tuple[str, ...], NoDecode, BeforeValidator(_webmcp), AfterValidator(_patterns)
+    ] = ()
+    webmcp_polyfill: bool = False
     settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
     _installed: frozenset[str] = PrivateAttr(default=frozenset())
 
@@ -246,6 +269,7 @@ def demo_settings(*, headed: bool | None) -> Settings:
         "permissions": {},
         "profile": None,
         "signed_in": None,
+        "webmcp": (),
         "host": "127.0.0.1",
         "port": 0,
         "token": None,

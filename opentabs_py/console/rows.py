@@ -84,9 +84,11 @@ def plugin_rows(
 
 
 def _kind(owner: str, tools: Iterable[Tool]) -> str:
-    """Return whether tools without a plugin here are a fleet's, or written in Python."""
-    needs_tab = any(each.listing.needs_tab for each in tools if each.listing.owner == owner)
-    return "remote" if needs_tab else "python"
+    """Return whether tools without a plugin here are a page's, a fleet's, or written in Python."""
+    listings = [each.listing for each in tools if each.listing.owner == owner]
+    if any(each.is_of_page for each in listings):
+        return "page"
+    return "remote" if any(each.needs_tab for each in listings) else "python"
 
 
 def _version_of(text: str) -> str:

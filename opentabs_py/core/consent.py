@@ -14,13 +14,14 @@ if TYPE_CHECKING:  # it imports pydantic, which takes longer than a command that
     from opentabs_py.core.protocol import DocumentState
 
 Permission = Literal["off", "ask", "auto"]
-Standing = Literal["named", "reviewed", "changed", "unreviewed"]
+Standing = Literal["named", "reviewed", "changed", "unreviewed", "page"]
 """What the user has said of a plugin.
 
 - `named`: they named it for this run, on the command line or in a program; so are Python tools.
 - `reviewed`: it is installed, and this build of it was approved, or needs no approval.
 - `changed`: it is installed, and another build of it was approved.
 - `unreviewed`: it is installed, and no build of it was ever approved.
+- `page`: there is no plugin; a page registered the tool itself, and all it says is its own word.
 """
 Answer = Literal["once", "session", "always", "no"]
 
@@ -66,7 +67,8 @@ class GatedTool:
     @property
     def own_name(self) -> str:
         """Its name within its plugin."""
-        return self.name.removeprefix(mcp_name(self.plugin, ""))
+        # The owner of a page's tools has two hyphens, which no plugin has.
+        return self.name.removeprefix(mcp_name(self.plugin.replace("--", "-"), ""))
 
     @property
     def rule(self) -> str:
@@ -90,6 +92,8 @@ def decide(rules: Mapping[str, Permission], tool: GatedTool) -> Decision:
         return Decision("auto", f"{tool.plugin} was named when the server was started")
     if tool.read_only:
         return Decision("auto", "the tool only reads")
+    if tool.standing == "page":
+        return Decision("ask", "the page does not say that the tool only reads")
     return Decision("ask", "the tool may change something")
 
 

@@ -345,6 +345,12 @@ def not_ready(plugin: str, url: str, reason: str | None) -> ChainError:
     )
 
 
+def page_tool_gone() -> ChainError:
+    """Return the error for a call of a page's own tool after the page was left."""
+    message = "The page no longer offers this tool, so it did not run. List the tools again."
+    return ChainError(ErrorDetail("PAGE_TOOL_GONE", message, category="tab"))
+
+
 def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:
     """Return the error for a tool name that does not exist."""
     hint = f"Did you mean {' or '.join(near)}?" if near else "List the tools to see their names."

@@ -13,6 +13,7 @@ RESERVED_IDS: Final = frozenset(
     {"system", "browser", "opentabs", "extension", "config", "plugin", "tool", "mcp"}
 )
 OURSELVES: Final = "opentabs"  # what owns the tools of our own; a reserved id
+PAGE: Final = "@page"  # stands for a page's own tools, where plugins have a name; no plugin id
 TABS_LIST: Final = "tabs_list"
 TABS_OPEN: Final = "tabs_open"
 TABS_CLOSE: Final = "tabs_close"

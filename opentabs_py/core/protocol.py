@@ -87,7 +87,10 @@ class LoadingTab(Model):
 
 
 class PluginSpec(Model):
-    """What the extension needs to know of a plugin: where it runs, and its files."""
+    """What the extension needs to know of a plugin: where it runs, and its files.
+
+    Of one with files in `early`, only these are injected, before the runtime, which takes them up.
+    """
 
     name: Name
     version: Name
@@ -96,6 +99,7 @@ class PluginSpec(Model):
     file: Name
     config: dict[str, Any]
     pre_script: Name | None = None
+    early: list[Name] | None = None
 
 
 class PluginProblem(Model):
@@ -104,6 +108,19 @@ class PluginProblem(Model):
     plugin: Name
     tab_id: Integer
     message: Text
+
+
+class RegisteredTool(Model):
+    """A tool that a page registers itself; all but the `id` is the page's word."""
+
+    id: Integer
+    name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
+    title: Text
+    description: Text
+    read_only: bool
+    consequential: bool
+    untrusted_content: bool
+    input_schema: dict[str, Any]
 
 
 class WireError(Model):
@@ -262,6 +279,14 @@ class TabsParams(Model):
     documents: list[DocumentState]
     loading: list[LoadingTab] = []
     crashed: list[Integer] = []
+
+
+class PageToolsParams(Model):
+    """All tools that a page registers itself; `left_out` counts those over the limits."""
+
+    document_id: DocumentId
+    tools: Annotated[list[RegisteredTool], Field(max_length=100)]
+    left_out: Integer = 0
 
 
 class LogParams(Model):
@@ -424,6 +449,13 @@ class TabsChanged(Message):
     params: TabsParams
 
 
+class PageTools(Message):
+    """The tools that a page registers itself have changed, or the connection is new."""
+
+    method: Literal["page.tools"] = "page.tools"
+    params: PageToolsParams
+
+
 class PluginLog(Message):
     """What plugins logged."""
 
@@ -532,6 +564,7 @@ FromExtension = (
     | ToolErrored
     | ToolLost
     | TabsChanged
+    | PageTools
     | PluginLog
     | ToolStamps
     | Ping

@@ -26,6 +26,7 @@ class Target:
         tab_id: The only tab that may be used.
         instance: The instance of the plugin's site to use, if there are several.
         client: The session of the client that calls, which may have tabs of its own.
+        document_id: The only document that may be used, in the tab of `tab_id`.
     """
 
     plugin: str
@@ -33,6 +34,7 @@ class Target:
     tab_id: int | None = None
     instance: Instance | None = None
     client: str | None = None
+    document_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +154,14 @@ class Tabs:
         is waited for if the plugin was injected recently; otherwise the next one is tried. A
         `tab_id` is used or refused, never replaced. If the plugin has several instances, only
         the tabs of the named one count. A client that has a tab of the plugin stays in its own
-        tabs, the most recently used one first; others' tabs are never used.
+        tabs, the most recently used one first; others' tabs are never used. A call that is bound
+        to a document fails as soon as its tab shows another one.
         """
         plugin, tab_id, instance = target.plugin, target.tab_id, target.instance
         if (link := self.link(now)) is not None:
             return link
+        if target.document_id is not None:
+            return self._choose_document(target, now)
         mine, coming = self.usable(target)
         if tab_id is not None:
             if not self.owners.may_name(target.client, tab_id):
@@ -181,14 +186,32 @@ class Tabs:
             name = None if instance is None else instance.name
             return failures.no_tab(plugin, target.patterns, name)
         for document in mine:
-            state = document.plugins[plugin]
-            if state.readiness == "ready":
-                return document
-            until = self._put[document.document_id, plugin].at + self.grace
-            if now < until:
-                return Wait(until, failures.not_ready(plugin, document.url, _why(state)))
-        first = mine[0]
-        return failures.not_ready(plugin, first.url, _why(first.plugins[plugin]))
+            found = self._when_ready(document, plugin, now)
+            if not isinstance(found, ChainError):
+                return found
+        return self._when_ready(mine[0], plugin, now)
+
+    def _choose_document(self, target: Target, now: float) -> DocumentState | Wait | ChainError:
+        for document in self.documents:
+            if document.document_id == target.document_id and target.plugin in document.plugins:
+                return self._when_ready(document, target.plugin, now)
+        # It may be about to reconnect, unless its tab shows another.
+        is_coming = any(tab.tab_id == target.tab_id for tab in self.loading) and all(
+            document.tab_id != target.tab_id for document in self.documents
+        )
+        until = self._loading_since + self.grace
+        error = failures.page_tool_gone()
+        return Wait(until, error) if is_coming and now < until else error
+
+    def _when_ready(
+        self, document: DocumentState, plugin: str, now: float
+    ) -> DocumentState | Wait | ChainError:
+        state = document.plugins[plugin]
+        if state.readiness == "ready":
+            return document
+        error = failures.not_ready(plugin, document.url, _why(state))
+        until = self._put[document.document_id, plugin].at + self.grace
+        return Wait(until, error) if now < until else error
 
 
 def by_preference(documents: Iterable[DocumentState]) -> list[DocumentState]:

@@ -102,4 +102,5 @@ class ReadyTools:
                 await changed.wait()
 
     def _works(self, tool: Tool) -> bool:
-        return not tool.listing.needs_tab or tool.listing.owner in self._shown
+        listing = tool.listing
+        return not listing.needs_tab or listing.is_of_page or listing.owner in self._shown

@@ -24,6 +24,7 @@ from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.page_arguments import TAB_ID
+from opentabs_py.core.page_tool_names import PAGE_OWNERS
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import visible
@@ -107,6 +108,7 @@ class ToolRegistry:
         self._beside_pages = {tool.listing.name: tool for tool in beside_pages}
         self._others: dict[str, Tool] = {}
         self._of_pages: list[OtherwiseNamed] = []
+        self._registered: Sequence[OtherwiseNamed] | None = None
         self._tools: dict[str, Tool] = {}
         self._by_other_names: dict[str, Tool] = {}
         self._listed: tuple[Tool, ...] = ()
@@ -171,12 +173,33 @@ class ToolRegistry:
         self._others = others
         self._list()
 
+    def set_registered(self, tools: Sequence[OtherwiseNamed]) -> None:
+        """Serve these tools that pages have registered themselves, instead of any earlier ones.
+
+        A name that another tool has stays that tool's.
+        """
+        self._registered = tools
+        self._list()
+
+    @property
+    def own_names(self) -> Collection[str]:
+        """The names of all tools but those that pages have registered themselves."""
+        beside = self._beside_pages.keys()
+        named = {each.listing.name for each in self._of_pages} | self._others.keys() | beside
+        return named.union(*(each.other_names for each in self._of_pages))
+
     def _list(self) -> None:
         before = [_seen(tool.listing) for tool in self.tools]
         names = self._others
         of_pages = [tool for tool in self._of_pages if tool.listing.name not in names]
-        beside = self._beside_pages.values() if of_pages else ()
-        tools = sorted([*of_pages, *beside, *names.values()], key=lambda each: each.listing.name)
+        beside = self._beside_pages.values() if of_pages or self._registered is not None else ()
+        tools: list[Tool] = [*of_pages, *beside, *names.values()]
+        if self._registered:
+            ours = self.own_names
+            registered = [each for each in self._registered if each.listing.name not in ours]
+            of_pages = [*registered, *of_pages]  # of two alike other names, the plugin's counts
+            tools += registered
+        tools.sort(key=lambda each: each.listing.name)
         self._tools = {tool.listing.name: tool for tool in tools}
         self._decisions = {
             name: self.gate.decide(self._gated(tool.listing)) for name, tool in self._tools.items()
@@ -262,7 +285,9 @@ class ToolRegistry:
         for tool in self._tools.values():
             gated = self._gated(tool.listing)
             known |= {gated.plugin, gated.rule, f"{gated.plugin}.{gated.name}"}
-        return [rule for rule in self.gate.rules if rule not in known]
+        # Those of pages may be for a site that is not open.
+        rules = [rule for rule in self.gate.rules if not rule.startswith(PAGE_OWNERS)]
+        return [rule for rule in rules if rule not in known]
 
     def decision(self, name: str) -> Decision | None:
         """Return what happens to the calls of a tool; None if there is no such tool."""
@@ -305,6 +330,8 @@ class ToolRegistry:
 
     def status(self, owner: str) -> PluginStatus | None:
         """Return the status of a plugin across its tabs; None for tools that need no tab."""
+        if any(tool.listing.owner == owner for tool in self._registered or ()):
+            return "ready"  # they are listed only while their page is there
         if any(tool.listing.owner == owner and tool.listing.needs_tab for tool in self._of_pages):
             find = self._status or self._pages.tabs.status
             return find(owner)
@@ -452,7 +479,8 @@ class ToolRegistry:
         def place() -> Place:
             chosen = tool.foresee(call) if isinstance(tool, PageTool) else None
             documents = self._pages.tabs.documents if chosen is None else [chosen]
-            return find_place(documents, listing.owner, call.arguments.get(TAB_ID))
+            plugin = tool.plugin if isinstance(tool, PageTool) else listing.owner
+            return find_place(documents, plugin, call.arguments.get(TAB_ID))
 
         request = Request(
             self._gated(listing),
@@ -472,7 +500,7 @@ class ToolRegistry:
         Raises:
             ChainError: The tab is not there any more.
         """
-        place = find_place(self._pages.tabs.documents, tool.listing.owner, tab_id)
+        place = find_place(self._pages.tabs.documents, tool.plugin, tab_id)
         if place.tab_id is None:
             raise failures.allowed_tab_gone(tool.listing.name)
         return tool.bind(call, tab_id)
@@ -483,7 +511,7 @@ class ToolRegistry:
             listing.owner,
             listing.name,
             read_only=hints.get("readOnlyHint") is True,
-            standing=self._standings.get(listing.owner, "named"),
+            standing="page" if listing.is_of_page else self._standings.get(listing.owner, "named"),
         )
 
     def _unknown(self, name: str) -> CallRefusedError:

@@ -27,6 +27,7 @@ from opentabs_py.plugins.load import future_sites, load_plugins, refuse_unknown_
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.plugins.plugin import Plugin, PluginChanges, Quarantined, compare_plugins
 from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.session.page_tools import page_spec
 from opentabs_py.session.standings import find_standings, why_off
 
 logger = logging.getLogger(__name__)
@@ -123,7 +124,7 @@ class PluginSet:
 
     def _sites(self, plugins: Sequence[Plugin], quarantined: Sequence[Quarantined]) -> list[str]:
         served = [pattern for each in plugins for pattern in each.manifest.url_patterns]
-        return served + future_sites(quarantined, self._given)
+        return [*served, *future_sites(quarantined, self._given), *self._settings.webmcp]
 
     async def serve(
         self,
@@ -153,9 +154,11 @@ class PluginSet:
         await self._sync(staging.specs)
 
     async def _sync(self, specs: Sequence[PluginSpec], *, reloads: bool = False) -> None:
+        own = page_spec(self._settings, self._own_pages)
+        every = specs if own is None else [*specs, own]
         async with anyio.create_task_group() as tasks:
             for bridge in self._bridges:
-                tasks.start_soon(partial(bridge.sync_plugins, specs, reloads=reloads))
+                tasks.start_soon(partial(bridge.sync_plugins, every, reloads=reloads))
 
     def find(self, name: str) -> Plugin | None:
         """Return a plugin by name; None if it is not served."""

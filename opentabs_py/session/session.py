@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from opentabs_py.bridge.bridge import Bridge
     from opentabs_py.bridge.browsers import Pages
+    from opentabs_py.bridge.registered_tool import RegisteredPageTool
     from opentabs_py.browser.endpoints import Attach
     from opentabs_py.calling.running import RunningCall
     from opentabs_py.calling.tool import Tool
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from opentabs_py.python_tools.collection import PythonTools
     from opentabs_py.python_tools.observers import Handler, Observers
     from opentabs_py.python_tools.run import ToolHost
+    from opentabs_py.server.page_tools import PageToolList
     from opentabs_py.server.registry import ToolRegistry
     from opentabs_py.session.plugins import PluginView
     from opentabs_py.session.startup import SessionServer
@@ -194,7 +196,7 @@ class OpenTabs:
             callable(self._browser)
             or bool(self._directories or (self._profiles and not self._equal))
             or not self._has_tools
-            or bool(self.settings.plugins or self.settings.plugin_folders)
+            or bool(self.settings.plugins or self.settings.plugin_folders or self.settings.webmcp)
         )
 
     @property
@@ -267,6 +269,15 @@ class OpenTabs:
     def bridge(self) -> Bridge:
         """The link to the (first) browser's extension."""
         return self._first.bridge
+
+    @property
+    def _page_tools(self) -> PageToolList:
+        if self._server.page_tools is None:
+            raise ConfigError(
+                "The tools that pages register are not served. Name the pages: serve --webmcp "
+                'PATTERN, or webmcp = ["PATTERN"] in the settings.'
+            )
+        return self._server.page_tools
 
     @property
     def _attach(self) -> Attach | None:
@@ -477,6 +488,26 @@ class OpenTabs:
         plugin that has become invalid stays in service unchanged, and the problem is logged.
         """
         return await self._server.plugins.reload()
+
+    def refresh_page_tools(self) -> None:
+        """List the tools that pages have registered by now; clients are notified less often.
+
+        Raises:
+            ConfigError: The setting `webmcp` names no pages.
+        """
+        self._page_tools.refresh()
+
+    async def page_tools(self, url: str) -> tuple[int, Sequence[RegisteredPageTool]]:
+        """Return the tools that a page has registered itself, once it has loaded, and its tab.
+
+        Args:
+            url: The page's URL, with its fragment.
+
+        Raises:
+            ConfigError: The setting `webmcp` names no pages.
+            LookupError: Several tabs show that URL.
+        """
+        return await self._page_tools.wait_for(url)
 
     def replace_tools(self, tools: Sequence[Any]) -> None:
         """Serve these tools written in Python instead of those that were given before.

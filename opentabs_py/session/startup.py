@@ -34,6 +34,7 @@ from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
 from opentabs_py.core.consent import Permission
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
+from opentabs_py.core.page_tools import PageReports
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.plugins.load import playground
 from opentabs_py.plugins.manifest_cache import ManifestCache
@@ -45,10 +46,12 @@ from opentabs_py.server.http import create_app, serve_directory, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp_side import McpSide
 from opentabs_py.server.own_tabs import TabsCloseTool, TabsOpenTool
+from opentabs_py.server.page_tools import PageToolList
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.tabs_tool import TabsTool
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
+from opentabs_py.session.page_tools import browser_features
 from opentabs_py.session.plugins import PluginSet
 from opentabs_py.session.seams import Seams
 from opentabs_py.tracing.file import TraceWriter
@@ -86,8 +89,10 @@ class SessionServer:
         extension_dir: The extension that connects here.
         console: The web page that shows the session live.
         tasks: Tasks that run as long as the session.
+        page_tools: The tools that pages register themselves; None if these are not served.
     """
 
+    page_tools: PageToolList | None = None
     pages: Pages
     registry: ToolRegistry
     mcp_side: McpSide
@@ -198,6 +203,7 @@ class SessionServer:
                     keeps_profile=profile is not None,
                     args=args,
                     ignore_default_args=ignore_default_args,
+                    features=browser_features(settings),
                 )
             )
         self.extension_dir = staged[0].path
@@ -228,6 +234,11 @@ class SessionServer:
             await self.tasks.start(bridge.calls.run)
         if self.fleet is not None:
             await self.fleet.start(self.tasks)
+        elif settings.webmcp:
+            limit = settings.message_limit
+            self.page_tools = PageToolList(self.pages, self.registry, input_limit=limit)
+            self.page_tools.refresh()
+            self.tasks.start_soon(self.page_tools.run)
         stop = await self._serve(stack, listener)
         for browser in launched:
             assert browser.launch is not None
@@ -322,6 +333,7 @@ class SessionServer:
 
     def _create_bridge(self, staged: StagedExtension, name: str, index: int) -> Bridge:
         bridge = Bridge(
+            page_tools=PageReports() if self._settings.webmcp else None,
             secret=staged.secret,
             origin=staged.origin,
             version=self._version,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from opentabs_py.testing.expectations import CallExpectations, PluginExpectations, expect
     from opentabs_py.testing.fuzz.errors import ContractError
     from opentabs_py.testing.fuzz.expecting import expect_contract
+    from opentabs_py.testing.page_tools import PageExpectations, SyncPageTool
     from opentabs_py.testing.tabs import SyncOpenTabs, SyncTool
 
 __all__ = [
@@ -30,10 +31,12 @@ __all__ = [
     "Clock",
     "ContractError",
     "OpenTabs",
+    "PageExpectations",
     "PluginExpectations",
     "RecordedCall",
     "SyncMcpClient",
     "SyncOpenTabs",
+    "SyncPageTool",
     "SyncTool",
     "expect",
     "expect_contract",
@@ -45,6 +48,8 @@ _HOMES = {
     "Call": "opentabs_py.testing.call",
     "CallExpectations": "opentabs_py.testing.expectations",
     "PluginExpectations": "opentabs_py.testing.expectations",
+    "PageExpectations": "opentabs_py.testing.page_tools",
+    "SyncPageTool": "opentabs_py.testing.page_tools",
     "Clock": "opentabs_py.testing.clock",
     "ContractError": "opentabs_py.testing.fuzz.errors",
     "OpenTabs": "opentabs_py.session.session",

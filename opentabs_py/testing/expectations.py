@@ -37,6 +37,7 @@ from opentabs_py.core.text import visible
 from opentabs_py.session.plugins import PluginView
 from opentabs_py.testing import verdicts
 from opentabs_py.testing.call import Call
+from opentabs_py.testing.page_tools import PageExpectations, chain_of
 from opentabs_py.testing.tabs import SyncPluginView
 from opentabs_py.testing.values import shortened
 from opentabs_py.testing.verdicts import Seen, Verdict
@@ -113,6 +114,10 @@ class _Expectations(Generic[R]):
                 self._fail([f"{self._name}: {expected}", *self._shown(verdict.got)])
                 return
             yield min(left, _LOOK_EVERY)
+
+    def expect(self, what: str, look: Callable[[], Verdict], within: float | None) -> R:
+        """Wait until `look` says that what is expected holds."""
+        return self._go(self._watch(what, look, within))
 
     def _shown(self, got: str) -> list[str]:
         return [f"got: {got}"]
@@ -307,9 +312,7 @@ class _Expect:
         self, actual: PluginView, message: str | None = None
     ) -> PluginExpectations[Awaited]: ...
     @overload
-    def __call__(
-        self, actual: sync_api.Page, message: str | None = None
-    ) -> "of_sync.PageAssertions": ...
+    def __call__(self, actual: sync_api.Page, message: str | None = None) -> PageExpectations: ...
     @overload
     def __call__(
         self, actual: sync_api.Locator, message: str | None = None
@@ -345,13 +348,29 @@ class _Expect:
             case AsyncBase() | SyncBase():
                 api = async_api if isinstance(actual, AsyncBase) else sync_api
                 of_playwright: Any = api.expect.soft if self._is_soft else api.expect
-                return of_playwright(actual, message)
+                expectations = of_playwright(actual, message)
+                if isinstance(actual, sync_api.Page):
+                    return _of_page(actual, expectations, asked)
+                return expectations
             case _:
                 raise TypeError(
                     "expect() accepts a call, a plugin, a page, a locator or a response, not a "
                     f"{type(actual).__name__}. For a call's value, use "
                     "expect(call).to_return(...); for anything else, use assert."
                 )
+
+
+def _of_page(
+    page: sync_api.Page, playwright: "of_sync.PageAssertions", asked: _Asked
+) -> PageExpectations:
+    def look() -> Sequence[str]:
+        return [tool.name for tool in chain_of(page).page_tools(page)]
+
+    def sleep(seconds: float) -> None:
+        chain_of(page).let_time_pass(seconds)
+
+    watcher = _Expectations[None](f"page {page.url}", asked, _in_thread(sleep))
+    return PageExpectations.of(playwright, look, watcher, watcher.negated())
 
 
 class Expect(_Expect):

@@ -14,6 +14,7 @@
     t: "tool.stamps",
     l: "logged",
     s: "readiness",
+    w: "page.tools",
   });
   const DOWN = /** @type {Record<string, string>} */ ({
     d: "tool.dispatch",

@@ -45,12 +45,15 @@ def opentabs_plugins(
     from opentabs_py.testing.building import BUILD_WITHIN, build_if_stale  # noqa: PLC0415
 
     found = find_plugin(request.path.parent)
-    directories = [found] if found is not None else list(load_settings().plugins)
-    if not directories and not request.getfixturevalue("opentabs_tools"):
+    settings = load_settings()
+    directories = [found] if found is not None else list(settings.plugins)
+    has_other = settings.webmcp or request.getfixturevalue("opentabs_tools")
+    if not directories and not has_other:
         pytest.fail(
             f"No plugin to test: {request.path} is not inside a plugin. Set plugins = "
             '["..."] under [tool.opentabs] in pyproject.toml, or define a fixture '
-            "opentabs_plugins; for tools written in Python, a fixture opentabs_tools.",
+            "opentabs_plugins; for tools written in Python, a fixture opentabs_tools; for the "
+            'tools that pages register themselves, set webmcp = ["http://127.0.0.1/*"] there.',
             pytrace=False,
         )
     try:

@@ -6,7 +6,11 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
 
-from opentabs_py.calling.tool import Listing
+from opentabs_py.bridge.registered_tool import RegisteredPageTool
+from opentabs_py.calling.tool import Listing, Tool
+from opentabs_py.core import match_patterns
+from opentabs_py.core.page_tool_names import pattern_of, site_of
+from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
@@ -15,8 +19,10 @@ from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
+from opentabs_py.testing.fuzz.contract import is_of_plugin
 from opentabs_py.testing.isolation import BLANK
 from opentabs_py.testing.looks import Looks
+from opentabs_py.testing.page_tools import SyncPageTool, attach_chain
 from opentabs_py.testing.recordings import ReplayedSite
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.thread import ServerThread
@@ -63,9 +69,10 @@ class SyncTool:
         opentabs: The chain.
     """
 
-    def __init__(self, listing: Listing, opentabs: "SyncOpenTabs", thread: ServerThread) -> None:
-        self.listing = listing
+    def __init__(self, tool: Tool, opentabs: "SyncOpenTabs", thread: ServerThread) -> None:
+        self.listing = tool.listing
         self.opentabs = opentabs
+        self._tool = tool
         self._thread = thread
 
     def __repr__(self) -> str:
@@ -80,12 +87,33 @@ class SyncTool:
     def name_in_page(self) -> str:
         """Its plugin's name, a space, and its own name there; what pages write to their console."""
         owner = self.listing.owner
+        if isinstance(self._tool, RegisteredPageTool):
+            return f"{PAGE} {self._tool.tool.registered.name}"
         return f"{owner} {self.name.removeprefix(f'{owner}_')}"
 
     @property
     def start_page(self) -> str | None:
         """The URL of its plugin's start page; None if there is none."""
-        return self.opentabs.start_page_url(self.listing.owner) if self.listing.needs_tab else None
+        if self.listing.is_of_page or not self.listing.needs_tab:
+            return None
+        return self.opentabs.start_page_url(self.listing.owner)
+
+    @property
+    def sites(self) -> Sequence[str]:
+        """Match patterns of the pages that it runs in, and that it may fetch from."""
+        if isinstance(self._tool, RegisteredPageTool):
+            return [pattern_of(self._tool.tool.site)]
+        if not self.listing.needs_tab:
+            return ()
+        return self.opentabs.plugin(self.listing.owner).manifest.url_patterns
+
+    def runs_in(self, url: str) -> bool:
+        """Return whether it runs in a page with this URL."""
+        if isinstance(self._tool, RegisteredPageTool):
+            return site_of(url) == self._tool.tool.site
+        return self.listing.needs_tab and is_of_plugin(
+            self.opentabs.plugin(self.listing.owner).manifest, url
+        )
 
     def let_time_pass(self, seconds: float) -> None:
         """Wait for this long; page routes and events keep working."""
@@ -133,6 +161,7 @@ class SyncOpenTabs:
         self._transcript = transcript
         self._patience = patience
         self._recording: ReplayedSite | None = None
+        attach_chain(self)
 
     @property
     def recording(self) -> ReplayedSite:
@@ -216,12 +245,29 @@ class SyncOpenTabs:
         Raises:
             LookupError: There is no such tool.
         """
-        listings = {each.name: each for each in self.tools}
-        if name not in listings:
-            near = get_close_matches(name, listings, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(listings)}."
+        tools = {each.listing.name: each for each in self._session.tools}
+        if name not in tools:
+            near = get_close_matches(name, tools, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(tools)}."
             raise LookupError(f"There is no tool {name!r}. {hint}")
-        return SyncTool(listings[name], self, self._thread)
+        return SyncTool(tools[name], self, self._thread)
+
+    def page_tools(self, page: Page) -> Sequence[SyncPageTool]:
+        """Return the tools that a page has registered itself, once it has loaded.
+
+        Raises:
+            ConfigError: The setting `webmcp` names no pages.
+            LookupError: It does not name this page, or several pages show the same URL.
+        """
+        webmcp = self._session.settings.webmcp
+        if webmcp and not any(match_patterns.parse(each).matches(page.url) for each in webmcp):
+            raise LookupError(f"{page.url} does not match webmcp = {[*webmcp]} in the settings.")
+        tab_id, tools = self._thread.run(self._session.page_tools, page.url, within=QUICK)
+        return tuple(SyncPageTool(tool, tab_id, self) for tool in tools)
+
+    def let_time_pass(self, seconds: float) -> None:
+        """Wait for this long; page routes and events keep working."""
+        self._thread.sleep(seconds)
 
     def forgetting(self) -> Callable[[], None]:
         """Return a function that removes from the report what happens until it is called."""

@@ -197,3 +197,17 @@ def test_a_token_is_shown_nowhere() -> None:
     assert settings.token is not None
     assert settings.token.get_secret_value() == "t" * 16
     assert "tttt" not in repr(settings)
+
+
+def test_pages_whose_tools_are_served_are_named_by_patterns_or_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENTABS_WEBMCP", "https://a.example/* all")
+    assert load_settings().webmcp == ("https://a.example/*", "*://*/*")
+    assert load_settings(webmcp=("http://b.example/*",)).webmcp == ("http://b.example/*",)
+
+
+@pytest.mark.parametrize("given", [("example.com",), 7])
+def test_a_pattern_of_pages_that_is_not_valid_is_refused(given: object) -> None:
+    with pytest.raises(ConfigError, match="webmcp"):
+        load_settings(webmcp=given)

@@ -160,3 +160,13 @@ def test_the_place_of_a_call_is_known_where_only_one_is_possible() -> None:
     assert find_place(documents(one, two, other), "chat", None) == Place("chat.example")
     assert find_place(documents(one, two, other), "chat", 2) == Place("chat.example", "Bob", 2)
     assert find_place(documents(other), "chat", None) == NOWHERE
+
+
+def test_a_page_s_own_tool_asks_unless_it_only_reads() -> None:
+    owner = "page--shop-example"
+    writes = GatedTool(owner, "page_shop_example_add", read_only=False, standing="page")
+    reads = GatedTool(owner, "page_shop_example_add", read_only=True, standing="page")
+    assert decide({}, writes).permission == "ask"
+    assert decide({}, reads).permission == "auto"
+    assert decide({"page--shop-example.add": "auto"}, writes).permission == "auto"
+    assert decide({"page--shop-example": "off"}, reads).permission == "off"

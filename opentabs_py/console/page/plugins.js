@@ -27,6 +27,7 @@ import { settingsForm } from "./settings.js";
 const STATUS = { ready: "Ready", unavailable: "Not ready", closed: "No tab open" };
 const KIND = {
   plugin: "",
+  page: "Registered by the site's own pages",
   python: "Python tools",
   remote: "In the fleet's workers",
   "built-in": "Part of OpenTabs",

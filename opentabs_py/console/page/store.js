@@ -26,7 +26,7 @@
  *
  * @typedef {object} PluginRow
  * @property {string} name
- * @property {"plugin" | "python" | "remote" | "built-in"} kind
+ * @property {"plugin" | "page" | "python" | "remote" | "built-in"} kind
  * @property {string} title
  * @property {string} description
  * @property {string | null} version

@@ -9,7 +9,6 @@ from typing import Any, Final, Self
 from playwright.sync_api import Error, Page
 
 from opentabs_py.core import match_patterns
-from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.match_patterns import MatchPattern
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.expectations import seen
@@ -19,7 +18,6 @@ from opentabs_py.testing.fuzz.contract import (
     find_breach,
     find_foreign,
     find_unexpected_end,
-    is_of_plugin,
     origin_of,
 )
 from opentabs_py.testing.fuzz.watching import Watch
@@ -61,12 +59,9 @@ class Probe:
         self._within = within
         self._stops_within = stops_within
         self._documented = documented_codes(tool.listing.description, codes)
-        self._manifest: PluginManifest | None = None
-        self._patterns: list[MatchPattern] = [match_patterns.parse(each) for each in may_fetch]
-        if tool.listing.needs_tab:
-            self._manifest = self._tabs.plugin(tool.listing.owner).manifest
-            self._patterns += map(match_patterns.parse, self._manifest.url_patterns)
-        self._pages = Watch(self._tabs.context, self._is_watched, tool.name_in_page)
+        patterns = (*may_fetch, *tool.sites)
+        self._patterns: list[MatchPattern] = [match_patterns.parse(each) for each in patterns]
+        self._pages = Watch(self._tabs.context, tool.runs_in, tool.name_in_page)
         self._home: list[tuple[Page, str]] = []
         self._stack = ExitStack()
 
@@ -196,6 +191,3 @@ class Probe:
             f"was cancelled after {moment:g} s and {now} {taken:.1f} s later. "
             "Pass context.signal on to what it waits for",
         )
-
-    def _is_watched(self, url: str) -> bool:
-        return self._manifest is not None and is_of_plugin(self._manifest, url)

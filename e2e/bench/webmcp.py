@@ -1,0 +1,76 @@
+"""What a call of a page's own tool costs, beside one of a plugin's in the same page."""
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import anyio
+
+from e2e.bench.table import Work
+from e2e.chain import PATIENT, PROBE
+from opentabs_py.config.settings import load_settings
+from opentabs_py.session.session import OpenTabs
+
+CALLS = 300
+WORKS = {
+    "webmcp": Work(
+        f"a WebMCP call, p50 of {CALLS}; floor: a plugin's",
+        "ms",
+        beside="webmcp_plugin",
+    ),
+}
+REGISTER = """document.modelContext.registerTool({
+  name: "echo",
+  description: "Returns the value.",
+  inputSchema: {type: "object", properties: {value: {}}, required: ["value"]},
+  execute: ({value}) => value,
+})"""
+
+
+@dataclass(slots=True)
+class WebMcpBench:
+    """A page with both tools."""
+
+    tabs: OpenTabs
+    tool: str
+    tab: int
+
+    async def measure(self) -> dict[str, float]:
+        """Call both in turns, so that noise hits them alike."""
+        own: list[float] = []
+        plugins: list[float] = []
+        for _ in range(CALLS):
+            plugins.append(await self._call("probe_echo"))
+            own.append(await self._call(self.tool))
+        return {"webmcp": median(own), "webmcp_plugin": median(plugins)}
+
+    async def _call(self, name: str) -> float:
+        began = time.perf_counter()
+        await self.tabs.call(name, {"value": 1, "tabId": self.tab})
+        return (time.perf_counter() - began) * 1000
+
+
+@asynccontextmanager
+async def webmcp_bench(chromium: Path, url: str) -> AsyncGenerator[WebMcpBench]:
+    """Open a page with a plugin's tool and one of its own, both warm."""
+    settings = load_settings(
+        port=0,
+        profile=None,
+        headed=False,
+        chromium=chromium,
+        webmcp=("http://127.0.0.1/*",),
+        permissions={"default": "auto"},
+    )
+    async with OpenTabs(plugins=[PROBE], settings=settings) as tabs:
+        page = await tabs.open(url)
+        await page.evaluate(REGISTER)
+        with anyio.fail_after(PATIENT):
+            tab, tools = await tabs.page_tools(page.url)
+            while not tools:
+                await tabs.bridge.changed().wait()
+                tab, tools = await tabs.page_tools(page.url)
+            await tabs.bridge.wait_ready("probe")
+        yield WebMcpBench(tabs, tools[0].listing.name, tab)

@@ -1,0 +1,446 @@
+/**
+ * The tools that a page registers itself (WebMCP), as tools of the runtime.
+ *
+ * Runs in the MAIN world before the runtime, which calls `install`. From then on it keeps what the
+ * page passes to `registerTool`, so that calls run that function itself: with progress, and with its
+ * real errors, neither of which `executeTool` has. Forms, and tools that were registered before this
+ * script ran, are called by `executeTool`.
+ *
+ * The page is hostile here too, but all it can do is lie about its own tools: nothing of another
+ * call, plugin or page passes through this file. What it may cost is bounded.
+ */
+(() => {
+  // @ts-expect-error a script's `this` is the Window, which no page can redefine here
+  const page = /** @type {any} */ (this);
+  const MOST = 100; // tools of a page; see opentabs_py/core/page_tools.py
+  const MOST_KEPT = 1000; // registrations
+  const LONGEST_NAME = 128;
+  const LONGEST_TITLE = 200;
+  const LONGEST_TEXT = 4000;
+  const LONGEST_SCHEMA = 16 * 1024; // characters of JSON
+  const LONGEST_LIST = 256 * 1024;
+  const NONE = '{"tools":[],"leftOut":0}';
+
+  /**
+   * @typedef {object} Entry a tool, as the runtime calls it
+   * @property {undefined} tool its `this`
+   * @property {Function} handle
+   * @property {boolean} deliversLogs
+   * @property {(value: unknown) => string} toJson
+   * @property {string} name
+   */
+  /** @typedef {{id: number, execute: Function, signal: any}} Registration */
+
+  /**
+   * @param {{realm: typeof globalThis, send: (text: string) => void}} host the runtime's side
+   */
+  function install({ realm, send }) {
+    const { apply, getPrototypeOf } = realm.Reflect;
+    const { parse, stringify } = realm.JSON;
+    const { defineProperty, getOwnPropertyDescriptor } = realm.Object;
+    const ProxyConstructor = realm.Proxy;
+    const MapConstructor = realm.Map;
+    const { get, set, delete: remove, has } = realm.Map.prototype;
+    const sizeOf = getter(realm.Map.prototype, "size");
+    const { slice } = realm.String.prototype;
+    const { addEventListener, dispatchEvent } = realm.EventTarget.prototype;
+    const abortedOf = getter(realm.AbortSignal.prototype, "aborted");
+    const isFiniteNumber = realm.Number.isFinite;
+
+    const context = read(() => page.document.modelContext);
+    /** @type {Map<string, Registration>} what the page registered, by name */
+    const registered = new MapConstructor();
+    /** @type {Map<string, {id: number}>} tools without a function, by name */
+    let declared = new MapConstructor();
+    /** @type {Map<string, Entry>} what is listed, by id and name */
+    let listed = new MapConstructor();
+    /** @type {Map<string, unknown>} the last errors of forms, by their tools */
+    const formErrors = new MapConstructor();
+    let count = 0;
+    let said = "";
+    let started = false;
+    let reading = false;
+    let stale = false;
+    let loaded = false;
+
+    if (typeof context !== "object" || context === null) {
+      const nobody = { find: () => undefined, start: () => undefined };
+      return { ...nobody, isReady: () => sayNothing() };
+    }
+    const prototype = /** @type {any} */ (getPrototypeOf(context));
+    const { getTools, executeTool } = prototype;
+    const ActivatedEvent = read(() => page.ToolActivatedEvent);
+    const CancelEvent = read(() => page.ToolCancelEvent);
+
+    /**
+     * @param {object} holder
+     * @param {string} name
+     * @returns {(this: object) => any}
+     */
+    function getter(holder, name) {
+      return /** @type {any} */ (realm.Object.getOwnPropertyDescriptor(holder, name)).get;
+    }
+
+    /**
+     * @param {() => any} look
+     * @returns {any} undefined if it throws
+     */
+    function read(look) {
+      try {
+        return look();
+      } catch {
+        return undefined;
+      }
+    }
+
+    /**
+     * @param {unknown} text
+     * @param {number} most
+     */
+    function cut(text, most) {
+      return typeof text === "string" ? apply(slice, text, [0, most]) : "";
+    }
+
+    /**
+     * Replaces a function of the page's with one that calls it, and then `also` with its arguments
+     * and its result. It looks like the original.
+     * @param {any} holder
+     * @param {string} name
+     * @param {(self: any, args: any[], result: any) => void} also
+     */
+    function tap(holder, name, also) {
+      const descriptor = getOwnPropertyDescriptor(holder, name);
+      if (typeof descriptor?.value !== "function" || descriptor.configurable !== true) {
+        return;
+      }
+      const value = new ProxyConstructor(descriptor.value, {
+        // @ts-expect-error the page's Object.prototype must not add traps
+        __proto__: null,
+        apply(target, self, args) {
+          const result = apply(target, self, args);
+          also(self, args, result);
+          return result;
+        },
+      });
+      defineProperty(holder, name, {
+        // @ts-expect-error nor attributes
+        __proto__: null,
+        value,
+        writable: true,
+        enumerable: descriptor.enumerable === true,
+        configurable: true,
+      });
+    }
+
+    // --- what is registered ----------------------------------------------------------------
+
+    /**
+     * @param {any} tool
+     * @param {any} options
+     * @param {Promise<unknown>} result
+     */
+    async function keep(tool, options, result) {
+      const name = read(() => `${tool.name}`);
+      const execute = read(() => tool.execute);
+      if (name === undefined || typeof execute !== "function") {
+        return;
+      }
+      const registration = { id: ++count, execute, signal: read(() => options.signal) };
+      if (findRegistered(name) === undefined && apply(sizeOf, registered, []) < MOST_KEPT) {
+        apply(set, registered, [name, registration]);
+      }
+      try {
+        await result;
+      } catch {
+        if (apply(get, registered, [name]) === registration) {
+          apply(remove, registered, [name]);
+        }
+        return;
+      }
+      if (apply(has, registered, [name]) || apply(sizeOf, registered, []) < MOST_KEPT) {
+        apply(set, registered, [name, registration]);
+      }
+      refresh();
+    }
+
+    /**
+     * @param {string} name
+     * @returns {Registration | undefined} undefined also if the page has taken it away again
+     */
+    function findRegistered(name) {
+      const registration = apply(get, registered, [name]);
+      if (registration === undefined) {
+        return undefined;
+      }
+      const isGone = read(() => apply(abortedOf, registration.signal, [])) === true;
+      if (isGone) {
+        apply(remove, registered, [name]);
+      }
+      return isGone ? undefined : registration;
+    }
+
+    /**
+     * A form's own error, which `executeTool` does not pass on.
+     * @param {any} event
+     * @param {any} answer
+     */
+    async function keepFormError(event, answer) {
+      const name = read(() => `${event.target.getAttribute("toolname")}`);
+      try {
+        await answer;
+      } catch (error) {
+        if (name !== undefined && apply(sizeOf, formErrors, []) < MOST) {
+          apply(set, formErrors, [name, { error }]);
+        }
+      }
+    }
+
+    // --- the list --------------------------------------------------------------------------
+
+    /** Reads the list until it stays the same; each reading waits for the browser. */
+    async function refresh() {
+      stale = true;
+      if (reading || !started) {
+        return;
+      }
+      reading = true;
+      while (stale) {
+        stale = false;
+        try {
+          report(await apply(getTools, context, []));
+        } catch {
+          // The page replaced something that the browser needs. It has no tools then.
+        }
+      }
+      reading = false;
+    }
+
+    /** @param {any[]} tools */
+    function report(tools) {
+      /** @type {typeof listed} */
+      const next = new MapConstructor();
+      /** @type {typeof declared} */
+      const withoutFunction = new MapConstructor();
+      let text = "";
+      let leftOut = 0;
+      for (let i = 0; i < tools.length; i++) {
+        const tool = tools[i];
+        if (tool.window !== page) {
+          continue; // of a frame
+        }
+        const { name } = tool;
+        const schema = read(() => stringify(tool.inputSchema)) ?? "{}";
+        if (
+          apply(sizeOf, next, []) === MOST ||
+          name === "" ||
+          name.length > LONGEST_NAME ||
+          schema.length > LONGEST_SCHEMA ||
+          schema[0] !== "{" ||
+          text.length + schema.length > LONGEST_LIST
+        ) {
+          leftOut++;
+          continue;
+        }
+        const own = findRegistered(name);
+        const known = own ?? apply(get, declared, [name]) ?? { id: ++count };
+        if (own === undefined) {
+          apply(set, withoutFunction, [name, known]);
+        }
+        const entry = own === undefined ? asForm(tool, name) : asFunction(own, name);
+        apply(set, next, [`${known.id} ${name}`, entry]);
+        const hints = tool.annotations ?? nothing;
+        const about = stringify({
+          __proto__: null,
+          id: known.id,
+          name,
+          title: cut(tool.title, LONGEST_TITLE),
+          description: cut(tool.description, LONGEST_TEXT),
+          readOnly: hints.readOnlyHint === true,
+          consequential: hints.consequentialHint === true,
+          untrustedContent: hints.untrustedContentHint === true,
+        });
+        text += `${text === "" ? "" : ","}${apply(slice, about, [0, -1])},"inputSchema":${schema}}`;
+      }
+      declared = withoutFunction;
+      listed = next;
+      say(`{"tools":[${text}],"leftOut":${leftOut}}`);
+    }
+
+    const nothing = realm.Object.freeze({
+      __proto__: null,
+      readOnlyHint: false,
+      consequentialHint: false,
+      untrustedContentHint: false,
+    });
+
+    /** @param {string} text */
+    function say(text) {
+      // A page that is loading has most likely not registered its tools yet.
+      if (text !== said && (text !== NONE || said !== "" || loaded)) {
+        said = text;
+        send(`w${text}`);
+      }
+    }
+
+    function sayNothing() {
+      loaded = true;
+      say(said === "" ? NONE : said); // what was read before still counts
+      return true;
+    }
+
+    // --- calls -----------------------------------------------------------------------------
+
+    /**
+     * @param {Registration} registration
+     * @param {string} name
+     * @returns {Entry}
+     */
+    function asFunction(registration, name) {
+      /**
+       * @param {object} input
+       * @param {{signal: AbortSignal}} second
+       */
+      function handle(input, second) {
+        notify(ActivatedEvent, "toolactivated", name);
+        const tell = () => notify(CancelEvent, "toolcancel", name);
+        apply(addEventListener, second.signal, ["abort", tell]);
+        return apply(registration.execute, undefined, [input, second]);
+      }
+      return { tool: undefined, handle, deliversLogs: true, toJson, name };
+    }
+
+    /**
+     * @param {any} tool
+     * @param {string} name
+     * @returns {Entry}
+     */
+    function asForm(tool, name) {
+      /**
+       * @param {object} input
+       * @param {{signal: AbortSignal}} second
+       */
+      async function handle(input, { signal }) {
+        apply(remove, formErrors, [name]);
+        let text;
+        try {
+          text = await apply(executeTool, context, [tool, input, { __proto__: null, signal }]);
+        } catch (error) {
+          const own = apply(get, formErrors, [name]);
+          throw own === undefined ? error : own.error;
+        }
+        // A string comes as it is, everything else as JSON.
+        const value = read(() => parse(text));
+        return typeof value === "object" && value !== null ? value : text;
+      }
+      return { tool: undefined, handle, deliversLogs: true, toJson, name };
+    }
+
+    /**
+     * The events that the browser fires when it runs a tool itself.
+     * @param {any} Constructor
+     * @param {string} type
+     * @param {string} toolName
+     */
+    function notify(Constructor, type, toolName) {
+      read(() => {
+        const init = { __proto__: null, toolName };
+        apply(dispatchEvent, context, [new Constructor(type, init)]);
+      });
+    }
+
+    /**
+     * Converts a result to JSON as Chromium converts it to text: objects as `JSON.stringify` writes
+     * them, everything else as a string that says what it is.
+     * @param {unknown} value
+     */
+    function toJson(value) {
+      if (value === null || typeof value === "boolean" || isFiniteNumber(value)) {
+        return `${value}`;
+      }
+      if (typeof value === "string") {
+        return stringify(value);
+      }
+      if (typeof value !== "object" && typeof value !== "function") {
+        return stringify(realm.String(value));
+      }
+      let text;
+      try {
+        text = stringify(value);
+      } catch (error) {
+        throw {
+          __proto__: null,
+          code: "RESULT_NOT_SERIALISABLE",
+          message: `The tool's result cannot be sent as JSON: ${read(() => /** @type {any} */ (error).message)}`,
+        };
+      }
+      return text ?? '"undefined"';
+    }
+
+    tap(prototype, "registerTool", (self, args, result) => {
+      if (self === context) {
+        keep(args[0], args[1], result);
+      }
+    });
+    const submit = read(() => page.SubmitEvent.prototype);
+    if (submit !== undefined) {
+      tap(submit, "respondWith", (self, args) => keepFormError(self, args[0]));
+    }
+    apply(addEventListener, context, ["toolchange", refresh]);
+
+    return {
+      /**
+       * @param {string} tool its id and name
+       * @returns {Entry | undefined} undefined if it is gone
+       */
+      find(tool) {
+        const found = apply(get, listed, [tool]);
+        if (found === undefined) {
+          return undefined;
+        }
+        // Between an unregistration and the next list; forms stay until that.
+        const isDeclared = apply(has, declared, [found.name]);
+        return isDeclared || findRegistered(found.name) !== undefined ? found : undefined;
+      },
+
+      /** The page has loaded; the list is then sent, even if it is empty. */
+      async isReady() {
+        if (!loaded) {
+          loaded = true;
+          try {
+            report(await apply(getTools, context, []));
+          } catch {
+            sayNothing();
+          }
+        }
+        return true;
+      },
+
+      /** A relay is there: it receives the list, now and at each change. */
+      start() {
+        started = true;
+        if (said !== "") {
+          send(`w${said}`);
+        }
+        refresh();
+      },
+    };
+  }
+
+  /** The node in the frame that the relay's first script created; see `realm.js`. */
+  function findNode() {
+    for (let i = 0; page[i] !== undefined; i++) {
+      try {
+        const node = page[i].document.documentElement.lastChild;
+        if (node.localName === "opentabs") {
+          return node;
+        }
+      } catch {
+        // A frame of another origin.
+      }
+    }
+    return null;
+  }
+
+  // In a document that was open before the extension was loaded, the page can see this.
+  (findNode() ?? page).openTabsPageTools = install;
+})();

@@ -1,0 +1,123 @@
+"""Tools that pages register themselves: check a call, and send it to a page that has the tool."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.page_tool import Checked, PageTool
+from opentabs_py.calling.tool import Listing
+from opentabs_py.core import failures
+from opentabs_py.core.arguments import ArgumentReader
+from opentabs_py.core.browsers import BLOCK
+from opentabs_py.core.page_arguments import TAB_ID, listed_schema, split_tab_id
+from opentabs_py.core.page_tools import SiteTool, wire_name
+from opentabs_py.core.plugin_names import PAGE
+from opentabs_py.core.protocol import DocumentState, RegisteredTool
+from opentabs_py.core.tabs import Target, by_preference
+from opentabs_py.errors import CallError
+
+Place = tuple[DocumentState, RegisteredTool]
+
+
+class RegisteredPageTool(PageTool):
+    """A tool of one or several pages of a site, ready to be called.
+
+    Args:
+        pages: Where its calls run.
+        tool: The tool as it is listed.
+        input_limit: The largest input, in characters of JSON.
+    """
+
+    plugin = PAGE
+
+    def __init__(self, pages: Pages, tool: SiteTool, *, input_limit: int) -> None:
+        self.tool = tool
+        self.listing = Listing(
+            name=tool.name,
+            owner=tool.site.owner,
+            title=tool.title,
+            description=tool.description,
+            input_schema=listed_schema(tool.input_schema),
+            annotations=tool.annotations,
+            needs_tab=True,
+            is_of_page=True,
+        )
+        self.other_names = tool.other_names
+        self._pages = pages
+        schema = {"type": "object", **tool.registered.input_schema}
+        self._arguments = ArgumentReader(tool.name, schema, limit=input_limit)
+
+    @property
+    def shown_as(self) -> tuple[str, str]:
+        """Whose tool it is, and its name in the page, for records of calls."""
+        return self.listing.owner, self.tool.registered.name
+
+    def check(self, given: Mapping[str, Any], client: str | None) -> Checked:
+        """Return where a call runs: in one document, which has the tool now.
+
+        Raises:
+            CallError: The arguments break its schema, or there is no such document.
+        """
+        try:
+            tab_id, arguments = split_tab_id(given)
+        except ValueError as error:
+            raise failures.invalid_arguments(self.listing.name, [(TAB_ID, str(error))]) from None
+        read = self._arguments.read(arguments)
+        document, registered = self._choose(tab_id, client)
+        target = Target(
+            PAGE, tab_id=document.tab_id, client=client, document_id=document.document_id
+        )
+        return target, wire_name(registered), read
+
+    def _choose(self, tab_id: int | None, client: str | None) -> Place:
+        """Return the page that a call runs in, and its registration of the tool."""
+        found = {
+            document.tab_id: (document, registered)
+            for bridge in self._pages.bridges
+            if bridge.page_tools is not None
+            for document, registered in bridge.page_tools.places(self.tool)
+        }
+        owners = self._pages.tabs.owners
+        if tab_id is not None:
+            if owners and not owners.may_name(client, tab_id):
+                raise failures.others_tab(self.listing.name, tab_id)
+            if tab_id not in found:
+                titles = {number: document.title for number, (document, _) in found.items()}
+                raise failures.wrong_tab(self.listing.name, tab_id, titles)
+            return found[tab_id]
+        ordered = [each.tab_id for each in by_preference(each for each, _ in found.values())]
+        if owners:
+            ordered = owners.usable(client, ordered)
+        if not ordered:
+            raise failures.page_tool_gone()
+        return found[self._of_one_browser(ordered, found, client)]
+
+    def _of_one_browser(
+        self, ordered: list[int], found: Mapping[int, Place], client: str | None
+    ) -> int:
+        """Return the first tab, if all are in one browser, or it is clear which browser is meant.
+
+        Raises:
+            ChainError: Several browsers have the tool.
+        """
+        browsers = {tab // BLOCK for tab in ordered}
+        if len(browsers) == 1:
+            return ordered[0]
+        last = self._pages.last_used(client)
+        used = [tab for tab in ordered if self._pages.index_of(tab) == last]
+        focused = [tab for tab in ordered if found[tab][0].focused and found[tab][0].active]
+        if used or len(focused) == 1:
+            return (used or focused)[0]
+        names = self._pages.names
+        places = {
+            names[browser]: {tab: found[tab][0].title for tab in ordered if tab // BLOCK == browser}
+            for browser in sorted(browsers)
+        }
+        raise failures.several_browsers(self.listing.name, places)
+
+    def foresee(self, call: Any) -> DocumentState | None:
+        """Return the document in which a call would run now; None if that is not known."""
+        try:
+            return super().foresee(call)
+        except CallError:
+            return None

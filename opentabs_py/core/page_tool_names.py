@@ -1,0 +1,117 @@
+"""The names of the tools that pages register: of their sites, for clients and for permissions."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+from urllib.parse import urlsplit
+
+LONGEST: Final = 64  # characters of a name; some clients accept no more
+PAGE_OWNERS: Final = "page--"  # what the owners of pages' tools begin with
+
+_OTHER: Final = re.compile(r"[^A-Za-z0-9]+")
+_PLAIN_HOST: Final = re.compile(r"[a-z0-9.]+")
+_SHORTEST: Final = 4  # hex digits of a suffix
+_OWNER_DIGITS: Final = 8
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a page comes from.
+
+    Attributes:
+        origin: Scheme, host and port; the default port is left out.
+        host: The host alone.
+    """
+
+    origin: str
+    host: str
+
+    @property
+    def owner(self) -> str:
+        """What the tools of this origin belong to, for permissions; no other origin has it.
+
+        It cannot be the id of a plugin, which never has two hyphens in a row.
+        """
+        name = f"{PAGE_OWNERS}{_OTHER.sub('-', self.host).strip('-')}"
+        if self.origin == f"https://{self.host}" and _PLAIN_HOST.fullmatch(self.host):
+            return name
+        return f"{name}-{_digest(self.origin)[:_OWNER_DIGITS]}"
+
+
+def site_of(url: str) -> Site | None:
+    """Return the site of a page; None if its tools are not served."""
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").removesuffix("."), parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in _DEFAULT_PORTS or not host:
+        return None
+    shown = f"[{host}]" if ":" in host else host
+    if port not in (None, _DEFAULT_PORTS[parts.scheme]):
+        shown += f":{port}"
+    return Site(f"{parts.scheme}://{shown}", host)
+
+
+def pattern_of(site: Site) -> str:
+    """Return a match pattern of all pages of a site's host, at any port."""
+    scheme = site.origin.partition("://")[0]
+    return f"{scheme}://{f'[{site.host}]' if ':' in site.host else site.host}/*"
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What the name of one tool follows from.
+
+    Attributes:
+        host: The host of its site.
+        tool: Its name in the page.
+        identity: Everything that tells it from other tools, as a text.
+    """
+
+    host: str
+    tool: str
+    identity: str
+
+    @property
+    def plain(self) -> str:
+        """Its name if no other tool has the same; it may be too long."""
+        site = _OTHER.sub("_", self.host.removeprefix("www.")).strip("_").lower()
+        return f"page_{site}_{_OTHER.sub('_', self.tool).strip('_') or 'tool'}"
+
+    def suffixed(self, digits: int = _SHORTEST) -> str:
+        """Return its name with a suffix that depends on nothing but the tool."""
+        suffix = f"_{_digest(self.identity)[:digits]}"
+        return self.plain[: LONGEST - len(suffix)] + suffix
+
+
+def name_tools(tools: Sequence[Naming], taken: Collection[str]) -> list[str]:
+    """Return the name of each tool: the plain one, or one with a suffix if that is not free.
+
+    If several tools have the same plain name, none of them gets it, so that it never stands for one
+    tool now and for another one later.
+
+    Args:
+        tools: The tools; no two have the same identity.
+        taken: Names of other tools, which always keep them.
+    """
+    plain = Counter(tool.plain for tool in tools)
+    names: list[str] = []
+    used = {*taken}
+    for tool in tools:
+        name = tool.plain
+        digits = _SHORTEST
+        while name in used or len(name) > LONGEST or (name == tool.plain and plain[name] > 1):
+            name = tool.suffixed(digits)
+            digits *= 2
+        used.add(name)
+        names.append(name)
+    return names
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()

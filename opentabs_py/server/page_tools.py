@@ -1,0 +1,128 @@
+"""List the tools that pages register themselves, and follow the pages."""
+
+import logging
+from collections.abc import Sequence
+from math import inf
+
+import anyio
+
+from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.registered_tool import RegisteredPageTool
+from opentabs_py.core.page_tool_names import site_of
+from opentabs_py.core.page_tools import Cadence, PageReports, SchemaCache, SiteTool, list_tools
+from opentabs_py.core.plugin_names import PAGE
+from opentabs_py.core.protocol import DocumentState, RegisteredTool
+from opentabs_py.core.tabs import Wait
+from opentabs_py.server.registry import ToolRegistry
+
+logger = logging.getLogger(__name__)
+
+
+class PageToolList:
+    """The tools of all pages, in the registry.
+
+    Args:
+        pages: The pages of all browsers.
+        registry: Lists the tools.
+        input_limit: The largest input, in characters of JSON.
+        cadence: Decides how often the list changes.
+    """
+
+    def __init__(
+        self,
+        pages: Pages,
+        registry: ToolRegistry,
+        *,
+        input_limit: int,
+        cadence: Cadence | None = None,
+    ) -> None:
+        self._pages = pages
+        self._registry = registry
+        self._input_limit = input_limit
+        self._cadence = cadence or Cadence()
+        self._schemas = SchemaCache()
+        self._tools: dict[str, RegisteredPageTool] = {}
+        self._listed: object = None
+        self._refused: set[str] = set()
+
+    async def run(self) -> None:
+        """Follow the pages until cancelled."""
+        while True:
+            changed = self._pages.changed()
+            now = anyio.current_time()
+            until = self._link_until(now)
+            if until is None:
+                until = self._cadence.due(now, is_changed=self._versions() != self._listed)
+                if until <= now:
+                    self.refresh()
+                    continue
+            with anyio.CancelScope(deadline=until):
+                await changed.wait()
+
+    def refresh(self) -> None:
+        """List the tools that the pages have now."""
+        self._listed = self._versions()
+        self._cadence.handle_listed(anyio.current_time())
+        gone = self._pages.tabs.link(anyio.current_time()) is not None
+        reports = [] if gone else self._reports()
+        tools, refused = list_tools(reports, self._registry.own_names, self._schemas)
+        self._tools = {tool.name: self._create(tool) for tool in tools}
+        self._registry.set_registered([*self._tools.values()])
+        for what, why in refused.items():
+            if what not in self._refused:
+                logger.warning("The tool %s of a page is not listed: %s", what, why)
+        self._refused = {*refused}
+
+    async def wait_for(self, url: str) -> tuple[int, Sequence[RegisteredPageTool]]:
+        """Wait until a page has loaded, and return its tab and the tools that it has then.
+
+        Args:
+            url: The page's URL, with its fragment.
+
+        Raises:
+            LookupError: Several tabs show that URL.
+        """
+        while True:
+            changed = self._pages.changed()
+            found = [each for each in self._documents() if each[0].url == url]
+            if len(found) > 1:
+                raise LookupError(
+                    f"{len(found)} tabs show {url}. Open them as {url}#1, #2 and so on."
+                )
+            for document, registered in found:
+                if registered is not None and document.plugins[PAGE].readiness == "ready":
+                    self.refresh()
+                    return document.tab_id, self._find(url, registered)
+            await changed.wait()
+
+    def _documents(self) -> list[tuple[DocumentState, Sequence[RegisteredTool] | None]]:
+        return [
+            (document, reports.of_document(document.document_id))
+            for bridge in self._pages.bridges
+            if (reports := bridge.page_tools) is not None
+            for document in bridge.tabs.documents
+            if PAGE in document.plugins
+        ]
+
+    def _find(self, url: str, registered: Sequence[RegisteredTool]) -> Sequence[RegisteredPageTool]:
+        site = site_of(url)
+        listed = [each for each in self._tools.values() if each.tool.site == site]
+        return [tool for each in registered for tool in listed if tool.tool.is_same(each)]
+
+    def _create(self, tool: SiteTool) -> RegisteredPageTool:
+        known = self._tools.get(tool.name)
+        if known is not None and known.tool == tool:
+            return known  # with its compiled schema
+        return RegisteredPageTool(self._pages, tool, input_limit=self._input_limit)
+
+    def _link_until(self, now: float) -> float | None:
+        """Return until when an extension is waited for that has just disconnected."""
+        link = self._pages.tabs.link(now)
+        return link.until if isinstance(link, Wait) and link.until < inf else None
+
+    def _versions(self) -> object:
+        is_up = self._pages.tabs.link(anyio.current_time()) is None
+        return is_up, [reports.version for reports in self._reports()]
+
+    def _reports(self) -> list[PageReports]:
+        return [each.page_tools for each in self._pages.bridges if each.page_tools is not None]

@@ -1,0 +1,127 @@
+"""In which page a call of a page's own tool runs."""
+
+from typing import Any
+
+import pytest
+
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.bridge.browsers import Browsers, Pages
+from opentabs_py.bridge.registered_tool import RegisteredPageTool
+from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core.browsers import BLOCK
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.page_tools import PageReports, SchemaCache, list_tools
+from opentabs_py.core.protocol import DocumentState, PageToolsParams, RegisteredTool
+from opentabs_py.errors import CallError, CallRefusedError, ChainError
+
+pytestmark = pytest.mark.anyio
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+ADD = RegisteredTool.model_validate(
+    {
+        "id": 3,
+        "name": "add",
+        "title": "",
+        "description": "",
+        "readOnly": False,
+        "consequential": False,
+        "untrustedContent": False,
+        "inputSchema": SCHEMA,
+    }
+)
+
+
+def a_bridge(*tabs: int, number: int = 0, focused: int | None = None) -> Bridge:
+    """Return the link to a browser with these tabs, each with the tool."""
+    reports = PageReports()
+    bridge = Bridge(
+        secret="s" * 64,
+        origin="chrome-extension://x",
+        version="1",
+        name=f"b{number}",
+        number=number,
+        page_tools=reports,
+    )
+    documents = [
+        DocumentState.model_validate(
+            {
+                "documentId": f"{number * BLOCK + tab:032x}",
+                "tabId": number * BLOCK + tab,
+                "url": "https://shop.example/",
+                "title": f"tab {tab}",
+                "active": tab == focused,
+                "focused": tab == focused,
+                "protected": True,
+                "calls": [],
+                "plugins": {"@page": {"readiness": "ready"}},
+            }
+        )
+        for tab in tabs
+    ]
+    bridge.tabs.connection_changed(connected=True, now=0.0)
+    bridge.tabs.update(documents, 0.0)
+    reports.update(documents, [])
+    for document in documents:
+        reports.add(PageToolsParams(document_id=document.document_id, tools=[ADD]))
+    return bridge
+
+
+def a_tool(pages: Pages) -> RegisteredPageTool:
+    reports = [each.page_tools for each in pages.bridges if each.page_tools is not None]
+    [listed], _ = list_tools(reports, (), SchemaCache())
+    return RegisteredPageTool(pages, listed, input_limit=1000)
+
+
+def chosen(tool: RegisteredPageTool, client: str | None = None, **arguments: Any) -> int | None:
+    target, name, rest = tool.check({"a": 1, **arguments}, client)
+    assert (name, rest) == ("3 add", {"a": 1})
+    assert target.document_id == f"{target.tab_id or 0:032x}"
+    return target.tab_id
+
+
+def failure(tool: RegisteredPageTool, client: str | None = None, **arguments: Any) -> str:
+    with pytest.raises(CallError) as caught:
+        tool.check({"a": 1, **arguments}, client)
+    return caught.value.detail.code
+
+
+async def test_the_tab_in_front_takes_the_call_unless_another_is_named() -> None:
+    tool = a_tool(a_bridge(1, 2, focused=1))
+    assert chosen(tool) == 1
+    assert chosen(tool, tabId=2) == 2
+    assert failure(tool, tabId=3) == "TAB_NOT_FOUND"
+    assert failure(tool, tabId="2") == "INVALID_ARGUMENTS"
+
+
+async def test_arguments_are_checked_first() -> None:
+    tool = a_tool(a_bridge(1))
+    with pytest.raises(CallRefusedError):
+        tool.check({"a": "x", "tabId": 9}, None)
+
+
+async def test_a_tool_whose_pages_have_gone_is_gone() -> None:
+    bridge = a_bridge(1)
+    tool = a_tool(bridge)
+    assert bridge.page_tools is not None
+    bridge.page_tools.update([], [])
+    assert failure(tool) == "PAGE_TOOL_GONE"
+    call = ToolCall({"a": 1}, Limits(1.0, 2.0))
+    assert tool.foresee(call) is None
+    with pytest.raises(ChainError):
+        tool.prepare(call)
+
+
+async def test_a_client_s_own_tab_is_not_another_client_s() -> None:
+    bridge = a_bridge(1, 2)
+    tool = a_tool(bridge)
+    bridge.tabs.owners.add(2, "ann")
+    assert chosen(tool, "ben") == 1
+    assert failure(tool, "ben", tabId=2) == "TAB_NOT_YOURS"
+    assert chosen(tool, "ann", tabId=2) == 2
+
+
+async def test_of_several_browsers_none_is_guessed() -> None:
+    alike = Browsers([a_bridge(1), a_bridge(1, number=1)])
+    assert failure(a_tool(alike)) == "SEVERAL_BROWSERS"
+    assert chosen(a_tool(alike), tabId=BLOCK + 1) == BLOCK + 1
+    focused = Browsers([a_bridge(1), a_bridge(1, number=1, focused=1)])
+    assert chosen(a_tool(focused)) == BLOCK + 1

@@ -1,0 +1,352 @@
+"""Which of the tools that pages register are listed, and where they run."""
+
+from math import inf
+from typing import Any
+
+import pytest
+
+from opentabs_py.core import page_tools
+from opentabs_py.core.page_tools import (
+    Cadence,
+    PageReports,
+    SchemaCache,
+    SiteTool,
+    list_tools,
+    plain_text,
+    read_schema,
+    wire_name,
+)
+from opentabs_py.core.protocol import (
+    DocumentState,
+    LoadingTab,
+    PageToolsParams,
+    PluginState,
+    RegisteredTool,
+)
+from opentabs_py.core.tabs import Tabs, Target, Wait
+from opentabs_py.errors import ChainError
+
+SHOP, OTHER = "https://shop.example/", "https://other.example/"
+READY = {"@page": PluginState(readiness="ready")}
+
+
+def a_document(number: int = 1, url: str = SHOP, **more: Any) -> DocumentState:
+    about: dict[str, Any] = {
+        "document_id": f"{number:032x}",
+        "tab_id": number,
+        "url": url,
+        "title": "",
+        "active": False,
+        "focused": False,
+        "protected": True,
+        "calls": [],
+        "plugins": READY,
+    }
+    return DocumentState(**{**about, **more})
+
+
+def a_tool(name: str = "add", number: int = 1, **more: Any) -> RegisteredTool:
+    about: dict[str, Any] = {
+        "id": number,
+        "name": name,
+        "title": "",
+        "description": "",
+        "read_only": False,
+        "consequential": False,
+        "untrusted_content": False,
+        "input_schema": {"type": "object"},
+    }
+    return RegisteredTool(**{**about, **more})
+
+
+def a_report(*tools: RegisteredTool, number: int = 1) -> PageToolsParams:
+    return PageToolsParams(document_id=f"{number:032x}", tools=[*tools])
+
+
+def reports_of(*pages: tuple[DocumentState, RegisteredTool]) -> PageReports:
+    reports = PageReports()
+    reports.update([document for document, _ in pages], [])
+    for document, tool in pages:
+        reports.add(PageToolsParams(document_id=document.document_id, tools=[tool]))
+    return reports
+
+
+def listed(*reports: PageReports, taken: set[str] | None = None) -> list[SiteTool]:
+    tools, refused = list_tools(reports, taken or set(), SchemaCache())
+    assert not refused
+    return tools
+
+
+def refusal(schema: dict[str, Any]) -> str:
+    reports = reports_of((a_document(), a_tool(input_schema=schema)))
+    tools, refused = list_tools([reports], set(), SchemaCache())
+    assert tools == []
+    [why] = refused.values()
+    return why
+
+
+# --- what the pages have --------------------------------------------------------------
+
+
+def test_a_report_counts_once_its_document_is_known() -> None:
+    reports = PageReports()
+    assert reports.add(a_report(a_tool()))
+    assert listed(reports) == []
+    before = reports.version
+    reports.update([a_document()], [])
+    assert [tool.name for tool in listed(reports)] == ["page_shop_example_add"]
+    assert reports.version > before
+
+
+def test_the_same_report_again_changes_nothing() -> None:
+    reports = reports_of((a_document(), a_tool()))
+    before = reports.version
+    assert not reports.add(a_report(a_tool()))
+    reports.update([a_document()], [])
+    assert reports.version == before
+
+
+def test_the_tools_of_a_document_go_with_it() -> None:
+    reports = reports_of((a_document(), a_tool()))
+    before = reports.version
+    reports.update([], [])
+    assert (listed(reports), reports.version > before) == ([], True)
+    reports.update([a_document()], [])
+    assert listed(reports) == []
+
+
+def test_a_document_that_may_be_reconnecting_keeps_its_tools() -> None:
+    reports = reports_of((a_document(), a_tool()))
+    loading = LoadingTab(tab_id=1, url=SHOP, plugins=["@page"])
+    reports.update([], [loading])
+    assert len(listed(reports)) == 1
+    reports.update([a_document(2, tab_id=1)], [loading])
+    assert listed(reports) == []
+
+
+def test_a_document_outside_the_patterns_has_no_tools() -> None:
+    reports = reports_of((a_document(), a_tool()))
+    reports.update([a_document(plugins={"chat": PluginState(readiness="ready")})], [])
+    assert listed(reports) == []
+
+
+def test_a_new_url_of_a_document_is_a_change() -> None:
+    reports = reports_of((a_document(), a_tool()))
+    before = reports.version
+    reports.update([a_document(url=f"{SHOP}cart")], [])
+    assert reports.version > before
+
+
+def test_reports_of_unknown_documents_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_tools, "MOST_UNSEEN", 2)
+    reports = PageReports()
+    for number in (1, 2, 3):
+        reports.add(a_report(a_tool(), number=number))
+    reports.update([a_document(number) for number in (1, 2, 3)], [])
+    assert [document.tab_id for document, _ in reports.tools()] == [2, 3]
+
+
+def test_a_document_without_tools_is_not_one_that_has_not_reported() -> None:
+    reports = PageReports()
+    reports.add(a_report())
+    assert reports.of_document(a_document(1).document_id) == []
+    assert reports.of_document(a_document(2).document_id) is None
+
+
+# --- what is listed -------------------------------------------------------------------
+
+
+def test_the_same_tool_in_two_tabs_is_one_with_two_places() -> None:
+    first = (a_document(1), a_tool(number=1))
+    second = (a_document(2, f"{SHOP}x"), a_tool(number=5, description="other words"))
+    reports = reports_of(first, second)
+    [tool] = listed(reports)
+    assert reports.places(tool) == [first, second]
+    assert [wire_name(registered) for _, registered in reports.places(tool)] == ["1 add", "5 add"]
+
+
+@pytest.mark.parametrize(
+    "more", [{"input_schema": {"properties": {}}}, {"read_only": True}, {"consequential": True}]
+)
+def test_a_tool_with_another_schema_or_other_hints_is_another(more: dict[str, Any]) -> None:
+    reports = reports_of((a_document(1), a_tool()), (a_document(2), a_tool(**more)))
+    first, second = listed(reports)
+    assert first.name != second.name
+    assert [document.tab_id for document, _ in reports.places(second)] == [2]
+
+
+def test_tools_of_two_origins_are_never_one() -> None:
+    reports = reports_of((a_document(1), a_tool()), (a_document(2, OTHER), a_tool()))
+    assert [tool.name for tool in listed(reports)] == [
+        "page_shop_example_add",
+        "page_other_example_add",
+    ]
+    assert [document.tab_id for document, _ in reports.places(listed(reports)[0])] == [1]
+
+
+def test_a_suffixed_name_works_before_it_is_needed() -> None:
+    reports = reports_of((a_document(1), a_tool("add-x")))
+    [alone] = listed(reports)
+    both = reports_of((a_document(1), a_tool("add-x")), (a_document(2), a_tool("add_x")))
+    assert alone.other_names == (listed(both)[0].name,)
+    assert listed(both)[0].other_names == ()
+
+
+def test_a_name_that_is_taken_stays_that_tool_s() -> None:
+    reports = reports_of((a_document(), a_tool()))
+    [tool] = listed(reports, taken={"page_shop_example_add"})
+    assert tool.name.startswith("page_shop_example_add_")
+
+
+def test_a_page_of_no_site_has_no_tools() -> None:
+    assert listed(reports_of((a_document(url="file:///x"), a_tool()))) == []
+
+
+def test_more_tools_than_the_limit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_tools, "MOST", 1)
+    first = (a_document(1), a_tool("one"))
+    reports = reports_of(first, (a_document(2), a_tool("two")), (a_document(3), a_tool("one")))
+    tools, refused = list_tools([reports], set(), SchemaCache())
+    assert [tool.name for tool in tools] == ["page_shop_example_one"]
+    assert refused == {"https://shop.example 'two'": "1 tools of pages are listed already"}
+
+
+def test_what_a_page_says_is_marked_cut_and_cleaned() -> None:
+    schema = {
+        "properties": {
+            "title": {"type": "string", "description": "\x1b[31m" + "y" * 400},
+            "list": {"type": "array", "prefixItems": [{"title": "a\u202eb"}]},
+        },
+        "default": {"title": "kept"},
+    }
+    tool = a_tool(title="A\x1b\u202e", description="x" * 2000, input_schema=schema)
+    [shown] = listed(reports_of((a_document(), tool)))
+    assert shown.title == "A (shop.example)"
+    assert shown.description.startswith("A tool of the page https://shop.example, which says of it")
+    assert len(shown.description) < 1100
+    properties: Any = shown.input_schema["properties"]
+    assert len(properties["title"]["description"]) == 300
+    assert "\x1b" not in properties["title"]["description"]
+    assert properties["list"]["prefixItems"][0]["title"] == "a b"
+
+
+def test_a_tool_without_words_is_named_all_the_same() -> None:
+    [shown] = listed(reports_of((a_document(), a_tool())))
+    assert shown.title == "add (shop.example)"
+    assert shown.description.endswith("says of it: nothing")
+
+
+@pytest.mark.parametrize(
+    ("hints", "annotations"),
+    [
+        ({}, {"readOnlyHint": False}),
+        ({"read_only": True}, {"readOnlyHint": True}),
+        (
+            {"read_only": True, "consequential": True},
+            {"readOnlyHint": False, "consequentialHint": True, "destructiveHint": True},
+        ),
+        (
+            {"untrusted_content": True},
+            {"readOnlyHint": False, "untrustedContentHint": True, "openWorldHint": True},
+        ),
+    ],
+)
+def test_hints_become_annotations(hints: dict[str, Any], annotations: dict[str, bool]) -> None:
+    [shown] = listed(reports_of((a_document(), a_tool(**hints))))
+    assert shown.annotations == annotations
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ({"type": "array"}, "write 'object'"),
+        ({"properties": []}, "not an object"),
+        ({"properties": {"tabId": {}}}, "'tabId'"),
+        ({"properties": {"x": {"$ref": "#/nowhere"}}}, "does not contain"),
+    ],
+)
+def test_a_tool_with_an_unusable_schema_is_left_out(schema: dict[str, Any], why: str) -> None:
+    assert why in refusal(schema)
+
+
+def test_a_schema_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+
+    def note(schema: Any) -> Any:
+        read.append(schema)
+        return read_schema(schema)
+
+    monkeypatch.setattr(page_tools, "read_schema", note)
+    cache = SchemaCache(most=2)
+    for name in ("a", "a", "b", "a", "c", "a"):  # the third does not fit
+        cache.read({"title": name})
+    assert [each["title"] for each in read] == ["a", "b", "c", "a"]
+
+
+def test_lines_and_joiners_of_a_text_are_kept() -> None:
+    assert plain_text("one\ntwo\u200d\tthree", 100) == "one\ntwo\u200d three"
+
+
+# --- when -----------------------------------------------------------------------------
+
+
+def test_a_change_is_listed_after_a_rest_however_many_follow() -> None:
+    cadence = Cadence(rest=1.0, apart=10.0)
+    assert cadence.due(5.0, is_changed=False) == inf
+    assert cadence.due(5.0, is_changed=True) == 6.0
+    assert cadence.due(5.9, is_changed=True) == 6.0
+
+
+def test_two_lists_are_apart() -> None:
+    cadence = Cadence(rest=1.0, apart=10.0)
+    cadence.handle_listed(6.0)
+    assert cadence.due(7.0, is_changed=True) == 16.0
+
+
+# --- where ----------------------------------------------------------------------------
+
+
+def tabs_with(*documents: DocumentState, loading: int | None = None) -> Tabs:
+    tabs = Tabs(grace=5.0)
+    tabs.connection_changed(connected=True, now=0.0)
+    coming = [] if loading is None else [LoadingTab(tab_id=loading, url=SHOP, plugins=["@page"])]
+    tabs.update(documents, 0.0, loading=coming)
+    return tabs
+
+
+BOUND = Target("@page", tab_id=1, document_id=a_document().document_id)
+
+
+def test_a_bound_call_runs_in_its_document() -> None:
+    document = a_document()
+    assert tabs_with(a_document(2), document).choose(BOUND, 0.0) is document
+
+
+@pytest.mark.parametrize(
+    "tabs",
+    [
+        tabs_with(),
+        tabs_with(a_document(2, tab_id=1)),
+        tabs_with(a_document(2, tab_id=1), loading=1),
+        tabs_with(a_document(plugins={})),
+        tabs_with(loading=2),
+    ],
+)
+def test_a_bound_call_fails_at_once_when_its_document_is_gone(tabs: Tabs) -> None:
+    found = tabs.choose(BOUND, 0.0)
+    assert isinstance(found, ChainError)
+    assert found.detail.code == "PAGE_TOOL_GONE"
+
+
+def test_a_bound_call_waits_for_a_document_that_may_be_reconnecting() -> None:
+    tabs = tabs_with(loading=1)
+    found = tabs.choose(BOUND, 0.0)
+    assert isinstance(found, Wait)
+    assert isinstance(tabs.choose(BOUND, found.until), ChainError)
+
+
+def test_a_bound_call_waits_until_its_page_has_loaded() -> None:
+    document = a_document(plugins={"@page": PluginState(readiness="pending")})
+    found = tabs_with(document).choose(BOUND, 0.0)
+    assert isinstance(found, Wait)
+    assert found.error.detail.code == "TAB_NOT_READY"
