@@ -55,10 +55,17 @@ class Chromium:
 
     def start(self, url: str) -> None:
         (self.directory / PORT_FILE).unlink(missing_ok=True)
+        self._process = self._run(url)
+
+    def open(self, url: str) -> None:
+        """Open a page in the browser that runs: a second process has it do so, and ends."""
+        assert self._run(url).wait(CLICKED_WITHIN) == 0
+
+    def _run(self, url: str) -> "subprocess.Popen[bytes]":
         command = [str(configured_chromium(load_settings())), f"--user-data-dir={self.directory}"]
         command += ["--no-first-run", "--no-default-browser-check", "--window-position=0,0"]
         command += ["--password-store=basic", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        self._process = subprocess.Popen(
+        return subprocess.Popen(
             [*command, url],
             env=self._environment,
             stdout=subprocess.DEVNULL,

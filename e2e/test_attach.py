@@ -13,11 +13,12 @@ from e2e.desktop import ALLOW, CANCEL, Chromium
 from e2e.on_disk import write_plugin
 from opentabs_py.browser.endpoints import Attach
 from opentabs_py.config.settings import load_settings
-from opentabs_py.errors import ChainError
+from opentabs_py.errors import CallRefusedError, ChainError
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.session import OpenTabs
 
 PATIENT = 40  # s
+ALLOW_ONCE = (227, 280)  # where the button of the only question is, in the panel as a tab
 
 
 @pytest.fixture
@@ -147,3 +148,28 @@ async def test_without_debugging_the_error_says_what_to_tick(
         await until(lambda: the_browser(tabs).asks != "")
         with pytest.raises(ChainError, match="chrome://inspect/#remote-debugging"):
             await tabs.call("chat_version")
+
+
+@pytest.mark.usefixtures("data")
+async def test_the_extensions_panel_answers_for_a_person_in_their_own_browser(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.allow_debugging()
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path) as tabs:
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.bridge.wait_ready("chat")
+        gate = tabs.registry.gate
+        gate.set_rules({"chat": "ask"})
+        with pytest.raises(CallRefusedError, match="no way to ask"):
+            await tabs.call("chat_version")
+        chromium.open(f"{tabs.bridge.origin}/panel/index.html")
+        await until(lambda: gate.questions.can_be_seen)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(tabs.call, "chat_version")  # fails if it is not allowed
+            await until(lambda: len(gate.questions.waiting) == 1)
+            with anyio.fail_after(PATIENT):
+                while gate.questions.waiting:
+                    chromium.click(ALLOW_ONCE)
+                    await anyio.sleep(0.5)

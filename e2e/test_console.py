@@ -432,6 +432,29 @@ async def test_nothing_is_wider_than_the_window(
 
 
 @pytest.mark.usefixtures("tab")
+@pytest.mark.parametrize("width", [901, 1120, 1900])
+async def test_the_list_of_calls_fills_its_room_with_and_without_a_call_open(
+    served: OpenTabs, browser: Browser, width: int
+) -> None:
+    await served.call("probe_echo", {"value": 1})
+    # What is free above and below the button, and to the right of what a row shows last, in pixels.
+    free = """() => {
+        const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+        const column = box(".calls .column"), button = box(".earlier button");
+        return [button.top - box(".calls .list").bottom, column.bottom - button.bottom,
+            column.right - box(".call .took").right].map(Math.round);
+    }"""
+    async with console_page(browser, served, width=width) as page:
+        await go(page, "calls")
+        row = page.get_by_role("option", name="probe_echo, succeeded").first
+        await expect(row).to_be_visible()
+        assert await page.evaluate(free) == [10, 10, 22]
+        await row.click()
+        await expect(page.get_by_role("complementary", name="The chosen call")).to_be_visible()
+        assert await page.evaluate(free) == [10, 10, 22]
+
+
+@pytest.mark.usefixtures("tab")
 async def test_everything_that_can_be_used_has_a_name(served: OpenTabs, browser: Browser) -> None:
     named = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "listbox", "option"}
     named |= {"progressbar", "region", "navigation", "complementary", "img"}

@@ -12,7 +12,7 @@ from mcp.client import Client
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from e2e.apart import Apart
-from e2e.chain import PATIENT, Tab, wait_for_document
+from e2e.chain import PATIENT, Running, Tab, wait_for_document
 from e2e.on_disk import write_plugin
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
@@ -22,6 +22,12 @@ pytestmark = pytest.mark.anyio
 SOON = PATIENT * 1000  # ms; the bound of every wait in a page
 FOR_LONG = {"wait": 60_000}
 ICON = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><circle r="9"/></svg>'
+# What a plugin of the SDK does when its user signs in; others are asked now and then.
+SIGNED_IN = """() => {
+    document.body.dataset.ready = "yes";
+    const nonce = __openTabs._readinessNonce;
+    window.postMessage({ type: "opentabs:readiness-changed", plugin: "probe", nonce });
+}"""
 # What is cut off or has no name, of what is seen.
 FLAWS = """() => {
     const seen = [...document.querySelectorAll("body *")].filter((each) => each.checkVisibility());
@@ -186,6 +192,32 @@ async def test_a_client_that_cannot_ask_is_answered_in_the_panel(
     assert no.is_error
     assert yes.structured_content == {"value": "from afar"}
     await wait_for_badge(tabs, "", "OpenTabs: connected")
+
+
+async def test_who_is_signed_out_is_asked_to_sign_in_and_the_call_goes_on(
+    open_tab: Callable[..., Any], panel: Page
+) -> None:
+    tab = await open_tab("unready", readiness="unavailable")
+    approvals = panel.get_by_role("region", name="Approvals")
+    async with anyio.create_task_group() as group:
+        running = Running()
+        group.start_soon(running.run, tab, [], "signed in")
+        await expect(approvals).to_contain_text("the page is not ready. Sign in", timeout=SOON)
+        await expect(approvals.get_by_role("button")).to_have_text(
+            ["I have signed in", "Not now"], timeout=SOON
+        )
+        await tab.page.evaluate(SIGNED_IN)
+        await running.wait()  # nobody has to say so
+    assert running.value["key"] == "signed in"
+
+    await tab.page.evaluate("document.body.dataset.ready = 'no'")
+    async with anyio.create_task_group() as group:
+        running = Running()
+        group.start_soon(running.run, tab, [], "signed out")
+        await approvals.get_by_role("button", name="Not now").click()
+        await running.wait()
+    assert "They were asked to, and have not" in str(running.error)
+    await expect(approvals).to_be_hidden(timeout=SOON)
 
 
 async def test_the_badge_counts_calls_and_survives_the_service_worker(

@@ -21,7 +21,7 @@ from typing import Annotated
 import anyio
 import typer
 
-from e2e.bench import browsers, hop1, many, webmcp
+from e2e.bench import browsers, hop1, many, people, webmcp
 from e2e.bench.page import serve_site
 from e2e.bench.starts import builds, cold_start, kit_runs
 from e2e.bench.table import Work, rounds_shown, show, to_document
@@ -70,6 +70,7 @@ WORKS = {
     **webmcp.WORKS,
     **many.WORKS,
     **browsers.WORKS,
+    **people.WORKS,
     "build": Work("`opentabs build` of a new plugin", "s"),
     "rebuild": Work("build --watch, from saved to built", "ms", at_most=300),
     "kit_first": Work("test kit, from `pytest` to the first result", "s", at_most=3),
@@ -83,7 +84,9 @@ WORKS = {
 COLD = ("first_result", "command")
 
 
-async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[float]]:
+async def measure(  # noqa: C901 (a loop for each kind of work)
+    rounds: int, done: Callable[[str], None]
+) -> dict[str, list[float]]:
     """Run all workloads in every round; `done` is called after each."""
     numbers: defaultdict[str, list[float]] = defaultdict(list)
 
@@ -118,6 +121,10 @@ async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[fl
             async with many.many_sessions(url, folders) as sessions:
                 for _ in range(rounds):
                     await do("echoes", sessions.measure)
+            async with people.people(url, folders) as watched:
+                for _ in range(rounds):
+                    await do("console", watched.first_paint)
+                    await do("audit", watched.echoes)
         async with browsers.running_server(url) as environment:
             for _ in range(rounds):
                 await do("commands", lambda: browsers.commands(environment))
@@ -131,7 +138,7 @@ async def measure(rounds: int, done: Callable[[str], None]) -> dict[str, list[fl
     return numbers
 
 
-STEPS = 18  # of a round, in `measure`
+STEPS = 20  # of a round, in `measure`
 
 
 def main(

@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.markup import escape
 
-from opentabs_py.core.consent import ANSWER_TEXTS, ANSWERS, Answer, Question, ask_text
+from opentabs_py.core.consent import ANSWERS, Answer, Question, answer_texts, ask_text
 
 _LINE: Final = re.compile(r"\s*(\d*)\s*([a-z]*)\s*", re.IGNORECASE)
 
@@ -70,9 +70,7 @@ def prompt(waiting: Sequence[Question]) -> None:
 
     # The first letter of an answer is enough, and tells them apart.
     choices = "  ".join(
-        f"[bold]{answer[0]}[/] {text.lower()}"
-        for answer, text in ANSWER_TEXTS.items()
-        if all(answer in each.answers for each in waiting)
+        f"[bold]{answer[0]}[/] {text.lower()}" for answer, text in answer_texts(waiting).items()
     )
     several = "  (for one of them, type its number first: 2 o)" if len(waiting) > 1 else ""
     err.print(f"{choices}{several} [bold]>[/] ", end="", soft_wrap=True)

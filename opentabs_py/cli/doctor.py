@@ -131,7 +131,7 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
         with anyio.move_on_after(READY_WITHIN):
             state = await tabs.bridge.wait_ready("demo")
         if state is None:
-            raise failures.not_ready("demo", site, "its adapter did not report within 10 s")
+            raise failures.not_ready_yet("demo", site, "its adapter did not report within 10 s")
         detail.append("protected channel" if state.protected else "unprotected channel")
     async with probe("page → tool and back") as detail:
         channels = await tabs.call("demo_list_channels")

@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from opentabs_py.consent.questions import Questions
 from opentabs_py.core import consent, failures
 from opentabs_py.core.consent import (
     NOWHERE,
+    About,
     Answer,
     Decision,
     GatedTool,
@@ -68,6 +69,9 @@ class Permit:
 
 
 AUTO = Permit("auto")
+
+
+async def _nothing() -> None: ...
 
 
 class Gate:
@@ -165,6 +169,34 @@ class Gate:
                 logger.warning("%s is allowed until the server stops: %s", name, error)
         return Permit(f"{by}: {answer}", tab_id)
 
+    async def wait_for_sign_in(
+        self, request: Request, wait_ready: Callable[[], Awaitable[None]]
+    ) -> bool | None:
+        """Ask a person to sign in on the page of a call, until its plugin is ready there.
+
+        Args:
+            request: The call, which is allowed, and whose tool has not started.
+            wait_ready: Returns once the plugin is ready, whether they say so or not.
+
+        Returns:
+            Whether the call may be made again; None if nobody can be asked. A client that repeats
+            its calls with an answer is not asked: it would count as the permission, too.
+        """
+        asker = None if request.client is None else request.client.asker
+        if asker is not None and asker.is_immediate:
+            asker = None
+        if asker is None and not self.questions.can_be_seen:
+            return None
+        question = self._question(request, asker, ("once", "no"), "sign_in")
+
+        async def go_on_once_ready() -> None:
+            await wait_ready()
+            self.questions.answer(question.id, "once", by="page")
+
+        why = f"Waiting for the user to sign in for {request.tool.name}."
+        answered = await self._wait(request, asker, question, why, go_on_once_ready)
+        return answered is not None and answered[0] == "once"
+
     async def _ask(self, request: Request, owner: str | None) -> tuple[Answer, str, int | None]:
         client, tool = request.client, request.tool
         asker = None if client is None else client.asker
@@ -172,7 +204,28 @@ class Gate:
             asker = None
         if asker is None and not self.questions.can_be_seen:
             raise failures.nobody_to_ask(tool.name, tool.rule)
-        question = Question(
+        answers: tuple[Answer, ...] = tuple(
+            each for each in consent.ANSWERS if each != "session" or owner is not None
+        )
+        question = self._question(request, asker, answers)
+        if asker is not None and asker.is_immediate:
+            answer = await asker.ask(question) or "no"
+            return answer, "client", asker.asked_tab
+        why = f"Waiting for the user to allow {tool.name}."
+        answered = await self._wait(request, asker, question, why)
+        if answered is None:
+            raise failures.nobody_answered(tool.name, tool.rule)
+        return *answered, question.place.tab_id
+
+    def _question(
+        self,
+        request: Request,
+        asker: Asker | None,
+        answers: tuple[Answer, ...],
+        about: About = "permission",
+    ) -> Question:
+        tool = request.tool
+        return Question(
             secrets.token_hex(8),
             tool.name,
             request.title,
@@ -181,25 +234,30 @@ class Gate:
             consent.arguments_text(request.arguments),
             client=request.client_name,
             place=request.find_place(),
-            answers=tuple(
-                each for each in consent.ANSWERS if each != "session" or owner is not None
-            ),
+            answers=answers,
+            about=about,
             by_client=asker is not None,
             at=self._clock.now(),
         )
-        if asker is not None and asker.is_immediate:
-            answer = await asker.ask(question) or "no"
-            return answer, "client", asker.asked_tab
+
+    async def _wait(
+        self,
+        request: Request,
+        asker: Asker | None,
+        question: Question,
+        why: str,
+        beside: Callable[[], Coroutine[Any, Any, None]] = _nothing,
+    ) -> tuple[Answer, str] | None:
+        """Return the answer to a question and where it was given; None if nobody answered."""
         answered: tuple[Answer, str] | None = None
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._remind, request)
+            tasks.start_soon(self._remind, request, why)
+            tasks.start_soon(beside)
             if asker is not None:
                 tasks.start_soon(self._ask_client, asker, question)
             answered = await self.questions.ask(question)
             tasks.cancel_scope.cancel()
-        if answered is None:
-            raise failures.nobody_answered(tool.name, tool.rule)
-        return *answered, question.place.tab_id
+        return answered
 
     async def _ask_client(self, asker: Asker, question: Question) -> None:
         answer = await asker.ask(question)
@@ -208,10 +266,10 @@ class Gate:
         elif not self.questions.can_be_seen:
             self.questions.withdraw(question.id)
 
-    async def _remind(self, request: Request) -> None:
+    async def _remind(self, request: Request, why: str) -> None:
         """Report why the call waits, often enough that its client does not give up."""
         while True:
-            request.notify_waiting(f"Waiting for the user to allow {request.tool.name}.")
+            request.notify_waiting(why)
             due = anyio.Event()
             alarm = self._clock.set_alarm(self._clock.now() + REMIND_AFTER, due.set)
             try:

@@ -201,6 +201,7 @@ def question_rows(questions: Questions, now: float) -> Rows:
             "site": each.place.site,
             "tabTitle": _cut_title(each.place.title),
             "answers": [*each.answers],
+            "about": each.about,
             "until": round(now + questions.seconds_left(each), 1),
         }
         for each in questions.waiting

@@ -24,6 +24,7 @@ Standing = Literal["named", "reviewed", "changed", "unreviewed", "page"]
 - `page`: there is no plugin; a page registered the tool itself, and all it says is its own word.
 """
 Answer = Literal["once", "session", "always", "no"]
+About = Literal["permission", "sign_in"]
 
 PERMISSIONS: Final[tuple[Permission, ...]] = get_args(Permission)
 ANSWERS: Final[tuple[Answer, ...]] = get_args(Answer)
@@ -175,6 +176,7 @@ class Question:
         client: Who makes the call, if they have said.
         place: Where it would run. The title of the tab usually shows whose account it is.
         answers: The possible answers.
+        about: Whether the call may run, or whether the user has signed in on its page.
         by_client: Whether the client that makes the call asks its user itself.
         at: When it was asked, in seconds on the clock of calls.
     """
@@ -188,6 +190,7 @@ class Question:
     client: str | None = None
     place: Place = NOWHERE
     answers: tuple[Answer, ...] = ANSWERS
+    about: About = "permission"
     by_client: bool = False
     at: float = 0.0
 
@@ -201,7 +204,10 @@ def ask_text(question: Question) -> str:
         title = one_line(shorten(place.title, 60))
         where += f" (tab {json.dumps(title, ensure_ascii=False)})"
     title = one_line(shorten(question.title, 60))
-    return f"{who} wants to use {question.tool}, “{title}”{where}. Allow it?"
+    wants = f"{who} wants to use {question.tool}, “{title}”{where}"
+    if question.about == "sign_in":
+        return f"{wants}, but the page is not ready. Sign in there; then the call goes on."
+    return f"{wants}. Allow it?"
 
 
 def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: object) -> Place:
@@ -234,9 +240,21 @@ def arguments_text(arguments: Mapping[str, Any]) -> str:
     return f"{text[:LONGEST_ARGUMENTS]}\n… and {more:,} more characters"
 
 
-ANSWER_TEXTS: Final[Mapping[Answer, str]] = {
+_ANSWER_TEXTS: Final[Mapping[Answer, str]] = {
     "once": "Yes, once",
     "session": "Yes, for this session",
     "always": "Yes, always",
     "no": "No",
 }
+_SIGN_IN_TEXTS: Final[Mapping[Answer, str]] = {"once": "I have signed in", "no": "Not now"}
+
+
+def answer_texts(questions: Sequence[Question]) -> Mapping[Answer, str]:
+    """Return the answers that all of these questions have, each with its text for a person."""
+    about_signing_in = all(each.about == "sign_in" for each in questions)
+    texts = _SIGN_IN_TEXTS if about_signing_in else _ANSWER_TEXTS
+    return {
+        answer: text
+        for answer, text in texts.items()
+        if all(answer in each.answers for each in questions)
+    }

@@ -5,6 +5,7 @@ The codes are part of the public interface; `docs/architecture.md` lists them.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from opentabs_py.core.consent import Decision
@@ -332,13 +333,12 @@ def other_instance(plugin: str, tab_id: int, wanted: str, theirs: str | None) ->
     )
 
 
-def not_ready(plugin: str, url: str, reason: str | None) -> ChainError:
-    """Return the error for a tab that is open but in which the plugin is not ready."""
+def not_ready_yet(plugin: str, url: str, reason: str) -> ChainError:
+    """Return the error for a tab in which the plugin is not ready, whatever its user does."""
     return ChainError(
         ErrorDetail(
             "TAB_NOT_READY",
-            f"The plugin {plugin!r} is not ready in {url}: {reason or 'isReady() is not true'}. "
-            "Wait for the page to load, or sign in there, then call again.",
+            f"The plugin {plugin!r} is not ready in {url}: {reason}. Call again when it is.",
             category="tab",
             retryable=True,
         )
@@ -349,6 +349,35 @@ def page_tool_gone() -> ChainError:
     """Return the error for a call of a page's own tool after the page was left."""
     message = "The page no longer offers this tool, so it did not run. List the tools again."
     return ChainError(ErrorDetail("PAGE_TOOL_GONE", message, category="tab"))
+
+
+def not_ready(plugin: str, url: str, reason: str) -> ChainError:
+    """Return the error for a tab in which `isReady()` is false, usually because of a sign-out.
+
+    Not retryable: an agent that calls again and again does not sign its user in.
+    """
+    return ChainError(
+        ErrorDetail(
+            "TAB_NOT_READY",
+            f"The plugin {plugin!r} is not ready in {url}: {reason}. "
+            "Ask the user to sign in there, and call again when they have.",
+            category="tab",
+        )
+    )
+
+
+def needs_sign_in(error: ChainError) -> bool:
+    """Return whether a call failed before its tool started, because its user has to sign in."""
+    return error.detail.code == "TAB_NOT_READY" and not error.detail.retryable
+
+
+def not_signed_in(error: ChainError) -> ChainError:
+    """Return the error for a call whose user was asked to sign in, and has not."""
+    message = (
+        f"{error.detail.message} They were asked to, and have not: do not call again before they "
+        "say so."
+    )
+    return ChainError(replace(error.detail, message=message))
 
 
 def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:

@@ -179,7 +179,7 @@ class Tabs:
                 theirs = instance.among.owner(elsewhere[0])
                 return failures.other_instance(plugin, tab_id, instance.name, theirs)
         if not mine and coming:
-            error = failures.not_ready(plugin, coming[0].url, "the page is loading")
+            error = failures.not_ready_yet(plugin, coming[0].url, "the page is loading")
             until = self._loading_since + self.grace
             return Wait(until, error) if now < until else error
         if not mine:
@@ -209,7 +209,7 @@ class Tabs:
         state = document.plugins[plugin]
         if state.readiness == "ready":
             return document
-        error = failures.not_ready(plugin, document.url, _why(state))
+        error = _not_ready(plugin, document.url, state)
         until = self._put[document.document_id, plugin].at + self.grace
         return Wait(until, error) if now < until else error
 
@@ -229,6 +229,11 @@ def ready_by_plugin(documents: Iterable[DocumentState]) -> Counter[str]:
     )
 
 
-def _why(state: PluginState) -> str | None:
-    """Return why a plugin is not ready, if more is known than `isReady()` being false."""
-    return "isReady() has not answered yet" if state.readiness == "pending" else state.reason
+def _not_ready(plugin: str, url: str, state: PluginState) -> ChainError:
+    """Return the error for a document in which a plugin is not ready."""
+    if state.readiness == "pending":
+        return failures.not_ready_yet(plugin, url, "isReady() has not answered yet")
+    reason = state.reason or "isReady() is not true"
+    if not reason.startswith("isReady()"):  # the relay says so of a page without our runtime
+        return failures.not_ready_yet(plugin, url, reason)
+    return failures.not_ready(plugin, url, reason)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import anyio
 from mcp import types
 
-from opentabs_py.core.consent import ANSWER_TEXTS, ANSWERS, Answer, Question, ask_text
+from opentabs_py.core.consent import ANSWERS, Answer, Question, answer_texts, ask_text
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,8 @@ def make_form(questions: Sequence[Question]) -> tuple[str, dict[str, Any]]:
     if len(questions) == 1:
         [question] = questions
         message = f"{ask_text(question)}\n\n{question.arguments}"
-        return message, _schema({"answer": _choice("Allow it?", question)})
+        title = "Allow it?" if question.about == "permission" else "Have you signed in?"
+        return message, _schema({"answer": _choice(title, question)})
     parts = [f"{len(questions)} calls wait for you."]
     fields: dict[str, Any] = {}
     for number, question in enumerate(questions, 1):
@@ -78,12 +79,8 @@ def _schema(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _choice(title: str, question: Question) -> dict[str, Any]:
-    return {
-        "type": "string",
-        "title": title,
-        "enum": [*question.answers],
-        "enumNames": [ANSWER_TEXTS[each] for each in question.answers],
-    }
+    texts = answer_texts([question])
+    return {"type": "string", "title": title, "enum": [*texts], "enumNames": [*texts.values()]}
 
 
 def read_answers(result: types.ElicitResult, count: int) -> list[Answer]:

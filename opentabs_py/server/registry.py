@@ -30,7 +30,7 @@ from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import visible
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.core.trace.recorder import CallRecording
-from opentabs_py.errors import CallRefusedError, ConfigError, ToolFailedError
+from opentabs_py.errors import CallRefusedError, ChainError, ConfigError, ToolFailedError
 from opentabs_py.server.search import ToolSearch
 
 logger = logging.getLogger(__name__)
@@ -447,7 +447,7 @@ class ToolRegistry:
                         make = self._bind(tool, call, permit.tab_id)
                 if call.recording is not None:
                     call.recording.allow(allowed_by or "auto")
-                value = await make()
+                value = await self._make(tool, call, make)
         except ToolFailedError as error:
             if tool.listing.needs_tab:
                 await self._note_stack(tool.listing, error)
@@ -475,6 +475,31 @@ class ToolRegistry:
 
         if allowed_by is not None and decision().permission != "off":
             return Permit(allowed_by)
+        return await self.gate.permit(self._request(tool, call), decision)
+
+    async def _make(self, tool: Tool, call: ToolCall, make: Callable[[], Awaitable[Any]]) -> Any:
+        """Make a call; if its user has to sign in first, have them asked, and make it then."""
+        try:
+            return await make()
+        except ChainError as error:
+            if not isinstance(tool, PageTool) or not failures.needs_sign_in(error):
+                raise
+
+            async def wait_ready() -> None:
+                while tool.foresee(call) is None:
+                    await self._pages.changed().wait()
+
+            match await self.gate.wait_for_sign_in(self._request(tool, call), wait_ready):
+                case None:
+                    raise
+                case False:
+                    raise failures.not_signed_in(error) from None
+                case True:
+                    return await make()
+
+    def _request(self, tool: Tool, call: ToolCall) -> Request:
+        """Return what a person is asked about a call."""
+        listing = tool.listing
 
         def place() -> Place:
             chosen = tool.foresee(call) if isinstance(tool, PageTool) else None
@@ -482,7 +507,7 @@ class ToolRegistry:
             plugin = tool.plugin if isinstance(tool, PageTool) else listing.owner
             return find_place(documents, plugin, call.arguments.get(TAB_ID))
 
-        request = Request(
+        return Request(
             self._gated(listing),
             listing.title,
             call.arguments,
@@ -492,7 +517,6 @@ class ToolRegistry:
             is_nested=call.is_nested,
             find_place=place,
         )
-        return await self.gate.permit(request, decision)
 
     def _bind(self, tool: PageTool, call: ToolCall, tab_id: int) -> Callable[[], Awaitable[Any]]:
         """Return the function that runs a call in the tab for which a person has allowed it.

@@ -1,18 +1,13 @@
 """A person is asked before a call runs, and their answer decides."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
 
 from opentabs_py import tool
-from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import Followed
-from opentabs_py.consent.gate import REMIND_AFTER, Gate
+from opentabs_py.consent.gate import REMIND_AFTER
 from opentabs_py.core.consent import (
     ASK_FOR,
     NOWHERE,
@@ -20,109 +15,16 @@ from opentabs_py.core.consent import (
     Permission,
     Place,
     Question,
-    Standing,
 )
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.protocol import DocumentState
-from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, CallRefusedError, ChainError, ConfigError
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.progress import Progress
 from opentabs_py.python_tools.run import ToolHost
-from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import FakeBridge, a_document, a_manifest, a_tool
-from tests.python_tools.held_clock import HeldClock
+from tests.consent.chain import Chain, Client, show
 from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
-
-
-@dataclass
-class Client:
-    """A client whose user answers what `says` has, and nothing if it is empty."""
-
-    says: list[Answer] = field(default_factory=list[Answer])
-    owner: str | None = "session 1"
-    can_ask: bool = True
-    name: str | None = "agent 1.0"
-    takes_links: bool = False
-    is_immediate: bool = False
-    asked_tab: int | None = None
-    asked: list[Question] = field(default_factory=list[Question])
-    waits: list[str] = field(default_factory=list[str])
-
-    @property
-    def asker(self) -> "Client | None":
-        return self if self.can_ask else None
-
-    async def ask(self, question: Question, /) -> Answer | None:
-        self.asked.append(question)
-        if self.says:
-            return self.says.pop(0)
-        await anyio.sleep_forever()
-        return None
-
-    def follow(self, stream: Followed) -> None:  # noqa: ARG002
-        raise AssertionError
-
-    def wake(self) -> None:
-        raise AssertionError
-
-
-class Waits(CallObserver):
-    def __init__(self, waits: list[str]) -> None:
-        self._waits = waits
-
-    def on_waiting(self, why: str, /) -> None:
-        self._waits.append(why)
-
-
-class Chain:
-    """A registry with a gate in front of it, on a clock that the test moves."""
-
-    def __init__(
-        self,
-        rules: Mapping[str, Permission] | None = None,
-        standing: Standing = "reviewed",
-        **gate: Any,
-    ) -> None:
-        self.clock = HeldClock()
-        alarms = AlarmClock(self.clock)
-        self.gate = Gate(alarms, rules, **gate)
-        self.alarms = alarms
-        self.bridge = FakeBridge(value={"sent": True})
-        self.bridge.clock = alarms
-        self.registry = ToolRegistry(
-            self.bridge, limits=Limits(), input_limit=1_000_000, gate=self.gate
-        )
-        self.manifest = a_manifest(
-            a_tool("send"), a_tool("read", annotations={"readOnlyHint": True})
-        )
-        self.registry.set_plugins([self.manifest], {"chat": standing})
-        self.records: list[CallRecord] = []
-        self.registry.observe(self.records.append)
-
-    async def call(self, tool: str = "chat_send", client: Client | None = None, **more: Any) -> Any:
-        with anyio.fail_after(PATIENT):
-            if client is None:
-                return await self.registry.call(tool, {}, **more)
-            waits = [Waits(client.waits)]
-            return await self.registry.call(
-                tool, {}, observers=waits, client=client, client_name=client.name, **more
-            )
-
-    async def refused(self, tool: str = "chat_send", client: Client | None = None) -> CallError:
-        with pytest.raises(CallRefusedError) as caught:
-            await self.call(tool, client)
-        return caught.value
-
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[anyio.abc.TaskGroup]:
-        """Let the clock's alarms ring."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.alarms.run)
-            yield tasks
-            tasks.cancel_scope.cancel()
 
 
 async def test_a_tool_that_only_reads_runs_unasked_and_the_record_says_so() -> None:
@@ -323,17 +225,6 @@ async def refused_after(chain: Chain, change: Callable[[], object]) -> str:
             await until_all_wait()
     assert chain.bridge.received == []
     return errors[0].detail.code
-
-
-def show(bridge: FakeBridge, front: int, *tabs: int) -> None:
-    """Show tabs of the plugin, one of them in front."""
-    given = [
-        a_document(documentId=f"{tab:032x}", tabId=tab, title=f"Account {tab}", active=tab == front)
-        for tab in tabs
-    ]
-    now = anyio.current_time()
-    bridge.tabs.connection_changed(connected=True, now=now)
-    bridge.tabs.update([DocumentState.model_validate(each) for each in given], now)
 
 
 async def test_a_call_runs_in_the_tab_that_the_question_named() -> None:

@@ -14,6 +14,7 @@ from opentabs_py.core.consent import (
     Place,
     Question,
     Standing,
+    answer_texts,
     arguments_text,
     ask_text,
     decide,
@@ -131,6 +132,20 @@ def test_a_question_names_the_caller_the_tool_the_site_and_the_account() -> None
         '(tab "Ann – Chat"). Allow it?'
     )
     assert ask_text(a_question()) == "An agent wants to use chat_send, “Send”. Allow it?"
+
+
+def test_a_question_about_signing_in_says_what_to_do() -> None:
+    assert ask_text(a_question(about="sign_in")) == (
+        "An agent wants to use chat_send, “Send”, but the page is not ready. Sign in there; then "
+        "the call goes on."
+    )
+
+
+def test_the_answers_are_those_that_all_questions_have() -> None:
+    sign_in = a_question(about="sign_in", answers=("once", "no"))
+    assert [*answer_texts([sign_in])] == ["once", "no"]
+    assert answer_texts([sign_in, sign_in])["once"] == "I have signed in"
+    assert answer_texts([sign_in, a_question()]) == {"once": "Yes, once", "no": "No"}
 
 
 def test_a_page_cannot_add_lines_to_a_question_or_hide_some_of_it() -> None:

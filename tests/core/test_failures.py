@@ -78,10 +78,12 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "no tab open", "Leave out tabId"),
     (lambda: failures.other_instance("chat", 9, "work", None), ChainError,
      "TAB_NOT_FOUND", "Tab 9 shows no instance", "name the instance of that tab"),
-    (lambda: failures.not_ready("chat", "https://a/", "signed out"), ChainError,
-     "TAB_NOT_READY", "signed out", "sign in there"),
-    (lambda: failures.not_ready("chat", "https://a/", None), ChainError,
-     "TAB_NOT_READY", "isReady() is not true", "sign in there"),
+    (lambda: failures.not_ready("chat", "https://a/", "isReady() threw: signed out"), ChainError,
+     "TAB_NOT_READY", "signed out", "Ask the user to sign in there"),
+    (lambda: failures.not_signed_in(failures.not_ready("chat", "https://a/", "x")), ChainError,
+     "TAB_NOT_READY", "They were asked to, and have not", "do not call again"),
+    (lambda: failures.not_ready_yet("chat", "https://a/", "the page is loading"), ChainError,
+     "TAB_NOT_READY", "the page is loading", "Call again when it is"),
     (lambda: failures.unknown_tool("chat_sent", ["chat_send", "chat_seen"]), CallRefusedError,
      "UNKNOWN_TOOL", "no tool 'chat_sent'", "Did you mean chat_send or chat_seen?"),
     (lambda: failures.unknown_tool("x", []), CallRefusedError, "UNKNOWN_TOOL",
@@ -133,10 +135,20 @@ def test_an_error_has_the_category_that_is_documented_and_may_be_repeated_as_doc
         assert make().detail.retryable is (retry == "yes")
 
 
+def test_only_a_page_that_is_not_loading_needs_its_user() -> None:
+    assert failures.needs_sign_in(failures.not_ready("chat", "https://a/", "isReady() is not true"))
+    assert not failures.needs_sign_in(failures.not_ready_yet("chat", "https://a/", "it loads"))
+    assert not failures.needs_sign_in(failures.no_tab("chat", []))
+
+
 def test_what_may_be_repeated_depends_on_more_than_the_code() -> None:
     begun = [failures.server_stopped("x", has_begun=has_begun) for has_begun in (False, True)]
     assert [error.detail.retryable for error in begun] == [True, False]
     assert failures.no_tab("chat", []).detail.retryable is True
+    assert (
+        failures.not_ready("chat", "https://a/", "isReady() is not true").detail.retryable is False
+    )
+    assert failures.not_ready_yet("chat", "https://a/", "it loads").detail.retryable is True
     assert failures.wrong_tab("chat", 9, {}).detail.retryable is False
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from opentabs_py.core import failures
 from opentabs_py.core.instances import Instance, Instances
 from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
 from opentabs_py.core.tabs import Tabs, Target, Wait, ready_by_plugin
@@ -94,10 +95,14 @@ def test_a_tab_id_without_the_plugin_is_refused_and_the_others_are_named() -> No
 
 
 def test_a_tab_id_that_is_not_ready_is_refused_though_another_tab_is() -> None:
-    made = tabs(document(1, active=True), document(2, "unavailable", reason="not signed in"))
+    made = tabs(
+        document(1, active=True),
+        document(2, "unavailable", reason="isReady() threw: not signed in"),
+    )
     error = refused(made, tab_id=2)
     assert error.detail.code == "TAB_NOT_READY"
     assert "not signed in" in str(error)
+    assert not error.detail.retryable
 
 
 def test_a_tab_of_another_plugin_is_refused() -> None:
@@ -112,6 +117,12 @@ def test_only_documents_in_which_a_plugin_is_ready_count_as_its_own() -> None:
     assert ready_by_plugin(shown) == {"chat": 2, "mail": 1}
 
 
+def test_only_a_page_whose_plugin_says_so_is_one_to_sign_in_on() -> None:
+    reasons = [None, "isReady() threw: no", "scripts cannot run in this page"]
+    made = [tabs(document(1, "unavailable", reason=reason)) for reason in reasons]
+    assert [failures.needs_sign_in(refused(each, now=9.0)) for each in made] == [True, True, False]
+
+
 # --- waiting --------------------------------------------------------------------------
 
 
@@ -120,6 +131,7 @@ def test_a_new_document_that_is_not_ready_is_waited_for() -> None:
     assert isinstance(choice, Wait)
     assert choice.until == 5.0
     assert choice.error.detail.code == "TAB_NOT_READY"
+    assert choice.error.detail.retryable
     said = "'chat' is not ready in https://chat.example/1: isReady() has not answered yet."
     assert said in str(choice.error)
 

@@ -10,6 +10,8 @@ import { Refusal } from "./link.js";
 
 /** @type {Record<string, string>} */
 const ANSWERS = { once: "Allow once", session: "For this session", always: "Always", no: "Refuse" };
+/** @type {Record<string, string>} */
+const SIGNED_IN = { once: "I have signed in", no: "Not now" };
 
 /**
  * @param {Console} console_
@@ -69,6 +71,7 @@ export function approvalsView({ store, link }) {
   /** @param {QuestionRow} question */
   function cardOf(question) {
     const { id, tool, title, plugin, client, site, tabTitle, answers } = question;
+    const signsIn = question.about === "sign_in";
     const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
     const buttons = /** @type {string[]} */ (answers).map((answer) =>
       h(
@@ -88,7 +91,7 @@ export function approvalsView({ store, link }) {
             }
           },
         },
-        ANSWERS[answer] ?? answer,
+        (signsIn ? SIGNED_IN : ANSWERS)[answer] ?? answer,
       ),
     );
     return h(
@@ -101,6 +104,7 @@ export function approvalsView({ store, link }) {
         " wants to use ",
         h("strong", {}, title),
         site !== null && [" on ", site].join(""),
+        signsIn && ", but the page is not ready. Sign in there; then the call goes on.",
       ),
       h(
         "p",

@@ -74,6 +74,7 @@
  * @property {string | null} site
  * @property {string | null} tabTitle
  * @property {string[]} answers
+ * @property {"permission" | "sign_in"} about
  * @property {number} until in seconds since the epoch
  *
  * @typedef {object} Sections
