@@ -84,6 +84,12 @@ class StagedExtension:
         manifest["host_permissions"] = sorted(set(sites))
         write_whole(self.path / _MANIFEST, json.dumps(manifest, indent=2).encode())
 
+    def permit(self, permission: str) -> None:
+        """Give the extension one more of Chrome's permissions, before it is loaded."""
+        manifest = self._manifest()
+        manifest["permissions"] = sorted({*manifest["permissions"], permission})
+        write_whole(self.path / _MANIFEST, json.dumps(manifest, indent=2).encode())
+
     def _manifest(self) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads((self.path / _MANIFEST).read_bytes())
         return manifest

@@ -189,6 +189,13 @@ def serve(
             help="Leave the tabs that clients opened for themselves open when these go.",
         ),
     ] = None,
+    hands: Annotated[
+        bool | None,
+        typer.Option(
+            "--hands",
+            help="Also serve tools that look at any page, click, type and take pictures.",
+        ),
+    ] = None,
     audit: Annotated[
         bool | None,
         typer.Option(
@@ -262,6 +269,8 @@ def serve(
             "--open, --headed and --profile need a browser that serve launches. Omit them, or omit "
             "--browser none."
         )
+    if hands and (source != "launch" or nats is not None):
+        raise ConfigError("--hands need a browser that serve launches. Omit them, or the others.")
     endpoint = None
     if nats is not None:
         if plugin or plugins or browser or attach or open_ or headed or profile or signed_in:
@@ -314,6 +323,7 @@ def serve(
         keepalive=keepalive,
         late_progress=late_progress,
         keep_tabs=keep_tabs,
+        hands=hands,
         audit=audit,
         audit_values=audit_values,
         idle=idle,

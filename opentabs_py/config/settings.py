@@ -155,6 +155,9 @@ class Settings(BaseSettings):
             environment, separated by spaces.
         webmcp_polyfill: Provide `document.modelContext` to those pages by a script where the
             browser lacks it, and do not turn on Chromium's own.
+        hands: Serve tools that see and use any page of the browser; see docs/hands.md.
+        secrets: The names of environment variables that these tools may type; in the environment,
+            JSON.
         settings: Values of plugins' settings, by plugin and key; in the environment, JSON. The
             sources are merged key by key.
     """
@@ -201,6 +204,8 @@ class Settings(BaseSettings):
         tuple[str, ...], NoDecode, BeforeValidator(_webmcp), AfterValidator(_patterns)
     ] = ()
     webmcp_polyfill: bool = False
+    hands: bool = False
+    secrets: tuple[str, ...] = ()
     settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
     _installed: frozenset[str] = PrivateAttr(default=frozenset())
 

@@ -10,9 +10,10 @@ from opentabs_py.core.text import shorten
 LONGEST_ID: Final = 128
 LONGEST_TOOL_NAME: Final = 128
 RESERVED_IDS: Final = frozenset(
-    {"system", "browser", "opentabs", "extension", "config", "plugin", "tool", "mcp"}
+    {"system", "browser", "opentabs", "extension", "config", "plugin", "tool", "mcp", "hands"}
 )
 OURSELVES: Final = "opentabs"  # what owns the tools of our own; a reserved id
+HANDS: Final = "hands"  # what owns the tools that use any page; a reserved id
 PAGE: Final = "@page"  # stands for a page's own tools, where plugins have a name; no plugin id
 TABS_LIST: Final = "tabs_list"
 TABS_OPEN: Final = "tabs_open"

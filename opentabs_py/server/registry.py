@@ -25,6 +25,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.page_tool_names import PAGE_OWNERS
+from opentabs_py.core.plugin_names import HANDS
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import visible
@@ -65,7 +66,8 @@ class ToolRegistry:
         input_limit: The largest input, in characters of JSON.
         strict_output: Fail calls whose value does not match the tool's output schema.
         debug: Send the stack traces of errors to MCP clients.
-        beside_pages: Tools of our own that are served whenever page tools are.
+        beside_pages: Tools of our own that are served whenever page tools are; with hands among
+            them, always.
         gate: Decides which calls may run; by default, all may.
 
     Attributes:
@@ -106,6 +108,7 @@ class ToolRegistry:
         self._status = status
         self._input_limit = input_limit
         self._beside_pages = {tool.listing.name: tool for tool in beside_pages}
+        self._has_hands = any(tool.listing.owner == HANDS for tool in beside_pages)
         self._others: dict[str, Tool] = {}
         self._of_pages: list[OtherwiseNamed] = []
         self._registered: Sequence[OtherwiseNamed] | None = None
@@ -192,7 +195,8 @@ class ToolRegistry:
         before = [_seen(tool.listing) for tool in self.tools]
         names = self._others
         of_pages = [tool for tool in self._of_pages if tool.listing.name not in names]
-        beside = self._beside_pages.values() if of_pages or self._registered is not None else ()
+        is_needed = bool(of_pages) or self._registered is not None or self._has_hands
+        beside = self._beside_pages.values() if is_needed else ()
         tools: list[Tool] = [*of_pages, *beside, *names.values()]
         if self._registered:
             ours = self.own_names
@@ -535,8 +539,15 @@ class ToolRegistry:
             listing.owner,
             listing.name,
             read_only=hints.get("readOnlyHint") is True,
-            standing="page" if listing.is_of_page else self._standings.get(listing.owner, "named"),
+            standing=self._standing(listing),
         )
+
+    def _standing(self, listing: Listing) -> Standing:
+        if listing.is_of_page:
+            return "page"
+        if listing.owner == HANDS:
+            return "reviewed"  # they are ours; but what acts on any page is asked about
+        return self._standings.get(listing.owner, "named")
 
     def _unknown(self, name: str) -> CallRefusedError:
         return failures.unknown_tool(name, difflib.get_close_matches(name, self._tools, n=2))

@@ -1,6 +1,6 @@
 """`tabs_list`: the tool that tells agents which tabs there are."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -28,18 +28,23 @@ LISTING: Final = Listing(
 )
 
 
+ListTabs = Callable[[str | None], Awaitable[Sequence[dict[str, Any]]]]
+
+
 class TabsTool:
     """The tool, over what the extension has reported; it needs no page.
 
     Args:
         pages: The pages of all browsers.
+        list_all: Returns all tabs that a client may use, if tools can use those without plugins.
     """
 
     listing = LISTING
     limits: Limits | None = None
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: Pages, list_all: ListTabs | None = None) -> None:
         self._pages = pages
+        self._list_all = list_all
         self._arguments = ArgumentReader(TABS_LIST, LISTING.input_schema, limit=_LONGEST_INPUT)
 
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
@@ -51,10 +56,15 @@ class TabsTool:
         tabs = self._pages.tabs
         if tabs.has_browser:  # without one there are no tabs, which is no error
             await self._pages.wait_linked()
-        return list_tabs(
+        listed: Any = list_tabs(
             tabs.documents,
             tabs.loading,
             self._pages.names,
             owners=tabs.owners,
             client=client,
         )
+        if self._list_all is None:
+            return listed
+        known = {each["tabId"] for each in listed["tabs"]}
+        others = [each for each in await self._list_all(client) if each["tabId"] not in known]
+        return {"tabs": [*listed["tabs"], *others]}

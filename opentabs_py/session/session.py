@@ -197,6 +197,7 @@ class OpenTabs:
             or bool(self._directories or (self._profiles and not self._equal))
             or not self._has_tools
             or bool(self.settings.plugins or self.settings.plugin_folders or self.settings.webmcp)
+            or self.settings.hands
         )
 
     @property

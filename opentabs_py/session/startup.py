@@ -48,7 +48,7 @@ from opentabs_py.server.mcp_side import McpSide
 from opentabs_py.server.own_tabs import TabsCloseTool, TabsOpenTool
 from opentabs_py.server.page_tools import PageToolList
 from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.tabs_tool import TabsTool
+from opentabs_py.server.tabs_tool import ListTabs, TabsTool
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.page_tools import browser_features
@@ -216,7 +216,7 @@ class SessionServer:
             self.pages = bridges[0] if alone else Browsers(bridges, equal=self._equal)
         stack.push(self._watching)
         self.own_tabs = OwnTabs(self.pages, keep=settings.keep_tabs)
-        self.registry = await self._create_registry(stack)
+        self.registry = await self._create_registry(stack, browsers)
         self._count_questions(stack)
         await self._record_calls(stack)
         # While the browsers start. What connects meanwhile waits in the listener's queue.
@@ -278,10 +278,23 @@ class SessionServer:
             self._is_watched = True
             self._watching.enter_context(self.console.watch.watching())
 
-    async def _create_registry(self, stack: AsyncExitStack) -> ToolRegistry:
+    def _tab_tools(self, browsers: Sequence[SessionBrowser]) -> Sequence[Tool]:
+        """Return the tools about tabs; with hands, also those that use pages."""
+        if not self._settings.hands:
+            return create_tab_tools(self.pages, self.own_tabs)
+        # It needs Playwright, which a session without a browser does not load.
+        from opentabs_py.session.hands import create_hands  # noqa: PLC0415
+
+        owners = lambda: self.pages.tabs.owners  # noqa: E731
+        self.hands, tools = create_hands(browsers, owners, self._settings, self._clock)
+        return [*create_tab_tools(self.pages, self.own_tabs, self.hands.list_tabs), *tools]
+
+    async def _create_registry(
+        self, stack: AsyncExitStack, browsers: Sequence[SessionBrowser]
+    ) -> ToolRegistry:
         """Return the registry; in an endpoint, with the tools of the fleet's workers."""
         if self._fleet_options is None:
-            tab_tools = create_tab_tools(self.pages, self.own_tabs)
+            tab_tools = self._tab_tools(browsers)
             return create_registry(self._settings, self.pages, tab_tools, clock=self._clock)
         # It needs packages that are installed for fleets only.
         from opentabs_py.session import fleet  # noqa: PLC0415
@@ -425,7 +438,10 @@ class SessionServer:
     def _stage(self, into: Path, port: int) -> StagedExtension:
         host, sites = self._settings.url_host, self.plugins.sites
         script = self._seams.relay_script
-        return stage_extension(into, port=port, host=host, sites=sites, relay_script=script)
+        staged = stage_extension(into, port=port, host=host, sites=sites, relay_script=script)
+        if self._settings.hands:
+            staged.permit("debugger")  # it says which page is which tab; nothing is debugged
+        return staged
 
     def _stage_in_place(self, port: int, *, attached: bool) -> StagedExtension:
         """Stage the extension where it was the last time, with the secret that it had.
@@ -477,9 +493,17 @@ async def _remember_permission(rule: str, permission: Permission) -> None:
     await anyio.to_thread.run_sync(set_permission, rule, permission)
 
 
-def create_tab_tools(pages: Pages, own_tabs: OwnTabs) -> Sequence[Tool]:
-    """Return the tools about the tabs of our own browsers."""
-    return [TabsTool(pages), TabsOpenTool(pages, own_tabs), TabsCloseTool(own_tabs)]
+def create_tab_tools(
+    pages: Pages, own_tabs: OwnTabs, list_all: ListTabs | None = None
+) -> Sequence[Tool]:
+    """Return the tools about the tabs of our own browsers.
+
+    Args:
+        pages: The pages of plugins.
+        own_tabs: Opens and closes tabs.
+        list_all: Returns the tabs without plugins too, if tools can use those.
+    """
+    return [TabsTool(pages, list_all), TabsOpenTool(pages, own_tabs), TabsCloseTool(own_tabs)]
 
 
 def add_python_tools(registry: ToolRegistry, python: "PythonTools") -> None:

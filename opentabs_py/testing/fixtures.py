@@ -76,7 +76,7 @@ def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
     from opentabs_py.config.settings import load_settings  # noqa: PLC0415
 
     fresh = {"plugins": (), "host": "127.0.0.1", "port": 0, "profile": None, "token": None}
-    whole = {"expose": "all", "max_result": None, "audit": False}
+    whole = {"expose": "all", "max_result": None, "audit": False, "hands": False}
     allowed = {"permissions": {"default": "auto"}, "no_review": (Path("/"),)}
     headed = pytestconfig.getoption("--headed", default=False)
     own = {**fresh, **whole, **allowed, "headed": headed}

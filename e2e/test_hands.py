@@ -1,0 +1,326 @@
+"""The hands see and use any page, as an agent calls them."""
+
+import base64
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from opentabs_py.config.settings import Settings, load_settings
+from opentabs_py.errors import CallRefusedError, ToolFailedError
+from opentabs_py.server.http import serve_http
+from opentabs_py.server.listen import bind
+from opentabs_py.session.session import OpenTabs
+
+PASSWORD = "correct horse battery"
+
+SHOP = """<!doctype html><title>Shop</title><h1>Shop</h1>
+<nav><a href="/cart">Cart</a></nav>
+<main>
+<form onsubmit="event.preventDefault(); out.textContent = 'Sent ' + by.value + ' ' + size.value">
+  <label>Name <input id="by"></label>
+  <label>Size <select id="size"><option>small<option>large</select></label>
+  <label>Photo <input type="file"
+    onchange="out.textContent = this.files[0].name"></label>
+  <button>Order</button>
+</form>
+<p id="out"></p>
+<button onclick="if (confirm('Really?')) out.textContent = 'Confirmed'">Ask</button>
+<button onclick="out.textContent = prompt('Your size?')">Prompt</button>
+<button onclick="setTimeout(() => out.textContent = 'Arrived', 900)">Later</button>
+<button onclick="console.error('it broke'); fetch('/api/stock').then((r) => r.text())"
+>Fetch</button>
+<button id="covered">Covered</button>
+<div style="position: absolute; inset: 0 0 auto auto">over</div>
+<iframe
+  srcdoc="<button onclick=&quot;this.textContent = 'Pressed'&quot;>Framed</button>"></iframe>
+<div id="host"></div>
+</main>
+<script>
+  host.attachShadow({ mode: "open" }).innerHTML = "<button>Shadowed</button>";
+  host.shadowRoot.querySelector("button").onclick = () => (out.textContent = "From the shadow");
+</script>
+"""
+LONG = "<!doctype html><title>Long</title><ul>" + "".join(
+    f'<li><a href="/{n}">Item {n}</a> with a text that says something about it</li>'
+    for n in range(900)
+)
+
+
+@dataclass
+class Rig:
+    tabs: OpenTabs
+    url: str
+    page: Page
+
+    async def call(self, name: str, **arguments: Any) -> Any:
+        return await self.tabs.call(f"page_{name}", arguments)
+
+    async def open(self, path: str = "") -> str:
+        await self.page.goto(self.url + path)
+        return str((await self.call("snapshot"))["snapshot"])
+
+    async def fails(self, code: str, name: str, **arguments: Any) -> str:
+        with pytest.raises((ToolFailedError, CallRefusedError)) as caught:
+            await self.call(name, **arguments)
+        assert caught.value.detail.code == code
+        return caught.value.detail.message
+
+
+def ref(snapshot: str, what: str) -> str:
+    """Return the reference of an element, such as `button "Order"`."""
+    found = re.search(rf"{re.escape(what)}[^\n]*? ((?:f\d+)?e\d+)\b", snapshot)
+    assert found is not None, snapshot
+    return found[1]
+
+
+def hand_settings(**more: Any) -> Settings:
+    settings = load_settings(port=0, profile=None, headed=False)
+    allowed = {"permissions": {"default": "auto"}}
+    return settings.model_copy(update={"audit": False, "hands": True, **allowed, **more})
+
+
+@pytest.fixture(scope="module")
+async def rig(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Rig]:
+    async def shop(_request: Request) -> Response:
+        return HTMLResponse(SHOP)
+
+    async def long(_request: Request) -> Response:
+        return HTMLResponse(LONG)
+
+    async def stock(_request: Request) -> Response:
+        return JSONResponse({"left": 7, "for": PASSWORD})
+
+    site = Starlette(
+        routes=[
+            Route("/", shop),
+            Route("/cart", long),
+            Route("/long", long),
+            Route("/api/stock", stock),
+        ]
+    )
+    listener = bind("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    directory = tmp_path_factory.mktemp("hands")
+    (directory / "photo.png").write_bytes(b"png")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SITE_PASSWORD", PASSWORD)
+        patched.chdir(directory)
+        async with (
+            serve_http(site, listener),
+            OpenTabs(settings=hand_settings(secrets=("SITE_PASSWORD",))) as tabs,
+        ):
+            yield Rig(tabs, url, await tabs.open(url))
+
+
+async def test_a_snapshot_shows_what_can_be_used(rig: Rig) -> None:
+    snapshot = await rig.open()
+    for what in (
+        'link "Cart"',
+        'textbox "Name"',
+        'button "Order"',
+        'button "Shadowed"',
+        'button "Framed"',
+    ):
+        assert ref(snapshot, what)
+    assert 'combobox "Size"' in snapshot
+    assert ": *small | large" in snapshot
+    assert "heading1 " in snapshot
+
+
+async def test_a_form_is_filled_in_and_sent(rig: Rig) -> None:
+    snapshot = await rig.open()
+    await rig.call("type", ref=ref(snapshot, 'textbox "Name"'), text="Ada")
+    await rig.call("select", ref=ref(snapshot, 'combobox "Size"'), values=["large"])
+
+    done = await rig.call("click", ref=ref(snapshot, 'button "Order"'))
+
+    assert "Sent Ada large" in done["changed"]
+    assert "Cart" not in done["changed"]
+
+
+async def test_a_key_is_pressed_where_the_focus_is(rig: Rig) -> None:
+    snapshot = await rig.open()
+    await rig.call("type", ref=ref(snapshot, 'textbox "Name"'), text="Bob")
+    done = await rig.call("press", key="Enter")
+    assert "Sent Bob small" in done["changed"]
+
+
+@pytest.mark.parametrize(
+    ("button", "shown"), [("Framed", 'button "Pressed"'), ("Shadowed", "From the shadow")]
+)
+async def test_frames_and_shadows_are_used_like_the_page(rig: Rig, button: str, shown: str) -> None:
+    snapshot = await rig.open()
+    done = await rig.call("click", ref=ref(snapshot, f'button "{button}"'))
+    assert shown in done["changed"]
+
+
+async def test_a_dialog_is_shown_and_answered(rig: Rig) -> None:
+    snapshot = await rig.open()
+    ask = ref(snapshot, 'button "Ask"')
+
+    asked = await rig.call("click", ref=ask)
+    blocked = await rig.fails("DIALOG_OPEN", "click", ref=ask)
+    answered = await rig.call("dialog", accept=True)
+
+    assert asked["dialog"] == {"type": "confirm", "message": "Really?"}
+    assert "page_dialog" in blocked
+    assert "Confirmed" in answered["changed"]
+    await rig.fails("NO_DIALOG", "dialog", accept=True)
+
+
+async def test_a_prompt_is_answered_with_a_text(rig: Rig) -> None:
+    snapshot = await rig.open()
+    await rig.call("click", ref=ref(snapshot, 'button "Prompt"'))
+    assert "Huge" in (await rig.call("dialog", accept=True, text="Huge"))["changed"]
+
+
+async def test_what_comes_later_is_waited_for(rig: Rig) -> None:
+    snapshot = await rig.open()
+    await rig.call("click", ref=ref(snapshot, 'button "Later"'))
+    assert "Arrived" in str(await rig.call("wait_for", text="Arrived"))
+    message = await rig.fails("ACTION_TIMED_OUT", "wait_for", text="Never", seconds=0.2)
+    assert 'get_by_text("Never")' in message
+
+
+async def test_an_element_that_is_gone_is_named_with_what_looks_like_it(rig: Rig) -> None:
+    snapshot = await rig.open()
+    order = ref(snapshot, 'button "Order"')
+    await rig.page.evaluate(
+        "document.querySelector('form button').outerHTML = '<button>Order</button>'"
+    )
+
+    message = await rig.fails("STALE_REF", "click", ref=order)
+
+    [instead] = re.findall(r"looks like it now: ((?:f\d+)?e\d+)", message)
+    assert "Sent" in (await rig.call("click", ref=instead))["changed"]
+    assert "no element e99999" in await rig.fails("STALE_REF", "click", ref="e99999")
+
+
+async def test_what_covers_an_element_is_named(rig: Rig) -> None:
+    snapshot = await rig.open()
+    await rig.page.evaluate(
+        "document.querySelector('main > div').style.cssText = 'position: fixed; inset: 0'"
+    )
+    message = await rig.fails("ACTION_TIMED_OUT", "click", ref=ref(snapshot, 'button "Covered"'))
+    assert "intercepts pointer events" in message
+
+
+async def test_a_long_list_is_folded_and_can_be_opened(rig: Rig) -> None:
+    snapshot = await rig.open("long")
+    more = re.search(
+        r'… (\d+) more with (\d+) elements to use: page_snapshot\(ref="(\w+)", start=(\d+)\)',
+        snapshot,
+    )
+    assert more is not None, snapshot[-500:]
+    assert int(more[1]) == int(more[2]) == 900 - int(more[4])
+
+    rest = await rig.call("snapshot", ref=more[3], start=890)
+
+    assert [*re.findall(r'link "Item (\d+)"', rest["snapshot"])] == [
+        str(n) for n in range(890, 900)
+    ]
+
+
+async def test_only_what_is_new_is_shown(rig: Rig) -> None:
+    await rig.open()
+    assert (await rig.call("snapshot", changed=True))["snapshot"] == "(nothing has changed)"
+    await rig.page.evaluate("out.textContent = 'News'")
+    assert "News" in (await rig.call("snapshot", changed=True))["snapshot"]
+
+
+async def test_a_secret_is_typed_and_never_shown(rig: Rig) -> None:
+    snapshot = await rig.open()
+    name = ref(snapshot, 'textbox "Name"')
+
+    done = await rig.call("type", ref=name, text={"secret": "SITE_PASSWORD"}, submit=True)
+    await rig.call("click", ref=ref(snapshot, 'button "Fetch"'))
+    await rig.call("wait_for", text="Sent")
+    listed = await rig.call("network", all=True)
+    [stock] = [each["request"] for each in listed["requests"] if "stock" in each["url"]][-1:]
+    bodies = await rig.call("network", request=stock)
+
+    assert await rig.page.input_value("#by") == PASSWORD
+    assert "Sent <secret SITE_PASSWORD>" in done["changed"]
+    assert bodies["received"] == '{"left":7,"for":"<secret SITE_PASSWORD>"}'
+    message = await rig.fails("UNKNOWN_SECRET", "type", ref=name, text={"secret": "OTHER"})
+    assert "it has: SITE_PASSWORD" in message
+
+
+async def test_the_console_and_the_network_are_read_since_the_last_time(rig: Rig) -> None:
+    snapshot = await rig.open()
+    await rig.call("console")
+    await rig.call("network")
+    async with rig.page.expect_response("**/api/stock"):
+        await rig.call("click", ref=ref(snapshot, 'button "Fetch"'))
+
+    assert {"type": "error", "text": "it broke"} in (await rig.call("console"))["messages"]
+    assert (await rig.call("console"))["messages"] == []
+    [request] = (await rig.call("network"))["requests"]
+    assert (request["method"], request["status"], request["type"]) == ("GET", 200, "fetch")
+    await rig.fails("NOT_FOUND", "network", request=99_999)
+
+
+async def test_only_files_of_the_servers_directory_are_uploaded(rig: Rig, tmp_path: Path) -> None:
+    snapshot = await rig.open()
+    photo = ref(snapshot, 'button "Photo"')
+    (tmp_path / "secret.txt").write_text("x")
+
+    done = await rig.call("upload", ref=photo, files=["photo.png"])
+
+    assert "photo.png" in done["changed"]
+    await rig.fails("NOT_FOUND", "upload", ref=photo, files=[str(tmp_path / "secret.txt")])
+
+
+async def test_a_tab_goes_to_addresses_and_back(rig: Rig) -> None:
+    await rig.open()
+    there = await rig.call("navigate", url=f"{rig.url}long")
+    back = await rig.call("navigate", action="back")
+    again = await rig.call("navigate", action="forward")
+    assert [each["title"] for each in (there, back, again)] == ["Long", "Shop", "Long"]
+    await rig.fails("INVALID_ARGUMENTS", "navigate", url="file:///etc/passwd")
+    await rig.fails("INVALID_ARGUMENTS", "navigate")
+
+
+async def test_a_picture_is_taken(rig: Rig) -> None:
+    await rig.open()
+    result = await rig.tabs.call_tool("page_screenshot", {})
+    [image] = result.content
+    assert image.type == "image"
+    assert base64.b64decode(image.data)[:3] == b"\xff\xd8\xff"
+
+
+async def test_all_tabs_are_listed_and_may_be_named(rig: Rig) -> None:
+    await rig.open()
+    other = await rig.tabs.open(f"{rig.url}long")
+    listed = (await rig.tabs.call("tabs_list"))["tabs"]
+    by_title = {each["title"]: each["tabId"] for each in listed}
+
+    shown = await rig.call("snapshot", tabId=by_title["Shop"])
+    assert shown["title"] == "Shop"
+    assert (await rig.call("snapshot"))["title"] == "Long"  # the one in front
+    await rig.fails("TAB_NOT_FOUND", "snapshot", tabId=12)
+    await other.close()
+
+
+async def test_looking_is_allowed_and_acting_is_asked_about() -> None:
+    async with OpenTabs(settings=hand_settings(permissions={})) as tabs:
+        await tabs.call("page_snapshot")
+        with pytest.raises(CallRefusedError) as caught:
+            await tabs.call("page_press", {"key": "a"})
+    assert caught.value.detail.code == "CONSENT_NEEDED"
+    assert '"hands.page_press" = "auto"' in caught.value.detail.message
+
+
+async def test_without_hands_there_are_no_such_tools() -> None:
+    settings = hand_settings(hands=False)
+    async with OpenTabs(settings=settings) as tabs:
+        assert [tool.listing.name for tool in tabs.tools if "page_" in tool.listing.name] == []

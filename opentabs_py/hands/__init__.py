@@ -1,0 +1,1 @@
+"""Hands: tools that see and use any page, for what no plugin covers."""

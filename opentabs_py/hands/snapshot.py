@@ -1,0 +1,260 @@
+"""What a model reads of a page: short, and with everything that can be used.
+
+Compared with Playwright's own snapshot, wrappers without a meaning are left out, only what can be
+used has a reference, rows and options take one line, and what is too much is folded, with a word on
+how to open it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import Final
+
+from opentabs_py.core.text import shorten
+from opentabs_py.core.tokens import estimate_tokens
+from opentabs_py.hands.tree import TEXT, Node
+
+MOST_TOKENS: Final = 8_000
+_PLAIN: Final = frozenset({"generic", "rowgroup", "listitem", "paragraph", "presentation", "none"})
+_LISTS: Final = frozenset({"list", "listbox", "table", "grid", "menu", "tree", "feed", "tablist"})
+_ENTRY: Final = "listitem"
+_SHORT: Final = 200  # characters of a text that may share its line
+_STATES: Final = ("checked", "disabled", "expanded", "pressed", "selected")
+_ROWS: Final = frozenset({"row"})
+_CELLS: Final = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much of a page is shown.
+
+    Attributes:
+        entries: How many entries of a list; 0 for all.
+        text: How many characters of a text.
+        links: Whether the addresses of links are.
+    """
+
+    entries: int = 0
+    text: int = 2_000
+    links: bool = False
+
+
+# Texts are cut before lists are folded, so that what can be used stays as long as possible.
+_LESS: Final = (
+    Detail(), Detail(0, 400), Detail(0, 200), Detail(0, 100), Detail(0, 50), Detail(100, 200),
+    Detail(40, 120), Detail(20, 100), Detail(10, 80), Detail(5, 60), Detail(3, 40),
+)  # fmt: skip
+
+
+def render(
+    nodes: Sequence[Node], *, most: int = MOST_TOKENS, links: bool = False, start: int = 0
+) -> str:
+    """Return a page, or a part of it, as text.
+
+    Args:
+        nodes: What is there.
+        most: How many tokens the text may have.
+        links: Whether the addresses of links are in it.
+        start: The entry of the outermost list to begin with.
+    """
+    simple = _simplified(nodes)
+    if start:
+        simple = _from(simple, start)
+    text = ""
+    for detail in _LESS:
+        text = "\n".join(_lines(simple, replace(detail, links=links), 0))
+        if estimate_tokens(text) <= most:
+            return text
+    return _cut(text, most)
+
+
+def changes(before: str, after: str) -> str:
+    """Return what is new in a text of `render`, each line below those that it is in."""
+    old, new = before.splitlines(), after.splitlines()
+    shown: set[int] = set()
+    gone = 0
+    for kind, i, j, k, m in SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
+        if kind in ("replace", "delete"):
+            gone += j - i
+        if kind in ("replace", "insert"):
+            shown.update(range(k, m))
+    for index in sorted(shown):
+        depth = _depth(new[index])
+        for above in range(index - 1, -1, -1):
+            if _depth(new[above]) < depth:
+                shown.add(above)
+                depth = _depth(new[above])
+    lines = [new[index] for index in sorted(shown)]
+    if gone:
+        lines.append(
+            f"({gone} line{'' if gone == 1 else 's'} of before {'is' if gone == 1 else 'are'} gone)"
+        )
+    return "\n".join(lines)
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _simplified(nodes: Sequence[Node]) -> list[Node]:
+    """Return elements without the wrappers that say nothing, and without repeated texts."""
+    found: list[Node] = []
+    for node in nodes:
+        children = _simplified(node.children)
+        is_line = node.role == _ENTRY and _fits_a_line(children)
+        if is_line or node.role == "combobox" or node.role in _CELLS or node.role in _ROWS:
+            found.append(replace(node, children=children))
+        elif node.role in _PLAIN and not node.is_used and not node.name:
+            if node.text:
+                found.append(Node(TEXT, text=node.text))
+            found += children
+        else:
+            found.append(replace(node, children=_without_name(node, children)))
+    return _without_labels(found)
+
+
+def _without_name(node: Node, children: list[Node]) -> list[Node]:
+    """Leave out a text that is all of an element's name."""
+    if len(children) == 1 and children[0].role == TEXT and children[0].text == node.name:
+        return []
+    return children
+
+
+def _without_labels(nodes: list[Node]) -> list[Node]:
+    """Leave out the texts that the next element has as its name."""
+    return [
+        node
+        for index, node in enumerate(nodes)
+        if not (
+            node.role == TEXT
+            and index + 1 < len(nodes)
+            and nodes[index + 1].name
+            and node.text == nodes[index + 1].name
+        )
+    ]
+
+
+def _from(nodes: list[Node], start: int) -> list[Node]:
+    if len(nodes) == 1:
+        return [replace(nodes[0], children=nodes[0].children[start:])]
+    return nodes[start:]
+
+
+def _lines(nodes: Sequence[Node], detail: Detail, depth: int, ref: str = "") -> Iterator[str]:
+    shown = nodes
+    folded = detail.entries and len(nodes) > detail.entries + 1
+    if folded:
+        shown = nodes[: detail.entries]
+    for node in shown:
+        yield from _element(node, detail, depth)
+    if folded:
+        rest = nodes[detail.entries :]
+        used = sum(each.is_used for node in rest for each in node.walk())
+        where = f'ref="{ref}", ' if ref else ""
+        holds = f" with {used} elements to use" if used else ""
+        yield (
+            f"{' ' * depth}… {len(rest)} more{holds}: page_snapshot({where}start={detail.entries})"
+        )
+
+
+def _element(node: Node, detail: Detail, depth: int) -> Iterator[str]:
+    indent = " " * depth
+    if node.role == TEXT:
+        yield f"{indent}{_text(node.text, detail)}"
+        return
+    if node.role in _ROWS:
+        yield f"{indent}{_row(node, detail)}"
+        return
+    if node.role == _ENTRY and _fits_a_line(node.children):
+        yield f"{indent}- {' '.join(_inline(each, detail) for each in node.children)}"
+        return
+    line = indent + _label(node, detail)
+    if node.role == "combobox":
+        options = [each for each in node.children if each.role == "option"]
+        if options:
+            yield f"{line}: {_options(options, detail)}"
+            return
+    if node.text:
+        line += f": {_text(node.text, detail)}"
+    yield line
+    yield from _lines(node.children, detail, depth + 1, node.ref)
+
+
+def _fits_a_line(nodes: Sequence[Node]) -> bool:
+    """Return whether several elements can share a line."""
+    return len(nodes) > 1 and not any(each.children or len(each.text) > _SHORT for each in nodes)
+
+
+def _label(node: Node, detail: Detail) -> str:
+    """Return an element in words: its role, name, states and reference."""
+    level = node.attributes.get("level", "")
+    words = [node.role + level]
+    if node.name:
+        words.append(f'"{_text(node.name, detail)}"')
+    for state in _STATES:
+        if state in node.attributes:
+            value = node.attributes[state]
+            words.append(f"{state}={value}" if value else state)
+    if "active" in node.attributes and node.is_used:
+        words.append("focused")
+    if node.ref and (node.is_used or node.role in _LISTS or node.role == "iframe"):
+        words.append(node.ref)
+    if detail.links and node.url:
+        words.append(f"-> {shorten(node.url, 200)}")
+    return " ".join(words)
+
+
+def _row(node: Node, detail: Detail) -> str:
+    """Return a row of a table on one line."""
+    cells = [each for each in node.children if each.role in _CELLS] or node.children
+    texts = [_inline(cell, detail) for cell in cells]
+    head = _label(node, detail) if node.is_used else "row"
+    return f"{head}: {' | '.join(texts)}"
+
+
+def _inline(node: Node, detail: Detail) -> str:
+    """Return what is in a cell on one line."""
+    parts: list[str] = []
+    if node.role not in _CELLS and node.role != TEXT:
+        parts.append(_label(node, detail))
+    elif node.role in _CELLS and node.name and not node.children:
+        parts.append(_text(node.name, detail))
+    if node.text:
+        parts.append(_text(node.text, detail))
+    parts += [_inline(each, detail) for each in node.children]
+    if node.role in _CELLS and node.is_used:
+        parts.append(node.ref)
+    return " ".join(each for each in parts if each)
+
+
+def _options(options: Sequence[Node], detail: Detail) -> str:
+    most = detail.entries or len(options)
+    texts = [
+        f"{'*' if 'selected' in each.attributes else ''}{_text(each.name or each.text, detail)}"
+        for each in options
+        if "selected" in each.attributes or options.index(each) < most
+    ]
+    more = len(options) - len(texts)
+    return " | ".join(texts) + (f" | … {more} more" if more > 0 else "")
+
+
+def _text(text: str, detail: Detail) -> str:
+    plain = re.sub(r"\s+", " ", text).strip()
+    if len(plain) <= detail.text:
+        return plain
+    return f"{plain[: detail.text]}… ({len(plain) - detail.text} more characters)"
+
+
+def _cut(text: str, most: int) -> str:
+    """Return the beginning of a text that cannot be folded any further."""
+    lines = text.splitlines()
+    low, high = 0, len(lines)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if estimate_tokens("\n".join(lines[:middle])) <= most - 40:
+            low = middle
+        else:
+            high = middle - 1
+    rest = len(lines) - low
+    return "\n".join([*lines[:low], f"… {rest} more lines; take a part: page_snapshot(ref=…)"])

@@ -1,0 +1,135 @@
+"""A snapshot is short, and everything that can be used is in it or counted in it."""
+
+import re
+from collections.abc import Iterable
+
+import pytest
+
+from opentabs_py.core.tokens import estimate_tokens
+from opentabs_py.hands.snapshot import changes, render
+from opentabs_py.hands.tree import Node, parse
+
+PAGE = """\
+- generic [active] [ref=e1]:
+  - heading "Shop: all" [level=1] [ref=e2]
+  - 'link "a: \\"b\\"" [ref=e3] [cursor=pointer]':
+    - /url: https://shop.example/a
+  - generic [ref=e4]:
+    - text: Name
+    - textbox "Name" [active] [ref=e5]: "Ada: x"
+  - combobox "Size" [ref=e6]:
+    - option "small" [selected]
+    - option "large"
+  - checkbox "Terms" [checked] [ref=e7]
+  - button "Go" [disabled] [ref=e8]
+  - button "More" [expanded] [ref=e9]: More
+  - list [ref=e10]:
+    - listitem [ref=e11]:
+      - link "One" [ref=e12] [cursor=pointer]
+      - text: 1 €
+    - listitem [ref=e13]: Two
+    - listitem [ref=e14]:
+      - list [ref=e15]:
+        - listitem [ref=e16]: deep
+  - table [ref=e17]:
+    - rowgroup [ref=e18]:
+      - row "ignored" [ref=e19]:
+        - cell "7" [ref=e20]
+        - cell [ref=e21]:
+          - button "Buy" [ref=e22]
+        - cell "Pick" [ref=e23] [cursor=pointer]
+  - generic [ref=e24] [cursor=pointer]: Clickable
+  - iframe [ref=e25]:
+    - button "inner" [ref=f1e2]
+  - not a line
+nonsense
+"""
+
+
+def test_a_page_in_full() -> None:
+    assert (
+        render(parse(PAGE))
+        == """\
+heading1 "Shop: all"
+link "a: "b"" e3
+textbox "Name" focused e5: Ada: x
+combobox "Size" e6: *small | large
+checkbox "Terms" checked e7
+button "Go" disabled e8
+button "More" expanded e9: More
+list e10
+ - link "One" e12 1 €
+ Two
+ list e15
+  deep
+table e17
+ row: 7 | button "Buy" e22 | Pick e23
+generic e24: Clickable
+iframe e25
+ button "inner" f1e2
+not"""
+    )
+
+
+def test_addresses_of_links_are_shown_if_asked() -> None:
+    assert "e3 -> https://shop.example/a" in render(parse(PAGE), links=True)
+
+
+def a_list(count: int, words: int = 12) -> list[Node]:
+    more = "word " * words
+    return parse_lines(
+        f'  - listitem [ref=e{n}]:\n    - link "Item {n}" [ref=f1e{n}]\n    - text: {more}'
+        for n in range(count)
+    )
+
+
+def parse_lines(lines: Iterable[str]) -> list[Node]:
+    return [*parse("- list [ref=e9999]:\n" + "\n".join(lines))]
+
+
+def test_texts_are_cut_before_anything_that_can_be_used_is_folded() -> None:
+    text = render(a_list(60, words=60), most=2_500)
+    assert len(re.findall(r"f1e\d+", text)) == 60
+    assert "more characters" in text
+    assert estimate_tokens(text) <= 2_500
+
+
+def test_a_list_that_is_too_long_says_how_to_read_on() -> None:
+    text = render(a_list(500), most=1_000)
+    shown = len(re.findall(r"f1e\d+", text))
+    more = f"… {500 - shown} more with {500 - shown} elements to use: "
+    assert f'{more}page_snapshot(ref="e9999", start={shown})' in text
+    assert estimate_tokens(text) <= 1_000
+
+    rest = render(a_list(500), most=1_000_000, start=shown)
+    assert len(re.findall(r"f1e\d+", rest)) == 500 - shown
+
+
+def test_the_options_of_a_list_are_folded_too_but_for_the_chosen_one() -> None:
+    options = "\n".join(
+        f'    - option "Option {n}"{" [selected]" if n == 70 else ""}' for n in range(90)
+    )
+    [line] = render(parse(f'- combobox "Pick" [ref=e1]:\n{options}'), most=120).splitlines()
+    assert "*Option 70" in line
+    assert line.endswith("more")
+
+
+def test_what_cannot_be_folded_is_cut() -> None:
+    deep = "\n".join(f'{"  " * n}- group "Group {n}" [ref=e{n}]:' for n in range(300))
+    text = render(parse(deep), most=500)
+    assert re.search(r"… \d+ more lines; take a part", text)
+    assert estimate_tokens(text) <= 500
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("a", "a", ""),
+        ("a\n b", "a\n b\n c", "a\n c"),
+        ("a\n b", "a\n x", "a\n x\n(1 line of before is gone)"),
+        ("a\n b\n c", "a", "(2 lines of before are gone)"),
+        ("", "a\n b\nc\n d", "a\n b\nc\n d"),
+    ],
+)
+def test_changes_are_shown_below_what_they_are_in(before: str, after: str, expected: str) -> None:
+    assert changes(before, after) == expected
