@@ -1,12 +1,12 @@
-"""Change the user's settings file, leaving everything else in it as it is, comments included."""
+"""Change the user's settings file, leaving everything else in it as it is, comments included.
+
+tomlkit is imported when a setting changes, because most servers never change one.
+"""
 
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
-
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
 
 from opentabs_py.config.files import write_whole
 from opentabs_py.config.paths import user_file
@@ -26,6 +26,9 @@ def change_settings(change: Callable[[Table], None], *, file: Path | None = None
     Raises:
         ConfigError: It is not valid TOML, or cannot be read or written.
     """
+    import tomlkit  # noqa: PLC0415
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
+
     # The file itself, if it is a link: people keep theirs elsewhere.
     path = (file or user_file()).resolve()
     try:
@@ -68,6 +71,8 @@ def table_in(settings: Table, name: str) -> Table:
     Raises:
         ConfigError: The settings have a value of that name that is not a table.
     """
+    import tomlkit  # noqa: PLC0415
+
     found = settings.setdefault(name, tomlkit.table())
     if not isinstance(found, MutableMapping):
         raise ConfigError(f"{name} is not a table in the settings. Write [{name}].")

@@ -246,7 +246,7 @@ _ANSWER_TEXTS: Final[Mapping[Answer, str]] = {
     "always": "Yes, always",
     "no": "No",
 }
-_SIGN_IN_TEXTS: Final[Mapping[Answer, str]] = {"once": "I have signed in", "no": "Not now"}
+_SIGN_IN_TEXTS: Final[Mapping[Answer, str]] = {"once": "Yes, signed in", "no": "Not now"}
 
 
 def answer_texts(questions: Sequence[Question]) -> Mapping[Answer, str]:

@@ -1,6 +1,8 @@
 """A permission is added to the user's settings, and the rest of the file stays as it is."""
 
 import stat
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -8,6 +10,17 @@ import pytest
 
 from opentabs_py.config.settings_file import set_permission
 from opentabs_py.errors import ConfigError
+
+SERVED = """
+import sys
+import opentabs_py.console.routes, opentabs_py.session.startup
+print("tomlkit" in sys.modules)
+"""
+
+
+def test_a_server_that_changes_no_setting_does_without_the_parser_that_keeps_comments() -> None:
+    shown = subprocess.run([sys.executable, "-c", SERVED], capture_output=True, check=True)
+    assert shown.stdout == b"False\n"
 
 
 def test_the_file_is_created_for_the_user_alone(tmp_path: Path) -> None:

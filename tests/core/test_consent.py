@@ -144,7 +144,7 @@ def test_a_question_about_signing_in_says_what_to_do() -> None:
 def test_the_answers_are_those_that_all_questions_have() -> None:
     sign_in = a_question(about="sign_in", answers=("once", "no"))
     assert [*answer_texts([sign_in])] == ["once", "no"]
-    assert answer_texts([sign_in, sign_in])["once"] == "I have signed in"
+    assert answer_texts([sign_in, sign_in])["once"] == "Yes, signed in"
     assert answer_texts([sign_in, a_question()]) == {"once": "Yes, once", "no": "No"}
 
 
