@@ -127,8 +127,11 @@ test("tools over the limits are left out and counted", async () => {
     register("x".repeat(129), () => 1);
     register("large", () => 1, {inputSchema: {description: "x".repeat(20000)}});
     register("list", () => 1, {inputSchema: []});
+    let deep = {};
+    for (let i = 0; i < 65; i++) deep = {not: deep};
+    register("deep", () => 1, {inputSchema: deep});
     for (let i = 0; i < 101; i++) register("t" + i, () => 1)`);
-  assert.deepEqual([page.list().tools.length, page.list().leftOut], [100, 5]);
+  assert.deepEqual([page.list().tools.length, page.list().leftOut], [100, 6]);
 });
 
 test("many schemas that are large together are left out", async () => {
