@@ -61,9 +61,9 @@ class PageToolList:
 
     def refresh(self) -> None:
         """List the tools that the pages have now."""
+        began = anyio.current_time()
         self._listed = self._versions()
-        self._cadence.handle_listed(anyio.current_time())
-        gone = self._pages.tabs.link(anyio.current_time()) is not None
+        gone = self._pages.tabs.link(began) is not None
         reports = [] if gone else self._reports()
         tools, refused = list_tools(reports, self._registry.own_names, self._schemas)
         self._tools = {tool.name: self._create(tool) for tool in tools}
@@ -72,6 +72,8 @@ class PageToolList:
             if what not in self._refused:
                 logger.warning("The tool %s of a page is not listed: %s", what, why)
         self._refused = {*refused}
+        now = anyio.current_time()
+        self._cadence.handle_listed(now, took=now - began)
 
     async def wait_for(self, url: str) -> tuple[int, Sequence[RegisteredPageTool]]:
         """Wait until a page has loaded, and return its tab and the tools that it has then.

@@ -303,6 +303,14 @@ def test_two_lists_are_apart() -> None:
     assert cadence.due(7.0, is_changed=True) == 16.0
 
 
+def test_a_list_that_takes_long_is_made_less_often() -> None:
+    cadence = Cadence(rest=0.0, apart=1.0, share=0.05)
+    cadence.handle_listed(6.0, took=0.2)
+    assert cadence.due(6.0, is_changed=True) == 10.0
+    cadence.handle_listed(10.0, took=0.001)
+    assert cadence.due(10.0, is_changed=True) == 11.0
+
+
 # --- where ----------------------------------------------------------------------------
 
 
