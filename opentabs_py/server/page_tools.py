@@ -63,8 +63,7 @@ class PageToolList:
         """List the tools that the pages have now."""
         began = anyio.current_time()
         self._listed = self._versions()
-        gone = self._pages.tabs.link(began) is not None
-        reports = [] if gone else self._reports()
+        reports = self._reports() if self._is_there(began) else []
         tools, refused = list_tools(reports, self._registry.own_names, self._schemas)
         self._tools = {tool.name: self._create(tool) for tool in tools}
         self._registry.set_registered([*self._tools.values()])
@@ -122,9 +121,14 @@ class PageToolList:
         link = self._pages.tabs.link(now)
         return link.until if isinstance(link, Wait) and link.until < inf else None
 
+    def _is_there(self, now: float) -> bool:
+        """Return whether an extension is connected, or about to reconnect."""
+        link = self._pages.tabs.link(now)
+        return link is None or isinstance(link, Wait)
+
     def _versions(self) -> object:
-        is_up = self._pages.tabs.link(anyio.current_time()) is None
-        return is_up, [reports.version for reports in self._reports()]
+        is_there = self._is_there(anyio.current_time())
+        return is_there, [reports.version for reports in self._reports()]
 
     def _reports(self) -> list[PageReports]:
         return [each.page_tools for each in self._pages.bridges if each.page_tools is not None]

@@ -115,6 +115,7 @@ async def test_tools_stay_while_the_extension_reconnects_and_go_if_it_does_not()
             while listed.bridge.connected:
                 await listed.bridge.changed().wait()
         await until_all_wait()
+        listed.tools.refresh()
         assert listed.names == ["page_chat_example_add"]
         listed.bridge.handle_browser_gone()
         listed.bridge._notify()
