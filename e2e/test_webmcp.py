@@ -149,6 +149,13 @@ async def test_clients_see_names_titles_hints_and_whose_words_they_are(
     assert "tabId" in add.input_schema["properties"]
     assert pay.annotations is not None
     assert pay.annotations.destructive_hint is True
+    assert pay.meta is not None
+    assert pay.meta["opentabs/webmcp"] == {
+        "origin": origin,
+        "name": "pay",
+        "consequentialHint": True,
+        "untrustedContentHint": True,
+    }
     room = tools[BOOK].input_schema["properties"]["room"]
     assert room["enum"] == ["a", "b"]
     assert tools[BOOK].input_schema["required"] == ["who"]

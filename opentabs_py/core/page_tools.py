@@ -76,6 +76,16 @@ class SiteTool:
             hints |= {"untrustedContentHint": True, "openWorldHint": True}
         return hints
 
+    @property
+    def meta(self) -> JsonObject:
+        """Whose it is, and the page's hints that MCP does not have."""
+        return {
+            "origin": self.site.origin,
+            "name": self.registered.name,
+            "consequentialHint": self.registered.consequential,
+            "untrustedContentHint": self.registered.untrusted_content,
+        }
+
     def is_same(self, tool: RegisteredTool) -> bool:
         """Return whether a page's tool is this one."""
         own = self.registered

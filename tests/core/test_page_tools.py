@@ -254,6 +254,12 @@ def test_a_tool_without_words_is_named_all_the_same() -> None:
 def test_hints_become_annotations(hints: dict[str, Any], annotations: dict[str, bool]) -> None:
     [shown] = listed(reports_of((a_document(), a_tool(**hints))))
     assert shown.annotations == annotations
+    assert shown.meta == {
+        "origin": "https://shop.example",
+        "name": "add",
+        "consequentialHint": hints.get("consequential", False),
+        "untrustedContentHint": hints.get("untrusted_content", False),
+    }
 
 
 @pytest.mark.parametrize(
