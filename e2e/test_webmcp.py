@@ -1,6 +1,8 @@
 """Tools that pages register themselves, with Chromium's own WebMCP and with our script."""
 
+import os
 import re
+import sys
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +11,7 @@ import anyio
 import pytest
 from mcp import types
 from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from playwright.async_api import Page
 
 from e2e.chain import KILLS, PATIENT, Kill, Tab
@@ -146,6 +149,13 @@ async def test_clients_see_names_titles_hints_and_whose_words_they_are(
     assert "tabId" in add.input_schema["properties"]
     assert pay.annotations is not None
     assert pay.annotations.destructive_hint is True
+    assert pay.meta is not None
+    assert pay.meta["opentabs/webmcp"] == {
+        "origin": origin,
+        "name": "pay",
+        "consequentialHint": True,
+        "untrustedContentHint": True,
+    }
     room = tools[BOOK].input_schema["properties"]["room"]
     assert room["enum"] == ["a", "b"]
     assert tools[BOOK].input_schema["required"] == ["who"]
@@ -534,6 +544,23 @@ async def test_only_tools_that_say_that_they_read_run_unasked(shop: str) -> None
         assert await tabs.call(ADD, {"a": 1, "b": 2}) == {"sum": 3}
         for name in (PAY, COUNT):
             assert (await failure(tabs, name)).detail.code == "CONSENT_NEEDED"
+
+
+# --- the command ------------------------------------------------------------------------
+
+
+async def test_the_command_serves_them_to_a_client_over_stdio(shop: str) -> None:
+    command = ["-m", "opentabs_py", "serve", "--stdio", "--open", shop]
+    allowed = ["--webmcp", "http://127.0.0.1/*", "--permission", "default=auto"]
+    server = StdioServerParameters(
+        command=sys.executable, args=[*command, *allowed], env={**os.environ}
+    )
+    async with Client(stdio_client(server)) as client:
+        with anyio.fail_after(PATIENT):
+            while not any(tool.name == ADD for tool in (await client.list_tools()).tools):
+                pass  # each answer takes its time
+        result = await client.call_tool(ADD, {"a": 1, "b": 2})
+    assert result.structured_content == {"sum": 3}
 
 
 # --- off --------------------------------------------------------------------------------

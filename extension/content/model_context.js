@@ -18,6 +18,15 @@
     return;
   }
 
+  // What Chromium has as the formats of fields that are not JSON Schema's.
+  const FORMATS = new Map([
+    ["color", "^#[0-9a-zA-Z]{6}$"],
+    ["time", "^([01][0-9]|2[0-3]):[0-5][0-9]$"],
+    ["datetime-local", "^[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]$"],
+    ["month", "^[0-9]{4}-(0[1-9]|1[0-2])$"],
+    ["week", "^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$"],
+  ]);
+
   /** @typedef {{promise: Promise<unknown> | undefined, form: HTMLFormElement}} Submission */
   /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Field */
 
@@ -239,7 +248,8 @@
     const fields = new Map();
     for (const element of form.elements) {
       const field = /** @type {Field} */ (element);
-      if (field.name && !field.disabled && !skipped.includes(field.type)) {
+      const isFixed = field.disabled || /** @type {any} */ (field).readOnly === true;
+      if (field.name && !isFixed && !skipped.includes(field.type)) {
         fields.set(field.name, [...(fields.get(field.name) ?? []), field]);
       }
     }
@@ -262,38 +272,63 @@
   /** @param {Field[]} fields of one name */
   function schemaOfField(fields) {
     const field = /** @type {any} */ (fields[0]);
-    const said = field.getAttribute("toolparamdescription");
+    const isGroup = field.type === "radio" || fields.length > 1;
+    const said = field.getAttribute("toolparamdescription") ?? (isGroup ? null : labelOf(field));
     const described = said === null ? {} : { description: said };
+    if (field.type === "radio" || (field.type === "checkbox" && isGroup)) {
+      const schema = schemaOfOptions(fields.map((each) => [each.value, labelOf(each)]));
+      return { ...(field.type === "radio" ? schema : listOf(schema)), ...described };
+    }
+    if (field.type.startsWith("select")) {
+      const options = Array.from(field.options, ({ value, text }) => [value, text]);
+      const schema = schemaOfOptions(/** @type {[string, string][]} */ (options));
+      return { ...(field.multiple ? listOf(schema) : schema), ...described };
+    }
     if (field.type === "checkbox") {
       return { type: "boolean", ...described };
     }
     if (field.type === "number" || field.type === "range") {
+      const isRange = field.type === "range";
       const bounds = [
-        ["minimum", field.min],
-        ["maximum", field.max],
+        ["minimum", field.min || (isRange ? "0" : "")],
+        ["maximum", field.max || (isRange ? "100" : "")],
         ["multipleOf", field.step === "any" ? "" : field.step || "1"],
       ].filter(([, text]) => text !== "");
-      return {
-        type: "number",
-        ...Object.fromEntries(bounds.map(([key, text]) => [key, Number(text)])),
-        ...described,
-      };
-    }
-    if (field.type === "radio" || field.type.startsWith("select")) {
-      const options = field.type === "radio" ? fields : [...field.options];
-      const values = options.map(({ value }) => value);
-      const anyOf = options.map(({ value, text }) => ({
-        type: "string",
-        const: value,
-        ...(text === undefined ? {} : { title: text }),
-      }));
-      return { type: "string", anyOf, enum: values, ...described };
+      const numbers = Object.fromEntries(bounds.map(([key, text]) => [key, Number(text)]));
+      return { type: "number", ...numbers, ...described };
     }
     if (field.type === "date") {
       const format = "Dates MUST be provided in 'YYYY-MM-DD' format.";
       return { type: "string", format: "date", description: said ?? format };
     }
-    return { type: "string", ...described };
+    const format = FORMATS.get(field.type);
+    const { pattern } = field;
+    return {
+      type: "string",
+      ...(format === undefined ? {} : { format }),
+      ...(pattern ? { pattern } : {}),
+      ...described,
+    };
+  }
+
+  /** @param {Field} field */
+  function labelOf(field) {
+    return field.labels?.[0]?.textContent?.trim() || null;
+  }
+
+  /** @param {[string, string | null][]} options values and their titles */
+  function schemaOfOptions(options) {
+    const anyOf = options.map(([value, title]) => ({
+      type: "string",
+      const: value,
+      ...(title === null ? {} : { title }),
+    }));
+    return { type: "string", anyOf, enum: options.map(([value]) => value) };
+  }
+
+  /** @param {object} items */
+  function listOf(items) {
+    return { type: "array", items, uniqueItems: true };
   }
 
   /**
@@ -311,8 +346,13 @@
     for (const [name, value] of Object.entries(input)) {
       for (const each of fields.get(name) ?? []) {
         const field = /** @type {any} */ (each);
+        const chosen = Array.isArray(value) ? value : null;
         if (field.type === "checkbox") {
-          field.checked = value === true;
+          field.checked = chosen === null ? value === true : chosen.includes(field.value);
+        } else if (field.type === "select-multiple") {
+          for (const option of field.options) {
+            option.selected = chosen?.includes(option.value) === true;
+          }
         } else if (field.type === "radio") {
           field.checked = field.value === String(value);
         } else {

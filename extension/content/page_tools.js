@@ -19,6 +19,7 @@
   const LONGEST_TEXT = 4000;
   const LONGEST_SCHEMA = 16 * 1024; // characters of JSON
   const LONGEST_LIST = 256 * 1024;
+  const DEEPEST = 64; // levels of a schema; the server reads no more than a few hundred
   const NONE = '{"tools":[],"leftOut":0}';
 
   /**
@@ -42,7 +43,7 @@
     const MapConstructor = realm.Map;
     const { get, set, delete: remove, has } = realm.Map.prototype;
     const sizeOf = getter(realm.Map.prototype, "size");
-    const { slice } = realm.String.prototype;
+    const { slice, charCodeAt } = realm.String.prototype;
     const { addEventListener, dispatchEvent } = realm.EventTarget.prototype;
     const abortedOf = getter(realm.AbortSignal.prototype, "aborted");
     const isFiniteNumber = realm.Number.isFinite;
@@ -99,6 +100,23 @@
      */
     function cut(text, most) {
       return typeof text === "string" ? apply(slice, text, [0, most]) : "";
+    }
+
+    /**
+     * Whether JSON has too many levels; brackets in its texts count, too.
+     * @param {string} json
+     */
+    function isDeep(json) {
+      let depth = 0;
+      for (let i = 0; i < json.length && depth <= DEEPEST; i++) {
+        const code = apply(charCodeAt, json, [i]);
+        if (code === 0x7b || code === 0x5b) {
+          depth++;
+        } else if (code === 0x7d || code === 0x5d) {
+          depth--;
+        }
+      }
+      return depth > DEEPEST;
     }
 
     /**
@@ -236,6 +254,7 @@
           name.length > LONGEST_NAME ||
           schema.length > LONGEST_SCHEMA ||
           schema[0] !== "{" ||
+          isDeep(schema) ||
           text.length + schema.length > LONGEST_LIST
         ) {
           leftOut++;

@@ -1,7 +1,7 @@
 """Tools that pages register themselves: check a call, and send it to a page that has the tool."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from opentabs_py.bridge.browsers import Pages
 from opentabs_py.bridge.page_tool import Checked, PageTool
@@ -15,6 +15,8 @@ from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, RegisteredTool
 from opentabs_py.core.tabs import Target, by_preference
 from opentabs_py.errors import CallError
+
+META_KEY: Final = "opentabs/webmcp"  # in `_meta` of a listed tool
 
 Place = tuple[DocumentState, RegisteredTool]
 
@@ -41,6 +43,7 @@ class RegisteredPageTool(PageTool):
             annotations=tool.annotations,
             needs_tab=True,
             is_of_page=True,
+            meta={META_KEY: tool.meta},
         )
         self.other_names = tool.other_names
         self._pages = pages

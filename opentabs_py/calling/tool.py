@@ -34,6 +34,7 @@ class Listing:
         needs_tab: Whether it runs in a page, so that a tab of its plugin's site has to be open.
         is_of_page: Whether a page registered it itself, so that all of this is the page's word, and
             it is listed only while such a page is open.
+        meta: More about it for programs, under `_meta`.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Listing:
     icon: str = ""
     needs_tab: bool = False
     is_of_page: bool = False
+    meta: dict[str, Any] | None = None
 
     @property
     def promises_object(self) -> bool:
@@ -67,6 +69,8 @@ class Listing:
             described["outputSchema"] = self.output_schema
         if self.annotations is not None:
             described["annotations"] = self.annotations
+        if self.meta is not None:
+            described["_meta"] = self.meta
         return described
 
 

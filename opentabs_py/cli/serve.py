@@ -278,6 +278,10 @@ def serve(
                 "An endpoint of a fleet has no plugins and no browser; its workers have them. Pass "
                 "--plugin, --open and the browser's options to `opentabs worker`, or omit --nats."
             )
+        if webmcp or webmcp_polyfill:
+            raise ConfigError(
+                "The tools that pages register are not served in a fleet. Omit --webmcp, or --nats."
+            )
         endpoint = gather_fleet(
             nats,
             fleet,

@@ -76,6 +76,16 @@ class SiteTool:
             hints |= {"untrustedContentHint": True, "openWorldHint": True}
         return hints
 
+    @property
+    def meta(self) -> JsonObject:
+        """Whose it is, and the page's hints that MCP does not have."""
+        return {
+            "origin": self.site.origin,
+            "name": self.registered.name,
+            "consequentialHint": self.registered.consequential,
+            "untrustedContentHint": self.registered.untrusted_content,
+        }
+
     def is_same(self, tool: RegisteredTool) -> bool:
         """Return whether a page's tool is this one."""
         own = self.registered
@@ -215,10 +225,14 @@ class Cadence:
     Args:
         rest: Seconds after a change, in which more may come.
         apart: Seconds between two lists.
+        share: How much of the time making lists may take; a page that registers large schemas, and
+            others all the time, makes lists rarer, and the server no slower.
     """
 
     rest: float = 0.1
     apart: float = 1.0
+    share: float = 0.05
+    _pause: float = 0.0
     _changed: float = inf
     _listed: float = -inf
 
@@ -228,11 +242,11 @@ class Cadence:
             self._changed = inf
             return inf
         self._changed = min(self._changed, now)
-        return max(self._changed + self.rest, self._listed + self.apart)
+        return max(self._changed + self.rest, self._listed + max(self.apart, self._pause))
 
-    def handle_listed(self, now: float) -> None:
-        """Handle that the tools were listed."""
-        self._changed, self._listed = inf, now
+    def handle_listed(self, now: float, *, took: float = 0.0) -> None:
+        """Handle that the tools were listed, which took some seconds."""
+        self._changed, self._listed, self._pause = inf, now, took / self.share
 
 
 def wire_name(tool: RegisteredTool) -> str:

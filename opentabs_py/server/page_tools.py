@@ -61,10 +61,9 @@ class PageToolList:
 
     def refresh(self) -> None:
         """List the tools that the pages have now."""
+        began = anyio.current_time()
         self._listed = self._versions()
-        self._cadence.handle_listed(anyio.current_time())
-        gone = self._pages.tabs.link(anyio.current_time()) is not None
-        reports = [] if gone else self._reports()
+        reports = self._reports() if self._is_there(began) else []
         tools, refused = list_tools(reports, self._registry.own_names, self._schemas)
         self._tools = {tool.name: self._create(tool) for tool in tools}
         self._registry.set_registered([*self._tools.values()])
@@ -72,6 +71,8 @@ class PageToolList:
             if what not in self._refused:
                 logger.warning("The tool %s of a page is not listed: %s", what, why)
         self._refused = {*refused}
+        now = anyio.current_time()
+        self._cadence.handle_listed(now, took=now - began)
 
     async def wait_for(self, url: str) -> tuple[int, Sequence[RegisteredPageTool]]:
         """Wait until a page has loaded, and return its tab and the tools that it has then.
@@ -120,9 +121,14 @@ class PageToolList:
         link = self._pages.tabs.link(now)
         return link.until if isinstance(link, Wait) and link.until < inf else None
 
+    def _is_there(self, now: float) -> bool:
+        """Return whether an extension is connected, or about to reconnect."""
+        link = self._pages.tabs.link(now)
+        return link is None or isinstance(link, Wait)
+
     def _versions(self) -> object:
-        is_up = self._pages.tabs.link(anyio.current_time()) is None
-        return is_up, [reports.version for reports in self._reports()]
+        is_there = self._is_there(anyio.current_time())
+        return is_there, [reports.version for reports in self._reports()]
 
     def _reports(self) -> list[PageReports]:
         return [each.page_tools for each in self._pages.bridges if each.page_tools is not None]

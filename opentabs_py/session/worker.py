@@ -60,8 +60,10 @@ async def run_worker(
         identity = await claim(
             link, name, labels=options.labels, max_calls=max_calls, browsers=browsers
         )
+        # Endpoints know the tools of plugins, but not of pages, which come and go.
+        own = settings.model_copy(update={"webmcp": ()})
         async with OpenTabs(
-            settings=settings, browsers=browsers, first_number=identity.number, **session
+            settings=own, browsers=browsers, first_number=identity.number, **session
         ) as tabs:
             worker = FleetWorker(
                 link, identity, WorkerSession(tabs), most=longest_message(settings)

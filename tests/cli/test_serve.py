@@ -69,6 +69,23 @@ def start(*options: str, cwd: Path) -> str:
         return read_until("MCP at ")
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--webmcp", "example.com"], "webmcp: 'example.com' has no scheme"),
+        (["--webmcp", "all", "--nats", "nats://127.0.0.1:1"], "not served in a fleet"),
+    ],
+)
+def test_pages_whose_tools_cannot_be_served_are_refused(
+    options: list[str], said: str, tmp_path: Path
+) -> None:
+    run = subprocess.run(
+        [*SERVE, *options], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert run.returncode == 2
+    assert said in run.stderr
+
+
 def test_plugins_come_and_go_while_it_runs(tmp_path: Path) -> None:
     folder = tmp_path / "plugins"
     folder.mkdir()

@@ -254,6 +254,12 @@ def test_a_tool_without_words_is_named_all_the_same() -> None:
 def test_hints_become_annotations(hints: dict[str, Any], annotations: dict[str, bool]) -> None:
     [shown] = listed(reports_of((a_document(), a_tool(**hints))))
     assert shown.annotations == annotations
+    assert shown.meta == {
+        "origin": "https://shop.example",
+        "name": "add",
+        "consequentialHint": hints.get("consequential", False),
+        "untrustedContentHint": hints.get("untrusted_content", False),
+    }
 
 
 @pytest.mark.parametrize(
@@ -301,6 +307,14 @@ def test_two_lists_are_apart() -> None:
     cadence = Cadence(rest=1.0, apart=10.0)
     cadence.handle_listed(6.0)
     assert cadence.due(7.0, is_changed=True) == 16.0
+
+
+def test_a_list_that_takes_long_is_made_less_often() -> None:
+    cadence = Cadence(rest=0.0, apart=1.0, share=0.05)
+    cadence.handle_listed(6.0, took=0.2)
+    assert cadence.due(6.0, is_changed=True) == 10.0
+    cadence.handle_listed(10.0, took=0.001)
+    assert cadence.due(10.0, is_changed=True) == 11.0
 
 
 # --- where ----------------------------------------------------------------------------

@@ -1,0 +1,174 @@
+// The tools that a page registers itself, in the runtime, with a hand-written browser and relay.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { channelEnd, makeNode, makePage, NAME, settled, source, until } from "./fakes.js";
+
+const SCRIPTS = ["extension/content/page_tools.js", "adapter_js/runtime.js"].map(source);
+
+// The least of a browser's WebMCP. It says that a tool has come or gone when the test says so.
+const BROWSER = `
+  class ModelContext extends EventTarget {
+    all = new Map();
+    async registerTool({ execute, ...tool }, { signal } = {}) {
+      if (this.all.has(tool.name)) throw new Error("Duplicate tool name");
+      this.all.set(tool.name, { title: "", ...tool, window: globalThis });
+      signal?.addEventListener("abort", () => this.all.delete(tool.name));
+    }
+    async getTools() { return [...this.all.values()]; }
+    async executeTool(tool, input) { return JSON.stringify({ by: "the browser", input }); }
+  }
+  document.modelContext = new ModelContext();
+  const tell = () => document.modelContext.dispatchEvent(new Event("toolchange"));
+  const register = (name, execute, more = {}, options = {}) =>
+    document.modelContext.registerTool({ name, description: "d", execute, ...more }, options);
+`;
+
+/** @param {{early?: string}} [options] what the page does before the scripts are there */
+async function startPage({ early = "" } = {}) {
+  const node = makeNode();
+  const page = makePage(node);
+  page.context.AbortSignal = AbortSignal;
+  page.context[0].AbortSignal = AbortSignal;
+  const relay = channelEnd(node, { hears: "up", says: "down" });
+  page.run(`${BROWSER}; ${early}`);
+  for (const script of SCRIPTS) page.run(script);
+  relay.say(`n${"f".repeat(NAME)}`);
+  relay.say("a@page");
+  await until(() => relay.ofKind("s").length === 1, "the readiness");
+  let calls = 0;
+
+  /**
+   * @param {string} tool
+   * @param {object} [input]
+   */
+  async function call(tool, input = {}) {
+    const callId = (calls++).toString(16).padStart(NAME, "0");
+    const params = { documentId: "d".repeat(NAME), callId, plugin: "@page", tool, input };
+    relay.say(`d${JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params })}`);
+    const ends = () => [...relay.ofKind("r"), ...relay.ofKind("e")];
+    const mine = () => ends().find((each) => each.startsWith(callId));
+    await until(() => mine() !== undefined, "the end of the call");
+    return JSON.parse(/** @type {string} */ (mine()).slice(NAME));
+  }
+
+  return {
+    relay,
+    call,
+    /** @param {string} script */
+    async run(script) {
+      page.run(script);
+      await settled();
+    },
+    /** The last list that was sent. */
+    list: () => JSON.parse(relay.ofKind("w").at(-1) ?? "null"),
+    names() {
+      /** @type {{id: number, name: string}[]} */
+      const tools = this.list().tools;
+      return tools.map(({ id, name }) => `${id} ${name}`);
+    },
+  };
+}
+
+test("a page without tools says so once it has loaded", async () => {
+  const page = await startPage();
+  assert.deepEqual(page.list(), { tools: [], leftOut: 0 });
+});
+
+test("a tool runs with its own function, and its error is its own", async () => {
+  const page = await startPage();
+  await page.run(`
+    register("add", ({a}) => ({sum: a + 1}));
+    register("fail", () => { throw new Error("my own") })`);
+  assert.deepEqual(page.names(), ["1 add", "2 fail"]);
+  assert.deepEqual(await page.call("1 add", { a: 1 }), { sum: 2 });
+  assert.equal((await page.call("2 fail")).message, "my own");
+});
+
+test("a tool that was taken away is gone before the browser says so", async () => {
+  const page = await startPage();
+  await page.run(`
+    const off = new AbortController();
+    register("add", () => "ran", {}, {signal: off.signal})`);
+  await page.run("off.abort()");
+  assert.deepEqual(page.names(), ["1 add"]); // nothing has said so
+  const { code, started, retryable } = await page.call("1 add");
+  assert.deepEqual([code, started, retryable], ["PAGE_TOOL_GONE", false, false]);
+});
+
+test("a call of an earlier registration does not run the later one", async () => {
+  const page = await startPage();
+  await page.run(`
+    const off = new AbortController();
+    register("add", () => "first", {}, {signal: off.signal})`);
+  await page.run("off.abort(); register('add', () => 'second')");
+  assert.deepEqual(page.names(), ["2 add"]);
+  assert.equal((await page.call("1 add")).code, "PAGE_TOOL_GONE");
+  assert.equal(await page.call("2 add"), "second");
+});
+
+test("a second registration that the browser refuses leaves the first", async () => {
+  const page = await startPage();
+  await page.run("register('add', () => 'first')");
+  await page.run("register('add', () => 'second').catch(() => {})");
+  assert.equal(await page.call("1 add"), "first");
+});
+
+test("a tool that was registered before is run by the browser", async () => {
+  const page = await startPage({ early: "register('old', () => 'own')" });
+  assert.deepEqual(page.names(), ["1 old"]);
+  assert.deepEqual(await page.call("1 old", { a: 1 }), { by: "the browser", input: { a: 1 } });
+});
+
+test("tools over the limits are left out and counted", async () => {
+  const page = await startPage();
+  await page.run(`
+    register("", () => 1);
+    register("x".repeat(129), () => 1);
+    register("large", () => 1, {inputSchema: {description: "x".repeat(20000)}});
+    register("list", () => 1, {inputSchema: []});
+    let deep = {};
+    for (let i = 0; i < 65; i++) deep = {not: deep};
+    register("deep", () => 1, {inputSchema: deep});
+    for (let i = 0; i < 101; i++) register("t" + i, () => 1)`);
+  assert.deepEqual([page.list().tools.length, page.list().leftOut], [100, 6]);
+});
+
+test("many schemas that are large together are left out", async () => {
+  const page = await startPage();
+  await page.run(`
+    const inputSchema = {description: "x".repeat(10000)};
+    for (let i = 0; i < 50; i++) register("t" + i, () => 1, {inputSchema})`);
+  const { tools, leftOut } = page.list();
+  assert.equal(tools.length + leftOut, 50);
+  assert.ok(JSON.stringify(tools).length < 280_000);
+});
+
+test("the same list is not sent twice", async () => {
+  const page = await startPage();
+  await page.run("register('add', () => 1)");
+  const before = page.relay.ofKind("w").length;
+  await page.run("tell(); tell()");
+  assert.equal(page.relay.ofKind("w").length, before);
+});
+
+test("a new relay is sent the list again", async () => {
+  const page = await startPage();
+  await page.run("register('add', () => 1)");
+  const before = page.relay.ofKind("w");
+  page.relay.say(`n${"e".repeat(NAME)}`);
+  await settled();
+  assert.deepEqual(page.relay.ofKind("w"), [...before, before.at(-1)]);
+});
+
+test("the page finds nothing of it but functions that look like the browser's", async () => {
+  const page = await startPage();
+  await page.run(`
+    globalThis.found = [
+      "openTabsPageTools" in globalThis,
+      typeof document.modelContext.registerTool,
+      document.modelContext.registerTool.name,
+      Object.keys(document.modelContext.registerTool).length,
+    ]; register("tell", () => found)`);
+  assert.deepEqual(await page.call("1 tell"), [false, "function", "registerTool", 0]);
+});

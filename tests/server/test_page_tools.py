@@ -1,0 +1,159 @@
+"""The list of the tools that pages register themselves follows the pages."""
+
+import logging
+from typing import Any
+
+import anyio
+import pytest
+
+from opentabs_py import tool
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.page_tools import Cadence, PageReports
+from opentabs_py.python_tools.collection import PythonTools
+from opentabs_py.python_tools.run import ToolHost
+from opentabs_py.server.page_tools import PageToolList
+from opentabs_py.server.registry import ToolRegistry
+from tests.fakes import PAGE, FakeSocket, a_document, greeted, running
+from tests.waiting import until_all_wait
+
+pytestmark = pytest.mark.anyio
+NEVER = 1000.0  # s
+
+
+class Listed:
+    """A bridge whose pages' tools are listed, and the list."""
+
+    def __init__(self, cadence: Cadence) -> None:
+        self.bridge = Bridge(
+            secret="s" * 64, origin="chrome-extension://x", version="1", page_tools=PageReports()
+        )
+        self.registry = ToolRegistry(self.bridge, limits=Limits(1.0, 2.0), input_limit=1000)
+        self.tools = PageToolList(self.bridge, self.registry, input_limit=1000, cadence=cadence)
+        self.changed = anyio.Event()
+        self.registry.subscribe(self._note)
+
+    def _note(self) -> None:
+        self.changed.set()
+        self.changed = anyio.Event()
+
+    @property
+    def names(self) -> list[str]:
+        return [each.listing.name for each in self.registry.tools]
+
+    async def wait_for(self, *names: str) -> None:
+        with anyio.fail_after(5):
+            while self.names != [*names]:
+                await self.changed.wait()
+
+
+def page_tools(*names: str, schema: Any = None) -> dict[str, Any]:
+    """Return what an extension says of the page's tools."""
+    tools = [
+        {
+            "id": number,
+            "name": name,
+            "title": "",
+            "description": "",
+            "readOnly": True,
+            "consequential": False,
+            "untrustedContent": False,
+            "inputSchema": schema or {"type": "object"},
+        }
+        for number, name in enumerate(names)
+    ]
+    return {"method": "page.tools", "params": {"documentId": PAGE, "tools": tools}}
+
+
+async def until_read(socket: FakeSocket) -> None:
+    """Wait until the bridge has read all that was said to it."""
+    socket.say({"method": "ping", "params": {"time": 0}})
+    await socket.hear("pong")
+
+
+async def test_the_list_follows_the_page() -> None:
+    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    async with running(listed.bridge) as connect, anyio.create_task_group() as tasks:
+        tasks.start_soon(listed.tools.run)
+        socket = await greeted(connect, a_document(plugin="@page"))
+        socket.say(page_tools("add", "sub"))
+        await listed.wait_for("page_chat_example_add", "page_chat_example_sub")
+        socket.say(page_tools("sub"))
+        await listed.wait_for("page_chat_example_sub")
+        assert listed.registry.status(listed.registry.tools[0].listing.owner) == "ready"
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_change_soon_after_another_waits() -> None:
+    listed = Listed(Cadence(rest=0.0, apart=NEVER))
+    async with running(listed.bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document(plugin="@page"))
+        socket.say(page_tools("add"))
+        await until_read(socket)
+        tasks.start_soon(listed.tools.run)
+        await listed.wait_for("page_chat_example_add")
+        socket.say(page_tools("sub"))
+        await until_read(socket)
+        await until_all_wait()
+        assert listed.names == ["page_chat_example_add"]
+        listed.tools.refresh()
+        assert listed.names == ["page_chat_example_sub"]
+        tasks.cancel_scope.cancel()
+
+
+async def test_tools_stay_while_the_extension_reconnects_and_go_if_it_does_not() -> None:
+    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    listed.bridge.tabs.grace = NEVER
+    async with running(listed.bridge) as connect, anyio.create_task_group() as tasks:
+        tasks.start_soon(listed.tools.run)
+        socket = await greeted(connect, a_document(plugin="@page"))
+        socket.say(page_tools("add"))
+        await listed.wait_for("page_chat_example_add")
+        socket.hang_up()
+        with anyio.fail_after(5):
+            while listed.bridge.connected:
+                await listed.bridge.changed().wait()
+        await until_all_wait()
+        listed.tools.refresh()
+        assert listed.names == ["page_chat_example_add"]
+        listed.bridge.handle_browser_gone()
+        listed.bridge._notify()
+        await listed.wait_for()
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_python_tool_keeps_its_name() -> None:
+    listed = Listed(Cadence(rest=0.0, apart=0.0))
+
+    @tool(name="page_chat_example_add")
+    def add() -> str:
+        """Add."""
+        return "ours"
+
+    host = ToolHost(AlarmClock(listed.bridge.clock), Limits(1.0, 2.0), 1000)
+    async with running(listed.bridge) as connect:
+        socket = await greeted(connect, a_document(plugin="@page"))
+        socket.say(page_tools("add"))
+        await until_read(socket)
+        listed.tools.refresh()
+        assert listed.names == ["page_chat_example_add"]
+        listed.registry.set_tools(PythonTools([add], host).tools)
+        assert listed.registry.find("page_chat_example_add").listing.owner != "page--chat-example"
+        listed.tools.refresh()
+        [own, page] = listed.names
+        assert (own, page.startswith("page_chat_example_add_")) == ("page_chat_example_add", True)
+
+
+async def test_why_a_tool_is_not_listed_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    async with running(listed.bridge) as connect:
+        socket = await greeted(connect, a_document(plugin="@page"))
+        socket.say(page_tools("add", schema={"type": "array"}))
+        await until_read(socket)
+        with caplog.at_level(logging.WARNING):
+            listed.tools.refresh()
+            listed.tools.refresh()
+    assert listed.names == []
+    [record] = caplog.records
+    assert "'add' of a page is not listed" in record.getMessage()
