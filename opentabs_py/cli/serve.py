@@ -269,8 +269,7 @@ def serve(
             "--open, --headed and --profile need a browser that serve launches. Omit them, or omit "
             "--browser none."
         )
-    if hands and (source != "launch" or nats is not None):
-        raise ConfigError("--hands need a browser that serve launches. Omit them, or the others.")
+    _check_hands(hands=bool(hands), launches=source == "launch" and nats is None)
     endpoint = None
     if nats is not None:
         if plugin or plugins or browser or attach or open_ or headed or profile or signed_in:
@@ -412,6 +411,14 @@ def read_browsers(given: Sequence[str]) -> tuple[Literal["launch", "none"], dict
             raise ConfigError(f"Two browsers cannot share the profile {profile}.")
         profiles[name] = profile
     return "launch", profiles
+
+
+def _check_hands(*, hands: bool, launches: bool) -> None:
+    if hands and not launches:
+        raise ConfigError(
+            "--hands need a browser that serve launches; they cannot be combined with --attach, "
+            "--browser none or --nats."
+        )
 
 
 def _check_pipes() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from opentabs_py.generate.auth import Auth, Header
-from opentabs_py.generate.names import camel
+from opentabs_py.generate.names import export_name
 from opentabs_py.generate.plan import Tool
 from opentabs_py.generate.source import Language
 from opentabs_py.generate.zod import literal
@@ -55,7 +55,7 @@ def index_source(
         ready: The body of `isReady()`.
         language: Of the module.
     """
-    variables = [camel(each) for each in tools]
+    variables = [export_name(each) for each in tools]
     imports = [
         f'import {{ {variable} }} from "./tools/{tool}.{language}";'
         for tool, variable in sorted(zip(tools, variables, strict=True))

@@ -14,6 +14,11 @@ _RESERVED: Final = frozenset(
     true try typeof var void while with yield tabId
     """.split()  # noqa: SIM905 (so many lines would say no more)
 )
+_IMPORTED: Final = frozenset(
+    """
+    call defineTool details graphql heading link nextPage notice openPage request rows sendForm z
+    """.split()  # noqa: SIM905
+)
 _LONGEST: Final = 48  # characters of a tool's name
 
 
@@ -36,6 +41,12 @@ def camel(*texts: str) -> str:
     first, *rest = snake(*texts).split("_")
     name = first + "".join(each.capitalize() for each in rest)
     return f"{name}_" if name in _RESERVED else name
+
+
+def export_name(tool: str) -> str:
+    """Return the name of the variable that holds a tool; its module imports nothing so named."""
+    name = camel(tool)
+    return f"{name}_" if name in _IMPORTED else name
 
 
 def pascal(*texts: str) -> str:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 from opentabs_py.generate.api_source import typed
 from opentabs_py.generate.inputs import Input
-from opentabs_py.generate.names import camel, is_identifier
+from opentabs_py.generate.names import is_identifier
 from opentabs_py.generate.page_tools import NOTICES, PageTool
 from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES
-from opentabs_py.generate.source import Language, inputs_source, path_source
+from opentabs_py.generate.source import Language, module_source, path_source, variable
 from opentabs_py.generate.zod import literal, member, schema
 
 _LISTED: Final = ", ".join(['[role="alert"]', '[role="status"]', *(f".{each}" for each in NOTICES)])
@@ -16,8 +17,6 @@ _LISTED: Final = ", ".join(['[role="alert"]', '[role="status"]', *(f".{each}" fo
 
 def page_tool_source(tool: PageTool, language: Language) -> str:
     """Return the module of a tool that reads a page or sends a form."""
-    names = [each.name for each in tool.inputs.arguments] + ([MAX_PAGES] if tool.has_next else [])
-    given = f"{{ {', '.join(names)} }}" if names else "_params"
     body = _send(tool) if tool.form is not None else _read(tool)
     text = "\n".join(body)
     helpers = [
@@ -25,26 +24,9 @@ def page_tool_source(tool: PageTool, language: Language) -> str:
         for each in ("details", "heading", "nextPage", "notice", "openPage", "rows", "sendForm")
         if f"{each}(" in text
     ]
-    lines = [
-        'import { defineTool } from "@opentabs-dev/plugin-sdk";',
-        'import { z } from "zod";',
-        f'import {{ {", ".join(helpers)} }} from "../pages.{language}";',
-        "",
-        *_schema(tool),
-        *(_fields(tool)),
-        f"export const {camel(tool.name)} = defineTool({{",
-        f"  name: {literal(tool.name)},",
-        f"  description: {literal(tool.description)},",
-        f"  icon: {literal(tool.icon)},",
-        *(["  annotations: { readOnlyHint: true },"] if tool.is_read else []),
-        *inputs_source(tool, has_pages=tool.has_next),
-        "  output: Result,",
-        f"  async handle({given}, context) {{",
-        *(f"    {line}" for line in body),
-        "  },",
-        "});",
-    ]
-    return typed("\n".join(lines) + "\n", language)
+    imports = f'import {{ {", ".join(helpers)} }} from "../pages.{language}";'
+    above = [*_schema(tool), *_fields(tool)]
+    return typed(module_source(tool, imports, above, body, has_pages=tool.has_next), language)
 
 
 def pages_source(language: Language) -> str:
@@ -61,7 +43,7 @@ def _schema(tool: PageTool) -> Sequence[str]:
         members.append(f"{member(tool.wrap)}: {schema(rows, name=tool.wrap, indent=2)}")
     members += ["details: z.record(z.string(), z.string())"] if tool.has_details else []
     members += [f"{HAS_MORE}: z.boolean()"] if tool.has_next else []
-    return ["const Result = z.object({", *(f"  {each}," for each in members), "});", ""]
+    return ["const Result = z.object({", *(f"  {each}," for each in members), "});"]
 
 
 def _fields(tool: PageTool) -> Sequence[str]:
@@ -71,8 +53,8 @@ def _fields(tool: PageTool) -> Sequence[str]:
         f"  {member(each.name)}: {literal([each.selector, *filter(None, [each.attribute])])},"
         for each in tool.listing.fields
     ]
-    return ["/** The selector of each member, and the attribute if it is not the text. */",
-            "const FIELDS⟦: Record<string, string[]>⟧ = {", *lines, "};", ""]  # fmt: skip
+    return ["", "/** The selector of each member, and the attribute if it is not the text. */",
+            "const FIELDS⟦: Record<string, string[]>⟧ = {", *lines, "};"]  # fmt: skip
 
 
 def _read(tool: PageTool) -> Sequence[str]:
@@ -133,8 +115,6 @@ def _send(tool: PageTool) -> Sequence[str]:
 
 def _page_of(tool: PageTool) -> str:
     """Return the expression for the address of the page that has the form."""
-    from urllib.parse import urlsplit  # noqa: PLC0415
-
     form, sample = tool.form, tool.operation.works[0]
     assert form is not None
     parts = urlsplit(form.page)
@@ -146,7 +126,7 @@ def _page_of(tool: PageTool) -> str:
             value = sample.path[int(each.key)]
             for index, segment in enumerate(segments):
                 if segment == value:
-                    segments[index] = f"${{encodeURIComponent({each.name})}}"
+                    segments[index] = f"${{encodeURIComponent({variable(each)})}}"
                     is_template = True
     return f"`{'/'.join(segments)}`" if is_template else literal(text)
 
@@ -160,7 +140,8 @@ def _object(tool: PageTool, place: str) -> str:
 
 def _member(given: Input) -> str:
     key = str(given.key)
-    return key if key == given.name and is_identifier(key) else f"{member(key)}: {given.name}"
+    name = variable(given)
+    return key if key == name and is_identifier(key) else f"{member(key)}: {name}"
 
 
 _PAGES: Final = """\

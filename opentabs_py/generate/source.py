@@ -1,12 +1,14 @@
 """Write the tools of a plugin as TypeScript or JavaScript."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
 from opentabs_py.generate.inputs import Input
 from opentabs_py.generate.json_paths import Path
-from opentabs_py.generate.names import camel, is_identifier
+from opentabs_py.generate.names import export_name, is_identifier
 from opentabs_py.generate.pagination import Pagination
 from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES, Tool
 from opentabs_py.generate.zod import argument, literal, member, schema
@@ -15,6 +17,12 @@ Language = Literal["ts", "js"]
 
 _MOST_PAGES: Final = 100
 _PAGES: Final = 10
+_LOCALS: Final = frozenset(
+    """
+    action answer call context details form found graphql heading link next nextPage notice openPage
+    page read request rows sendForm title z
+    """.split()  # noqa: SIM905 (so many lines would say no more)
+)
 _WIDTH: Final = 72  # columns of a call, besides its indentation
 
 
@@ -32,42 +40,18 @@ class _Writer:
             tool = replace(tool, pagination=replace(pagination, **inner))
         self._tool = tool
         self._is_ts = language == "ts"
-        self._extension = language
+        self._language = language
 
     def text(self) -> str:
         tool = self._tool
         answers = bool(tool.operation.answered)
         body = self._pages(tool.pagination) if tool.pagination else self._plain(answers=answers)
         used = "\n".join(body)
-        sender = next(each for each in ("graphql", "call", "request") if f"{each}" in used)
-        helpers = [
-            sender,
-            *(["at"] if " at(" in used else []),
-            *(["link"] if "link(" in used else []),
-        ]
-        names = [_variable(each) for each in tool.inputs.arguments]
-        names += [MAX_PAGES] if tool.pagination else []
-        given = f"{{ {', '.join(names)} }}" if names else "_params"
-        lines = [
-            'import { defineTool } from "@opentabs-dev/plugin-sdk";',
-            'import { z } from "zod";',
-            f'import {{ {", ".join(sorted(helpers))} }} from "../api.{self._extension}";',
-            "",
-            *self._operation(),
-            *schema_source(tool),
-            f"export const {camel(tool.name)} = defineTool({{",
-            f"  name: {literal(tool.name)},",
-            f"  description: {literal(tool.description)},",
-            f"  icon: {literal(tool.icon)},",
-            *(["  annotations: { readOnlyHint: true },"] if tool.is_read else []),
-            *inputs_source(tool, has_pages=tool.pagination is not None),
-            "  output: Result,",
-            f"  async handle({given}, context) {{",
-            *(f"    {line}" for text in body for line in text.splitlines()),
-            "  },",
-            "});",
-        ]
-        return "\n".join(lines) + "\n"
+        names = [each for each in ("call", "graphql", "link", "request")
+                 if re.search(rf"\b{each}[<(]", used)]  # fmt: skip
+        imports = f'import {{ {", ".join(names)} }} from "../api.{self._language}";'
+        above = [*self._operation(), f"const Result = {schema(tool.result)};"]
+        return module_source(tool, imports, above, body, has_pages=tool.pagination is not None)
 
     def _operation(self) -> Sequence[str]:
         """Return the lines that define what GraphQL is asked to run."""
@@ -148,7 +132,7 @@ class _Writer:
 
     def _values(self, place: str) -> Sequence[tuple[str, str]]:
         return [
-            (str(each.key), _variable(each))
+            (str(each.key), variable(each))
             for each in self._tool.inputs.arguments
             if each.place == place
         ]
@@ -165,13 +149,51 @@ def _text(value: Any) -> str:
     return f"`{escaped}`"
 
 
-def schema_source(tool: Tool) -> Sequence[str]:
-    """Return the lines that define the schema of a tool's results."""
-    return [f"const Result = {schema(tool.result)};", ""]
+def module_source(
+    tool: Tool, imports: str, above: Sequence[str], body: Sequence[str], *, has_pages: bool
+) -> str:
+    """Return the module that defines a tool.
+
+    Args:
+        tool: The tool.
+        imports: What it imports of the plugin.
+        above: The lines that define its schema, and more.
+        body: The statements of its handler.
+        has_pages: Whether it reads page after page.
+    """
+    names = [
+        each.name if each.name == variable(each) else f"{each.name}: {variable(each)}"
+        for each in tool.inputs.arguments
+    ]
+    names += [MAX_PAGES] if has_pages else []
+    lines = [
+        'import { defineTool } from "@opentabs-dev/plugin-sdk";',
+        'import { z } from "zod";',
+        imports,
+        "",
+        *above,
+        "",
+        f"export const {export_name(tool.name)} = defineTool({{",
+        f"  name: {literal(tool.name)},",
+        f"  description: {literal(tool.description)},",
+        f"  icon: {literal(tool.icon)},",
+        *(["  annotations: { readOnlyHint: true },"] if tool.is_read else []),
+        *_input(tool, has_pages=has_pages),
+        "  output: Result,",
+        f"  async handle({_object(names) if names else '_params'}, context) {{",
+        *(f"    {line}" for text in body for line in text.splitlines()),
+        "  },",
+        "});",
+    ]
+    return "\n".join(lines) + "\n"
 
 
-def inputs_source(tool: Tool, *, has_pages: bool) -> Sequence[str]:
-    """Return the lines that define a tool's arguments."""
+def variable(given: Input) -> str:
+    """Return the name of the variable that holds an argument, which is not one of a handler's."""
+    return f"{given.name}_" if given.name in _LOCALS else given.name
+
+
+def _input(tool: Tool, *, has_pages: bool) -> Sequence[str]:
     lines = [f"    {member(each.name)}: {argument(each, 4)}," for each in tool.inputs.arguments]
     if has_pages:
         lines.append(
@@ -183,7 +205,7 @@ def inputs_source(tool: Tool, *, has_pages: bool) -> Sequence[str]:
 
 def path_source(tool: Tool) -> str:
     """Return the expression for the address that a tool sends its request to."""
-    by_index = {each.key: each.name for each in tool.inputs.arguments if each.place == "path"}
+    by_index = {each.key: variable(each) for each in tool.inputs.arguments if each.place == "path"}
     parts = [
         f"${{encodeURIComponent({by_index[index]})}}" if segment is None else _escaped(segment)
         for index, segment in enumerate(tool.operation.path)
@@ -204,10 +226,6 @@ def _broken(members: Sequence[str], before: int) -> str:
     return "\n".join(["{", *(f"  {each}," for each in members), "}"])
 
 
-def _variable(given: Input) -> str:
-    return given.name
-
-
 def _members(given: Sequence[tuple[str, str]], fixed: Mapping[str, Any]) -> list[str]:
     found = [f"{member(name)}: {literal(value)}" for name, value in fixed.items()]
     return found + [
@@ -221,8 +239,6 @@ def _object(members: Sequence[str]) -> str:
 
 
 def _escaped(segment: str) -> str:
-    from urllib.parse import quote  # noqa: PLC0415
-
     return quote(segment, safe="@:!$&'()*+,;=~").replace("`", "%60").replace("${", "%24{")
 
 

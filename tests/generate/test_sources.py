@@ -105,3 +105,20 @@ def test_the_frameworks_of_a_site_are_named_once() -> None:
     page = '<script src="/_next/static/a.js"></script><input name="csrfmiddlewaretoken">'
     site = site_of(ask("GET /", page, headers={"x-powered-by": "Express"}), ask("GET /b", page))
     assert [*site.frameworks] == ["Next.js", "Django", "Express"]
+
+
+def test_an_argument_may_have_the_name_of_a_variable_of_the_tool() -> None:
+    table = "<table><tr><td>a<td>b<tr><td>c<td>d</table>"
+    pages = site_of(ask("GET /list?page=2&title=x", table), ask("GET /list?page=3&title=y", table))
+    text = write_plugin(pages, "x", "ts").files["src/tools/get_list.ts"]
+    assert "async handle({ page: page_, title: title_ }, context)" in text
+    assert "query: { page: page_, title: title_ }" in text
+
+
+def test_a_tool_may_have_the_name_of_what_it_imports() -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "call", "params": {"context": 1}}
+    site = site_of(ask("POST /rpc", {"jsonrpc": "2.0", "id": 1, "result": {"n": 1}}, body=body))
+    files = write_plugin(site, "x", "ts").files
+    assert "export const call_ = defineTool({" in files["src/tools/call.ts"]
+    assert "call<z.infer<typeof Result>>(" in files["src/tools/call.ts"]
+    assert 'import { call_ } from "./tools/call.ts";' in files["src/index.ts"]
