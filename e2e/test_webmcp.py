@@ -546,6 +546,46 @@ async def test_only_tools_that_say_that_they_read_run_unasked(shop: str) -> None
             assert (await failure(tabs, name)).detail.code == "CONSENT_NEEDED"
 
 
+async def test_a_call_that_a_person_allows_runs_in_the_tab_of_its_question_or_not_at_all(
+    shop: str,
+) -> None:
+    async with OpenTabs(settings=settings_for(permissions={})) as tabs:
+        page = await tabs.open(shop)
+        await wait_listed(tabs, lambda names: names >= ALL)
+        questions = tabs.registry.gate.questions
+        outcomes: list[Any] = []
+
+        async def call() -> None:
+            try:
+                outcomes.append(await tabs.call(PAY))
+            except CallError as error:
+                outcomes.append(error.detail.code)
+
+        async def answer(*, leaves: bool) -> None:
+            asked = anyio.Event()
+            end = questions.subscribe(asked.set)
+            async with anyio.create_task_group() as group:
+                group.start_soon(call)
+                with anyio.fail_after(PATIENT):
+                    await asked.wait()
+                end()
+                [question] = questions.waiting
+                [document] = tabs.bridge.tabs.documents
+                assert question.place.tab_id == document.tab_id
+                assert question.rule.startswith("page--127-0-0-1-")
+                if leaves:
+                    await page.goto("about:blank")
+                    with anyio.fail_after(PATIENT):
+                        while tabs.bridge.tabs.documents:
+                            await tabs.bridge.changed().wait()
+                questions.answer(question.id, "once", by="the test")
+
+        with questions.shown():
+            await answer(leaves=False)
+            await answer(leaves=True)
+        assert outcomes == [1, "NOT_DELIVERED"]
+
+
 # --- the command ------------------------------------------------------------------------
 
 
