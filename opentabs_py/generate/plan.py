@@ -178,7 +178,7 @@ def _tool(operation: Operation, name: str, flows: Flows, replaced: Collection[st
 def noun_of(operation: Operation, name: str) -> str:
     """Return what an operation lists."""
     last = next((each for each in reversed(operation.path) if each), "")
-    last = words_of(operation.name)[-1] if operation.name else last
+    last = " ".join(words_of(operation.name)[-1:]) if operation.name else last
     return last if is_plural(last) else name.partition("_")[2] or "items"
 
 

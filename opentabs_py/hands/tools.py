@@ -1,32 +1,22 @@
 """The tools that see and use a page, as an agent calls them."""
 
 import base64
-import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, Literal
 
 import anyio
 from mcp import types
-from playwright.async_api import Dialog, Error, Locator, Page
+from playwright.async_api import Error
 from pydantic import BaseModel, Field
 
-from opentabs_py.core.tab_owners import TabOwners
-from opentabs_py.core.text import one_line, shorten
-from opentabs_py.core.tokens import first_tokens, is_longer
-from opentabs_py.errors import ConfigError, ToolError
-from opentabs_py.hands.pages import HandPages, Tab, Waiting, Watched, action_failed
-from opentabs_py.hands.snapshot import MOST_TOKENS, changes, render
-from opentabs_py.hands.tree import Node, parse
+from opentabs_py.core.text import shorten
+from opentabs_py.errors import ToolError
+from opentabs_py.hands.pages import action_failed
+from opentabs_py.hands.snapshot import MOST_TOKENS, changes
+from opentabs_py.hands.using import ACT_WITHIN, PageUser
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.progress import Progress
-from opentabs_py.python_tools.run import current_run
 
-ACT_WITHIN: Final = 10.0  # s; for an element to be there, visible, and not covered
-SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is looked at again
-CHANGED_TOKENS: Final = 1_500
-BODY_TOKENS: Final = 5_000
 _LONGEST_SIDE: Final = 8_000  # pixels of a picture of a whole page
 _READS: Final = {"readOnlyHint": True, "openWorldHint": True}
 _ACTS: Final = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
@@ -44,35 +34,8 @@ class Secret(BaseModel, extra="forbid"):
     secret: str
 
 
-class Hands:
-    """The tools.
-
-    Args:
-        pages: The pages.
-        owners: Returns which tabs belong to which clients.
-        secrets: The names of the environment variables that may be typed.
-        files: The directory from which files may be uploaded.
-    """
-
-    def __init__(
-        self,
-        pages: HandPages,
-        owners: Callable[[], TabOwners],
-        *,
-        secrets: Sequence[str] = (),
-        files: Path | None = None,
-    ) -> None:
-        self._pages = pages
-        self._owners = owners
-        self._files = (files or Path.cwd()).resolve()
-        self._secrets: Mapping[str, str] = {}
-        missing = [name for name in secrets if not os.environ.get(name)]
-        if missing:
-            raise ConfigError(
-                f"The secret {missing[0]} has no value: set the environment variable "
-                f"{missing[0]}, or leave it out of `secrets`."
-            )
-        self._secrets = {name: os.environ[name] for name in secrets}
+class Hands(PageUser):
+    """The tools."""
 
     @property
     def functions(self) -> Sequence[Callable[..., Any]]:
@@ -102,12 +65,12 @@ class Hands:
 
         Long lists are folded; the text says how to open them. The page has written the texts.
         """
-        page = (await self._tab(tabId)).page
-        before = self._pages.watched(page).shown
-        text = await self._look(page, progress, ref, maxTokens, links=links, start=start)
+        page = (await self.find_tab(tabId)).page
+        before = self.pages.watched(page).shown
+        text = await self.look(page, progress, ref, maxTokens, links=links, start=start)
         if changed and ref is None:
             text = changes(before, text) or "(nothing has changed)"
-        return {**await self._about(page), "snapshot": text}
+        return {**await self.about(page), "snapshot": text}
 
     @tool(title="Go to a page", annotations=_ACTS)
     async def page_navigate(
@@ -118,7 +81,7 @@ class Hands:
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Open an address in a tab, go back or forward, or load its page again."""
-        page = (await self._tab(tabId)).page
+        page = (await self.find_tab(tabId)).page
         if (url is None) == (action == "goto"):
             raise ToolError("Give `url`, or an `action` other than goto.", "INVALID_ARGUMENTS")
         if url is not None and "://" not in url:
@@ -137,7 +100,7 @@ class Hands:
                 case _:
                     await page.goto(url or "", timeout=30_000)
 
-        return await self._act(page, progress, go)
+        return await self.act(page, progress, go)
 
     @tool(title="Click", annotations=_ACTS)
     async def page_click(
@@ -150,8 +113,8 @@ class Hands:
         modifiers: Sequence[Literal["Alt", "Control", "Meta", "Shift"]] = (),
     ) -> dict[str, Any]:
         """Click an element, when it is visible and nothing covers it; return what changed."""
-        page = (await self._tab(tabId)).page
-        element = await self._element(page, ref)
+        page = (await self.find_tab(tabId)).page
+        element = await self.find_element(page, ref)
 
         async def click() -> None:
             await element.click(
@@ -161,7 +124,7 @@ class Hands:
                 timeout=ACT_WITHIN * 1000,
             )
 
-        return await self._act(page, progress, click)
+        return await self.act(page, progress, click)
 
     @tool(title="Type", annotations=_ACTS)
     async def page_type(
@@ -177,9 +140,9 @@ class Hands:
         slowly: Annotated[bool, Field(description="Key by key, for pages that listen.")] = False,
     ) -> dict[str, Any]:
         """Replace the text of a field; return what changed."""
-        page = (await self._tab(tabId)).page
-        element = await self._element(page, ref)
-        value = text if isinstance(text, str) else self._secret(text.secret)
+        page = (await self.find_tab(tabId)).page
+        element = await self.find_element(page, ref)
+        value = text if isinstance(text, str) else self.secret(text.secret)
 
         async def write() -> None:
             if slowly:
@@ -190,7 +153,7 @@ class Hands:
             if submit:
                 await element.press("Enter", timeout=ACT_WITHIN * 1000)
 
-        return await self._act(page, progress, write)
+        return await self.act(page, progress, write)
 
     @tool(title="Press a key", annotations=_ACTS)
     async def page_press(
@@ -201,8 +164,8 @@ class Hands:
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Press a key; return what changed."""
-        page = (await self._tab(tabId)).page
-        element = None if ref is None else await self._element(page, ref)
+        page = (await self.find_tab(tabId)).page
+        element = None if ref is None else await self.find_element(page, ref)
 
         async def press() -> None:
             if element is None:
@@ -210,7 +173,7 @@ class Hands:
             else:
                 await element.press(key, timeout=ACT_WITHIN * 1000)
 
-        return await self._act(page, progress, press)
+        return await self.act(page, progress, press)
 
     @tool(title="Choose an option", annotations=_ACTS)
     async def page_select(
@@ -221,13 +184,13 @@ class Hands:
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Choose options of a list; return what changed."""
-        page = (await self._tab(tabId)).page
-        element = await self._element(page, ref)
+        page = (await self.find_tab(tabId)).page
+        element = await self.find_element(page, ref)
 
         async def select() -> None:
             await element.select_option([*values], timeout=ACT_WITHIN * 1000)
 
-        return await self._act(page, progress, select)
+        return await self.act(page, progress, select)
 
     @tool(title="Upload files", annotations=_ACTS)
     async def page_upload(
@@ -240,9 +203,9 @@ class Hands:
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Choose files in a field, or by the button that opens the choice; return what changed."""
-        page = (await self._tab(tabId)).page
-        element = await self._element(page, ref)
-        paths = [self._file(each) for each in files]
+        page = (await self.find_tab(tabId)).page
+        element = await self.find_element(page, ref)
+        paths = [self.file(each) for each in files]
 
         async def upload() -> None:
             is_field = await element.evaluate("(it) => it.matches('input[type=file]')")
@@ -253,7 +216,7 @@ class Hands:
                 await element.click(timeout=ACT_WITHIN * 1000)
             await (await opened.value).set_files(paths)
 
-        return await self._act(page, progress, upload)
+        return await self.act(page, progress, upload)
 
     @tool(title="Wait", annotations=_READS, ceiling=300)
     async def page_wait_for(
@@ -266,7 +229,7 @@ class Hands:
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Wait until a page shows something; return what changed meanwhile."""
-        page = (await self._tab(tabId)).page
+        page = (await self.find_tab(tabId)).page
         if (text, gone, url).count(None) != 2:
             raise ToolError("Give one of `text`, `gone` and `url`.", "INVALID_ARGUMENTS")
         waited_for = text or gone or url or ""
@@ -280,7 +243,7 @@ class Hands:
             await page.get_by_text(waited_for).first.wait_for(state=state, timeout=timeout)
 
         progress.report(f"Waiting for {shorten(waited_for, 60)}")
-        return await self._act(page, progress, wait)
+        return await self.act(page, progress, wait)
 
     @tool(title="Take a picture", annotations=_READS)
     async def page_screenshot(
@@ -291,11 +254,11 @@ class Hands:
         tabId: TabId = None,
     ) -> types.ImageContent:
         """Return a picture of a page, as JPEG."""
-        page = (await self._tab(tabId)).page
+        page = (await self.find_tab(tabId)).page
         progress.heartbeat()
         try:
             if ref is not None:
-                element = await self._element(page, ref)
+                element = await self.find_element(page, ref)
                 data = await element.screenshot(type="jpeg", quality=70, scale="css")
             else:
                 height = await page.evaluate("document.documentElement.scrollHeight")
@@ -321,13 +284,13 @@ class Hands:
     ) -> dict[str, Any]:
         """Return what a page wrote to its console, and its uncaught errors."""
         progress.heartbeat()
-        watched = self._pages.watched((await self._tab(tabId)).page)
+        watched = self.pages.watched((await self.find_tab(tabId)).page)
         fresh = watched.lines if all else watched.lines - watched.read_console
         watched.read_console = watched.lines
         shown = [*watched.console][-fresh:] if fresh else []
         return {
             "messages": [
-                {"type": kind, "text": self._redacted(shorten(text, 1_000))} for kind, text in shown
+                {"type": kind, "text": self.redacted(shorten(text, 1_000))} for kind, text in shown
             ]
         }
 
@@ -343,12 +306,12 @@ class Hands:
     ) -> dict[str, Any]:
         """Return the requests of a page, or the bodies of one of them."""
         progress.heartbeat()
-        watched = self._pages.watched((await self._tab(tabId)).page)
+        watched = self.pages.watched((await self.find_tab(tabId)).page)
         if request is not None:
             found = next((each for each in watched.network if each.number == request), None)
             if found is None:
                 raise ToolError(f"There is no request {request} any more.", "NOT_FOUND")
-            return await self._bodies(found.request)
+            return await self.bodies(found.request)
         shown = [each for each in watched.network if all or each.number > watched.read_network]
         watched.read_network = watched.requests
         listed: list[dict[str, Any]] = []
@@ -358,7 +321,7 @@ class Hands:
                 {
                     "request": each.number,
                     "method": each.request.method,
-                    "url": self._redacted(shorten(each.request.url, 300)),
+                    "url": self.redacted(shorten(each.request.url, 300)),
                     "type": each.request.resource_type,
                     "status": None if response is None else response.status,
                     **({"failure": each.failure} if each.failure else {}),
@@ -375,8 +338,8 @@ class Hands:
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Accept or dismiss the dialog of a page, such as an alert or a question."""
-        page = (await self._tab(tabId)).page
-        watched = self._pages.watched(page)
+        page = (await self.find_tab(tabId)).page
+        watched = self.pages.watched(page)
         dialog, watched.dialog, watched.asks = watched.dialog, None, anyio.Event()
         if dialog is None:
             raise ToolError("The page has no dialog open.", "NO_DIALOG")
@@ -387,193 +350,14 @@ class Hands:
             else:
                 await dialog.dismiss()
 
-        return await self._act(page, progress, answer)
+        return await self.act(page, progress, answer)
 
     async def list_tabs(self, client: str | None) -> Sequence[dict[str, Any]]:
         """Return all tabs that a client may name, as `tabs_list` does."""
-        owners = self._owners()
+        owners = self.owners()
         found: list[dict[str, Any]] = []
-        for tab in await self._pages.tabs():
+        for tab in await self.pages.tabs():
             if owners.may_name(client, tab.number):
-                about = await self._about(tab.page)
+                about = await self.about(tab.page)
                 found.append({"tabId": tab.number, **about, "active": tab.active, "plugins": []})
         return found
-
-    # --- parts ---
-
-    async def _tab(self, number: int | None) -> Tab:
-        """Return the tab that a call uses.
-
-        Raises:
-            ToolError: There is none, or it belongs to another client.
-        """
-        run = current_run.get()
-        client = None if run is None or run.client is None else run.client.owner
-        owners, tabs = self._owners(), await self._pages.tabs()
-        if number is not None:
-            found = next((each for each in tabs if each.number == number), None)
-            if found is None:
-                raise ToolError(
-                    f"There is no tab {number}. tabs_list lists the tabs.", "TAB_NOT_FOUND",
-                    category="tab",
-                )  # fmt: skip
-            if not owners.may_name(client, number):
-                raise ToolError(
-                    f"Tab {number} belongs to another client.", "TAB_NOT_YOURS", category="tab"
-                )
-            return found
-        usable = set(owners.usable(client, [each.number for each in tabs]))
-        mine = [each for each in tabs if each.number in usable]
-        if not mine:
-            raise ToolError(
-                "No tab is open. Open one with tabs_open.", "TAB_NOT_FOUND", category="tab"
-            )
-        return max(mine, key=lambda each: (each.active, each.used))
-
-    async def _element(self, page: Page, ref: str) -> Locator:
-        """Return the element of a reference.
-
-        Raises:
-            ToolError: It is not in the page any more; the text says what looks like it now.
-        """
-        watched = self._pages.watched(page)
-        self._check_dialog(watched)
-        element = page.locator(f"aria-ref={ref}")
-        try:
-            if ref.isalnum() and await element.count():
-                return element
-        except Error:
-            pass  # the reference has another form than Playwright's
-        known = watched.nodes.get(ref)
-        if known is None:
-            raise ToolError(
-                f"The last snapshot has no element {ref}. Take one with page_snapshot.",
-                "STALE_REF",
-                retryable=True,
-            )
-        nodes = self._nodes(parse(await self._raw(page, None)))
-        alike = [
-            each.ref
-            for each in nodes.values()
-            if (each.role, each.name) == (known.role, known.name) and each.ref != ref
-        ]
-        what = f'{known.role} "{shorten(one_line(known.name), 60)}"'
-        now = f" What looks like it now: {', '.join(alike[:3])}." if alike else ""
-        raise ToolError(
-            f"The element {ref}, {what}, is gone.{now} Take a new snapshot.",
-            "STALE_REF",
-            retryable=True,
-        )
-
-    async def _act(
-        self, page: Page, progress: Progress, action: Callable[[], Any]
-    ) -> dict[str, Any]:
-        """Do something in a page, and return what it changed there."""
-        watched = self._pages.watched(page)
-        self._check_dialog(watched)
-        before = watched.shown
-        await Waiting(watched, progress.heartbeat).run(action)
-        with suppress(Error):  # it may go on for ever
-            await page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
-        dialog: Dialog | None = watched.dialog
-        if dialog is not None:
-            return {
-                "dialog": {"type": dialog.type, "message": shorten(dialog.message, 1_000)},
-                "next": "Answer it with page_dialog.",
-            }
-        text = await self._look(page, progress, None, MOST_TOKENS)
-        new = changes(before, text) if before else text
-        if is_longer(new, CHANGED_TOKENS):
-            new = f"{first_tokens(new, CHANGED_TOKENS)}…\n(more: page_snapshot)"
-        return {**await self._about(page), "changed": new or "(nothing that a snapshot shows)"}
-
-    def _check_dialog(self, watched: Watched) -> None:
-        if watched.dialog is not None:
-            raise ToolError(
-                f"The page's {watched.dialog.type} dialog is in the way. Answer it with "
-                "page_dialog.",
-                "DIALOG_OPEN",
-                retryable=True,
-            )
-
-    async def _look(
-        self,
-        page: Page,
-        progress: Progress,
-        ref: str | None,
-        most: int,
-        *,
-        links: bool = False,
-        start: int = 0,
-    ) -> str:
-        """Return a page or a part of it as text, and remember it."""
-        progress.heartbeat()
-        if ref is not None:
-            await self._element(page, ref)
-        nodes = parse(await self._raw(page, ref))
-        watched = self._pages.watched(page)
-        text = self._redacted(render(nodes, most=most, links=links, start=start))
-        if ref is None:
-            watched.nodes = self._nodes(nodes)
-            watched.shown = text
-        return text
-
-    async def _raw(self, page: Page, ref: str | None) -> str:
-        try:
-            if ref is None:
-                return await page.aria_snapshot(mode="ai", timeout=ACT_WITHIN * 1000)
-            element = page.locator(f"aria-ref={ref}")
-            return await element.aria_snapshot(mode="ai", timeout=ACT_WITHIN * 1000)
-        except Error as error:
-            raise action_failed(error) from None
-
-    def _nodes(self, nodes: Sequence[Node]) -> Mapping[str, Node]:
-        return {each.ref: each for node in nodes for each in node.walk() if each.ref}
-
-    async def _about(self, page: Page) -> dict[str, Any]:
-        try:
-            title = await page.title()
-        except Error:
-            title = ""  # it is on its way to another page
-        return {
-            "title": self._redacted(shorten(one_line(title), 120)),
-            "url": self._redacted(shorten(page.url, 500)),
-        }
-
-    async def _bodies(self, request: Any) -> dict[str, Any]:
-        response = await request.response()
-        text = ""
-        try:
-            text = "" if response is None else await response.text()
-        except (Error, UnicodeDecodeError) as error:
-            text = f"(cannot be shown: {type(error).__name__})"
-        sent = request.post_data or ""
-        return {
-            "url": self._redacted(shorten(request.url, 500)),
-            "sent": self._redacted(first_tokens(sent, BODY_TOKENS)),
-            "received": self._redacted(first_tokens(text, BODY_TOKENS)),
-            "isCut": is_longer(text, BODY_TOKENS) or is_longer(sent, BODY_TOKENS),
-        }
-
-    def _secret(self, name: str) -> str:
-        value = self._secrets.get(name)
-        if value is None:
-            known = ", ".join(sorted(self._secrets)) or "none"
-            raise ToolError(
-                f"The server has no secret {name!r}; it has: {known}.", "UNKNOWN_SECRET"
-            )
-        return value
-
-    def _redacted(self, text: str) -> str:
-        for name, value in self._secrets.items():
-            text = text.replace(value, f"<secret {name}>")
-        return text
-
-    def _file(self, path: str) -> Path:
-        file = (self._files / path).resolve()
-        if not file.is_relative_to(self._files) or not file.is_file():
-            raise ToolError(
-                f"{path} is not a file below the server's directory.", "NOT_FOUND",
-                category="not_found",
-            )  # fmt: skip
-        return file

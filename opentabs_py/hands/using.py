@@ -1,0 +1,245 @@
+"""What all hands do: find the tab and the element, act, and say what changed."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from playwright.async_api import Dialog, Error, Locator, Page, Request
+
+from opentabs_py.core.tab_owners import TabOwners
+from opentabs_py.core.text import one_line, shorten
+from opentabs_py.core.tokens import first_tokens, is_longer
+from opentabs_py.errors import ConfigError, ToolError
+from opentabs_py.hands.pages import HandPages, Tab, Waiting, Watched, action_failed
+from opentabs_py.hands.snapshot import MOST_TOKENS, changes, render
+from opentabs_py.hands.tree import Node, parse
+from opentabs_py.python_tools.progress import Progress
+from opentabs_py.python_tools.run import current_run
+
+ACT_WITHIN: Final = 10.0  # s; for an element to be there, visible, and not covered
+SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is looked at again
+CHANGED_TOKENS: Final = 1_500
+BODY_TOKENS: Final = 5_000
+
+
+class PageUser:
+    """Uses pages for the clients that call tools.
+
+    Args:
+        pages: The pages.
+        owners: Returns which tabs belong to which clients.
+        secrets: The names of the environment variables that may be typed.
+        files: The directory from which files may be uploaded.
+    """
+
+    def __init__(
+        self,
+        pages: HandPages,
+        owners: Callable[[], TabOwners],
+        *,
+        secrets: Sequence[str] = (),
+        files: Path | None = None,
+    ) -> None:
+        self.pages = pages
+        self.owners = owners
+        self._files = (files or Path.cwd()).resolve()
+        self._secrets: Mapping[str, str] = {}
+        missing = [name for name in secrets if not os.environ.get(name)]
+        if missing:
+            raise ConfigError(
+                f"The secret {missing[0]} has no value: set the environment variable "
+                f"{missing[0]}, or leave it out of `secrets`."
+            )
+        self._secrets = {name: os.environ[name] for name in secrets}
+
+    async def find_tab(self, number: int | None) -> Tab:
+        """Return the tab that a call uses.
+
+        Raises:
+            ToolError: There is none, or it belongs to another client.
+        """
+        run = current_run.get()
+        client = None if run is None or run.client is None else run.client.owner
+        owners, tabs = self.owners(), await self.pages.tabs()
+        if number is not None:
+            found = next((each for each in tabs if each.number == number), None)
+            if found is None:
+                raise ToolError(
+                    f"There is no tab {number}. tabs_list lists the tabs.", "TAB_NOT_FOUND",
+                    category="tab",
+                )  # fmt: skip
+            if not owners.may_name(client, number):
+                raise ToolError(
+                    f"Tab {number} belongs to another client.", "TAB_NOT_YOURS", category="tab"
+                )
+            return found
+        usable = set(owners.usable(client, [each.number for each in tabs]))
+        mine = [each for each in tabs if each.number in usable]
+        if not mine:
+            raise ToolError(
+                "No tab is open. Open one with tabs_open.", "TAB_NOT_FOUND", category="tab"
+            )
+        return max(mine, key=lambda each: (each.active, each.used))
+
+    async def find_element(self, page: Page, ref: str) -> Locator:
+        """Return the element of a reference.
+
+        Raises:
+            ToolError: It is not in the page any more; the text says what looks like it now.
+        """
+        watched = self.pages.watched(page)
+        self._check_dialog(watched)
+        element = page.locator(f"aria-ref={ref}")
+        try:
+            if ref.isalnum() and await element.count():
+                return element
+        except Error:
+            pass  # the reference has another form than Playwright's
+        known = watched.nodes.get(ref)
+        if known is None:
+            raise ToolError(
+                f"The last snapshot has no element {ref}. Take one with page_snapshot.",
+                "STALE_REF",
+                retryable=True,
+            )
+        nodes = self._nodes(parse(await self._raw(page, None)))
+        alike = [
+            each.ref
+            for each in nodes.values()
+            if (each.role, each.name) == (known.role, known.name) and each.ref != ref
+        ]
+        what = f'{known.role} "{shorten(one_line(known.name), 60)}"'
+        now = f" What looks like it now: {', '.join(alike[:3])}." if alike else ""
+        raise ToolError(
+            f"The element {ref}, {what}, is gone.{now} Take a new snapshot.",
+            "STALE_REF",
+            retryable=True,
+        )
+
+    async def act(
+        self, page: Page, progress: Progress, action: Callable[[], Any]
+    ) -> dict[str, Any]:
+        """Do something in a page, and return what it changed there."""
+        watched = self.pages.watched(page)
+        self._check_dialog(watched)
+        before = watched.shown
+        await Waiting(watched, progress.heartbeat).run(action)
+        with suppress(Error):  # it may go on for ever
+            await page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
+        dialog: Dialog | None = watched.dialog
+        if dialog is not None:
+            return {
+                "dialog": {"type": dialog.type, "message": shorten(dialog.message, 1_000)},
+                "next": "Answer it with page_dialog.",
+            }
+        text = await self.look(page, progress, None, MOST_TOKENS)
+        new = changes(before, text) if before else text
+        if is_longer(new, CHANGED_TOKENS):
+            new = f"{first_tokens(new, CHANGED_TOKENS)}…\n(more: page_snapshot)"
+        return {**await self.about(page), "changed": new or "(nothing that a snapshot shows)"}
+
+    def _check_dialog(self, watched: Watched) -> None:
+        if watched.dialog is not None:
+            raise ToolError(
+                f"The page's {watched.dialog.type} dialog is in the way. Answer it with "
+                "page_dialog.",
+                "DIALOG_OPEN",
+                retryable=True,
+            )
+
+    async def look(
+        self,
+        page: Page,
+        progress: Progress,
+        ref: str | None,
+        most: int,
+        *,
+        links: bool = False,
+        start: int = 0,
+    ) -> str:
+        """Return a page or a part of it as text, and remember it."""
+        progress.heartbeat()
+        if ref is not None:
+            await self.find_element(page, ref)
+        nodes = parse(await self._raw(page, ref))
+        watched = self.pages.watched(page)
+        text = self.redacted(render(nodes, most=most, links=links, start=start))
+        if ref is None:
+            watched.nodes = self._nodes(nodes)
+            watched.shown = text
+        return text
+
+    async def _raw(self, page: Page, ref: str | None) -> str:
+        try:
+            if ref is None:
+                return await page.aria_snapshot(mode="ai", timeout=ACT_WITHIN * 1000)
+            element = page.locator(f"aria-ref={ref}")
+            return await element.aria_snapshot(mode="ai", timeout=ACT_WITHIN * 1000)
+        except Error as error:
+            raise action_failed(error) from None
+
+    def _nodes(self, nodes: Sequence[Node]) -> Mapping[str, Node]:
+        return {each.ref: each for node in nodes for each in node.walk() if each.ref}
+
+    async def about(self, page: Page) -> dict[str, Any]:
+        """Return the title and the address of a page."""
+        try:
+            title = await page.title()
+        except Error:
+            title = ""  # it is on its way to another page
+        return {
+            "title": self.redacted(shorten(one_line(title), 120)),
+            "url": self.redacted(shorten(page.url, 500)),
+        }
+
+    async def bodies(self, request: Request) -> dict[str, Any]:
+        """Return what a request sent and received, cut."""
+        response = await request.response()
+        text = ""
+        try:
+            text = "" if response is None else await response.text()
+        except (Error, UnicodeDecodeError) as error:
+            text = f"(cannot be shown: {type(error).__name__})"
+        sent = request.post_data or ""
+        return {
+            "url": self.redacted(shorten(request.url, 500)),
+            "sent": self.redacted(first_tokens(sent, BODY_TOKENS)),
+            "received": self.redacted(first_tokens(text, BODY_TOKENS)),
+            "isCut": is_longer(text, BODY_TOKENS) or is_longer(sent, BODY_TOKENS),
+        }
+
+    def secret(self, name: str) -> str:
+        """Return the value of a secret.
+
+        Raises:
+            ToolError: There is none of that name.
+        """
+        value = self._secrets.get(name)
+        if value is None:
+            known = ", ".join(sorted(self._secrets)) or "none"
+            raise ToolError(
+                f"The server has no secret {name!r}; it has: {known}.", "UNKNOWN_SECRET"
+            )
+        return value
+
+    def redacted(self, text: str) -> str:
+        """Return a text with the names of secrets in place of their values."""
+        for name, value in self._secrets.items():
+            text = text.replace(value, f"<secret {name}>")
+        return text
+
+    def file(self, path: str) -> Path:
+        """Return a file that may be uploaded.
+
+        Raises:
+            ToolError: It is not there, or not below the directory.
+        """
+        file = (self._files / path).resolve()
+        if not file.is_relative_to(self._files) or not file.is_file():
+            raise ToolError(
+                f"{path} is not a file below the server's directory.", "NOT_FOUND",
+                category="not_found",
+            )  # fmt: skip
+        return file
