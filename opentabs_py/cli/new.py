@@ -48,7 +48,7 @@ def new(
         ),
     ] = False,
 ) -> None:
-    """Create a plugin: a tool that reports progress, its tests, and a page to try it on.
+    """Create a plugin: a first tool, its tests and a page to try it on; or the tools of a site.
 
     With --from, create the tools of a site from a recording of it, such as `opentabs record` makes:
     one for each operation of its API, or for its pages and forms if it has none. Their tests
