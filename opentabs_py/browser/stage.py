@@ -85,7 +85,7 @@ class StagedExtension:
         write_whole(self.path / _MANIFEST, json.dumps(manifest, indent=2).encode())
 
     def permit(self, permission: str) -> None:
-        """Give the extension one more of Chrome's permissions, before it is loaded."""
+        """Add one of Chrome's permissions to the extension, before it is loaded."""
         manifest = self._manifest()
         manifest["permissions"] = sorted({*manifest["permissions"], permission})
         write_whole(self.path / _MANIFEST, json.dumps(manifest, indent=2).encode())

@@ -31,7 +31,7 @@ def analyze(
     headed: Headed = None,
     json_: Json = False,
 ) -> None:
-    """Print what a site is built with, how it knows who asks, and the tools it could have.
+    """Print what a site is built with, how it authenticates its users, and the tools it could have.
 
     Opens the page in a headless browser, and watches what it asks its site for. Of what needs a
     click or a form it sees nothing: `opentabs record URL` does, and its file can be given here

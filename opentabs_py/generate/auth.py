@@ -1,4 +1,4 @@
-"""How a site knows who asks: cookies, and headers whose values its pages have somewhere."""
+"""How a site authenticates its users: by cookies, and by headers whose values its pages hold."""
 
 import json
 import re
@@ -58,7 +58,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """How a site knows who asks.
+    """How a site authenticates its users.
 
     Attributes:
         cookies: The names of its cookies.
@@ -130,7 +130,7 @@ def find_auth(
     secrets: Secrets,
     replaced: Collection[str],
 ) -> Auth:
-    """Return how a site knows who asks.
+    """Return how a site authenticates its users.
 
     Args:
         samples: The requests.

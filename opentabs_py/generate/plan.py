@@ -48,7 +48,7 @@ class Tool:
         inputs: What goes into its requests.
         pagination: How it reads on, if the answer is a list in pages.
         unwrap: Where the result is in an answer.
-        wrap: The member of the result that holds the value, if the value is no object.
+        wrap: The member of the result that holds the value, if the value is not an object.
         result: What its results look like.
     """
 

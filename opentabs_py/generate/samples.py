@@ -34,7 +34,7 @@ class Sample:
         envelope: Of GraphQL and JSON-RPC, what surrounds the payload, such as the query.
         payload: The members that the request sends: a JSON object, a form, GraphQL's variables or
             the parameters of JSON-RPC. None if it sends none.
-        other: What the body is if it is no object, in a tuple; empty if there is no such body.
+        other: What the body is if it is not an object, in a tuple; empty if there is no such body.
         is_form: Whether the body is a form, not JSON.
         value: The answer's JSON, in a tuple; empty if it is not JSON.
         page: The answer's HTML; empty if it is not HTML.

@@ -23,7 +23,7 @@ class Site:
         recording: Where from.
         samples: What pages asked it for.
         operations: What it offers.
-        auth: How it knows who asks.
+        auth: How it authenticates its users.
         frameworks: What it is built with.
         storage: The names of what its pages keep in local storage.
         tools: The tools that a plugin for it has.

@@ -104,7 +104,7 @@ class ReportFile:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker of pytest-xdist where to report to."""
+        """Send a worker of pytest-xdist the place to report to."""
         node.workerinput[_DIRECTORY] = str(self._directory)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -139,7 +139,7 @@ class ReportFile:
         self._dismiss_guard()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say where the report is."""
+        """Print where the report is."""
         for line, is_error in self._lines:
             terminalreporter.write_sep("-", line, red=is_error)
 

@@ -1,4 +1,4 @@
-"""How shapes differ, and what is no difference."""
+"""How shapes differ, and what does not count as a difference."""
 
 from typing import Any
 
