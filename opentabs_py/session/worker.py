@@ -61,7 +61,7 @@ async def run_worker(
             link, name, labels=options.labels, max_calls=max_calls, browsers=browsers
         )
         # Endpoints know the tools of plugins, but not of pages, which come and go.
-        own = settings.model_copy(update={"webmcp": ()})
+        own = settings.model_copy(update={"webmcp": (), "hands": False})
         async with OpenTabs(
             settings=own, browsers=browsers, first_number=identity.number, **session
         ) as tabs:
