@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from opentabs_py.session.session import OpenTabs
 
 SETTLE_WITHIN = 3.0  # s; for answers that are on their way
-READ_WITHIN = 1.0  # s; for the rest of their bodies, which the page may never read
+READ_WITHIN = 4.0  # s; for the rest of their bodies, which the page may never read
 
 
 class SessionRecorder:
@@ -56,6 +56,15 @@ class SessionRecorder:
         """How much there is so far, in one line."""
         traffic = self._traffic
         return f"{traffic.count} requests, {traffic.pending} running, {len(self._calls)} calls"
+
+    async def settle(self) -> None:
+        """Wait until what the page has asked for so far has been read.
+
+        Chromium drops the bodies of a page's answers when the page goes away.
+        """
+        with anyio.move_on_after(SETTLE_WITHIN):
+            while self._traffic.pending:
+                await self._changed.wait()
 
     async def stop(self) -> Recording:
         """Stop, and return the recording, with all its secrets."""

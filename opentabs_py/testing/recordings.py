@@ -29,7 +29,7 @@ from opentabs_py.testing.thread import ServerThread
 RecordMode = Literal["none", "missing", "all"]
 
 SETTLE_WITHIN = 3.0  # s; for answers that are on their way when a test ends
-READ_WITHIN = 1.0  # s; for the rest of their bodies, which the page may never read
+READ_WITHIN = 3.0  # s; for the rest of their bodies, which the page may never read
 LOOK_EVERY = 0.02  # s
 EXPLAINED = 3  # requests that are not in the recording; of more, only the address is shown
 SHOWN = 50  # lines

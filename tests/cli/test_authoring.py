@@ -136,7 +136,7 @@ def test_build_checks_types_where_typescript_is_installed(plugin: Path) -> None:
     unchecked = opentabs("build", "--no-check", cwd=plugin)
 
     assert (sound.returncode, checked.returncode, unchecked.returncode) == (0, 1, 0), sound.stderr
-    assert "src/tools/hello.ts:22\n    Type 'string' is not assignable" in checked.stderr
+    assert "src/tools/hello.ts:21\n    Type 'string' is not assignable" in checked.stderr
     assert "✗ 1 error; dist/ is unchanged" in checked.stderr
 
 
