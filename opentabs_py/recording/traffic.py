@@ -23,6 +23,7 @@ from opentabs_py.core.recording.exchange import (
     Socket,
 )
 
+CAUGHT_UP_WITHIN: Final = 1000  # ms, for each page; one whose script does not end never answers
 LARGEST: Final = 64 * 1024 * 1024  # bytes of a body
 _EVENT_SOURCE: Final = "eventsource"
 _ABORTED: Final = "net::ERR_ABORTED"
@@ -116,6 +117,18 @@ class TrafficRecorder:
     def count(self) -> int:
         """How many requests and WebSockets there are so far."""
         return len(self._exchanges) + len(self._sockets) + len(self._streams)
+
+    def catch_up(self) -> Steps:
+        """Wait until Playwright has reported what the pages have asked for so far.
+
+        A call may have ended before the requests that it sent are reported. An answer of the same
+        page comes after them.
+        """
+        for page in self._context.pages:
+            try:
+                yield page.locator("html").wait_for(state="attached", timeout=CAUGHT_UP_WITHIN)
+            except Exception:  # noqa: BLE001, S112 (Playwright's: the page has gone, or hangs)
+                continue
 
     def stop(self) -> tuple[Sequence[Exchange], Sequence[Socket]]:
         """Stop, and return the requests and WebSockets in the order they began."""

@@ -62,6 +62,7 @@ class SessionRecorder:
 
         Chromium drops the bodies of a page's answers when the page goes away.
         """
+        await self._catch_up()
         with anyio.move_on_after(SETTLE_WITHIN):
             while self._traffic.pending:
                 await self._changed.wait()
@@ -69,6 +70,7 @@ class SessionRecorder:
     async def stop(self) -> Recording:
         """Stop, and return the recording, with all its secrets."""
         self._end_observing()
+        await self._catch_up()
         with anyio.move_on_after(SETTLE_WITHIN):
             while self._traffic.unanswered:
                 await self._changed.wait()
@@ -81,6 +83,10 @@ class SessionRecorder:
         return Recording(
             self._url, exchanges, sockets, self._calls, self._state, storage_at_end=state
         )
+
+    async def _catch_up(self) -> None:
+        self._driver.run(self._traffic.catch_up())
+        await self._driver.wait(SETTLE_WITHIN)
 
     async def _state_now(self) -> Mapping[str, Any] | None:
         """Return the cookies and the local storage; None if the browser has been closed."""

@@ -44,7 +44,7 @@ async def run_again(
     home = rebased(recorded.url, recorded.url, site)
     is_anonymous = tabs.settings.signed_in is None and tabs.settings.profile is None
     recorder = await SessionRecorder.start(tabs, home)
-    run = _Run(tabs, writes=writes)
+    run = _Run(tabs, recorder, writes=writes)
     failure, outcomes = "", [Outcome()] * len(steps)
     try:
         page = await tabs.open(home)
@@ -69,9 +69,10 @@ class _Run:
         unready: The plugins that did not get ready.
     """
 
-    def __init__(self, tabs: "OpenTabs", *, writes: bool) -> None:
+    def __init__(self, tabs: "OpenTabs", recorder: SessionRecorder, *, writes: bool) -> None:
         self.unready: set[str] = set()
         self._tabs = tabs
+        self._recorder = recorder
         self._writes = writes
 
     async def make(self, step: Step, page: "Page") -> Outcome:
@@ -88,6 +89,7 @@ class _Run:
                 "cannot be called as it was."
             )
         if _plain(page.url) != _plain(step.url):
+            await self._recorder.settle()
             await _go(page, step.url)
         plugin = found.listing.owner
         if not await self._is_ready(plugin):

@@ -191,6 +191,7 @@ class ActiveRecording:
             return
         registry = self._session.registry
         registry.record_values, registry.excerpts = self._kept
+        SyncDriver().run(self._traffic.catch_up())
         waited = 0.0
         while self._traffic.pending and waited < (
             SETTLE_WITHIN if self._traffic.unanswered else READ_WITHIN

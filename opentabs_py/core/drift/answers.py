@@ -43,6 +43,7 @@ class Answers:
         marks: The CSS selectors of each HTML page.
         tools: The tools during whose calls it was asked, and how often.
         is_document: Whether it is a page.
+        is_unread: Whether what a successful answer contained is not known: it was not read in time.
         failures: Why there was no answer, such as `net::ERR_CONNECTION_REFUSED`.
     """
 
@@ -52,6 +53,7 @@ class Answers:
     marks: list[Mapping[str, int]] = field(default_factory=list[Mapping[str, int]])
     tools: Counter[str] = field(default_factory=Counter[str])
     is_document: bool = False
+    is_unread: bool = False
     failures: set[str] = field(default_factory=set[str])
 
     @property
@@ -105,7 +107,10 @@ def _note(answers: Answers, exchange: Exchange, key: Any) -> None:
     if response.status == _NOT_MODIFIED:
         return
     answers.statuses.add(response.status)
-    if not 200 <= response.status < 300 or not response.body:
+    if not 200 <= response.status < 300:
+        return
+    answers.is_unread |= response.body is None
+    if not response.body:
         return
     if response.mime in _HTML:
         answers.media.add("HTML")

@@ -8,7 +8,7 @@ from opentabs_py.core.drift.live import LiveRun
 from opentabs_py.core.drift.obstacles import find_obstacle
 from opentabs_py.core.drift.report import CallVerdict, RecordingVerdict
 from opentabs_py.core.drift.requests import judge_requests
-from opentabs_py.core.drift.site import compare_site
+from opentabs_py.core.drift.site import Site, compare_site
 from opentabs_py.core.recording.exchange import Recording
 
 
@@ -34,11 +34,24 @@ def judge(
         judge_call(call, outcome, samples, site, live)
         for call, outcome in zip(recorded.calls, live.outcomes, strict=True)
     ]
+    calls = [_if_read(call, site) for call in calls]
     if not (obstacle := find_obstacle(site, recorded, live)):
         return RecordingVerdict(name, recorded.url, calls, judge_requests(site, calls))
     calls = [_doubt(call, obstacle) for call in calls]
     is_blind = not any(call.state == "same" for call in calls)
     return RecordingVerdict(name, recorded.url, calls, reason=obstacle if is_blind else "")
+
+
+def _if_read(call: CallVerdict, site: Site) -> CallVerdict:
+    """Return the verdict of a call, which is unknown if an answer was read then but not now."""
+    if call.state != "same":
+        return call
+    for endpoint, was, now in site.known():
+        # Tools that only look at the status never read what the answer contains.
+        if was.media and now.is_unread and call.tool in now.tools:
+            reason = f"The answer to {endpoint} could not be read in time. Try again."
+            return replace(call, state="unknown", reason=reason)
+    return call
 
 
 def _doubt(call: CallVerdict, obstacle: str) -> CallVerdict:

@@ -1,5 +1,6 @@
 """What is drift, how bad it is, and what cannot be told."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -427,3 +428,22 @@ def test_a_page_that_cannot_be_opened_says_nothing() -> None:
     found = verdict(recording(called(ITEMS)), live)
 
     assert (found.calls[0].state, found.reason) == ("unknown", "Cannot open it.")
+
+
+def test_a_call_is_not_the_same_if_its_answer_could_not_be_read() -> None:
+    read, unread = got("/api", {"id": 1}), unread_answer("/api")
+
+    found = verdict(recording(read, called({})), lived(unread, called({})))
+
+    assert (found.calls[0].state, found.calls[0].reason) == (
+        "unknown",
+        "The answer to GET /api could not be read in time. Try again.",
+    )
+    assert only_call(recording(unread, called({})), lived(unread, called({}))).state == "same"
+    assert only_call(recording(read, called({})), lived(unread, called(None))).state == "drift"
+
+
+def unread_answer(path: str) -> Exchange:
+    answered = got(path)
+    assert answered.response is not None
+    return replace(answered, response=replace(answered.response, body=None))
