@@ -111,7 +111,7 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
             said = await anyio.to_thread.run_sync(LocalClient(server).status)
             if not said["extension"] and said["plugins"]:
                 raise failures.not_connected()
-            detail.append(f"pid {server.pid}, {said['tools']} tools, {len(said['tabs'])} tabs")
+            detail.append(f"pid {server.pid}, tools: {said['tools']}, tabs: {len(said['tabs'])}")
     async with probe("Chromium is installed") as detail:
         detail.append(str(configured_chromium(load_settings())))
     async with probe("A server can listen on 127.0.0.1") as detail:

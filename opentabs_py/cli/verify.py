@@ -98,9 +98,10 @@ def verify(
     )
     updates = {"audit": False, "permissions": {"default": "auto"}, "strict_output": True}
     settings = settings.model_copy(update=updates)
-    if not (settings.plugins or settings.plugin_folders):
+    if not (settings.plugins or settings.plugin_folders or settings.webmcp):
         raise ConfigError(
-            "There is no plugin here. Name its directory: opentabs verify DIR, or --plugin DIR."
+            "There is no plugin here. Name its directory: opentabs verify DIR, or --plugin DIR; or "
+            "name pages with tools of their own in the setting webmcp (docs/webmcp.md)."
         )
     if junit is not None and junit.is_dir():
         raise ConfigError(f"{junit} is a directory. Name the file to write.")

@@ -16,6 +16,7 @@ from opentabs_py.session.recording import SessionRecorder
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
+    from opentabs_py.calling.tool import Tool
     from opentabs_py.session.session import OpenTabs
 
 READY_WITHIN: Final = 15.0  # s; for a plugin, after its page has loaded
@@ -66,7 +67,7 @@ class _Run:
     """The calls of one recording.
 
     Attributes:
-        unready: The plugins that did not get ready.
+        unready: The plugins that did not get ready, and tools that the page did not register.
     """
 
     def __init__(self, tabs: "OpenTabs", recorder: SessionRecorder, *, writes: bool) -> None:
@@ -79,8 +80,14 @@ class _Run:
         """Make a call, in the page in which it was made."""
         tool = step.call.tool
         found = self._tabs.registry.get(tool)
-        if found is None:
-            return Outcome(skipped=_NO_TOOL)
+        if found is None or found.listing.is_of_page:
+            if not self._tabs.settings.webmcp:
+                return Outcome(skipped=_NO_TOOL)
+            await self._open(page, step.url)
+            found = await self._wait_registered(tool)
+            if found is None:
+                self.unready.add(tool)
+                return Outcome()
         if not self._writes and (found.listing.annotations or {}).get("readOnlyHint") is not True:
             return Outcome(skipped=_WRITES)
         if step.scrubbed:
@@ -88,14 +95,29 @@ class _Run:
                 barred=f"Its arguments contain {step.scrubbed!r} in place of a secret, so it "
                 "cannot be called as it was."
             )
-        if _plain(page.url) != _plain(step.url):
-            await self._recorder.settle()
-            await _go(page, step.url)
+        await self._open(page, step.url)
         plugin = found.listing.owner
-        if not await self._is_ready(plugin):
+        if not found.listing.is_of_page and not await self._is_ready(plugin):
             self.unready.add(plugin)
             return Outcome()
         return await self._call(step.call)
+
+    async def _open(self, page: "Page", url: str) -> None:
+        if _plain(page.url) != _plain(url):
+            await self._recorder.settle()
+            await _go(page, url)
+
+    async def _wait_registered(self, tool: str) -> "Tool | None":
+        """Return a tool that the page registers itself; None if it does not."""
+        if tool not in self.unready:
+            with anyio.move_on_after(READY_WITHIN):
+                while True:
+                    changed = self._tabs.bridge.changed()
+                    self._tabs.refresh_page_tools()
+                    if (found := self._tabs.registry.get(tool)) is not None:
+                        return found
+                    await changed.wait()
+        return None
 
     async def _is_ready(self, plugin: str) -> bool:
         if plugin in self.unready:
