@@ -70,7 +70,7 @@ async def test_after_the_extension_was_reloaded_tabs_work_and_their_old_calls_ha
         page = await tabs.open(f"{site}/reloaded")
         before = await wait_for_document(tabs, page.url)
         tab = Tab(page, before.tab_id, tabs)
-        await page.evaluate("() => { window.first = probe }")  # the adapter will come anew
+        await page.evaluate("() => { window.first = probe }")  # the adapter will be injected again
         async with anyio.create_task_group() as group:
             running = await tab.start(group, [{"wait": 60_000}], "orphaned")
             await extension_worker(tabs).evaluate(

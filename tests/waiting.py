@@ -10,7 +10,7 @@ async def until_all_wait() -> None:
     """Wait until every other task of the event loop waits for something.
 
     anyio's own looks ten times a second. A uvicorn in the same loop, which ticks as often, may be
-    in step with it, and is then seen at work each time. So looking is begun anew, out of step.
+    in step with it, and is then seen at work each time. So this looks out of step with it.
     """
     with anyio.fail_after(PATIENT):
         while True:

@@ -242,7 +242,7 @@ async def test_questions_that_no_client_comes_back_with_are_bounded(
             await a_modern_call(
                 client, input_responses={"consent": yes}, request_state=each.request_state
             )
-            for each in reversed(asked)  # the last first, because to ask anew forgets another
+            for each in reversed(asked)  # the last first, because asking again forgets another
         ]
     kinds = [types.CallToolResult, types.CallToolResult, types.InputRequiredResult]
     assert [type(each) for each in results] == kinds

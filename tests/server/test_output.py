@@ -42,7 +42,7 @@ async def test_in_service_a_broken_promise_is_logged_once_for_each_tool_and_the_
     assert 'at n: "one" is not of type "integer"' in warning
     served.registry.set_plugins([a_manifest(a_tool("send", output_schema=PROMISE))])
     await served.registry.call("chat_send", {})
-    assert len(warnings(caplog)) == 2, "a plugin that is built anew is looked at anew"
+    assert len(warnings(caplog)) == 2, "a plugin that is built again is checked again"
 
 
 async def test_strictly_it_is_an_error_that_holds_the_value_and_is_recorded_as_one() -> None:
