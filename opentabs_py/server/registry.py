@@ -17,13 +17,12 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, ProgressObserver, Recorder, instant
 from opentabs_py.calling.tool import CallClient, Listing, Tool, ToolCall, new_call_id
-from opentabs_py.consent.gate import Gate, Permit, Request
+from opentabs_py.consent.gate import Gate
 from opentabs_py.core import consent, failures
-from opentabs_py.core.consent import Decision, GatedTool, Place, Standing, find_place
+from opentabs_py.core.consent import Decision, GatedTool, Standing
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest
-from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.page_tool_names import PAGE_OWNERS
 from opentabs_py.core.plugin_names import HANDS
 from opentabs_py.core.progress import ProgressReport
@@ -32,6 +31,7 @@ from opentabs_py.core.text import visible
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.core.trace.recorder import CallRecording
 from opentabs_py.errors import CallRefusedError, ChainError, ConfigError, ToolFailedError
+from opentabs_py.server.call_permits import CallPermits
 from opentabs_py.server.search import ToolSearch
 
 logger = logging.getLogger(__name__)
@@ -443,15 +443,7 @@ class ToolRegistry:
         value = None
         try:
             with running.scope:
-                decided = self._decisions.get(tool.listing.name)
-                if decided is None or decided.permission != "auto":
-                    permit = await self._permit(tool, call, allowed_by)
-                    allowed_by = permit.by
-                    if permit.tab_id is not None and isinstance(tool, PageTool):
-                        make = self._bind(tool, call, permit.tab_id)
-                if call.recording is not None:
-                    call.recording.allow(allowed_by or "auto")
-                value = await self._make(tool, call, make)
+                value = await self._make(tool, call, allowed_by, make)
         except ToolFailedError as error:
             if tool.listing.needs_tab:
                 await self._note_stack(tool.listing, error)
@@ -463,75 +455,32 @@ class ToolRegistry:
         self.output.check(tool.listing, value)
         return value
 
-    async def _permit(self, tool: Tool, call: ToolCall, allowed_by: str | None) -> Permit:
-        """Wait until the call is allowed, and return what allows it.
+    def _decision(self, name: str) -> Decision:
+        decided = self._decisions.get(name)
+        if decided is None:  # the tool has left the list since it was looked up
+            raise self._unknown(name)
+        return decided
 
-        Raises:
-            CallRefusedError: It is not.
-        """
-        listing = tool.listing
-
-        def decision() -> Decision:
-            decided = self._decisions.get(listing.name)
-            if decided is None:  # it has left the list since it was looked up
-                raise self._unknown(listing.name)
-            return decided
-
-        if allowed_by is not None and decision().permission != "off":
-            return Permit(allowed_by)
-        return await self.gate.permit(self._request(tool, call), decision)
-
-    async def _make(self, tool: Tool, call: ToolCall, make: Callable[[], Awaitable[Any]]) -> Any:
-        """Make a call; if its user has to sign in first, have them asked, and make it then."""
+    async def _make(
+        self, tool: Tool, call: ToolCall, allowed_by: str | None, make: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        """Make a call once it is allowed; if its user has to sign in first, make it then."""
+        name = tool.listing.name
+        decided = self._decisions.get(name)
+        if decided is None or decided.permission != "auto":
+            permits = self._permits(tool)
+            permit = await permits.wait_allowed(call, allowed_by, partial(self._decision, name))
+            allowed_by, make = permit.by, permits.bind(call, permit, make)
+        if call.recording is not None:
+            call.recording.allow(allowed_by or "auto")
         try:
             return await make()
         except ChainError as error:
-            if not isinstance(tool, PageTool) or not failures.needs_sign_in(error):
-                raise
+            await self._permits(tool).sign_in(call, error)
+            return await make()
 
-            async def wait_ready() -> None:
-                while tool.foresee(call) is None:
-                    await self._pages.changed().wait()
-
-            match await self.gate.wait_for_sign_in(self._request(tool, call), wait_ready):
-                case None:
-                    raise
-                case False:
-                    raise failures.not_signed_in(error) from None
-                case True:
-                    return await make()
-
-    def _request(self, tool: Tool, call: ToolCall) -> Request:
-        """Return what a person is asked about a call."""
-        listing = tool.listing
-
-        def place() -> Place:
-            chosen = tool.foresee(call) if isinstance(tool, PageTool) else None
-            documents = self._pages.tabs.documents if chosen is None else [chosen]
-            plugin = tool.plugin if isinstance(tool, PageTool) else listing.owner
-            return find_place(documents, plugin, call.arguments.get(TAB_ID))
-
-        return Request(
-            self._gated(listing),
-            listing.title,
-            call.arguments,
-            client_name=call.client_name,
-            client=call.client,
-            notify_waiting=call.notify_waiting,
-            is_nested=call.is_nested,
-            find_place=place,
-        )
-
-    def _bind(self, tool: PageTool, call: ToolCall, tab_id: int) -> Callable[[], Awaitable[Any]]:
-        """Return the function that runs a call in the tab for which a person has allowed it.
-
-        Raises:
-            ChainError: The tab is not there any more.
-        """
-        place = find_place(self._pages.tabs.documents, tool.plugin, tab_id)
-        if place.tab_id is None:
-            raise failures.allowed_tab_gone(tool.listing.name)
-        return tool.bind(call, tab_id)
+    def _permits(self, tool: Tool) -> CallPermits:
+        return CallPermits(self.gate, self._pages, tool, self._gated(tool.listing))
 
     def _gated(self, listing: Listing) -> GatedTool:
         hints = listing.annotations or {}

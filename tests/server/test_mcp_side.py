@@ -14,7 +14,7 @@ from opentabs_py.session.session import OpenTabs
 
 async def main():
     async with OpenTabs(browser="none", settings=load_settings(port=0)) as server:
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             status = await client.get(server.mcp_url.replace("/mcp", "/status"))
             print(status.status_code, "mcp" in sys.modules)
             ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}

@@ -1,0 +1,114 @@
+"""Have people asked about a call: whether it may run, and to sign in to its site."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.page_tool import PageTool
+from opentabs_py.calling.tool import Tool, ToolCall
+from opentabs_py.consent.gate import Gate, Permit, Request
+from opentabs_py.core import failures
+from opentabs_py.core.consent import Decision, GatedTool, Place, find_place
+from opentabs_py.core.page_arguments import TAB_ID
+from opentabs_py.errors import ChainError
+
+
+class CallPermits:
+    """What people are asked about the calls of a tool.
+
+    Args:
+        gate: Asks them.
+        pages: Where page tools run.
+        tool: The tool.
+        gated: What the decision about it depends on.
+    """
+
+    def __init__(self, gate: Gate, pages: Pages, tool: Tool, gated: GatedTool) -> None:
+        self._gate = gate
+        self._pages = pages
+        self._tool = tool
+        self._gated = gated
+
+    async def wait_allowed(
+        self, call: ToolCall, allowed_by: str | None, decision: Callable[[], Decision]
+    ) -> Permit:
+        """Wait until a call is allowed, and return what allows it.
+
+        Args:
+            call: The call.
+            allowed_by: The person who makes it, so that nobody has to be asked.
+            decision: Returns what happens to the tool's calls now.
+
+        Raises:
+            CallRefusedError: It is not allowed.
+        """
+        if allowed_by is not None and decision().permission != "off":
+            return Permit(allowed_by)
+        return await self._gate.permit(self._request(call), decision)
+
+    def bind(
+        self, call: ToolCall, permit: Permit, make: Callable[[], Awaitable[Any]]
+    ) -> Callable[[], Awaitable[Any]]:
+        """Return the function that makes a call, in the tab for which a person has allowed it.
+
+        Args:
+            call: The call.
+            permit: What allows it.
+            make: Makes it in any tab.
+
+        Raises:
+            ChainError: The tab is not there any more.
+        """
+        tool = self._tool
+        if permit.tab_id is None or not isinstance(tool, PageTool):
+            return make
+        place = find_place(self._pages.tabs.documents, tool.plugin, permit.tab_id)
+        if place.tab_id is None:
+            raise failures.allowed_tab_gone(tool.listing.name)
+        return tool.bind(call, permit.tab_id)
+
+    async def sign_in(self, call: ToolCall, error: ChainError) -> None:
+        """Wait until a person has signed in to the site that a call needs.
+
+        Args:
+            call: The call.
+            error: How it has failed, which is raised again if nobody can be asked.
+
+        Raises:
+            ChainError: Nobody has signed in.
+        """
+        tool = self._tool
+        if not isinstance(tool, PageTool) or not failures.needs_sign_in(error):
+            raise error
+
+        async def wait_ready() -> None:
+            while tool.foresee(call) is None:
+                await self._pages.changed().wait()
+
+        match await self._gate.wait_for_sign_in(self._request(call), wait_ready):
+            case None:
+                raise error
+            case False:
+                raise failures.not_signed_in(error) from None
+            case True:
+                return
+
+    def _request(self, call: ToolCall) -> Request:
+        tool = self._tool
+
+        def place() -> Place:
+            chosen = tool.foresee(call) if isinstance(tool, PageTool) else None
+            documents = self._pages.tabs.documents if chosen is None else [chosen]
+            plugin = tool.plugin if isinstance(tool, PageTool) else tool.listing.owner
+            return find_place(documents, plugin, call.arguments.get(TAB_ID))
+
+        return Request(
+            self._gated,
+            tool.listing.title,
+            call.arguments,
+            client_name=call.client_name,
+            client=call.client,
+            notify_waiting=call.notify_waiting,
+            is_nested=call.is_nested,
+            find_place=place,
+        )
