@@ -147,3 +147,31 @@ export function copyButton(text, label) {
   });
   return button;
 }
+
+/**
+ * Buttons of which one is pressed.
+ * @param {string} label
+ * @param {[string, string][]} choices
+ * @param {(choice: string) => void} onChoose
+ */
+export function switcher(label, choices, onChoose) {
+  const buttons = choices.map(([value, text], index) =>
+    h("button", { type: "button", "data-value": value, "aria-pressed": index === 0 }, text),
+  );
+  /** @param {string | undefined} value */
+  const mark = (value) => {
+    for (const each of buttons)
+      each.setAttribute("aria-pressed", String(each.dataset.value === value));
+  };
+  for (const each of buttons) {
+    each.setAttribute("aria-pressed", String(each === buttons[0]));
+    each.addEventListener("click", () => {
+      mark(each.dataset.value);
+      onChoose(each.dataset.value ?? "");
+    });
+  }
+  return {
+    element: h("div", { class: "switcher", role: "group", "aria-label": label }, ...buttons),
+    mark,
+  };
+}

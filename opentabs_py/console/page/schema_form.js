@@ -543,7 +543,7 @@ function jsonField(schema, context) {
         return JSON.parse(input.value);
       } catch (error) {
         throw new FieldError(
-          `${context.label}: this is no JSON. ${/** @type {Error} */ (error).message}`,
+          `${context.label}: this is not valid JSON. ${/** @type {Error} */ (error).message}`,
         );
       }
     },

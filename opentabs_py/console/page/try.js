@@ -1,20 +1,19 @@
 /**
- * Try a tool: a form from its schema, what happens while it runs, and its result.
+ * Try a tool: find it, fill in a form from its schema, and run it.
  */
 
 /** @import {Console, View} from "./main.js" */
 /** @import {Schema} from "./schema_form.js" */
 /** @import {ToolInShort} from "./plugins.js" */
 
-import { copyButton, h, matches, plural, wordsOf, write } from "./dom.js";
+import { copyAs } from "./copies.js";
+import { h, matches, plural, switcher, wordsOf, write } from "./dom.js";
 import { glyph, toolIcon } from "./icons.js";
 import { Refusal } from "./link.js";
 import { toolList } from "./plugins.js";
+import { runOf } from "./run.js";
 import { FieldError, schemaForm } from "./schema_form.js";
-import { tree } from "./tree.js";
-import { duration, fraction } from "./viewer/model.js";
 
-const LOGS = 200; // records of one run that are shown
 const FOUND = 60; // tools that the picker shows
 
 /**
@@ -272,7 +271,7 @@ function benchOf(tool, { store, link }) {
       try {
         value = JSON.parse(json.value);
       } catch (error) {
-        throw new FieldError(`This is no JSON. ${/** @type {Error} */ (error).message}`);
+        throw new FieldError(`This is not valid JSON. ${/** @type {Error} */ (error).message}`);
       }
       if (typeof value !== "object" || value === null || Array.isArray(value))
         throw new FieldError("Write a JSON object.");
@@ -390,249 +389,4 @@ function marks(tool) {
     !tool.needsTab && h("span", { class: "badge" }, "runs beside the server"),
     h("a", { class: "badge", href: `#/plugins/${encodeURIComponent(tool.owner)}` }, tool.owner),
   ];
-}
-
-/**
- * Buttons of which one is pressed.
- * @param {string} label
- * @param {[string, string][]} choices
- * @param {(choice: string) => void} onChoose
- */
-function switcher(label, choices, onChoose) {
-  const buttons = choices.map(([value, text], index) =>
-    h("button", { type: "button", "data-value": value, "aria-pressed": index === 0 }, text),
-  );
-  /** @param {string | undefined} value */
-  const mark = (value) => {
-    for (const each of buttons)
-      each.setAttribute("aria-pressed", String(each.dataset.value === value));
-  };
-  for (const each of buttons) {
-    each.setAttribute("aria-pressed", String(each === buttons[0]));
-    each.addEventListener("click", () => {
-      mark(each.dataset.value);
-      onChoose(each.dataset.value ?? "");
-    });
-  }
-  return {
-    element: h("div", { class: "switcher", role: "group", "aria-label": label }, ...buttons),
-    mark,
-  };
-}
-
-// --- a run -----------------------------------------------------------------------------------
-
-function runOf() {
-  const began = performance.now();
-  const state = h("span", { class: "badge", role: "status" }, "Running");
-  const took = h("span", { class: "quiet" });
-  const open = h("a", { hidden: true }, "Where its time went");
-  const bar = h("progress", { class: "bar", "aria-label": "Progress" });
-  const said = h("p", { class: "quiet message", "aria-live": "polite" });
-  const reports = h("ol", { class: "reports" });
-  const logs = h("ul", { class: "run-logs", "aria-label": "Logs" });
-  const notes = h("div", { class: "notes" });
-  const result = h("div", { class: "result" });
-  const element = h(
-    "div",
-    { class: "run" },
-    h("div", { class: "head-of" }, h("h3", {}, "Result"), state, took, open),
-    bar,
-    said,
-    reports,
-    notes,
-    logs,
-    result,
-  );
-  const ticking = setInterval(() => {
-    if (element.isConnected) write(took, duration(performance.now() - began));
-  }, 100);
-  let ended = false;
-
-  /** @param {any} document */
-  function handle(document) {
-    if (document.callId !== undefined) {
-      open.href = `#/calls/${document.callId}`;
-      open.hidden = false;
-    } else if (document.progress !== undefined) {
-      const { progress, total, message } = document.progress;
-      if (progress !== null && total !== null && total > 0) {
-        bar.max = total;
-        bar.value = progress;
-      }
-      const text = [fraction(progress, total), message].filter(Boolean).join("  ");
-      write(said, text);
-    } else if (document.log !== undefined) {
-      const { level, message } = document.log;
-      if (logs.childElementCount < LOGS)
-        logs.append(
-          h(
-            "li",
-            {},
-            h("span", { class: `level ${level}` }, level),
-            h("span", { class: "text" }, message),
-          ),
-        );
-    } else if (document.warning !== undefined) {
-      notes.append(h("p", { class: "notice" }, document.warning));
-    } else if (document.outcome !== undefined) {
-      showOutcome(document.outcome);
-    }
-  }
-
-  /** @param {any} value */
-  function showOutcome(value) {
-    ended = true;
-    write(state, value.isError ? "Failed" : "Succeeded");
-    state.className = `badge ${value.isError ? "failed" : "ready"}`;
-    write(took, duration(value.seconds * 1000));
-    if (value.isError) result.append(errorOf(value));
-    else result.append(...shownValue(value));
-  }
-
-  /** @param {string | null} why it ended without an outcome */
-  function end(why) {
-    clearInterval(ticking);
-    bar.hidden = true;
-    if (ended && why === null) return;
-    write(state, why?.startsWith("You") ? "Cancelled" : "Failed");
-    state.className = "badge failed";
-    result.append(
-      h("p", { class: "notice" }, why ?? "The server ended the call without a result."),
-    );
-  }
-
-  return { element, handle, end };
-}
-
-/** @param {any} value */
-function errorOf(value) {
-  const { code, message, category, retryable } = value.error ?? {};
-  return h(
-    "div",
-    { class: "error-box", role: "alert" },
-    h(
-      "div",
-      { class: "badges" },
-      h("code", {}, code ?? "Error"),
-      category && h("span", { class: "badge" }, category),
-      retryable === true && h("span", { class: "badge" }, "retryable"),
-    ),
-    h("p", {}, message ?? value.content?.[0]?.text ?? "The tool failed."),
-    value.content?.length > 1 &&
-      !value.error &&
-      h("pre", {}, value.content.map((/** @type {any} */ each) => each.text ?? "").join("\n")),
-  );
-}
-
-/** @param {any} value */
-function shownValue(value) {
-  const texts = value.content
-    .filter((/** @type {any} */ each) => each.type === "text")
-    .map((/** @type {any} */ each) => each.text);
-  const others = value.content.filter((/** @type {any} */ each) => each.type !== "text");
-  const text = texts.join("\n");
-  let parsed = value.structuredContent;
-  if (parsed === null || parsed === undefined) {
-    try {
-      parsed = JSON.parse(text);
-    } catch {
-      parsed = text;
-    }
-  }
-  const asText = typeof parsed === "string" ? parsed : JSON.stringify(parsed, null, 2);
-  const treePlace = h(
-    "div",
-    { class: "tree", tabindex: "0", role: "region", "aria-label": "The result as a tree" },
-    tree(parsed),
-  );
-  const textPlace = h(
-    "pre",
-    { tabindex: "0", hidden: true, "aria-label": "The result as text" },
-    asText,
-  );
-  const modes = switcher(
-    "How to show the result",
-    [
-      ["tree", "Tree"],
-      ["text", "Text"],
-    ],
-    (mode) => {
-      treePlace.hidden = mode !== "tree";
-      textPlace.hidden = mode !== "text";
-    },
-  );
-  const images = others.map((/** @type {any} */ each) =>
-    each.type === "image"
-      ? h(
-          "p",
-          { class: "quiet" },
-          `An image (${each.mimeType}), ${each.data.length} characters of base64`,
-        )
-      : h("pre", {}, JSON.stringify(each, null, 2)),
-  );
-  return [
-    h(
-      "div",
-      { class: "head-of" },
-      modes.element,
-      copyButton(() => asText, "Copy"),
-    ),
-    treePlace,
-    textPlace,
-    ...images,
-  ];
-}
-
-// --- copies ----------------------------------------------------------------------------------
-
-/**
- * @param {Console["link"]} link
- * @param {string} tool
- * @param {() => Record<string, unknown>} read
- */
-function copyAs(link, tool, read) {
-  const kinds = /** @type {[string, string][]} */ ([
-    ["pytest", "pytest test"],
-    ["cli", "Command"],
-    ["python", "Python"],
-    ["mcp", "MCP request"],
-  ]);
-  const text = h("pre", { tabindex: "0", "aria-label": "The copy" });
-  const place = h(
-    "div",
-    { class: "copy-place", hidden: true },
-    copyButton(() => text.textContent ?? "", "Copy"),
-    text,
-  );
-  const buttons = kinds.map(([kind, name]) =>
-    h(
-      "button",
-      {
-        type: "button",
-        onclick: async () => {
-          try {
-            const copies = await link.post("/snippets", { tool, arguments: read() });
-            text.textContent = copies[kind];
-            await navigator.clipboard?.writeText(copies[kind]).catch(() => {}); // it is shown, too
-          } catch (error) {
-            text.textContent = /** @type {Error} */ (error).message;
-          }
-          place.hidden = false;
-        },
-      },
-      name,
-    ),
-  );
-  return h(
-    "div",
-    {},
-    h(
-      "div",
-      { class: "head-of", role: "group", "aria-label": "Copy as" },
-      h("span", { class: "quiet" }, "Copy as"),
-      ...buttons,
-    ),
-    place,
-  );
 }
