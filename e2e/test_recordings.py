@@ -266,6 +266,7 @@ def test_a_test_without_its_recording_says_how_to_make_it(replayed: KitRun) -> N
 # --- recording in tests ---
 
 
+@pytest.mark.timeout(300)  # it runs pytest six times
 def test_tests_record_what_is_missing_and_replay_it_without_the_site(tmp_path: Path) -> None:
     plugin = write_notes_plugin(tmp_path / "notes")
     (plugin / "tests").mkdir()
