@@ -1,4 +1,4 @@
-"""Plugins, tabs, browsers and faults as the console shows them."""
+"""Plugins, tabs, browsers and problems as the console shows them."""
 
 import hashlib
 from collections import Counter
@@ -158,7 +158,7 @@ def browser_rows(pages: Pages) -> Rows:
     }
 
 
-def fault_rows(quarantined: Sequence[Quarantined], pages: Pages) -> Rows:
+def problem_rows(quarantined: Sequence[Quarantined], pages: Pages) -> Rows:
     """Return what is wrong with plugins: those left out, and those that a page refused."""
     rows: Rows = {}
     for each in quarantined:

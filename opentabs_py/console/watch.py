@@ -15,8 +15,8 @@ from opentabs_py.bridge.browsers import Pages
 from opentabs_py.console.log_tail import LogTail
 from opentabs_py.console.rows import (
     browser_rows,
-    fault_rows,
     plugin_rows,
+    problem_rows,
     question_rows,
     tab_rows,
 )
@@ -29,7 +29,7 @@ from opentabs_py.server.registry import ToolRegistry
 
 LOOK_AGAIN: Final = 0.1  # s; what people see as at once
 LOOKS_AT_MOST: Final = 0.1  # of the time, however many calls run
-LOOK_AT_PLUGINS: Final = 1.0  # s; nothing says when a fault has come or gone
+LOOK_AT_PLUGINS: Final = 1.0  # s; nothing says when a problem has come or gone
 
 
 class PluginList(Protocol):
@@ -189,7 +189,7 @@ class Watch:
             revision=self._revision,
         )
         self.board.set("plugins", rows)
-        self.board.set("faults", fault_rows(self._plugins.quarantined, self._pages))
+        self.board.set("problems", problem_rows(self._plugins.quarantined, self._pages))
 
     def _handle_tools(self) -> None:
         self._revision += 1

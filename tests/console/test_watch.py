@@ -105,8 +105,8 @@ async def test_a_change_of_tools_and_a_fault_reach_the_page() -> None:
         assert rows(event, "plugins")[0]["revision"] > rows(first, "plugins")[0]["revision"]
         problem = Quarantined(served.plugins.plugins[0].directory, "It is broken. Build it.")
         served.plugins.quarantined.append(problem)
-        event = await reader.read_until(lambda event: bool(rows(event, "faults")))
-    assert rows(event, "faults")[0]["reason"] == "It is broken. Build it."
+        event = await reader.read_until(lambda event: bool(rows(event, "problems")))
+    assert rows(event, "problems")[0]["reason"] == "It is broken. Build it."
 
 
 async def test_a_page_that_does_not_read_gets_the_newest_state_later_and_delays_no_call() -> None:

@@ -78,13 +78,13 @@ byId("nav").append(
 
 function count() {
   const running = [...store.rows("calls").values()].filter(({ state }) => state === "running");
-  const faults = store.rows("faults").size;
+  const problems = store.rows("problems").size;
   const questions = store.rows("questions").size;
   const title = `${views[/** @type {Name} */ (router.current)].title} · OpenTabs`;
   document.title = questions > 0 ? `(${questions}) ${title}` : title;
   for (const [name, number, what] of /** @type {const} */ ([
     ["calls", running.length, "running"],
-    ["plugins", faults, "with a problem"],
+    ["plugins", problems, "with a problem"],
     ["approvals", questions, "waiting for you"],
   ])) {
     const place = counts[name];

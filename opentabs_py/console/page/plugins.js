@@ -3,7 +3,7 @@
  */
 
 /** @import {Console, View} from "./main.js" */
-/** @import {FaultRow, PluginRow, TabRow} from "./store.js" */
+/** @import {ProblemRow, PluginRow, TabRow} from "./store.js" */
 
 import { copyButton, h, matches, plural, site, wordsOf, write } from "./dom.js";
 import { glyph, pluginIcon, toolIcon } from "./icons.js";
@@ -74,7 +74,7 @@ export function pluginsView({ store, link, go }) {
 
   function showCards() {
     const plugins = [...store.rows("plugins").values()].sort(byTitle);
-    const faults = [...store.rows("faults").values()];
+    const problems = [...store.rows("problems").values()];
     const words = wordsOf(query.value);
     const shown = plugins.filter((each) =>
       matches(words, `${each.name} ${each.title} ${each.description}`),
@@ -86,12 +86,12 @@ export function pluginsView({ store, link, go }) {
     const tools = words.length === 0 ? [] : foundTools(words);
     write(
       count,
-      `${plural(plugins.length, "plugin")}${faults.length > 0 ? `, ${plural(faults.length, "problem")}` : ""}`,
+      `${plural(plugins.length, "plugin")}${problems.length > 0 ? `, ${plural(problems.length, "problem")}` : ""}`,
     );
     content.replaceChildren(
-      ...(words.length === 0 && faults.length > 0 ? [faultList(faults)] : []),
+      ...(words.length === 0 && problems.length > 0 ? [problemList(problems)] : []),
       ...(shown.length > 0
-        ? [h("ul", { class: "cards" }, ...shown.map((each) => h("li", {}, card(each, faults))))]
+        ? [h("ul", { class: "cards" }, ...shown.map((each) => h("li", {}, card(each, problems))))]
         : []),
       ...(tools.length > 0
         ? [
@@ -158,10 +158,10 @@ export function pluginsView({ store, link, go }) {
 
   /**
    * @param {PluginRow} plugin
-   * @param {FaultRow[]} faults
+   * @param {ProblemRow[]} problems
    */
-  function card(plugin, faults) {
-    const mine = faults.filter((each) => each.plugin === plugin.name).length;
+  function card(plugin, problems) {
+    const mine = problems.filter((each) => each.plugin === plugin.name).length;
     return h(
       "a",
       { class: "card-link", href: path(plugin.name), "data-plugin": plugin.name },
@@ -188,24 +188,24 @@ export function pluginsView({ store, link, go }) {
     );
   }
 
-  /** @param {FaultRow[]} faults */
-  function faultList(faults) {
+  /** @param {ProblemRow[]} problems */
+  function problemList(problems) {
     return h(
       "section",
-      { class: "faults", "aria-label": "Problems" },
-      h("h2", {}, glyph("warning"), plural(faults.length, "problem")),
+      { class: "problems", "aria-label": "Problems" },
+      h("h2", {}, glyph("warning"), plural(problems.length, "problem")),
       h(
         "ul",
         {},
-        ...faults.map((fault) =>
+        ...problems.map((problem) =>
           h(
             "li",
             {},
-            fault.plugin === null
-              ? h("strong", {}, fault.directory?.split(/[\\/]/).at(-1) ?? "A plugin")
-              : h("a", { href: path(fault.plugin) }, fault.plugin),
-            h("span", { class: "quiet" }, fault.directory ?? `in tab ${fault.tab}`),
-            h("pre", { tabindex: "0" }, fault.reason),
+            problem.plugin === null
+              ? h("strong", {}, problem.directory?.split(/[\\/]/).at(-1) ?? "A plugin")
+              : h("a", { href: path(problem.plugin) }, problem.plugin),
+            h("span", { class: "quiet" }, problem.directory ?? `in tab ${problem.tab}`),
+            h("pre", { tabindex: "0" }, problem.reason),
           ),
         ),
       ),
@@ -249,10 +249,12 @@ export function pluginsView({ store, link, go }) {
     if (plugin === undefined) {
       drawn = "";
       if (!store.isFilled) return content.replaceChildren();
-      const faults = [...store.rows("faults").values()].filter((each) => each.plugin === opened);
+      const problems = [...store.rows("problems").values()].filter(
+        (each) => each.plugin === opened,
+      );
       return content.replaceChildren(
         back(),
-        ...(faults.length > 0 ? [faultList(faults), settingsForm(link, opened)] : []),
+        ...(problems.length > 0 ? [problemList(problems), settingsForm(link, opened)] : []),
         h(
           "div",
           { class: "empty" },
@@ -264,8 +266,8 @@ export function pluginsView({ store, link, go }) {
     const tabs = [...store.rows("tabs").values()].filter((tab) =>
       tab.plugins.some(({ name }) => name === opened),
     );
-    const faults = [...store.rows("faults").values()].filter((each) => each.plugin === opened);
-    const version = JSON.stringify([plugin, tabs, faults]);
+    const problems = [...store.rows("problems").values()].filter((each) => each.plugin === opened);
+    const version = JSON.stringify([plugin, tabs, problems]);
     if (version === drawn) return;
     const isNew =
       !drawn.startsWith(`[{"name":${JSON.stringify(opened)}`) ||
@@ -279,7 +281,7 @@ export function pluginsView({ store, link, go }) {
     content.replaceChildren(
       back(),
       about(plugin, tabs),
-      ...(faults.length > 0 ? [faultList(faults)] : []),
+      ...(problems.length > 0 ? [problemList(problems)] : []),
       ...(plugin.standing === "unreviewed" || plugin.standing === "changed"
         ? [reviewSection(link, plugin)]
         : []),
@@ -426,7 +428,7 @@ export function pluginsView({ store, link, go }) {
       if (name === "") query.placeholder = "Find a plugin or a tool  ( / )";
     },
     update(changed) {
-      if (["plugins", "faults", "tabs"].some((each) => changed.has(/** @type {any} */ (each))))
+      if (["plugins", "problems", "tabs"].some((each) => changed.has(/** @type {any} */ (each))))
         show();
     },
     leave: () => go("plugins"),

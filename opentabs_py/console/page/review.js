@@ -25,7 +25,7 @@ export function reviewSection(link, { name, standing }) {
     standing === "changed" ? "It has changed since you approved it" : "Nobody has reviewed it";
   const section = h(
     "section",
-    { class: "faults review", "aria-label": "Review" },
+    { class: "problems review", "aria-label": "Review" },
     h("h2", {}, what),
     h(
       "p",

@@ -60,7 +60,7 @@
  * @property {boolean} connected
  * @property {string} asks
  *
- * @typedef {{id: string, plugin: string | null, directory: string | null, tab: number | null, reason: string}} FaultRow
+ * @typedef {{id: string, plugin: string | null, directory: string | null, tab: number | null, reason: string}} ProblemRow
  * @typedef {{id: number, time: number, level: string, plugin: string | null, source: string, text: string}} LogRow
  *
  * @typedef {object} QuestionRow
@@ -82,7 +82,7 @@
  * @property {PluginRow} plugins
  * @property {TabRow} tabs
  * @property {BrowserRow} browsers
- * @property {FaultRow} faults
+ * @property {ProblemRow} problems
  * @property {QuestionRow} questions
  * @property {LogRow} logs
  *
@@ -99,7 +99,7 @@ const KEYS = {
   plugins: (row) => row.name,
   tabs: (row) => String(row.id),
   browsers: (row) => row.name,
-  faults: (row) => row.id,
+  problems: (row) => row.id,
   questions: (row) => row.id,
   logs: (row) => String(row.id),
 };
@@ -111,7 +111,7 @@ export class Store {
     plugins: new Map(),
     tabs: new Map(),
     browsers: new Map(),
-    faults: new Map(),
+    problems: new Map(),
     questions: new Map(),
     logs: new Map(),
   };

@@ -19,8 +19,8 @@ WHOLE: Final = 64 * 1024 * 1024  # bytes of records of ended calls; older ones l
 FIRST_CALLS: Final = 200  # what a page shows at first; the others take longer than all the rest
 MOST: Final = 10_000  # plugins, tabs, browsers, questions: no more than there are
 
-Section = Literal["plugins", "tabs", "browsers", "questions", "faults"]
-SECTIONS: Final[tuple[Section, ...]] = ("plugins", "tabs", "browsers", "questions", "faults")
+Section = Literal["plugins", "tabs", "browsers", "questions", "problems"]
+SECTIONS: Final[tuple[Section, ...]] = ("plugins", "tabs", "browsers", "questions", "problems")
 Row = Mapping[str, Any]
 
 
