@@ -36,7 +36,7 @@ def test_every_example_passes_with_either_interface(kind: str, tmp_path: Path) -
     switch = {"OPENTABS_WEBMCP_POLYFILL": "true"} if kind == "polyfill" else {}
     done = run(["pytest", "-q"], tmp_path, **switch)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "6 passed" in done.stdout
+    assert "7 passed" in done.stdout
 
 
 def test_a_tool_that_is_missing_fails_with_those_that_are_there(tmp_path: Path) -> None:
