@@ -46,6 +46,11 @@ async function prepare() {
   for (const problem of await register(plugins)) {
     problems.push({ ...problem, tabId: 0 });
   }
+  // Nearly always all are allowed, and asking once is faster than asking for each plugin.
+  const origins = plugins.flatMap((spec) => spec.matches);
+  if (await chrome.permissions.contains({ origins }).catch(() => false)) {
+    return;
+  }
   for (const spec of plugins) {
     const closed = await withoutPermission(spec.matches);
     if (closed.length > 0) {

@@ -12,19 +12,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.logging import RichHandler
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.segment import Segment
 
 from opentabs_py.core.text import one_line, visible
 from opentabs_py.errors import OpenTabsError
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from opentabs_py.plugins.plugin import Plugin, Quarantined
 
 LINES_APART = 1.0  # s
@@ -138,7 +133,7 @@ class ProgressLines:
 class ProgressBar:
     """A live bar of one call's progress, with its last message."""
 
-    def __init__(self, progress: Progress, title: str) -> None:
+    def __init__(self, progress: "Progress", title: str) -> None:
         self._progress = progress
         self._task = progress.add_task(title, total=None, count="")
 
@@ -177,6 +172,8 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[ProgressBar | 
     if not (quiet or err.is_terminal):
         yield ProgressLines()
         return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     progress = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),

@@ -7,15 +7,18 @@ a writer, or an endless device.
 import hashlib
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO
 
 from opentabs_py.errors import PluginError
 
 _PART = 256 * 1024  # bytes, read at a time to hash a file
+# Non-blocking: opening a FIFO would wait for a writer.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,45 @@ def find_stamp(directory: Path, name: str) -> Stamp | None:
         return None
 
 
+def find_stamps(directory: Path, names: Iterable[str]) -> Mapping[str, Stamp | None] | None:
+    """Return the stamps of files in a directory; None for each that is missing.
+
+    Much faster than opening them: each directory is opened once, and no path is resolved.
+
+    Returns:
+        None if there is a link on the way to one of them, or it is not a regular file: the stamps
+        would not tell whether `read_within` may read it.
+    """
+    folders: dict[tuple[str, ...], int] = {}
+
+    def folder(way: tuple[str, ...]) -> int:
+        if way not in folders:
+            above = folder(way[:-1]) if way else None
+            place = way[-1] if way else directory
+            links = os.O_NOFOLLOW if way else 0  # the plugin's own directory may be a link
+            folders[way] = os.open(place, _FOLDER | links, dir_fd=above)
+        return folders[way]
+
+    stamps: dict[str, Stamp | None] = {}
+    try:
+        for name in names:
+            *way, file = name.split("/")
+            try:
+                status = os.stat(file, dir_fd=folder(tuple(way)), follow_symlinks=False)
+            except FileNotFoundError:
+                stamps[name] = None
+                continue
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            stamps[name] = _stamp(status)
+    except OSError:
+        return None
+    finally:
+        for opened in folders.values():
+            os.close(opened)
+    return stamps
+
+
 def check_stamp(directory: Path, name: str, *, limit: int) -> Stamp:
     """Return the stamp of a file that `read_within` would read; its arguments and errors."""
     with _opened(directory, name) as file:
@@ -122,7 +164,7 @@ def _check_size(path: Path, size: int, limit: int) -> None:
 def _opened(directory: Path, name: str) -> Generator[IO[bytes]]:
     path = directory / name
     try:
-        with _open(path, directory.resolve()) as file:
+        with os.fdopen(_open(directory, name), "rb") as file:
             yield file
     except FileNotFoundError:
         raise
@@ -132,24 +174,31 @@ def _opened(directory: Path, name: str) -> Generator[IO[bytes]]:
         raise PluginError(f"Cannot read {path}: its links form a loop.") from None
 
 
-def _open(path: Path, root: Path) -> IO[bytes]:
+def _open(directory: Path, name: str) -> int:
+    way = PurePath(name)
+    if not way.is_absolute() and ".." not in way.parts:
+        try:
+            return _open_step_by_step(directory, way)
+        except FileNotFoundError:
+            raise
+        except OSError:  # perhaps because of a link, which may lead to another place in the plugin
+            pass
+    path, root = directory / name, directory.resolve()
     target = path.resolve()
     if not target.is_relative_to(root):
         raise PluginError(
             f"{path} is a link out of the plugin, to {target}. Replace it with the file itself."
         )
-    return os.fdopen(_open_step_by_step(root, target.relative_to(root)), "rb")
+    return _open_step_by_step(root, target.relative_to(root))
 
 
-def _open_step_by_step(root: Path, way: Path) -> int:
-    """Open a file component by component, without following links created since `resolve`."""
-    opened = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _open_step_by_step(root: Path, way: PurePath) -> int:
+    """Open a file component by component, without following links below the root."""
+    opened = os.open(root, _FOLDER)
     for step in way.parts:
         above = opened
         try:
-            # Non-blocking: opening a FIFO would wait for a writer.
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            opened = os.open(step, flags, dir_fd=above)
+            opened = os.open(step, _FILE, dir_fd=above)
         finally:
             os.close(above)
     if not stat.S_ISREG(os.fstat(opened).st_mode):

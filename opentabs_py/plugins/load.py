@@ -3,7 +3,7 @@
 import json
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +13,15 @@ from opentabs_py.core.manifest_files import find_sites, parse_plugin
 from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.plugin_settings import find_unknown_plugins, settle
 from opentabs_py.errors import ConfigError, PluginError
-from opentabs_py.plugins.files import Script, check_stamp, find_script, find_stamp, read_within
-from opentabs_py.plugins.manifest_cache import ManifestCache
+from opentabs_py.plugins.files import (
+    Script,
+    Stamp,
+    check_stamp,
+    find_script,
+    find_stamps,
+    read_within,
+)
+from opentabs_py.plugins.manifest_cache import Build, ManifestCache
 from opentabs_py.plugins.plugin import Plugin, Quarantined, SourceMapFile
 
 logger = logging.getLogger(__name__)
@@ -56,21 +63,26 @@ def playground(directory: Path) -> Path | None:
     return found if is_within and (found / "index.html").is_file() else None
 
 
-def load_plugin(directory: Path, cache: ManifestCache | None = None) -> Plugin:
+def load_plugin(
+    directory: Path, cache: ManifestCache | None = None, *, now: Callable[[], int] = time.time_ns
+) -> Plugin:
     """Read a built plugin, without its settings.
 
     Args:
         directory: The plugin's directory.
-        cache: Manifests that need not be parsed again.
+        cache: Knows plugins whose files have not changed, and manifests.
+        now: The time of day, in ns.
 
     Raises:
         PluginError: It is not valid; the text says what to fix.
     """
+    if cache is not None and (known := _find_known(directory, cache)) is not None:
+        return known
     if not directory.is_dir():
         raise PluginError(f"{directory} is not a directory. Name the plugin's own directory.")
-    began = time.time_ns()
+    began = now()
     # Taken before the files are read, so that a later write makes a difference.
-    stamps = {name: find_stamp(directory, name) for name in (*_ALWAYS, _SOURCE_MAP)}
+    stamps = find_stamps(directory, (*_ALWAYS, _SOURCE_MAP))
     package_json = _read(directory, _PACKAGE, "Is it a plugin?")
     tools_json = _read(directory, _TOOLS, "Build the plugin first.")
     adapter = _find(directory, _ADAPTER, "Build the plugin first.")
@@ -85,22 +97,57 @@ def load_plugin(directory: Path, cache: ManifestCache | None = None) -> Plugin:
     pre_script = None
     if manifest.pre_script_file is not None:
         file = f"dist/{manifest.pre_script_file}"
-        stamps[file] = find_stamp(directory, file)
+        early = find_stamps(directory, [file])
+        stamps = None if stamps is None or early is None else {**stamps, **early}
         hint = "tools.json names it as preScriptFile. Build the plugin again."
         pre_script = _find(directory, file, hint)
     source_map = None
     with suppress(FileNotFoundError):
         stamp = check_stamp(directory, _SOURCE_MAP, limit=LONGEST_SCRIPT)
         source_map = SourceMapFile(directory, _SOURCE_MAP, LONGEST_SCRIPT, stamp)
-    is_settled = all(each is None or each.modified < began - _RECENT for each in stamps.values())
+    if stamps is not None and not _is_settled(stamps, began):
+        stamps = None
+    if cache is not None and stamps is not None:
+        digests = {each.name: each.digest for each in (adapter, pre_script) if each is not None}
+        cache.add_build(directory, Build(stamps, digests, cache.key(package_json, tools_json)))
+    return Plugin(
+        directory, manifest, manifest, adapter, pre_script, source_map=source_map, stamps=stamps
+    )
+
+
+def _is_settled(stamps: Mapping[str, Stamp | None], began: int) -> bool:
+    """Return whether a later write certainly changes the stamps."""
+    latest = [max(each.modified, each.changed) for each in stamps.values() if each is not None]
+    return all(each < began - _RECENT for each in latest)
+
+
+def _find_known(directory: Path, cache: ManifestCache) -> Plugin | None:
+    """Return a plugin whose files were read before and have not changed since.
+
+    A page never gets a script that has changed all the same: it is read, and its hash compared,
+    when it is staged.
+    """
+    build = cache.find_build(directory)
+    if build is None or find_stamps(directory, build.stamps) != build.stamps:
+        return None
+    manifest = cache.find_manifest(build.manifest)
+    if manifest is None:
+        return None
+    scripts = {
+        name: Script(directory, name, LONGEST_SCRIPT, d) for name, d in build.digests.items()
+    }
+    adapter = scripts.pop(_ADAPTER)
+    source_map = None
+    if (stamp := build.stamps[_SOURCE_MAP]) is not None:
+        source_map = SourceMapFile(directory, _SOURCE_MAP, LONGEST_SCRIPT, stamp)
     return Plugin(
         directory,
         manifest,
         manifest,
         adapter,
-        pre_script,
+        scripts.get(f"dist/{manifest.pre_script_file}"),
         source_map=source_map,
-        stamps=stamps if is_settled else None,
+        stamps=build.stamps,
     )
 
 
@@ -120,8 +167,8 @@ def _find(directory: Path, name: str, hint: str) -> Script:
 
 def _is_unchanged(plugin: Plugin) -> bool:
     """Return whether the plugin's files are certainly those that were loaded."""
-    return plugin.stamps is not None and all(
-        find_stamp(plugin.directory, name) == stamp for name, stamp in plugin.stamps.items()
+    return plugin.stamps is not None and (
+        find_stamps(plugin.directory, plugin.stamps) == plugin.stamps
     )
 
 
@@ -131,6 +178,7 @@ def load_plugins(
     *,
     served: Iterable[Plugin] = (),
     cache: ManifestCache | None = None,
+    now: Callable[[], int] = time.time_ns,
 ) -> tuple[list[Plugin], list[Quarantined]]:
     """Load all valid plugins; return the others with the reason.
 
@@ -142,10 +190,11 @@ def load_plugins(
         settings: Values of the plugins' settings.
         served: Plugins loaded before; one that is broken now stays in service unchanged, and
             one whose files have not changed is not read again.
-        cache: Manifests that need not be parsed again.
+        cache: Knows plugins whose files have not changed, and manifests.
+        now: The time of day, in ns.
     """
     with cache or nullcontext():
-        return _load_all(directories, settings or {}, served, cache)
+        return _load_all(directories, settings or {}, served, cache, now)
 
 
 def _load_all(
@@ -153,6 +202,7 @@ def _load_all(
     settings: Given,
     served: Iterable[Plugin],
     cache: ManifestCache | None,
+    now: Callable[[], int],
 ) -> tuple[list[Plugin], list[Quarantined]]:
     before = {plugin.directory: plugin for plugin in served}
     plugins: list[Plugin] = []
@@ -163,7 +213,7 @@ def _load_all(
         try:
             plugin = before.get(directory)
             if plugin is None or not _is_unchanged(plugin):
-                plugin = load_plugin(directory, cache)
+                plugin = load_plugin(directory, cache, now=now)
             name = plugin.manifest.name
             plugins.append(_configured(plugin, settings))
         except PluginError as error:

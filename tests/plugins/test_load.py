@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,15 +60,13 @@ def test_a_source_map_that_changed_since_it_was_loaded_is_not_used(tmp_path: Pat
     assert source_map.read() is None
 
 
-def age(directory: Path) -> None:
-    """Set the times of a plugin's files back, as if it had been built long ago."""
-    for file in directory.rglob("*"):
-        os.utime(file, (1, 1))
+def later() -> int:
+    """Return a time at which what was just written has been there for long."""
+    return time.time_ns() + 60_000_000_000
 
 
 def test_a_plugin_whose_files_are_unchanged_is_not_read_again(tmp_path: Path) -> None:
-    age(build(tmp_path / "chat"))
-    [first], _ = load_plugins([tmp_path / "chat"])
+    [first], _ = load_plugins([build(tmp_path / "chat")], now=later)
     [again], _ = load_plugins([tmp_path / "chat"], served=[first])
     assert again.parsed is first.parsed
 
@@ -79,18 +78,35 @@ def test_a_plugin_built_just_before_it_was_read_is_read_again(tmp_path: Path) ->
     assert again == first
 
 
-def test_a_plugin_that_changed_keeping_its_size_and_time_is_read_again(tmp_path: Path) -> None:
-    age(build(tmp_path / "chat"))
+def test_a_plugin_whose_old_time_was_set_just_before_it_was_read_is_read_again(
+    tmp_path: Path,
+) -> None:
+    rewrite(build(tmp_path / "chat") / "package.json", package_json("chat").encode(), at=1)
     [first], _ = load_plugins([tmp_path / "chat"])
-    (tmp_path / "chat" / "dist" / "adapter.iife.js").write_bytes(b"/* adaptor */")
-    age(tmp_path / "chat")
+    [again], _ = load_plugins([tmp_path / "chat"], served=[first])
+    assert again.parsed is not first.parsed
+
+
+def rewrite(file: Path, content: bytes, *, at: int) -> None:
+    """Write a file and set its time, in seconds."""
+    file.write_bytes(content)
+    os.utime(file, (at, at))
+
+
+def test_a_plugin_that_changed_keeping_its_size_and_time_is_read_again(tmp_path: Path) -> None:
+    adapter = build(tmp_path / "chat") / "dist" / "adapter.iife.js"
+    rewrite(adapter, b"/* adapter */", at=1)
+    [first], _ = load_plugins([tmp_path / "chat"], now=later)
+    rewrite(adapter, b"/* adaptor */", at=1)
     [again], _ = load_plugins([tmp_path / "chat"], served=[first])
     assert again.adapter.read() == b"/* adaptor */"
 
 
 def test_a_plugin_that_is_not_read_again_gets_its_new_settings(tmp_path: Path) -> None:
-    age(with_settings(build(tmp_path / "chat"), site={"type": "url"}))
-    [first], _ = load_plugins([tmp_path / "chat"], {"chat": {"site": "https://a.example/"}})
+    with_settings(build(tmp_path / "chat"), site={"type": "url"})
+    [first], _ = load_plugins(
+        [tmp_path / "chat"], {"chat": {"site": "https://a.example/"}}, now=later
+    )
     [again], _ = load_plugins(
         [tmp_path / "chat"], {"chat": {"site": "https://b.example/"}}, served=[first]
     )

@@ -58,13 +58,13 @@ def cut_in_half(file: Path) -> None:
 
 def change_a_manifest(file: Path) -> None:
     with closing(sqlite3.connect(file)) as db, db:
-        db.execute("UPDATE manifests SET manifest = replace(manifest, 'send', 'sent')")
+        db.execute("UPDATE entries SET content = replace(content, 'send', 'sent')")
 
 
 def store_something_else(file: Path) -> None:
     with closing(sqlite3.connect(file)) as db, db:
-        db.execute("DROP TABLE manifests")
-        db.execute("CREATE TABLE manifests (key BLOB)")
+        db.execute("DROP TABLE entries")
+        db.execute("CREATE TABLE entries (key BLOB)")
 
 
 def replace_by_a_directory(file: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_least_recently_used_manifests_make_room(tmp_path: Path) -> None:
     with at(file, day=4) as cache:
         assert cache.find(packages[0], TOOLS) is not None
     with closing(sqlite3.connect(file)) as db:
-        [size] = db.execute("SELECT max(length(manifest)) FROM manifests").fetchone()
+        [size] = db.execute("SELECT max(length(content)) FROM entries").fetchone()
     with at(file, day=5, most_bytes=3 * size) as cache:
         cache.add(packages[3], TOOLS, manifests[3])
     with at(file) as cache:
