@@ -40,6 +40,11 @@ class Debugged:
     _browser: Browser
     _gone: anyio.Event
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the connection has ended."""
+        return self._gone.is_set()
+
     async def wait_gone(self) -> None:
         """Wait until the connection has ended."""
         await self._gone.wait()

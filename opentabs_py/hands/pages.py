@@ -110,7 +110,7 @@ class HandPages:
 
     def __init__(
         self,
-        browsers: Callable[[], Sequence[Driven]],
+        browsers: Callable[[], Awaitable[Sequence[Driven]]],
         targets: Callable[[], Awaitable[Sequence[TabTarget]]],
         missing: Callable[[], str],
     ) -> None:
@@ -123,7 +123,7 @@ class HandPages:
 
     async def tabs(self) -> Sequence[Tab]:
         """Return the tabs of all browsers."""
-        browsers = self._browsers()
+        browsers = await self._browsers()
         if not browsers:
             raise ToolError(
                 self._missing(), "EXTENSION_NOT_CONNECTED", category="connection", retryable=True
@@ -147,7 +147,8 @@ class HandPages:
         Playwright does that for all pages of a browser that it launches. A person's own browser is
         left as it is, and its pages in the background neither move nor get the focus.
         """
-        if not any(each.attached and each.context == page.context for each in self._browsers()):
+        browsers = await self._browsers()
+        if not any(each.attached and each.context == page.context for each in browsers):
             yield
             return
         session: Any = None

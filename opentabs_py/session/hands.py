@@ -1,9 +1,10 @@
 """Serve the hands: the tools that see and use any page of the browsers that a session drives."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import anyio
+from playwright.async_api import BrowserContext
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.browsers import Pages
@@ -26,7 +27,11 @@ _NONE = (
 
 
 def create_hands(
-    browsers: Sequence[SessionBrowser], pages: Pages, settings: Settings, clock: AlarmClock
+    browsers: Sequence[SessionBrowser],
+    pages: Pages,
+    settings: Settings,
+    clock: AlarmClock,
+    drive: Callable[[], Awaitable[BrowserContext]] | None,
 ) -> tuple[Hands, Sequence[Tool]]:
     """Return the hands, and their tools.
 
@@ -35,12 +40,15 @@ def create_hands(
         pages: The links to their extensions.
         settings: Name the secrets that may be typed.
         clock: The clock of calls.
+        drive: Return the pages of the browser, if a launcher drives it elsewhere.
 
     Raises:
         ConfigError: A secret has no value.
     """
 
-    def driven() -> Sequence[Driven]:
+    async def driven() -> Sequence[Driven]:
+        if drive is not None:
+            return [Driven(await drive(), attached=False)]
         return [
             Driven(context, attached=each.attach is not None)
             for each in browsers

@@ -285,7 +285,9 @@ class SessionServer:
         # It needs Playwright, which a session without a browser does not load.
         from opentabs_py.session.hands import create_hands  # noqa: PLC0415
 
-        hands, tools = create_hands(browsers, self.pages, self._settings, self._clock)
+        hands, tools = create_hands(
+            browsers, self.pages, self._settings, self._clock, self._seams.drive
+        )
         return [*create_tab_tools(self.pages, self.own_tabs, hands.list_tabs), *tools]
 
     async def _create_registry(
