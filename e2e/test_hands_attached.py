@@ -55,8 +55,10 @@ async def chromium(
 
 
 @asynccontextmanager
-async def attached(chromium: Chromium, *, hands: bool = True) -> AsyncGenerator[OpenTabs]:
-    attach = Attach(user_data_dir=chromium.directory)
+async def attached(
+    chromium: Chromium, *, hands: bool = True, keep: bool = False
+) -> AsyncGenerator[OpenTabs]:
+    attach = Attach(user_data_dir=chromium.directory, keep=keep)
     async with OpenTabs(browser=attach, settings=hand_settings(hands=hands)) as tabs:
         yield tabs
 
@@ -155,3 +157,21 @@ async def test_without_hands_the_debugging_connection_is_let_go(chromium: Chromi
             await tabs.bridge.wait_connected()
         assert the_browser(tabs).driven is None
         assert the_browser(tabs).asks == ""
+
+
+async def test_an_extension_that_was_left_without_hands_is_loaded_again_with_them(
+    chromium: Chromium,
+) -> None:
+    async with attached(chromium, hands=False, keep=True) as tabs:
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.bridge.wait_connected()
+    async with attached(chromium) as tabs:
+        with anyio.fail_after(PATIENT):
+            await tabs.bridge.wait_connected()  # plugins' tools need not wait for the person
+        await until(lambda: "Click Allow there" in the_browser(tabs).asks)
+        with anyio.fail_after(PATIENT):
+            while the_browser(tabs).driven is None:
+                chromium.click(ALLOW)
+                await anyio.sleep(0.5)
+        assert 'button "Pressed visible"' in await press(tabs)
