@@ -1,5 +1,7 @@
 """The hands in a person's own browser, to which the debugging connection is kept."""
 
+import os
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +15,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from e2e.desktop import ALLOW, CANCEL, Chromium
+from e2e.on_disk import write_plugin
+from e2e.processes import command_line, descendants, is_alive
 from e2e.test_attach import PATIENT, answer, the_browser, until
 from e2e.test_hands import hand_settings, ref
 from opentabs_py.browser.endpoints import Attach
@@ -56,10 +60,11 @@ async def chromium(
 
 @asynccontextmanager
 async def attached(
-    chromium: Chromium, *, hands: bool = True, keep: bool = False
+    chromium: Chromium, *plugins: Path, hands: bool = True, keep: bool = False
 ) -> AsyncGenerator[OpenTabs]:
     attach = Attach(user_data_dir=chromium.directory, keep=keep)
-    async with OpenTabs(browser=attach, settings=hand_settings(hands=hands)) as tabs:
+    settings = hand_settings(hands=hands)
+    async with OpenTabs(plugins=plugins, browser=attach, settings=settings) as tabs:
         yield tabs
 
 
@@ -157,6 +162,28 @@ async def test_without_hands_the_debugging_connection_is_let_go(chromium: Chromi
             await tabs.bridge.wait_connected()
         assert the_browser(tabs).driven is None
         assert the_browser(tabs).asks == ""
+
+
+async def test_plugins_go_on_when_the_debugging_connection_breaks(
+    chromium: Chromium, tmp_path: Path
+) -> None:
+    plugin = write_plugin(tmp_path / "chat", tools=["version"])
+    async with attached(chromium, plugin) as tabs:
+        before = descendants(os.getpid())
+        await allow(chromium, tabs)
+        [driver] = [
+            pid
+            for pid in descendants(os.getpid()) - before
+            if "run-driver" in command_line(pid) and is_alive(pid)
+        ]
+        os.kill(driver, signal.SIGKILL)
+        await until(lambda: the_browser(tabs).driven is None)
+
+        assert "closed the debugging connection, which hands need" in await fails(tabs)
+        with anyio.fail_after(PATIENT):
+            await tabs.bridge.wait_ready("chat")
+        assert await tabs.call("chat_version") == {"version": "1"}
+    assert chromium.is_running
 
 
 async def test_an_extension_that_was_left_without_hands_is_loaded_again_with_them(
