@@ -78,6 +78,16 @@ class Chromium:
             await anyio.to_thread.run_sync(self._process.wait)
             self._process = None
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def click(self, place: tuple[int, int]) -> None:
-        command = ["xdotool", "mousemove", *map(str, place), "click", "1"]
+        self._do("mousemove", *map(str, place), "click", "1")
+
+    def press(self, key: str) -> None:
+        self._do("key", key)
+
+    def _do(self, *what: str) -> None:
+        command = ["xdotool", *what]
         subprocess.run(command, env=self._environment, check=True, timeout=CLICKED_WITHIN)

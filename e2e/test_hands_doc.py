@@ -18,6 +18,16 @@ def test_the_program_prints_what_is_shown(tmp_path: Path) -> None:
     assert done.stdout == output.text
 
 
+def test_the_test_passes_as_shown(tmp_path: Path) -> None:
+    shown = [block for block in read_blocks(TEXT) if block.mark in ("file", "console")]
+    for block in shown[:-1]:
+        (tmp_path / block.argument).write_text(block.text)
+    command, said = shown[-1].session
+    done = run(["bash", "-c", command], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert said.strip() in done.stdout
+
+
 def test_the_table_of_sizes_has_every_page() -> None:
     rows = re.findall(
         r"^\| (\w+) \| \d+ KB \| \d+ \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$", TEXT, re.MULTILINE

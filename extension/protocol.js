@@ -56,6 +56,8 @@
 /** @typedef {{jsonrpc: "2.0", method: "tabs.close", id: number, params: CloseParams}} TabsClose */
 /** @typedef {{jsonrpc: "2.0", method: "tabs.open", id: number, params: OpenParams}} TabsOpen */
 /** @typedef {{jsonrpc: "2.0", method: "tabs.query", id: number, params: QueryParams}} TabsQuery */
+/** @typedef {{jsonrpc: "2.0", method: "tabs.targets", id: number, params: TargetsParams}} TabsTargets */
+/** @typedef {{}} TargetsParams */
 /** @typedef {{jsonrpc: "2.0", method: "tool.ack", params: AckParams}} ToolAck */
 /** @typedef {{jsonrpc: "2.0", method: "tool.cancel", params: CancelParams}} ToolCancel */
 /** @typedef {{jsonrpc: "2.0", method: "tool.dispatch", params: DispatchParams}} ToolDispatch */
@@ -63,7 +65,7 @@
 /** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PageTools | PluginLog | ToolStamps | Ping | Pong} FromExtension */
 /** @typedef {Response | Failure} Answer */
 /** @typedef {{injected: number, problems: PluginProblem[]}} SyncResult */
-/** @typedef {PluginsSync | TabsQuery | TabsOpen | TabsClose | ExtensionRemove | ToolDispatch | ToolAck | ToolSettled | ToolCancel | ActivityChanged | Ping | Pong} ToExtension */
+/** @typedef {PluginsSync | TabsQuery | TabsOpen | TabsClose | TabsTargets | ExtensionRemove | ToolDispatch | ToolAck | ToolSettled | ToolCancel | ActivityChanged | Ping | Pong} ToExtension */
 /** @typedef {HelloResponse | Failure} HelloAnswer */
 
 export const PROTOCOL_VERSION = 3;
@@ -656,6 +658,37 @@ const definitions = {
     ],
     "type": "object"
   },
+  "TabsTargets": {
+    "additionalProperties": false,
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tabs.targets",
+        "type": "string"
+      },
+      "id": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "params": {
+        "$ref": "#/$defs/TargetsParams"
+      }
+    },
+    "required": [
+      "id",
+      "params"
+    ],
+    "type": "object"
+  },
+  "TargetsParams": {
+    "additionalProperties": false,
+    "properties": {},
+    "type": "object"
+  },
   "ToolAck": {
     "additionalProperties": false,
     "properties": {
@@ -753,6 +786,9 @@ const roots = {
       },
       {
         "$ref": "#/$defs/TabsClose"
+      },
+      {
+        "$ref": "#/$defs/TabsTargets"
       },
       {
         "$ref": "#/$defs/ExtensionRemove"

@@ -21,7 +21,7 @@ from typing import Annotated
 import anyio
 import typer
 
-from e2e.bench import browsers, hop1, many, people, webmcp
+from e2e.bench import browsers, hands, hop1, many, people, webmcp
 from e2e.bench.page import serve_site
 from e2e.bench.starts import builds, cold_start, kit_runs
 from e2e.bench.table import Work, rounds_shown, show, to_document
@@ -68,6 +68,7 @@ WORKS = {
     "report": Work("one report, page to server, p50", "ms", beside="report_floor", at_most=1.5),
     "big": Work(f"{BIG >> 20} MiB result", "MiB/s", beside="big_floor", at_least=20),
     **webmcp.WORKS,
+    **hands.WORKS,
     **many.WORKS,
     **browsers.WORKS,
     **people.WORKS,
@@ -114,6 +115,9 @@ async def measure(  # noqa: C901 (a loop for each kind of work)
         async with webmcp_bench(chromium, url) as pages_own:
             for _ in range(rounds):
                 await do("WebMCP", pages_own.measure)
+        async with hands.hands_bench(chromium) as any_page:
+            for _ in range(rounds):
+                await do("snapshots", any_page.measure)
         async with many.plugin_folders() as folders:
             for _ in range(rounds):
                 await do("many plugins", lambda: many.many_plugins(folders))
@@ -138,7 +142,7 @@ async def measure(  # noqa: C901 (a loop for each kind of work)
     return numbers
 
 
-STEPS = 20  # of a round, in `measure`
+STEPS = 21  # of a round, in `measure`
 
 
 def main(

@@ -11,6 +11,7 @@ import "./badge.js";
 import "./match.js";
 import "./plugins.js";
 import "./scripts.js";
+import "./targets.js";
 import * as documents from "./documents.js";
 import * as link from "./link.js";
 import * as ownTabs from "./own_tabs.js";

@@ -9,6 +9,7 @@ import * as ownTabs from "./own_tabs.js";
 import * as plugins from "./plugins.js";
 import * as registry from "./registry.js";
 import * as tabs from "./tabs.js";
+import { targets } from "./targets.js";
 
 /** @import { Answer, HelloAnswer, PluginSpec, ToExtension } from "../protocol.js" */
 
@@ -102,6 +103,9 @@ export function receive(frame) {
       break;
     case "tabs.close":
       answerClose(message.id, message.params.tabId);
+      break;
+    case "tabs.targets":
+      answerTargets(message.id);
       break;
     case "ping":
       link.send({
@@ -210,6 +214,16 @@ async function answerClose(id, tabId) {
   const asked = link.current();
   await ownTabs.close(tabId);
   answer(asked, { jsonrpc: "2.0", id, result: { tabId } });
+}
+
+/** @param {number} id */
+async function answerTargets(id) {
+  const asked = link.current();
+  try {
+    answer(asked, { jsonrpc: "2.0", id, result: { tabs: await targets() } });
+  } catch (error) {
+    answer(asked, { jsonrpc: "2.0", id, error: { code: -32603, message: String(error) } });
+  }
 }
 
 /**

@@ -412,6 +412,28 @@ class Bridge:
                     with anyio.CancelScope(deadline=until):
                         await changed.wait()
 
+    async def targets(self) -> Sequence[protocol.TabTarget]:
+        """Return which tab, by its number, is which target of Chrome's debugging protocol.
+
+        None is known if the extension lacks the permission to ask.
+
+        Raises:
+            ChainError: It is not connected.
+        """
+        await self.wait_linked()
+        if self._connection is None:
+            return ()
+        params = protocol.TargetsParams()
+        answer = self._connection.request(
+            lambda number: protocol.TabsTargets(id=number, params=params), protocol.Targets
+        )
+        await asyncio.wait([answer], timeout=QUERY_WITHIN)
+        found = answer.result() if answer.done() and not answer.cancelled() else None
+        return [
+            each.model_copy(update={"tab_id": self._numbers[each.tab_id]})
+            for each in (() if found is None else found.tabs)
+        ]
+
     async def ask(self, plugin: str | None) -> None:
         """Wait for the extension to report its tabs, which `tabs` then shows.
 

@@ -1,20 +1,24 @@
 """Load the extension into a browser that is running, and let go of it.
 
 The debugging connection lasts only as long as loading takes. From then on, the browser is reached
-by the extension alone, so nothing else of it can be read or controlled.
+by the extension alone, so nothing else of it can be read or controlled. For hands, which use pages
+that no plugin covers, it is kept.
 """
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import anyio
 import anyio.to_thread
+from playwright.async_api import BrowserContext
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidHandshake, WebSocketException
 
+from opentabs_py.browser.debugging import RefusedError, debug
 from opentabs_py.browser.endpoints import HOW_TO_ALLOW, Attach, Endpoint, find_endpoint
 from opentabs_py.errors import BrowserError
 
@@ -23,11 +27,9 @@ logger = logging.getLogger(__name__)
 LOOK_AGAIN: Final = 1.0  # s; how often a running browser is looked for
 REMIND_AFTER: Final = 30.0  # s without an answer to the browser's question
 ANSWERS_WITHIN: Final = 20.0  # s; loading takes less than a tenth of a second
+CONNECTS_WITHIN: Final = 5.0  # s; an extension that was just loaded takes a tenth of one
+_AGAIN: Final = "To be asked again, restart this server or the browser."
 KNOWN_BY: Final = 3.0  # s; an extension that is loaded already tries to connect once a second
-
-
-class RefusedError(BrowserError):
-    """The user, or the browser, does not allow the connection."""
 
 
 async def load_extension(endpoint: Endpoint, extension: Path) -> None:
@@ -54,9 +56,7 @@ async def load_extension(endpoint: Endpoint, extension: Path) -> None:
                     if answer.get("id") == 1:
                         break
     except InvalidHandshake as error:
-        raise RefusedError(
-            f"{endpoint.browser} did not allow the connection; perhaps you pressed Cancel."
-        ) from error
+        raise RefusedError(endpoint) from error
     except (OSError, WebSocketException, TimeoutError) as error:
         raise BrowserError(f"{endpoint.browser} closed the connection: {error}") from error
     if "error" in answer:
@@ -91,6 +91,10 @@ class Attachment:
         options: Which browser.
         show: Called with what the user should do now, whenever that changes; with an empty text
             when there is nothing to do.
+        on_driven: Called when the browser can be driven. With it, the debugging connection is kept.
+
+    Attributes:
+        context: The browser's pages, while the debugging connection is kept.
     """
 
     def __init__(
@@ -100,15 +104,23 @@ class Attachment:
         options: Attach,
         *,
         show: Callable[[str], None],
+        on_driven: Callable[[BrowserContext], None] | None = None,
     ) -> None:
+        self.context: BrowserContext | None = None
         self._extension = extension
         self._link = link
         self._options = options
         self._show = show
+        self._on_driven = on_driven
         self._shown = ""
         # It is there while a browser may have the extension: an earlier server may have been told
         # to leave it, or may have been killed.
         self._mark = extension.with_name(f"{extension.name}.loaded")
+
+    @property
+    def lacks_context(self) -> bool:
+        """Whether the debugging connection should be kept, but is not there."""
+        return self._on_driven is not None and self.context is None
 
     def handle_removed(self) -> None:
         """Record that the extension was removed from the browser."""
@@ -120,7 +132,7 @@ class Attachment:
         The user is asked once for each start of the browser: after a refusal, no more.
         """
         settled: Endpoint | None = None  # where the extension was loaded, or refused
-        if self._mark.exists():
+        if self._mark.exists() and not self.lacks_context:
             with anyio.move_on_after(KNOWN_BY):
                 await self._link.wait_connected()
         while True:
@@ -129,14 +141,14 @@ class Attachment:
             except BrowserError as error:
                 self._say(str(error))
             else:
-                if self._link.connected:
+                if self._link.connected and not self.lacks_context:
                     self._say("")
                 elif endpoint is None:
                     self._say(f"No running browser allows debugging. {HOW_TO_ALLOW} Waiting.")
                 elif endpoint != settled:
-                    await self._load(endpoint)
+                    await self._use(endpoint)
                 settled = endpoint
-            while self._link.connected:
+            while self._link.connected and not self.lacks_context:
                 await self._link.changed().wait()
             await anyio.sleep(LOOK_AGAIN)
 
@@ -144,22 +156,61 @@ class Attachment:
         options = self._options
         return await anyio.to_thread.run_sync(find_endpoint, options.user_data_dir, options.cdp)
 
-    async def _load(self, endpoint: Endpoint) -> None:
-        self._say(f'{endpoint.browser} asks "Allow remote debugging?". Click Allow there.')
+    async def _use(self, endpoint: Endpoint) -> None:
+        """Load the extension; for hands, keep the connection until it ends."""
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._remind, endpoint)
-                await load_extension(endpoint, self._extension)
-                tasks.cancel_scope.cancel()
-        except* RefusedError as errors:
-            again = "To be asked again, restart this server or the browser."
-            self._say(f"{errors.exceptions[0]} {again}")
-        except* BrowserError as errors:
-            self._say(str(errors.exceptions[0]))
-        else:
-            self._mark.touch()
-            self._say("")
-            logger.info("Attached to %s", endpoint.browser)
+            if self._on_driven is None:
+                async with self._asking(endpoint):
+                    await load_extension(endpoint, self._extension)
+                self._handle_loaded(endpoint)
+            else:
+                await self._keep(endpoint, self._on_driven)
+        except RefusedError as error:
+            self._say(f"{error} {_AGAIN}")
+        except BrowserError as error:
+            self._say(str(error))
+
+    async def _keep(self, endpoint: Endpoint, on_driven: Callable[[BrowserContext], None]) -> None:
+        async with AsyncExitStack() as stack:
+            async with self._asking(endpoint):
+                browser = await stack.enter_async_context(debug(endpoint))
+            on_driven(browser.context)
+            # Again, if an earlier server has left it: without hands, that one cannot say which
+            # page is which tab.
+            await browser.load(self._extension)
+            with anyio.move_on_after(CONNECTS_WITHIN):
+                await self._link.wait_connected()
+            self._handle_loaded(endpoint)
+            self.context = browser.context
+            try:
+                await browser.wait_gone()
+            finally:
+                self.context = None
+        self._say(
+            f"{endpoint.browser} has closed the debugging connection, which hands need; plugins do "
+            f"not. {_AGAIN}"
+        )
+
+    def _handle_loaded(self, endpoint: Endpoint) -> None:
+        self._mark.touch()
+        self._say("")
+        logger.info("Attached to %s", endpoint.browser)
+
+    @asynccontextmanager
+    async def _asking(self, endpoint: Endpoint) -> AsyncGenerator[None]:
+        """Say that the browser asks, and say it again until it has an answer."""
+        self._say(f'{endpoint.browser} asks "Allow remote debugging?". Click Allow there.')
+
+        failure: BrowserError | None = None  # which the task group would wrap
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._remind, endpoint)
+            try:
+                yield
+            except BrowserError as error:
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
 
     async def _remind(self, endpoint: Endpoint) -> None:
         while True:

@@ -269,7 +269,7 @@ def serve(
             "--open, --headed and --profile need a browser that serve launches. Omit them, or omit "
             "--browser none."
         )
-    _check_hands(hands=bool(hands), launches=source == "launch" and nats is None)
+    _check_hands(hands=bool(hands), drives=source != "none" and nats is None)
     endpoint = None
     if nats is not None:
         if plugin or plugins or browser or attach or open_ or headed or profile or signed_in:
@@ -413,11 +413,11 @@ def read_browsers(given: Sequence[str]) -> tuple[Literal["launch", "none"], dict
     return "launch", profiles
 
 
-def _check_hands(*, hands: bool, launches: bool) -> None:
-    if hands and not launches:
+def _check_hands(*, hands: bool, drives: bool) -> None:
+    if hands and not drives:
         raise ConfigError(
-            "--hands need a browser that serve launches; they cannot be combined with --attach, "
-            "--browser none or --nats."
+            "--hands need a browser that serve launches or attaches to; they cannot be combined "
+            "with --browser none or --nats."
         )
 
 

@@ -165,13 +165,15 @@ def _wait_attached(state: "ServerState") -> dict[str, Any]:
             status = client.status()
             asks = " ".join(each["asks"] for each in status["browsers"])
             is_attached = any(each["attached"] for each in status["browsers"])
-            if status["extension"] or not is_attached or (asks and not err.is_terminal):
+            if (status["extension"] and not asks) or not is_attached:
+                break
+            if asks and not err.is_terminal:
                 break
             if asks != shown:
                 shown = asks
                 err.print(asks, style="yellow", soft_wrap=True)
             time.sleep(LOOK_AGAIN)
-    if asks and not status["extension"]:
+    if asks:
         err.print(asks, style="yellow", soft_wrap=True)  # nobody is there to wait
     return status
 

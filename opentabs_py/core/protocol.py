@@ -348,6 +348,25 @@ class ClosedTab(Model):
     tab_id: Integer
 
 
+class TargetsParams(Model):
+    """There is nothing to say."""
+
+
+class TabTarget(Model):
+    """Which tab is which target of Chrome's debugging protocol; `last_used` is larger later."""
+
+    tab_id: Integer
+    target_id: Name
+    active: bool
+    last_used: Time
+
+
+class Targets(Model):
+    """The tabs that have a page to debug."""
+
+    tabs: list[TabTarget]
+
+
 class PingParams(Model):
     """The sender's clock."""
 
@@ -501,6 +520,14 @@ class TabsClose(Message):
     params: CloseParams
 
 
+class TabsTargets(Message):
+    """Asks which tab is which debugging target; the extension knows it with `debugger` only."""
+
+    method: Literal["tabs.targets"] = "tabs.targets"
+    id: Integer
+    params: TargetsParams
+
+
 class ToolStamps(Message):
     """The service worker's trace stamps, for traced calls only."""
 
@@ -548,6 +575,7 @@ ToExtension = (
     | TabsQuery
     | TabsOpen
     | TabsClose
+    | TabsTargets
     | ExtensionRemove
     | ToolDispatch
     | ToolAck

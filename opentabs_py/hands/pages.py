@@ -1,30 +1,42 @@
 """The pages that hands use, by the number of their tab, and what happened in them."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import anyio
-from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Error, Page, Request
+from playwright.async_api import (
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Error,
+    Page,
+    Request,
+)  # fmt: skip
 
-from opentabs_py.core.browsers import BLOCK
+from opentabs_py.core.protocol import TabTarget
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.tree import Node
 
 _HEARTBEAT: Final = 5.0  # s
 KEPT: Final = 300  # messages and requests of each page
-# The worker knows the number of each tab; Playwright knows the same pages as targets.
-_TABS: Final = """
-async () => {
-  const [targets, tabs] = await Promise.all([chrome.debugger.getTargets(), chrome.tabs.query({})]);
-  const ids = new Map(targets.map((each) => [each.tabId, each.id]));
-  return tabs.map((tab) => ({
-    id: tab.id, target: ids.get(tab.id) ?? null, active: tab.active, at: tab.lastAccessed ?? 0,
-  }));
-}
-"""
+_SESSION_WITHIN: Final = 1.0  # s; takes some ms, but waits while a dialog is open
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """A browser that Playwright drives.
+
+    Attributes:
+        context: Its pages.
+        attached: Whether it is a person's own, in which nothing may change that no tool changes.
+    """
+
+    context: BrowserContext
+    attached: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,43 +93,75 @@ class Watched:
     read_network: int = 0
     lines: int = 0
 
+    def handle_closed(self) -> None:
+        """Record that the dialog was answered."""
+        if self.dialog is not None:
+            self.dialog, self.asks = None, anyio.Event()
+
 
 class HandPages:
-    """The pages of the browsers that a session has launched.
+    """The pages of the browsers that a session drives.
 
     Args:
-        contexts: Return each browser's context and number, or raise a BrowserError.
+        browsers: Return the browsers that are there now.
+        targets: Return which tab is which target, in all browsers, as their extensions know it.
+        missing: Return what to do when there is no browser.
     """
 
-    def __init__(self, contexts: Callable[[], Sequence[tuple[BrowserContext, int]]]) -> None:
-        self._contexts = contexts
+    def __init__(
+        self,
+        browsers: Callable[[], Awaitable[Sequence[Driven]]],
+        targets: Callable[[], Awaitable[Sequence[TabTarget]]],
+        missing: Callable[[], str],
+    ) -> None:
+        self._browsers = browsers
+        self._find_targets = targets
+        self._missing = missing
         self._targets: WeakKeyDictionary[Page, str] = WeakKeyDictionary()
         self._watched: WeakKeyDictionary[Page, Watched] = WeakKeyDictionary()
         self._following: WeakKeyDictionary[BrowserContext, bool] = WeakKeyDictionary()
 
     async def tabs(self) -> Sequence[Tab]:
         """Return the tabs of all browsers."""
-        found: list[Tab] = []
-        contexts = self._contexts()
-        if not contexts:
+        browsers = await self._browsers()
+        if not browsers:
             raise ToolError(
-                "There is no browser that this server has launched, and hands work in no other. "
-                "Ask the user to start one: opentabs serve --hands.",
-                "EXTENSION_NOT_CONNECTED",
-                category="connection",
+                self._missing(), "EXTENSION_NOT_CONNECTED", category="connection", retryable=True
             )
-        for context, number in contexts:
-            self._follow(context)
-            if not context.service_workers:
-                continue
-            known = {await self._target(page): page for page in context.pages}
-            reported: Any = await context.service_workers[0].evaluate(_TABS)
-            found += [
-                Tab(each["id"] + number * BLOCK, page, each["active"], each["at"])
-                for each in reported
-                if (page := known.get(each["target"])) is not None
-            ]
-        return found
+        known: dict[str, Page] = {}
+        for browser in browsers:
+            self.follow(browser.context)
+            for page in browser.context.pages:
+                with suppress(Error):  # it has been closed meanwhile
+                    known[await self._target(page)] = page
+        return [
+            Tab(each.tab_id, known[each.target_id], each.active, each.last_used)
+            for each in await self._find_targets()
+            if each.target_id in known
+        ]
+
+    @asynccontextmanager
+    async def in_front(self, page: Page) -> AsyncGenerator[None]:
+        """Let a page behave as if its tab were in front, while something is done in it.
+
+        Playwright does that for all pages of a browser that it launches. A person's own browser is
+        left as it is, and its pages in the background neither move nor get the focus.
+        """
+        browsers = await self._browsers()
+        if not any(each.attached and each.context == page.context for each in browsers):
+            yield
+            return
+        session: Any = None
+        with suppress(Error):  # the page is gone, which the action says better
+            session = await page.context.new_cdp_session(page)
+            await session.send("Emulation.setFocusEmulationEnabled", {"enabled": True})
+        try:
+            yield
+        finally:
+            if session is not None:
+                # It goes on by itself: while a dialog is open, the browser does not answer.
+                with anyio.move_on_after(_SESSION_WITHIN, shield=True), suppress(Error):
+                    await session.detach()
 
     def watched(self, page: Page) -> Watched:
         """Return what happened in a page since it was first seen."""
@@ -127,7 +171,7 @@ class HandPages:
             self._watch(page, watched)
         return watched
 
-    def _follow(self, context: BrowserContext) -> None:
+    def follow(self, context: BrowserContext) -> None:
         """Watch the pages of a browser from now on."""
         if context not in self._following:
             self._following[context] = True
@@ -164,9 +208,18 @@ class HandPages:
     async def _target(self, page: Page) -> str:
         known = self._targets.get(page)
         if known is None:
+            watched = self.watched(page)
             session: Any = await page.context.new_cdp_session(page)
             info = await session.send("Target.getTargetInfo")
-            await session.detach()
+
+            def close(_: Any) -> None:
+                watched.handle_closed()
+
+            # A person may answer a dialog too, of which Playwright says nothing.
+            session.on("Page.javascriptDialogClosed", close)
+            if watched.dialog is None:
+                with anyio.move_on_after(_SESSION_WITHIN):
+                    await session.send("Page.enable")
             known = self._targets[page] = str(info["targetInfo"]["targetId"])
         return known
 

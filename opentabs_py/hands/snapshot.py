@@ -5,7 +5,6 @@ used has a reference, rows and options take one line, and what is too much is fo
 how to open it.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -61,12 +60,27 @@ def render(
     simple = _simplified(nodes)
     if start:
         simple = _from(simple, start)
-    text = ""
     for detail in _LESS:
-        text = "\n".join(_lines(simple, replace(detail, links=links), 0))
-        if estimate_tokens(text) <= most:
+        text = _within(most, _lines(simple, replace(detail, links=links), 0))
+        if text is not None:
             return text
-    return _cut(text, most)
+    return _cut([*_lines(simple, replace(_LESS[-1], links=links), 0)], most)
+
+
+def _within(most: int, lines: Iterator[str]) -> str | None:
+    """Return the lines as one text; None as soon as they have too many tokens.
+
+    No token spans two lines, so each is counted by itself: a page of many times what can be sent is
+    not written in all details only to be counted.
+    """
+    kept: list[str] = []
+    count = -1
+    for line in lines:
+        count += estimate_tokens(line) + 1  # the line's end, which the last one lacks
+        if count > most:
+            return None
+        kept.append(line)
+    return "\n".join(kept)
 
 
 def changes(before: str, after: str) -> str:
@@ -232,23 +246,22 @@ def _options(options: Sequence[Node], detail: Detail) -> str:
     most = detail.entries or len(options)
     texts = [
         f"{'*' if 'selected' in each.attributes else ''}{_text(each.name or each.text, detail)}"
-        for each in options
-        if "selected" in each.attributes or options.index(each) < most
+        for index, each in enumerate(options)
+        if "selected" in each.attributes or index < most
     ]
     more = len(options) - len(texts)
     return " | ".join(texts) + (f" | … {more} more" if more > 0 else "")
 
 
 def _text(text: str, detail: Detail) -> str:
-    plain = re.sub(r"\s+", " ", text).strip()
+    plain = " ".join(text.split())
     if len(plain) <= detail.text:
         return plain
     return f"{plain[: detail.text]}… ({len(plain) - detail.text} more characters)"
 
 
-def _cut(text: str, most: int) -> str:
+def _cut(lines: Sequence[str], most: int) -> str:
     """Return the beginning of a text that cannot be folded any further."""
-    lines = text.splitlines()
     low, high = 0, len(lines)
     while low < high:
         middle = (low + high + 1) // 2

@@ -4,9 +4,9 @@ import base64
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, Literal
 
-import anyio
 from mcp import types
-from playwright.async_api import Error
+from playwright.async_api import Error, Locator, Page
+from playwright.async_api import TimeoutError as LateError
 from pydantic import BaseModel, Field
 
 from opentabs_py.core.text import shorten
@@ -17,6 +17,7 @@ from opentabs_py.hands.using import ACT_WITHIN, PageUser
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.progress import Progress
 
+PICTURE_WITHIN: Final = 3.0  # s; takes a tenth of a second
 _LONGEST_SIDE: Final = 8_000  # pixels of a picture of a whole page
 _READS: Final = {"readOnlyHint": True, "openWorldHint": True}
 _ACTS: Final = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
@@ -256,20 +257,13 @@ class Hands(PageUser):
         """Return a picture of a page, as JPEG."""
         page = (await self.find_tab(tabId)).page
         progress.heartbeat()
+        element = None if ref is None else await self.find_element(page, ref)
         try:
-            if ref is not None:
-                element = await self.find_element(page, ref)
-                data = await element.screenshot(type="jpeg", quality=70, scale="css")
-            else:
-                height = await page.evaluate("document.documentElement.scrollHeight")
-                clip = full and height > _LONGEST_SIDE
-                data = await page.screenshot(
-                    type="jpeg",
-                    quality=70,
-                    scale="css",
-                    full_page=full,
-                    clip={"x": 0, "y": 0, "width": 1280, "height": _LONGEST_SIDE} if clip else None,
-                )
+            async with self.pages.in_front(page):
+                try:
+                    data = await take_picture(page, element, full=full, within=PICTURE_WITHIN)
+                except LateError:  # of a tab in the background, often only the next succeeds
+                    data = await take_picture(page, element, full=full, within=ACT_WITHIN)
         except Error as error:
             raise action_failed(error) from None
         text = base64.b64encode(data).decode()
@@ -340,7 +334,8 @@ class Hands(PageUser):
         """Accept or dismiss the dialog of a page, such as an alert or a question."""
         page = (await self.find_tab(tabId)).page
         watched = self.pages.watched(page)
-        dialog, watched.dialog, watched.asks = watched.dialog, None, anyio.Event()
+        dialog = watched.dialog
+        watched.handle_closed()
         if dialog is None:
             raise ToolError("The page has no dialog open.", "NO_DIALOG")
 
@@ -361,3 +356,20 @@ class Hands(PageUser):
                 about = await self.about(tab.page)
                 found.append({"tabId": tab.number, **about, "active": tab.active, "plugins": []})
         return found
+
+
+async def take_picture(page: Page, element: Locator | None, *, full: bool, within: float) -> bytes:
+    """Return a picture of an element, of what is in view, or of the full page, as JPEG."""
+    timeout = within * 1000
+    if element is not None:
+        return await element.screenshot(type="jpeg", quality=70, scale="css", timeout=timeout)
+    height = await page.evaluate("document.documentElement.scrollHeight")
+    clip = full and height > _LONGEST_SIDE
+    return await page.screenshot(
+        type="jpeg",
+        quality=70,
+        scale="css",
+        full_page=full,
+        clip={"x": 0, "y": 0, "width": 1280, "height": _LONGEST_SIDE} if clip else None,
+        timeout=timeout,
+    )

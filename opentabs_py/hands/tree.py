@@ -15,6 +15,8 @@ _ELEMENT: Final = re.compile(
     r'(?P<role>[\w-]+)(?: (?P<name>"(?:[^"\\]|\\.)*"|/(?:[^/\\]|\\.)*/))?'
     r"(?P<attributes>(?: \[[^\]]*\])*)"
 )
+_QUOTED_KEY: Final = re.compile(r"'((?:[^']|'')*)'")
+_KEY: Final = re.compile(r'(?:"(?:[^"\\]++|\\.)*"|\[[^\]]*\]|[^":\[]++|:(?! |$))*')
 _ATTRIBUTE: Final = re.compile(r"\[([\w-]+)(?:=([^\]]*))?\]")
 TEXT: Final = "text"
 USED: Final = frozenset(
@@ -104,10 +106,10 @@ def _node(key: str, value: str) -> Node:
 def _split(rest: str) -> tuple[str, str]:
     """Return the key and the value of a line; YAML quotes a key that it could misunderstand."""
     if rest.startswith("'"):
-        end = re.match(r"'((?:[^']|'')*)'", rest)
+        end = _QUOTED_KEY.match(rest)
         key, after = (end[1].replace("''", "'"), rest[end.end() :]) if end else (rest, "")
     else:
-        end = re.match(r'(?:"(?:[^"\\]|\\.)*"|\[[^\]]*\]|[^":\[]|:(?! |$))*', rest)
+        end = _KEY.match(rest)
         key, after = (end[0], rest[end.end() :]) if end else (rest, "")
     return key.strip(), _unquoted(after.removeprefix(":").strip())
 

@@ -125,9 +125,10 @@ class PageUser:
         watched = self.pages.watched(page)
         self._check_dialog(watched)
         before = watched.shown
-        await Waiting(watched, progress.heartbeat).run(action)
-        with suppress(Error):  # it may go on for ever
-            await page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
+        async with self.pages.in_front(page):
+            await Waiting(watched, progress.heartbeat).run(action)
+            with suppress(Error):  # it may go on for ever
+                await page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
         dialog: Dialog | None = watched.dialog
         if dialog is not None:
             return {

@@ -14,7 +14,7 @@ from opentabs_py.browser.crashes import start_worker_at_crashes
 from opentabs_py.errors import BrowserError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from anyio.abc import TaskGroup
@@ -44,6 +44,8 @@ class SessionBrowser:
         bridge: The link to its extension; set before `start`.
         sign_in: The cookies and the storage that it begins with, if it is launched.
         restarts: How often it was relaunched.
+        on_driven: Called when it can be driven, if it is attached to. With it, the debugging
+            connection is kept; set before `start`.
     """
 
     bridge: Bridge
@@ -61,6 +63,7 @@ class SessionBrowser:
         self.attach = attach
         self.sign_in: State | None = None
         self.restarts = 0
+        self.on_driven: Callable[[BrowserContext], None] | None = None
         self._reopen = reopen
         self._context: BrowserContext | None = None
         self._first: Page | None = None  # the empty one of a launch, until something is opened
@@ -85,8 +88,14 @@ class SessionBrowser:
 
     @property
     def asks(self) -> str:
-        """What the user should do so that the extension can be loaded; empty while nothing."""
-        return "" if self.bridge.connected else self.bridge.tabs.asks
+        """What the user should do so that everything works; empty while nothing."""
+        lacks_context = self._attachment is not None and self._attachment.lacks_context
+        return "" if self.bridge.connected and not lacks_context else self.bridge.tabs.asks
+
+    @property
+    def driven(self) -> BrowserContext | None:
+        """Playwright's context of it, if it was launched, or its debugging connection is kept."""
+        return self._context if self._attachment is None else self._attachment.context
 
     @property
     def is_gone(self) -> bool:
@@ -110,7 +119,9 @@ class SessionBrowser:
         elif self.attach is not None:
             from opentabs_py.browser.attach import Attachment  # noqa: PLC0415 (rarely needed)
 
-            self._attachment = Attachment(extension, self.bridge, self.attach, show=self._show)
+            self._attachment = Attachment(
+                extension, self.bridge, self.attach, show=self._show, on_driven=self.on_driven
+            )
             tasks.start_soon(self._attachment.run)
 
     async def leave(self) -> None:

@@ -1,53 +1,92 @@
-"""Serve the hands: the tools that see and use any page of the browsers that a session launches."""
+"""Serve the hands: the tools that see and use any page of the browsers that a session drives."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
+import anyio
 from playwright.async_api import BrowserContext
 
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.bridge.browsers import Pages
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.plugin_names import HANDS
-from opentabs_py.core.tab_owners import TabOwners
-from opentabs_py.errors import BrowserError
-from opentabs_py.hands.pages import HandPages
+from opentabs_py.core.protocol import TabTarget
+from opentabs_py.errors import ChainError
+from opentabs_py.hands.pages import Driven, HandPages
 from opentabs_py.hands.tools import Hands
 from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.session.browser import SessionBrowser
 
+_NONE = (
+    "There is no browser that this server has launched or attached to, and hands work in no other. "
+    "Ask the user to start one: opentabs serve --hands, or with --attach."
+)
+
 
 def create_hands(
     browsers: Sequence[SessionBrowser],
-    owners: Callable[[], TabOwners],
+    pages: Pages,
     settings: Settings,
     clock: AlarmClock,
+    drive: Callable[[], Awaitable[BrowserContext]] | None,
 ) -> tuple[Hands, Sequence[Tool]]:
     """Return the hands, and their tools.
 
     Args:
         browsers: The browsers, current whenever a tool is called.
-        owners: Returns which tabs belong to which clients.
+        pages: The links to their extensions.
         settings: Name the secrets that may be typed.
         clock: The clock of calls.
+        drive: Return the pages of the browser, if a launcher drives it elsewhere.
 
     Raises:
         ConfigError: A secret has no value.
     """
 
-    def contexts() -> Sequence[tuple[BrowserContext, int]]:
-        found: list[tuple[BrowserContext, int]] = []
-        for browser in browsers:
-            try:
-                found.append((browser.context, browser.bridge.number))
-            except BrowserError:
-                continue  # it is not there now
-        return found
+    async def driven() -> Sequence[Driven]:
+        if drive is not None:
+            return [Driven(await drive(), attached=False)]
+        return [
+            Driven(context, attached=each.attach is not None)
+            for each in browsers
+            if (context := each.driven) is not None
+        ]
 
-    hands = Hands(HandPages(contexts), owners, secrets=settings.secrets)
+    def missing() -> str:
+        return next((each.asks for each in browsers if each.asks), _NONE)
+
+    hand_pages = HandPages(driven, lambda: find_targets(pages.bridges), missing)
+    for browser in browsers:
+        browser.on_driven = hand_pages.follow
+    hands = Hands(hand_pages, lambda: pages.tabs.owners, secrets=settings.secrets)
     host = ToolHost(clock, settings.limits, settings.message_limit)
     tools = [PythonTool(function, host) for function in hands.functions]
     for tool in tools:
         tool.listing = replace(tool.listing, owner=HANDS)
     return hands, tools
+
+
+async def find_targets(bridges: Sequence[Bridge]) -> Sequence[TabTarget]:
+    """Return which tab is which target, in all browsers whose extensions are connected.
+
+    Raises:
+        ChainError: None is connected.
+    """
+    found: list[TabTarget] = []
+    errors: list[ChainError] = []
+
+    async def ask(bridge: Bridge) -> None:
+        try:
+            found.extend(await bridge.targets())
+        except ChainError as error:
+            errors.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        for bridge in bridges:
+            tasks.start_soon(ask, bridge)
+    if errors and len(errors) == len(bridges):
+        raise errors[0]
+    return found

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from opentabs_py.calling.clock import SystemClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
+
+    from playwright.async_api import BrowserContext
 
     from opentabs_py.bridge.link import Socket
     from opentabs_py.calling.clock import Clock
@@ -22,8 +24,10 @@ class Seams:
         clock: The clock of the calls' timers.
         relay_script: Runs in the relay's world, where it can plant faults.
         wrap_socket: Called with each socket of the extension; returns the one to use instead.
+        drive: Return Playwright's context of the browser, if its launcher drives it elsewhere.
     """
 
     clock: Clock = field(default_factory=SystemClock)
     relay_script: bytes = b""
     wrap_socket: Callable[[Socket], Socket] = lambda socket: socket
+    drive: Callable[[], Awaitable[BrowserContext]] | None = None

@@ -285,9 +285,10 @@ class SessionServer:
         # It needs Playwright, which a session without a browser does not load.
         from opentabs_py.session.hands import create_hands  # noqa: PLC0415
 
-        owners = lambda: self.pages.tabs.owners  # noqa: E731
-        self.hands, tools = create_hands(browsers, owners, self._settings, self._clock)
-        return [*create_tab_tools(self.pages, self.own_tabs, self.hands.list_tabs), *tools]
+        hands, tools = create_hands(
+            browsers, self.pages, self._settings, self._clock, self._seams.drive
+        )
+        return [*create_tab_tools(self.pages, self.own_tabs, hands.list_tabs), *tools]
 
     async def _create_registry(
         self, stack: AsyncExitStack, browsers: Sequence[SessionBrowser]
@@ -439,6 +440,9 @@ class SessionServer:
         host, sites = self._settings.url_host, self.plugins.sites
         script = self._seams.relay_script
         staged = stage_extension(into, port=port, host=host, sites=sites, relay_script=script)
+        return self._permitted(staged)
+
+    def _permitted(self, staged: StagedExtension) -> StagedExtension:
         if self._settings.hands:
             staged.permit("debugger")  # it says which page is which tab; nothing is debugged
         return staged
@@ -450,7 +454,7 @@ class SessionServer:
         """
         kept = data_dir() / ("attached" if attached else "extension")
         kept.mkdir(parents=True, exist_ok=True)
-        return stage_extension(
+        staged = stage_extension(
             kept,
             port=port,
             host=self._settings.url_host,
@@ -458,6 +462,7 @@ class SessionServer:
             sites=self.plugins.sites if attached else None,
             reloads=not attached,
         )
+        return self._permitted(staged) if attached else staged
 
 
 def create_registry(

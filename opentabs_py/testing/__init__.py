@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from opentabs_py.testing.expectations import CallExpectations, PluginExpectations, expect
     from opentabs_py.testing.fuzz.errors import ContractError
     from opentabs_py.testing.fuzz.expecting import expect_contract
+    from opentabs_py.testing.hands import SyncHands
     from opentabs_py.testing.page_tools import PageExpectations, SyncPageTool
     from opentabs_py.testing.tabs import SyncOpenTabs, SyncTool
 
@@ -34,6 +35,7 @@ __all__ = [
     "PageExpectations",
     "PluginExpectations",
     "RecordedCall",
+    "SyncHands",
     "SyncMcpClient",
     "SyncOpenTabs",
     "SyncPageTool",
@@ -54,6 +56,7 @@ _HOMES = {
     "ContractError": "opentabs_py.testing.fuzz.errors",
     "OpenTabs": "opentabs_py.session.session",
     "RecordedCall": "opentabs_py.core.recording.exchange",
+    "SyncHands": "opentabs_py.testing.hands",
     "SyncMcpClient": "opentabs_py.testing.client",
     "SyncOpenTabs": "opentabs_py.testing.tabs",
     "SyncTool": "opentabs_py.testing.tabs",

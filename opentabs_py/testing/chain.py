@@ -2,15 +2,19 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
+from playwright.async_api import BrowserContext as AsyncContext
 from playwright.sync_api import BrowserContext, BrowserType, Error
 
+from opentabs_py.browser.debugging import Debugged, debug
+from opentabs_py.browser.endpoints import find_endpoint
 from opentabs_py.browser.launch import LaunchPlan, Planned
 from opentabs_py.config.settings import Settings
+from opentabs_py.core import failures
 from opentabs_py.errors import BrowserError
 from opentabs_py.session.browser import CONNECT_WITHIN
 from opentabs_py.session.seams import Seams
@@ -25,6 +29,8 @@ from opentabs_py.testing.wall import Wall
 START_WITHIN = CONNECT_WITHIN + 10  # s; reading plugins and importing the MCP SDK take one second
 BACK_WITHIN = 3.0  # s; a dead service worker is back after 0.2 s, or 1.7 s at worst
 STOP_WITHIN = 10.0  # s; a tenth of a second is typical
+# The server's thread drives the browser through it; the test's Playwright is in another thread.
+_DEBUGGED = "--remote-debugging-port=0"
 
 
 class Chain:
@@ -62,6 +68,8 @@ class Chain:
         self._plan: Future[LaunchPlan] = Future()
         self._started: Future[OpenTabs] = Future()
         self._launched, self._stop = thread.do(lambda: (anyio.Event(), anyio.Event()))
+        self._driving, self._driven = thread.do(lambda: (anyio.Lock(), AsyncExitStack()))
+        self._debugged: Debugged | None = None
         self._failure: BrowserError | None = None
         self._opened = False
         self._ended = thread.start(self._run)
@@ -92,6 +100,8 @@ class Chain:
         try:
             plan = self._result(self._plan)
             options = launch_options(plan, launch_args, context_args)
+            if self._settings.hands:
+                options["args"] = [*options["args"], _DEBUGGED]
             if self._wall is not None:
                 options.pop("proxy", None)
                 options["args"] = [*options["args"], *self._wall.switches(plan.extension)]
@@ -144,15 +154,38 @@ class Chain:
             raise BrowserError(f"The server did not start within {START_WITHIN:g} s.")
         return future.result()
 
+    async def _drive(self) -> AsyncContext:
+        """Return the browser as the server's thread drives it; connect the first time.
+
+        Raises:
+            ChainError: The browser is gone.
+        """
+        async with self._driving:
+            if self._debugged is None or self._debugged.is_gone:
+                endpoint = find_endpoint(self._plan.result().profile, None)
+                if endpoint is None:
+                    raise failures.no_browser("The test's browser is closed.")
+                self._debugged = await self._driven.enter_async_context(debug(endpoint))
+            return self._debugged.context
+
     async def _run(self) -> None:
+        seams = Seams(
+            self.clock,
+            relay_faults(),
+            self.faults.wrap_socket,
+            self._drive if self._settings.hands else None,
+        )
         try:
-            async with OpenTabs(
-                plugins=self._plugins,
-                tools=self._tools,
-                settings=self._settings,
-                browser=self._launch,
-                seams=Seams(self.clock, relay_faults(), self.faults.wrap_socket),
-            ) as session:
+            async with (
+                self._driven,
+                OpenTabs(
+                    plugins=self._plugins,
+                    tools=self._tools,
+                    settings=self._settings,
+                    browser=self._launch,
+                    seams=seams,
+                ) as session,
+            ):
                 self._started.set_result(session)
                 await self._stop.wait()
         except Exception as error:  # noqa: BLE001

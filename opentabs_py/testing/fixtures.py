@@ -47,13 +47,14 @@ def opentabs_plugins(
     found = find_plugin(request.path.parent)
     settings = load_settings()
     directories = [found] if found is not None else list(settings.plugins)
-    has_other = settings.webmcp or request.getfixturevalue("opentabs_tools")
+    has_other = settings.webmcp or settings.hands or request.getfixturevalue("opentabs_tools")
     if not directories and not has_other:
         pytest.fail(
             f"No plugin to test: {request.path} is not inside a plugin. Set plugins = "
             '["..."] under [tool.opentabs] in pyproject.toml, or define a fixture '
             "opentabs_plugins; for tools written in Python, a fixture opentabs_tools; for the "
-            'tools that pages register themselves, set webmcp = ["http://127.0.0.1/*"] there.',
+            'tools that pages register themselves, set webmcp = ["http://127.0.0.1/*"] there; for '
+            "hands on any page, hands = true.",
             pytrace=False,
         )
     try:
@@ -76,7 +77,7 @@ def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
     from opentabs_py.config.settings import load_settings  # noqa: PLC0415
 
     fresh = {"plugins": (), "host": "127.0.0.1", "port": 0, "profile": None, "token": None}
-    whole = {"expose": "all", "max_result": None, "audit": False, "hands": False}
+    whole = {"expose": "all", "max_result": None, "audit": False}
     allowed = {"permissions": {"default": "auto"}, "no_review": (Path("/"),)}
     headed = pytestconfig.getoption("--headed", default=False)
     own = {**fresh, **whole, **allowed, "headed": headed}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
@@ -20,6 +21,7 @@ from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
 from opentabs_py.testing.fuzz.contract import is_of_plugin
+from opentabs_py.testing.hands import SyncHands
 from opentabs_py.testing.isolation import BLANK
 from opentabs_py.testing.looks import Looks
 from opentabs_py.testing.page_tools import SyncPageTool, attach_chain
@@ -264,6 +266,11 @@ class SyncOpenTabs:
             raise LookupError(f"{page.url} does not match webmcp = {[*webmcp]} in the settings.")
         tab_id, tools = self._thread.run(self._session.page_tools, page.url, within=QUICK)
         return tuple(SyncPageTool(tool, tab_id, self) for tool in tools)
+
+    @cached_property
+    def hands(self) -> SyncHands:
+        """The tools that look at any page and use it, with `hands = true` in the settings."""
+        return SyncHands(self, self._session, self._thread)
 
     def let_time_pass(self, seconds: float) -> None:
         """Wait for this long; page routes and events keep working."""

@@ -133,3 +133,11 @@ def test_what_cannot_be_folded_is_cut() -> None:
 )
 def test_changes_are_shown_below_what_they_are_in(before: str, after: str, expected: str) -> None:
     assert changes(before, after) == expected
+
+
+def test_a_page_that_just_fits_is_shown_as_a_whole() -> None:
+    nodes = parse(PAGE)
+    whole = render(nodes, most=10_000)
+    tokens = estimate_tokens(whole)
+    assert render(nodes, most=tokens) == whole
+    assert render(nodes, most=tokens - 1) != whole

@@ -1,0 +1,59 @@
+"""Which tab is which target of Chrome's debugging protocol, as the extensions say."""
+
+import anyio
+import pytest
+
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.core.browsers import BLOCK
+from opentabs_py.core.protocol import TabTarget
+from opentabs_py.errors import ChainError
+from opentabs_py.session.hands import find_targets
+from tests.fakes import FakeSocket, Json, a_bridge, greeted, running
+
+pytestmark = pytest.mark.anyio
+
+KNOWN: Json = {"tabId": 7, "targetId": "A1", "active": True, "lastUsed": 5.0}
+NOT_ALLOWED: Json = {"code": -32603, "message": "no permission"}
+
+
+async def answer(extension: FakeSocket, **said: Json) -> None:
+    asked = await extension.hear("tabs.targets")
+    extension.say({"id": asked["id"], **said})
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        ({"result": {"tabs": [KNOWN]}}, ["A1"]),
+        ({"result": {"tabs": [{**KNOWN, "active": "yes"}]}}, []),
+        ({"error": NOT_ALLOWED}, []),
+    ],
+)
+async def test_the_extension_is_asked_and_may_not_know(said: Json, known: list[str]) -> None:
+    bridge = a_bridge()
+    with anyio.fail_after(5):
+        async with running(bridge) as connect, anyio.create_task_group() as tasks:
+            extension = await greeted(connect)
+            tasks.start_soon(lambda: answer(extension, **said))
+            assert [each.target_id for each in await bridge.targets()] == known
+
+
+async def test_tabs_are_numbered_among_those_of_all_browsers() -> None:
+    first = a_bridge()
+    second = Bridge(secret="t" * 64, origin="chrome-extension://x", version="1", number=1)
+    with anyio.fail_after(5):
+        async with (
+            running(first),
+            running(second) as connect,
+            anyio.create_task_group() as tasks,
+        ):
+            extension = await greeted(connect)
+            tasks.start_soon(lambda: answer(extension, result={"tabs": [KNOWN]}))
+            found = await find_targets([first, second])  # the first is not connected
+    assert found == [TabTarget(tab_id=BLOCK + 7, target_id="A1", active=True, last_used=5.0)]
+
+
+async def test_without_any_extension_the_error_says_so() -> None:
+    with pytest.raises(ChainError) as caught:
+        await find_targets([a_bridge(), a_bridge()])
+    assert caught.value.detail.code == "EXTENSION_NOT_CONNECTED"
