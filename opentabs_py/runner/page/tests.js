@@ -231,7 +231,7 @@ export function testsView({ store, describe, load, go, run, goOn, more, whose, o
     if (id === "") return;
     const file = [...files.values()].find(({ key }) => key === id);
     if (file !== undefined) {
-      fill(describeFile(file, actions), JSON.stringify(file.tests));
+      fill(() => describeFile(file, actions), JSON.stringify(file.tests));
       return;
     }
     const test = store.test(id);
@@ -240,12 +240,12 @@ export function testsView({ store, describe, load, go, run, goOn, more, whose, o
     isReading = true;
     try {
       const data = await describe(id);
-      if (id === opened) fill(describeTest(data, actions), String(data.changes));
+      if (id === opened) fill(() => describeTest(data, actions), String(data.changes));
     } catch (error) {
       if (id === opened) {
         const why = error instanceof Error ? error.message : String(error);
         fill(
-          [
+          () => [
             h(
               "div",
               { class: "empty" },
@@ -262,16 +262,16 @@ export function testsView({ store, describe, load, go, run, goOn, more, whose, o
   }
 
   /**
-   * @param {Node[]} content
+   * @param {() => Node[]} draw takes the images out of what is shown, so it must be shown itself
    * @param {string} version
    */
-  function fill(content, version) {
+  function fill(draw, version) {
     if (version === shownAs) return;
     shownAs = version;
     const focused = details.contains(document.activeElement);
     const label = document.activeElement?.getAttribute("data-keep") ?? "";
     const { scrollTop } = details;
-    details.replaceChildren(...content);
+    details.replaceChildren(...draw());
     details.scrollTop = scrollTop;
     if (!focused) return;
     const again = [...details.querySelectorAll("[data-keep]")].find(
