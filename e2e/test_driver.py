@@ -107,16 +107,19 @@ async def test_a_session_whose_driver_died_is_left_quietly_and_leaves_nothing(
 async def serving(short_path: Path, *options: str) -> AsyncGenerator["Served"]:
     """A server in a process of its own, which ends with the block."""
     command = [sys.executable, "-m", "opentabs_py", "serve", "--port", "0", *options]
-    environment = {**os.environ, "TMPDIR": str(short_path)}
-    process = await anyio.open_process([*command, "--plugin", str(PROBE)], env=environment)
-    async with process:
-        try:
-            served = Served(process)
-            await served.wait_said("MCP at ")
-            yield served
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
+    with tempfile.TemporaryDirectory() as settings:
+        # Other tests may have changed the user's settings, of which this server would warn.
+        own = {"TMPDIR": str(short_path), "XDG_CONFIG_HOME": settings}
+        async with await anyio.open_process(
+            [*command, "--plugin", str(PROBE)], env={**os.environ, **own}
+        ) as process:
+            try:
+                served = Served(process)
+                await served.wait_said("MCP at ")
+                yield served
+            finally:
+                with suppress(ProcessLookupError):
+                    process.kill()
 
 
 @dataclass

@@ -23,6 +23,7 @@ from opentabs_py.hands.tree import Node
 
 _HEARTBEAT: Final = 5.0  # s
 KEPT: Final = 300  # messages and requests of each page
+_KNOWN_WITHIN: Final = 2.0  # s; Playwright hears of a new page some ms after its extension does
 _SESSION_WITHIN: Final = 1.0  # s; takes some ms, but waits while a dialog is open
 
 
@@ -117,28 +118,48 @@ class HandPages:
         self._browsers = browsers
         self._find_targets = targets
         self._missing = missing
+        self._came = anyio.Event()  # at the next page
         self._targets: WeakKeyDictionary[Page, str] = WeakKeyDictionary()
         self._watched: WeakKeyDictionary[Page, Watched] = WeakKeyDictionary()
         self._following: WeakKeyDictionary[BrowserContext, bool] = WeakKeyDictionary()
 
-    async def tabs(self) -> Sequence[Tab]:
-        """Return the tabs of all browsers."""
+    async def tabs(self, number: int | None = None) -> Sequence[Tab]:
+        """Return the tabs of all browsers.
+
+        Args:
+            number: A tab that is waited for if its extension knows it and Playwright does not: it
+                may have been opened just now.
+        """
         browsers = await self._browsers()
         if not browsers:
             raise ToolError(
                 self._missing(), "EXTENSION_NOT_CONNECTED", category="connection", retryable=True
             )
+        while True:
+            came = self._came
+            known, found = await self._known(browsers), await self._find_targets()
+            unknown = [each.tab_id for each in found if each.target_id not in known]
+            if number not in unknown:
+                break
+            with anyio.move_on_after(_KNOWN_WITHIN) as waiting:
+                await came.wait()
+            if waiting.cancelled_caught:
+                break
+        return [
+            Tab(each.tab_id, known[each.target_id], each.active, each.last_used)
+            for each in found
+            if each.target_id in known
+        ]
+
+    async def _known(self, browsers: Sequence[Driven]) -> Mapping[str, Page]:
+        """Return the pages that Playwright knows, by their targets."""
         known: dict[str, Page] = {}
         for browser in browsers:
             self.follow(browser.context)
             for page in browser.context.pages:
                 with suppress(Error):  # it has been closed meanwhile
                     known[await self._target(page)] = page
-        return [
-            Tab(each.tab_id, known[each.target_id], each.active, each.last_used)
-            for each in await self._find_targets()
-            if each.target_id in known
-        ]
+        return known
 
     @asynccontextmanager
     async def in_front(self, page: Page) -> AsyncGenerator[None]:
@@ -181,6 +202,8 @@ class HandPages:
 
     def _see(self, page: Page) -> None:
         self.watched(page)
+        self._came.set()
+        self._came = anyio.Event()
 
     def _watch(self, page: Page, watched: Watched) -> None:
         def write(message: ConsoleMessage) -> None:

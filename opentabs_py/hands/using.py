@@ -62,7 +62,7 @@ class PageUser:
         """
         run = current_run.get()
         client = None if run is None or run.client is None else run.client.owner
-        owners, tabs = self.owners(), await self.pages.tabs()
+        owners, tabs = self.owners(), await self.pages.tabs(number)
         if number is not None:
             found = next((each for each in tabs if each.number == number), None)
             if found is None:
