@@ -63,7 +63,7 @@ async def answer(chromium: Chromium, tabs: OpenTabs, place: tuple[int, int]) -> 
     browser = the_browser(tabs)
     await until(lambda: "asks" in browser.asks)
     with anyio.fail_after(PATIENT):
-        while "asks" in browser.asks and not tabs.bridge.connected:
+        while "asks" in browser.asks:
             chromium.click(place)
             await anyio.sleep(0.5)
 

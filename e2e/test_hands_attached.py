@@ -196,9 +196,5 @@ async def test_an_extension_that_was_left_without_hands_is_loaded_again_with_the
     async with attached(chromium) as tabs:
         with anyio.fail_after(PATIENT):
             await tabs.bridge.wait_connected()  # plugins' tools need not wait for the person
-        await until(lambda: "Click Allow there" in the_browser(tabs).asks)
-        with anyio.fail_after(PATIENT):
-            while the_browser(tabs).driven is None:
-                chromium.click(ALLOW)
-                await anyio.sleep(0.5)
+        await allow(chromium, tabs)
         assert 'button "Pressed visible"' in await press(tabs)

@@ -32,7 +32,7 @@ from opentabs_py.session.recording import SessionRecorder
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.session.verifying import run_again
 
-RUNS = 100 if os.environ.get("SOAK") else 10
+RUNS = 100 if os.environ.get("SOAK") else 25
 WITHIN = 90  # s, of a command
 
 

@@ -27,13 +27,9 @@ document.modelContext?.registerTool({
 });
 </script>"""
 USE = """
-import asyncio
-
-
 async def use(page, opentabs):
-    while "page_127_0_0_1_stock" not in [each.listing.name for each in opentabs.tools]:
-        await asyncio.sleep(0.05)
-    await opentabs.call("page_127_0_0_1_stock", {"id": 3})
+    _, [stock] = await opentabs.page_tools(page.url)
+    await opentabs.call(stock.listing.name, {"id": 3})
 """
 
 

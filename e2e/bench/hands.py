@@ -34,7 +34,7 @@ class HandsBench:
     page: Page
 
     async def measure(self) -> dict[str, float]:
-        """Take snapshots of both kinds in turns, so that noise hits them alike."""
+        """Take both kinds of snapshot alternately, so that noise affects both equally."""
         ours: list[float] = []
         raw: list[float] = []
         for _ in range(SNAPSHOTS):

@@ -39,7 +39,7 @@ class WebMcpBench:
     tab: int
 
     async def measure(self) -> dict[str, float]:
-        """Call both in turns, so that noise hits them alike."""
+        """Call both alternately, so that noise affects both equally."""
         own: list[float] = []
         plugins: list[float] = []
         for _ in range(CALLS):

@@ -198,9 +198,8 @@ class Attachment:
 
     @asynccontextmanager
     async def _asking(self, endpoint: Endpoint) -> AsyncGenerator[None]:
-        """Say that the browser asks, and say it again until it has an answer."""
+        """Ask the user to answer the browser's question, and remind them until they have."""
         self._say(f'{endpoint.browser} asks "Allow remote debugging?". Click Allow there.')
-
         failure: BrowserError | None = None  # which the task group would wrap
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._remind, endpoint)

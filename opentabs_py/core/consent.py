@@ -21,7 +21,7 @@ Standing = Literal["named", "reviewed", "changed", "unreviewed", "page"]
 - `reviewed`: it is installed, and this build of it was approved, or needs no approval.
 - `changed`: it is installed, and another build of it was approved.
 - `unreviewed`: it is installed, and no build of it was ever approved.
-- `page`: there is no plugin; the page registered the tool, and what it says of it is not checked.
+- `page`: it is not a plugin; the page registered the tool, and nobody has checked its description.
 """
 Answer = Literal["once", "session", "always", "no"]
 About = Literal["permission", "sign_in"]

@@ -349,7 +349,7 @@ class ClosedTab(Model):
 
 
 class TargetsParams(Model):
-    """There is nothing to say."""
+    """No parameters."""
 
 
 class TabTarget(Model):
@@ -521,7 +521,7 @@ class TabsClose(Message):
 
 
 class TabsTargets(Message):
-    """Asks which tab is which debugging target; the extension knows it with `debugger` only."""
+    """Asks which tab is which debugging target; it can tell only with the permission `debugger`."""
 
     method: Literal["tabs.targets"] = "tabs.targets"
     id: Integer

@@ -8,14 +8,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import anyio
-from playwright.async_api import (
-    BrowserContext,
-    ConsoleMessage,
-    Dialog,
-    Error,
-    Page,
-    Request,
-)  # fmt: skip
+from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Error, Page, Request
 
 from opentabs_py.core.protocol import TabTarget
 from opentabs_py.errors import ToolError
@@ -104,9 +97,9 @@ class HandPages:
     """The pages of the browsers that a session drives.
 
     Args:
-        browsers: Return the browsers that are there now.
-        targets: Return which tab is which target, in all browsers, as their extensions know it.
-        missing: Return what to do when there is no browser.
+        browsers: Returns the browsers that are there now.
+        targets: Returns which tab is which target, in all browsers, as their extensions know it.
+        missing: Returns what the user should do when there is no browser.
     """
 
     def __init__(

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
+from playwright.async_api import Error  # the same class as in the sync API
+
 from opentabs_py.core.recording.exchange import (
     EVENT_STREAM,
     UNFINISHED,
@@ -127,7 +129,7 @@ class TrafficRecorder:
         for page in self._context.pages:
             try:
                 yield page.locator("html").wait_for(state="attached", timeout=CAUGHT_UP_WITHIN)
-            except Exception:  # noqa: BLE001, S112 (Playwright's: the page has gone, or hangs)
+            except Error:  # the page has gone, or its script does not end
                 continue
 
     def stop(self) -> tuple[Sequence[Exchange], Sequence[Socket]]:
@@ -285,7 +287,7 @@ def _body(answer: Any) -> Generator[Any, Any, bytes | None]:
         return b""
     try:
         body: bytes = yield answer.body()
-    except Exception:  # noqa: BLE001 (Playwright's error, whose class depends on the API)
+    except Error:
         return None
     return body if len(body) <= LARGEST else None
 

@@ -48,7 +48,7 @@ class SyncHands:
         return str(self.call("page_snapshot", page=page, **more)["snapshot"])
 
     def ref(self, what: str, page: Page | None = None) -> str:
-        """Take a snapshot, and return the reference of an element in it.
+        """Find an element in a snapshot of a page, and return its reference.
 
         Args:
             what: How the element begins there: `button "Order"`.

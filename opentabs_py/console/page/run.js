@@ -15,7 +15,6 @@ export function runOf() {
   const open = h("a", { hidden: true }, "Where its time went");
   const bar = h("progress", { class: "bar", "aria-label": "Progress" });
   const said = h("p", { class: "quiet message", "aria-live": "polite" });
-  const reports = h("ol", { class: "reports" });
   const logs = h("ul", { class: "run-logs", "aria-label": "Logs" });
   const notes = h("div", { class: "notes" });
   const result = h("div", { class: "result" });
@@ -25,7 +24,6 @@ export function runOf() {
     h("div", { class: "head-of" }, h("h3", {}, "Result"), state, took, open),
     bar,
     said,
-    reports,
     notes,
     logs,
     result,
