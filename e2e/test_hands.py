@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from opentabs_py.config.settings import Settings, load_settings
+from opentabs_py.core.protocol import TabTarget
 from opentabs_py.errors import CallRefusedError, ToolFailedError
+from opentabs_py.hands.pages import Driven, HandPages
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.session.session import OpenTabs
@@ -328,3 +330,24 @@ async def test_without_hands_there_are_no_such_tools() -> None:
     settings = hand_settings(hands=False)
     async with OpenTabs(settings=settings) as tabs:
         assert [tool.listing.name for tool in tabs.tools if "page_" in tool.listing.name] == []
+
+
+async def test_a_tab_that_opens_while_tabs_are_looked_for_is_found(rig: Rig) -> None:
+    context = rig.tabs.context
+    opened: list[Page] = []
+
+    async def browsers() -> Sequence[Driven]:
+        return [Driven(context, attached=False)]
+
+    async def targets() -> Sequence[TabTarget]:
+        if not opened:  # after Playwright was asked for its pages
+            opened.append(await context.new_page())
+        session: Any = await context.new_cdp_session(opened[0])
+        info = await session.send("Target.getTargetInfo")
+        target = info["targetInfo"]["targetId"]
+        return [TabTarget(tab_id=7, target_id=target, active=True, last_used=0)]
+
+    found = await HandPages(browsers, targets, lambda: "").tabs(7)
+
+    assert [(each.number, each.page) for each in found] == [(7, opened[0])]
+    await opened[0].close()

@@ -12,7 +12,7 @@ def test_hands_are_called_as_an_agent_calls_them(tmp_path: Path) -> None:
 
     ran = run(tmp_path)
 
-    assert len(ran.cases) == 6, ran.output
+    assert len(ran.cases) == 5, ran.output
     assert set(ran.outcomes.values()) == {"passed"}, ran.output
 
 

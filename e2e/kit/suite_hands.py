@@ -38,14 +38,6 @@ def test_each_page_is_used_by_itself(opentabs: SyncOpenTabs, page: Page) -> None
         opentabs.hands.ref('link "Cart"', page)
 
 
-def test_a_page_that_was_just_opened_is_found(opentabs: SyncOpenTabs) -> None:
-    for number in range(20):
-        page = opentabs.context.new_page()
-        page.set_content(f"<h1>Page {number}</h1>")
-        assert f"Page {number}" in opentabs.hands.snapshot(page)
-        page.close()
-
-
 def test_a_call_fails_as_it_fails_for_an_agent(opentabs: SyncOpenTabs, page: Page) -> None:
     page.set_content(SHOP)
     call = opentabs.hands.start("page_click", ref="e999")
