@@ -241,18 +241,29 @@ async def test_everything_that_can_be_used_has_a_name(shown: OpenReport) -> None
 # --- runs ------------------------------------------------------------------------------------
 
 
-def test_workers_report_to_the_same_file(ran: KitRun, tmp_path: Path) -> None:
-    directory = prepare_suite(tmp_path)
-
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """The report of two workers, without Playwright's trace, which waits for each page's answer."""
+    directory = prepare_suite(tmp_path_factory.mktemp("parallel"))
     done = run(directory, *OPTIONS, "-n2", SEEN=str(directory / "seen"))
-
-    report = read_report(directory / NAME)
     assert done.code == 1, done.output
-    assert states(report) == states(read_report(ran.directory / NAME)) == STATES
-    assert report.runs[0].workers == 2
-    [flaky] = [test for test in report.tests if test["name"] == "test_flaky"]
+    return read_report(directory / NAME)
+
+
+def test_workers_report_to_the_same_file(ran: KitRun, parallel: Report) -> None:
+    assert states(parallel) == states(read_report(ran.directory / NAME)) == STATES
+    assert parallel.runs[0].workers == 2
+    [flaky] = [test for test in parallel.tests if test["name"] == "test_flaky"]
     assert [len(each["calls"]) for each in flaky["attempts"]] == [1, 1]
     assert all(each["data"] for each in flaky["attempts"][0]["pictures"])
+
+
+def test_a_page_that_answers_nothing_for_some_seconds_still_has_its_screenshots(
+    parallel: Report,
+) -> None:
+    [test] = [test for test in parallel.tests if test["name"] == "test_passes"]
+    [attempt] = test["attempts"]
+    assert [each["when"] for each in attempt["pictures"]] == ["before", "after"]
 
 
 SIMPLE = """

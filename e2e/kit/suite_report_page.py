@@ -8,11 +8,14 @@ from playwright.sync_api import Page
 
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
 
+# The page answers nothing for 3 s.
+BUSY = "setTimeout(() => { const end = Date.now() + 3000; while (Date.now() < end); })"
 HOSTILE = "</script><script>document.title='owned'</script><!--<img src=x onerror=alert(1)>"
 
 
 def test_passes(opentabs: SyncOpenTabs, page: Page, demo_site: str) -> None:
     page.goto(demo_site)
+    page.evaluate(BUSY)
     assert opentabs.call("demo_list_channels")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import Any, Final, Protocol
 
 from playwright.sync_api import Error, Page
@@ -16,7 +17,7 @@ from opentabs_py.core.fault_injection import FaultLog
 from opentabs_py.core.runner.events import CallSeen, Event, FaultsSeen, Pictured, Unanswered
 from opentabs_py.core.trace.record import CallRecord
 
-PICTURE_WITHIN: Final = 2_000  # ms; a page that hangs is not photographed again
+PATIENCE: Final = 8.0  # s that a test waits in all for pictures of a page that does not answer
 MOST_MISSED: Final = 100  # requests that are listed; a page that polls makes thousands
 _QUALITY: Final = 70  # of JPEG; text is still sharp
 
@@ -131,7 +132,7 @@ class Notes:
         self._before: list[tuple[str, str]] = []  # tools and their pictures, not yet called
         self._ended: list[tuple[str, str]] = []  # calls and tools, not yet photographed
         self._left = album.calls
-        self._hanging: set[Page] = set()
+        self._lost: dict[Page, float] = {}  # s, in pictures that failed
 
     def start_call(self, record: CallRecord) -> None:
         """Send that a call has started, with the picture before it."""
@@ -205,7 +206,8 @@ class Notes:
     def _photograph(self, pages: Sequence[Page]) -> str | None:
         """Take a picture of the first page that has one; return the file's name."""
         for page in pages:
-            if page.is_closed() or page in self._hanging:
+            patience = PATIENCE - self._lost.get(page, 0.0)
+            if page.is_closed() or patience <= 0:
                 continue
             file = next(self._album.names)
             options: dict[str, Any] = {
@@ -213,12 +215,13 @@ class Notes:
                 "type": "jpeg",
                 "quality": _QUALITY,
                 "scale": "css",
-                "timeout": PICTURE_WITHIN,
+                "timeout": 1_000 * patience,
             }
+            started = monotonic()
             try:
                 page.screenshot(**options)
             except Error:  # it hangs, has just gone, or its disk is full
-                self._hanging.add(page)
+                self._lost[page] = PATIENCE - patience + monotonic() - started
             else:
                 return file
         return None
