@@ -15,7 +15,7 @@ const WHEN = { before: "Before the call", after: "After the call", failure: "At 
 export class Memory {
   /** @type {Map<string, boolean>} */
   #open = new Map();
-  /** @type {Map<string, HTMLImageElement>} */
+  /** @type {Map<string, Promise<HTMLImageElement>>} */
   #images = new Map();
 
   clear() {
@@ -35,20 +35,25 @@ export class Memory {
   }
 
   /**
-   * The image of a screenshot, loaded once.
+   * The image of a screenshot, loaded once; ready when it has loaded, or cannot be. If an image loads within a
+   * part that is closed, Chromium may show nothing in its place when the part is opened.
    * @param {Loader} load
    * @param {Picture} picture
    * @param {string} alt
    */
   image(load, picture, alt) {
-    let image = this.#images.get(picture.file);
-    if (image === undefined) {
-      image = h("img", { alt, width: 320, height: 200 });
-      image.addEventListener("error", () => image?.classList.add("gone"));
-      load(image, picture);
-      this.#images.set(picture.file, image);
-    }
-    return image;
+    const known = this.#images.get(picture.file);
+    if (known !== undefined) return known;
+    const image = h("img", { alt, width: 320, height: 200 });
+    const { promise, resolve } = Promise.withResolvers();
+    image.addEventListener("load", () => resolve(image));
+    image.addEventListener("error", () => {
+      image.classList.add("gone");
+      resolve(image);
+    });
+    load(image, picture);
+    this.#images.set(picture.file, promise);
+    return promise;
   }
 }
 
@@ -69,12 +74,13 @@ export function pictures(shown, load, memory) {
 function figure(shown, load, memory) {
   const { when, file, of } = shown;
   const text = of === "" ? WHEN[when] : `${WHEN[when]}, ${of}`;
-  const image = memory.image(load, shown, text);
-  const open = h(
-    "button",
-    { type: "button", class: "picture", "aria-label": `${text}: enlarge`, "data-keep": file },
-    image,
-  );
+  const open = h("button", {
+    type: "button",
+    class: "picture",
+    "aria-label": `${text}: enlarge`,
+    "data-keep": file,
+  });
+  memory.image(load, shown, text).then((image) => open.append(image));
   open.addEventListener("click", () => enlarge(shown, load, text));
   return h("figure", {}, open, h("figcaption", { class: "quiet" }, text));
 }
