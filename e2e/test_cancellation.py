@@ -19,13 +19,9 @@ from e2e.chain import PATIENT, PROBE, Tab
 from e2e.drivers import LONGEST_LINE, serve_command
 from opentabs_py.tracing.file import read_trace
 
-
-def deaf(wait: int) -> list[Any]:
-    """A tool deaf to its signal: it reports again and gives a value when nobody wants them."""
-    return [{"report": {"progress": 1}}, {"wait": wait, "deaf": True}, {"report": {"progress": 2}}]
-
-
-DEAF = deaf(300)
+# A tool that goes on when it is cancelled: it reports and returns a value when nobody wants them.
+DEAF = [{"report": {"progress": 1}}, {"until": "aborted"}, {"report": {"progress": 2}}]
+HELD = [{"report": {"progress": 1}}, {"until": "released"}]
 HANG = [{"report": {"progress": 1}}, {"wait": 60_000}]
 WHY = "the client cancelled it"
 
@@ -155,11 +151,12 @@ async def test_a_2026_client_cancels_by_closing_its_stream(tab: Tab) -> None:
 async def test_an_initialize_era_client_that_drops_its_connection_cancels_nothing(
     tab: Tab, legacy: httpx2.AsyncClient
 ) -> None:
-    message = request(1, "tools/call", run_params("dropped", DEAF, tabId=tab.id))
+    message = request(1, "tools/call", run_params("dropped", HELD, tabId=tab.id))
     async with post(legacy, tab.tabs.mcp_url, message) as posted:
         await posted.next()
     assert tab.tabs.bridge.calls.dispatch.pending == 1
 
+    await tab.page.evaluate("probe.released.dropped = true")
     await finish(tab, "dropped")
 
     assert await tab.page.evaluate("probe.aborted") == {}
@@ -167,7 +164,7 @@ async def test_an_initialize_era_client_that_drops_its_connection_cancels_nothin
 
 
 async def test_a_client_that_times_out_cancels(tab: Tab, client: Client) -> None:
-    arguments = {"key": "timed-out", "steps": deaf(1000), "tabId": tab.id}
+    arguments = {"key": "timed-out", "steps": DEAF, "tabId": tab.id}
     reports: list[float] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001

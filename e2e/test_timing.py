@@ -75,7 +75,7 @@ async def test_after_a_timeout_the_signal_has_fired_in_the_page_and_says_why(tab
 
 async def test_a_tool_deaf_to_its_signal_cannot_answer_after_its_end(tab: Tab) -> None:
     stray = tab.tabs.bridge.calls.dispatch.counters.stray
-    steps = [{"wait": 1200, "deaf": True}]
+    steps = [{"until": "aborted"}]
 
     await tab.fail("run", {"key": "deaf", "steps": steps}, limits=SHORT)
     await tab.page.wait_for_function("probe.finished.deaf")

@@ -8,8 +8,8 @@
       });
     });
 
-  // What the tests read in the page: how often each key ran, and why each was aborted.
-  const seen = { runs: {}, aborted: {}, finished: {} };
+  // What the tests read in the page: how often each key ran, and why each was aborted; `released` they write.
+  const seen = { runs: {}, aborted: {}, released: {}, finished: {} };
   globalThis.probe = seen;
 
   const errors = {
@@ -60,7 +60,10 @@
       });
       for (const step of steps) {
         if (step.wait !== undefined) {
-          await wait(step.wait, step.deaf ? undefined : context?.signal);
+          await wait(step.wait, context?.signal);
+        }
+        while (step.until !== undefined && !(key in seen[step.until])) {
+          await wait(5); // whatever its signal says
         }
         if (step.log !== undefined) {
           const entries = [{ level: "warn", message: step.log, data: [], ts: Date.now() }];
