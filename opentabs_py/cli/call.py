@@ -167,9 +167,14 @@ def call(
         if not json_:
             log_to_stderr(level=logging.WARNING)
         tools = gather_tools(tools_)  # which may import anything
-        load_soon(*CLIENT_MODULES)  # while the browser starts
+        session = OpenTabs(
+            tools=tools,
+            settings=settings,
+            nats=endpoint,
+            while_launching=partial(load_soon, *CLIENT_MODULES),
+        )
         with progress_bar("Starting", quiet=json_) as bar:
-            async with OpenTabs(tools=tools, settings=settings, nats=endpoint) as tabs:
+            async with session as tabs:
                 print_quarantined(tabs.quarantined)
                 warn_of_stale(tabs.plugins)
                 refuse_left_out(tool, tabs.registry, tabs.quarantined)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -58,7 +59,6 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session.session import OpenTabs
 
-    load_soon(*CLIENT_MODULES)  # while the browser starts
     began = time.perf_counter()
     settings = demo_settings(headed=headed)
     records: list[CallRecord] = []
@@ -67,7 +67,11 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     with progress_bar("Starting Chromium", quiet=as_json) as bar:
         async with (
             serve_http(create_demo_site(), listener),
-            OpenTabs(plugins=[demo_plugin_dir()], settings=settings) as tabs,
+            OpenTabs(
+                plugins=[demo_plugin_dir()],
+                settings=settings,
+                while_launching=partial(load_soon, *CLIENT_MODULES),
+            ) as tabs,
         ):
             bar.say("Opening the demo chat")
             await tabs.open(site)

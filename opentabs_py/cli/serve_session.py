@@ -70,7 +70,6 @@ async def serve_session(
     from opentabs_py.session.session import OpenTabs
 
     logger = logging.getLogger("opentabs_py")
-    load_soon()  # while the browser starts
     session = OpenTabs(
         tools=tools,
         settings=settings,
@@ -80,6 +79,7 @@ async def serve_session(
         reopen=None if exit_with_browser else urls,
         trace=trace,
         nats=endpoint,
+        while_launching=load_soon,
     )
     async with exporting(metrics) as attach, session as tabs:
         attach(tabs)

@@ -85,6 +85,8 @@ class OpenTabs:
         reopen: If a call needs the browser after it was closed or has died, relaunch it and open
             these pages in it. Without it, such calls fail.
         trace: A file to write every call to; `opentabs trace show` reads it.
+        while_launching: Called once the browsers have what they need to start. Until they have
+            started, the session only waits, so this is the time to load what is needed later.
         seams: Where tests take the place of the chain's parts.
     """
 
@@ -107,6 +109,7 @@ class OpenTabs:
         ignore_default_args: Sequence[str] = (),
         reopen: Sequence[str] | None = None,
         trace: Path | None = None,
+        while_launching: Callable[[], None] = lambda: None,
         seams: Seams | None = None,
     ) -> None:
         if nats is not None and (plugins or browsers):
@@ -128,6 +131,7 @@ class OpenTabs:
         self._seams = seams or Seams()
         self._clock = AlarmClock(self._seams.clock)
         self._trace = trace
+        self._while_launching = while_launching
         self._python = self._make_tools(tools) if tools else None
         self._stack = AsyncExitStack()
         self._reopen = reopen
@@ -574,6 +578,7 @@ class OpenTabs:
             profiles={name: path for name, path in self._profiles.items() if path is not None},
             args=self._args,
             ignore_default_args=self._ignore_default_args,
+            while_launching=self._while_launching,
             by_hand=self._browser == "none" and self.has_pages,
             attached=self._attach is not None,
         )

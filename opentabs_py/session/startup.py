@@ -146,6 +146,7 @@ class SessionServer:
         profiles: Mapping[str, Path],
         args: Sequence[str],
         ignore_default_args: Sequence[str],
+        while_launching: Callable[[], None],
         by_hand: bool,
         attached: bool,
     ) -> None:
@@ -158,6 +159,7 @@ class SessionServer:
             profiles: Their profile directories by name, if not that of the settings.
             args: More command-line switches for it.
             ignore_default_args: Playwright switches to leave out.
+            while_launching: Called once all browsers have their plan.
             by_hand: The user loads the extension into their own browser.
             attached: It is loaded into a browser that is running.
 
@@ -206,6 +208,7 @@ class SessionServer:
                     features=browser_features(settings),
                 )
             )
+        while_launching()
         self.extension_dir = staged[0].path
         bridges = [browser.bridge for browser in browsers]
         if by_hand or attached:

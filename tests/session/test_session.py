@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
 from opentabs_py import OpenTabs
+from opentabs_py.browser.launch import Planned
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError
 
@@ -101,6 +104,30 @@ def test_a_launch_begins_before_what_a_session_needs_besides_is_loaded() -> None
     command = [sys.executable, "-c", WATCHED_LAUNCH]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.stdout.split() == ["False", "True"], run.stderr
+
+
+async def test_what_is_to_be_loaded_while_browsers_start_holds_up_none_of_them() -> None:
+    order: list[str] = []
+
+    @asynccontextmanager
+    async def launch(planned: Planned) -> AsyncGenerator[None]:
+        order.append("a browser prepares to start")
+        await planned()
+        order.append("it starts")
+        if order:
+            raise BrowserError("not today")
+        yield
+
+    session = OpenTabs(
+        browser=launch,
+        while_launching=lambda: order.append("the rest is loaded"),
+        settings=load_settings(port=0),
+    )
+    with pytest.raises(BrowserError, match="not today"):
+        async with session:
+            pass
+
+    assert order == ["a browser prepares to start", "the rest is loaded", "it starts"]
 
 
 def test_a_start_that_is_cancelled_finishes_what_it_imports() -> None:
