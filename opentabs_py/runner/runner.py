@@ -251,10 +251,6 @@ class Runner:
         directory = self._scratch / str(self._number)
         pictures = directory / "pictures"
         await anyio.Path(pictures).mkdir(parents=True)
-        ours, theirs = socket.socketpair()
-        plan = Plan(socket=theirs.fileno(), pictures=str(pictures), chosen=chosen, stays=self.stays)
-        file = directory / "plan.json"
-        await anyio.Path(file).write_bytes(plan.model_dump_json().encode())
         lines = Lines()
         collected = False
 
@@ -266,9 +262,18 @@ class Runner:
                     collected = collected or isinstance(event, Collected)
                     self._handle(event)
 
-        with ours:
-            self._socket = ours
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            self._socket = ours  # what changes after the plan is made is sent
             try:
+                plan = Plan(
+                    socket=theirs.fileno(),
+                    pictures=str(pictures),
+                    chosen=chosen,
+                    stays=self.stays,
+                )
+                file = directory / "plan.json"
+                await anyio.Path(file).write_bytes(plan.model_dump_json().encode())
                 code = await run_with_socket(
                     self._command(chosen, directory),
                     environment={PLAN: str(file)},

@@ -191,6 +191,27 @@ async def test_stop_ends_the_run_and_the_process(suite: Suite) -> None:
         assert status(runner)["error"] == ""
 
 
+STAYS = """
+from opentabs_py.testing.items import REPORTING
+def test_stays(pytestconfig):
+    assert pytestconfig.stash[REPORTING].stays
+"""
+
+
+async def test_a_run_that_is_about_to_start_learns_that_it_is_not_to_stay(suite: Suite) -> None:
+    write(suite, a=STAYS)
+    async with running(suite) as runner:
+        await ended(runner)
+        assert states(runner) == {"test_stays": "passed"}
+        runner.run_tests(None)
+        plan = suite.directory / "scratch" / "2" / "plan.json"
+        while not plan.exists():  # a thread would see it too late
+            await anyio.lowlevel.checkpoint()
+        runner.set_stays(False)
+        await ended(runner)
+        assert states(runner) == {"test_stays": "failed"}
+
+
 async def test_pytest_that_dies_fails_the_test_it_was_in(suite: Suite) -> None:
     write(suite, a="import os\ndef test_dies(): os.kill(os.getpid(), 9)\ndef test_next(): pass\n")
     async with running(suite) as runner:
