@@ -4,10 +4,13 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
+from mcp import types
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
 from opentabs_py.config.settings import load_settings
@@ -181,6 +184,28 @@ async def test_a_user_who_signs_out_or_in_is_noticed_by_the_next_call(
     assert error.detail.code == "TAB_NOT_READY"
     assert value["key"] == "back"
     assert await tab.page.evaluate("probe.runs") == {"signed in": 1, "back": 1}
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_an_mcp_client_asks_its_user_to_sign_in_and_the_call_runs(
+    tab: Tab, mode: Any
+) -> None:
+    asked: list[str] = []
+
+    async def sign_in(_context: Any, params: Any) -> types.ElicitResult:
+        asked.append(params.message)
+        await tab.page.evaluate("document.body.dataset.ready = 'yes'")
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    await tab.page.evaluate("document.body.dataset.ready = 'no'")
+    transport, callback = streamable_http_client(tab.tabs.mcp_url), cast("Any", sign_in)
+    async with Client(transport, mode=mode, elicitation_callback=callback) as client:
+        result = await client.call_tool("probe_run", {"key": "signed in", "tabId": tab.id})
+
+    assert not result.is_error, result.content
+    assert len(asked) == 1
+    assert "Sign in there; then the call goes on." in asked[0]
+    assert await tab.page.evaluate("probe.runs") == {"signed in": 1}
 
 
 async def test_a_call_takes_the_next_tab_when_the_user_signed_out_in_the_first(

@@ -12,10 +12,11 @@ import anyio
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.link import SocketClosedError
 from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core import failures
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.manifest_files import parse_plugin
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.protocol import PROTOCOL_VERSION
+from opentabs_py.core.protocol import PROTOCOL_VERSION, DocumentState
 from opentabs_py.core.tabs import Target
 
 Json = dict[str, Any]
@@ -229,3 +230,30 @@ class FakeBridge(Bridge):
         if self._error is not None:
             raise self._error
         return self.value
+
+
+class SignedOut(FakeBridge):
+    """A page in which the plugin is not ready until somebody signs in."""
+
+    is_signed_in = False
+
+    def __init__(self) -> None:
+        super().__init__(value={"sent": True})
+        self.show("unavailable")
+
+    async def call(self, target: Target, tool: str, call: ToolCall) -> object:
+        if not self.is_signed_in:
+            raise failures.not_ready("chat", "https://chat.example/", "isReady() is not true")
+        return await super().call(target, tool, call)
+
+    def sign_in(self, *, is_noticed: bool = True) -> None:
+        self.is_signed_in = True
+        if is_noticed:
+            self.show("ready")
+
+    def show(self, readiness: str) -> None:
+        now = anyio.current_time()
+        shown = a_document(readiness=readiness, title="Log in")
+        self.tabs.connection_changed(connected=True, now=now)
+        self.tabs.update([DocumentState.model_validate(shown)], now)
+        self._notify()

@@ -179,15 +179,17 @@ class Gate:
             wait_ready: Returns once the plugin is ready, whether they say so or not.
 
         Returns:
-            Whether the call may be made again; None if nobody can be asked. A client that repeats
-            its calls with an answer is not asked: it would count as the permission, too.
+            Whether the call may be made again; None if nobody can be asked.
+
+        Raises:
+            CallError: Its client has to repeat it with the answer of its user.
         """
-        asker = None if request.client is None else request.client.asker
-        if asker is not None and asker.is_immediate:
-            asker = None
+        asker = _asker(request)
         if asker is None and not self.questions.can_be_seen:
             return None
         question = self._question(request, asker, ("once", "no"), "sign_in")
+        if asker is not None and asker.is_immediate:
+            return await asker.ask(question) == "once"
 
         async def go_on_once_ready() -> None:
             await wait_ready()
@@ -198,10 +200,7 @@ class Gate:
         return answered is not None and answered[0] == "once"
 
     async def _ask(self, request: Request, owner: str | None) -> tuple[Answer, str, int | None]:
-        client, tool = request.client, request.tool
-        asker = None if client is None else client.asker
-        if asker is not None and asker.is_immediate and request.is_nested:
-            asker = None
+        tool, asker = request.tool, _asker(request)
         if asker is None and not self.questions.can_be_seen:
             raise failures.nobody_to_ask(tool.name, tool.rule)
         answers: tuple[Answer, ...] = tuple(
@@ -276,3 +275,10 @@ class Gate:
                 await due.wait()
             finally:
                 alarm.cancel()
+
+
+def _asker(request: Request) -> Asker | None:
+    """Return what asks the user of a call's client, if it can be asked about this call."""
+    asker = None if request.client is None else request.client.asker
+    # The client would repeat the whole call that a nested one belongs to.
+    return None if asker is not None and asker.is_immediate and request.is_nested else asker

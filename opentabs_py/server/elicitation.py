@@ -17,7 +17,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from opentabs_py.calling.tool import Asker
-from opentabs_py.core.consent import ASK_FOR, Answer, Question
+from opentabs_py.core.consent import ASK_FOR, About, Answer, Question
 from opentabs_py.errors import CallRefusedError, ErrorDetail
 from opentabs_py.server.connections import ClientConnection
 from opentabs_py.server.forms import Forms, make_form, read_answers
@@ -34,7 +34,7 @@ class ConsentAskedError(CallRefusedError):
     """
 
     def __init__(self, tool: str, result: types.InputRequiredResult) -> None:
-        message = f"The user is asked whether {tool} may run; its client calls again if it may."
+        message = f"The user is asked about {tool}; its client calls again with the answer."
         super().__init__(ErrorDetail("CONSENT_ASKED", message, category="permission"))
         self.result = result
 
@@ -45,10 +45,12 @@ class Answered:
 
     Attributes:
         answer: The answer.
+        about: What was asked.
         tab_id: The tab that the question named, if any.
     """
 
     answer: Answer
+    about: About
     tab_id: int | None
 
 
@@ -61,15 +63,16 @@ class Retries:
     """
 
     def __init__(self, server: Server[Any]) -> None:
-        # When a question expires, and its tab, by its token; the first to expire comes first.
-        self._asked: OrderedDict[str, tuple[float, int | None]] = OrderedDict()
+        # When a question expires, what it is about, and its tab, by its token; the first to expire
+        # comes first.
+        self._asked: OrderedDict[str, tuple[float, About, int | None]] = OrderedDict()
         security = RequestStateSecurity.ephemeral(ttl=ASK_FOR)
         server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
 
     def ask(self, question: Question) -> types.InputRequiredResult:
         """Return the result that has a client ask its user."""
         token, now = secrets.token_hex(8), anyio.current_time()
-        self._asked[token] = now + ASK_FOR, question.place.tab_id
+        self._asked[token] = now + ASK_FOR, question.about, question.place.tab_id
         while len(self._asked) > MOST_ASKED or next(iter(self._asked.values()))[0] <= now:
             self._asked.popitem(last=False)
         message, schema = make_form([question])
@@ -82,13 +85,13 @@ class Retries:
         state = params.request_state
         if state is None:
             return None
-        expires, tab_id = self._asked.pop(state, (0.0, None))
+        expires, about, tab_id = self._asked.pop(state, (0.0, "permission", None))
         if expires < anyio.current_time():
             return None
         result = (params.input_responses or {}).get(_KEY)
         if not isinstance(result, types.ElicitResult):
             return None
-        return Answered(read_answers(result, 1)[0], tab_id)
+        return Answered(read_answers(result, 1)[0], about, tab_id)
 
 
 class RetryAsker:
@@ -105,7 +108,7 @@ class RetryAsker:
     is_immediate = True
 
     def __init__(self, answered: Answered | None, retries: Retries) -> None:
-        self._answer = None if answered is None else answered.answer
+        self._answered = answered
         self.asked_tab = None if answered is None else answered.tab_id
         self._retries = retries
 
@@ -113,11 +116,15 @@ class RetryAsker:
         """Return the answer that the call came with.
 
         Raises:
-            ConsentAskedError: It came with none.
+            ConsentAskedError: It came with none to this question.
         """
-        if self._answer is None or self._answer not in question.answers:
-            raise ConsentAskedError(question.tool, self._retries.ask(question))
-        return self._answer
+        answered = self._answered
+        if answered is not None and answered.about == question.about:
+            if answered.answer in question.answers:
+                return answered.answer
+        elif answered is not None and answered.about == "sign_in":
+            return "once"  # a user is asked to sign in only for a call that they have allowed
+        raise ConsentAskedError(question.tool, self._retries.ask(question))
 
 
 class FormAsker:

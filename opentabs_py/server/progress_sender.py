@@ -62,6 +62,7 @@ class ProgressSender(CallObserver):
         find_asker: Callable[[], Asker | None] = lambda: None,
     ) -> None:
         self._find_asker = find_asker
+        self._asker: Asker | None = None
         self.owner: str | None = ctx.lifespan_context.owner(ctx)
         self.name = client_name(ctx)
         self.takes_links = reads_links(ctx)
@@ -107,8 +108,9 @@ class ProgressSender(CallObserver):
 
     @property
     def asker(self) -> Asker | None:
-        """Asks the client's user; None if it cannot."""
-        return self._find_asker()
+        """Asks the client's user, with the answers that the call came with; None if it cannot."""
+        self._asker = self._asker or self._find_asker()
+        return self._asker
 
     def on_waiting(self, why: str, /) -> None:
         """Send as progress why the call has to wait, so that the client goes on waiting."""

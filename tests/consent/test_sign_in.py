@@ -2,50 +2,19 @@
 
 from typing import Any
 
-import anyio
 import pytest
 
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.consent.gate import REMIND_AFTER
 from opentabs_py.core import failures
 from opentabs_py.core.consent import ASK_FOR, ask_text
-from opentabs_py.core.protocol import DocumentState
-from opentabs_py.core.tabs import Target
 from opentabs_py.errors import ChainError, ErrorDetail
 from tests.consent.chain import Chain, Client
-from tests.fakes import FakeBridge, a_document
+from tests.fakes import FakeBridge, SignedOut
 from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
 
 ALLOWED: Any = {"chat": "auto"}
-
-
-class SignedOut(FakeBridge):
-    """A page in which the plugin is not ready until somebody signs in."""
-
-    is_signed_in = False
-
-    def __init__(self) -> None:
-        super().__init__(value={"sent": True})
-        self.show("unavailable")
-
-    async def call(self, target: Target, tool: str, call: ToolCall) -> object:
-        if not self.is_signed_in:
-            raise failures.not_ready("chat", "https://chat.example/", "isReady() is not true")
-        return await super().call(target, tool, call)
-
-    def sign_in(self, *, is_noticed: bool = True) -> None:
-        self.is_signed_in = True
-        if is_noticed:
-            self.show("ready")
-
-    def show(self, readiness: str) -> None:
-        now = anyio.current_time()
-        shown = a_document(readiness=readiness, title="Log in")
-        self.tabs.connection_changed(connected=True, now=now)
-        self.tabs.update([DocumentState.model_validate(shown)], now)
-        self._notify()
 
 
 class Calls:
@@ -123,9 +92,7 @@ async def test_a_user_who_only_says_so_gets_the_error_and_not_the_question_again
     assert len(client.asked) == 1
 
 
-@pytest.mark.parametrize(
-    "client", [None, Client(can_ask=False), Client(["once"], is_immediate=True)]
-)
+@pytest.mark.parametrize("client", [None, Client(can_ask=False)])
 async def test_where_nobody_can_be_asked_the_agent_is_told_to(client: Client | None) -> None:
     calls = Calls()
     await calls.call(client)

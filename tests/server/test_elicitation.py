@@ -23,7 +23,7 @@ from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server import elicitation
 from opentabs_py.server.mcp import ERROR_META_KEY, create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import FakeBridge, a_document, a_manifest, a_tool
+from tests.fakes import FakeBridge, SignedOut, a_document, a_manifest, a_tool
 from tests.served import Served
 from tests.waiting import PATIENT, until_all_wait
 
@@ -36,10 +36,10 @@ Answers = Callable[[types.ElicitRequestFormParams], types.ElicitResult]
 class Asking(Served):
     """A server whose tool asks."""
 
-    def __init__(self) -> None:
+    def __init__(self, bridge: FakeBridge | None = None) -> None:
         super().__init__()
         self.remembered: list[tuple[str, Permission]] = []
-        self.bridge = FakeBridge(value={"sent": True})
+        self.bridge = bridge or FakeBridge(value={"sent": True})
         self.gate = Gate(AlarmClock(), remember=self._remember)
         self.registry = ToolRegistry(
             self.bridge, limits=Limits(), input_limit=1_000_000, gate=self.gate
@@ -161,6 +161,51 @@ async def test_a_client_that_cannot_ask_is_refused_at_once(mode: str) -> None:
     async with connected(served, mode, None) as client:
         result = await client.call_tool("chat_send", {})
     assert (result.meta or {})[ERROR_META_KEY]["code"] == "CONSENT_NEEDED"
+
+
+@ERAS
+@pytest.mark.parametrize("permission", ["ask", "auto"])
+async def test_a_user_who_is_signed_out_signs_in_and_the_call_runs(
+    mode: str, permission: Permission
+) -> None:
+    page, asked = SignedOut(), list[str]()
+    served = Asking(page)
+    served.gate.set_rules({"chat": permission})
+
+    def answer(params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        is_about_signing_in = "Sign in there" in params.message
+        asked.append("sign in" if is_about_signing_in else "allow")
+        if is_about_signing_in:
+            page.sign_in(is_noticed=False)
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    async with connected(served, mode, answer) as client:
+        result = await client.call_tool("chat_send", {})
+
+    assert result.structured_content == {"sent": True}
+    assert asked == (["allow", "sign in"] if permission == "ask" else ["sign in"])
+    assert len(page.received) == 1
+
+
+@ERAS
+@pytest.mark.parametrize("signs_in", [True, False], ids=["only says so", "does not want to"])
+async def test_a_user_who_does_not_sign_in_is_not_asked_again_by_the_same_call(
+    mode: str, signs_in: bool
+) -> None:
+    page, asked = SignedOut(), list[str]()
+    served = Asking(page)
+
+    def answer(params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        asked.append(params.message)
+        says = "once" if signs_in or "Sign in there" not in params.message else "no"
+        return types.ElicitResult(action="accept", content={"answer": says})
+
+    async with connected(served, mode, answer) as client:
+        result = await client.call_tool("chat_send", {})
+
+    assert (result.meta or {})[ERROR_META_KEY]["code"] == "TAB_NOT_READY"
+    assert len(asked) == 2
+    assert page.received == []
 
 
 async def test_questions_that_come_while_one_is_open_are_asked_in_one_form() -> None:
