@@ -69,6 +69,10 @@ def opentabs(*args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def abs_(value: int) -> int:
+    return abs(value)
+
+
 async def run(*args: str) -> subprocess.CompletedProcess[str]:
     return await anyio.to_thread.run_sync(lambda: opentabs(*args))
 
@@ -414,6 +418,38 @@ async def test_a_tired_browser_is_replaced_when_nothing_runs_in_it(fleet: Fleet,
         await until(
             tabs, lambda known: known[0].restarts == 2 and known[0].total_ready["probe"] == 2
         )
+
+
+async def test_a_worker_offers_nothing_that_acts_on_any_page_whatever_its_settings_say(
+    nats: Nats, tmp_path: Path
+) -> None:
+    # Endpoints know the tools of plugins, but not those that come and go with pages.
+    with a_fleet(nats, tmp_path) as fleet:
+        async with anyio.create_task_group() as tasks:
+            offered: list[str] = []
+            began = anyio.Event()
+
+            async def look(tabs: OpenTabs, _worker: FleetWorker) -> None:
+                assert not tabs.launches_browser  # for there is nothing for it to do
+                offered.extend(tool.listing.name for tool in tabs.tools)
+                began.set()
+
+            work = partial(
+                run_worker,
+                FleetOptions(nats.url, fleet.name),
+                load_settings(port=0, hands=True, webmcp=["http://127.0.0.1/*"]),
+                name="one",
+                browsers=1,
+                max_calls=1,
+                on_ready=look,
+                tools=[abs_],
+            )
+            tasks.start_soon(work)
+            with anyio.fail_after(PATIENT):
+                await began.wait()
+            tasks.cancel_scope.cancel()
+    assert "abs_" in offered
+    assert [name for name in offered if name.startswith("page_")] == []
 
 
 async def test_the_opentelemetry_context_crosses_the_fleet(nats: Nats, tmp_path: Path) -> None:
