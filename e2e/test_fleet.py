@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -69,8 +69,24 @@ def opentabs(*args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def abs_(value: int) -> int:
-    return abs(value)
+def double(value: int) -> int:
+    return 2 * value
+
+
+def worker_in_this_process(
+    fleet: Fleet, look: Callable[[OpenTabs, FleetWorker], Awaitable[None]], **settings: Any
+) -> Callable[[], Coroutine[Any, Any, None]]:
+    """Return what runs a worker with one tool until cancelled; `look` sees it before its calls."""
+    return partial(
+        run_worker,
+        FleetOptions(fleet.nats.url, fleet.name),
+        load_settings(port=0, **settings),
+        name="one",
+        browsers=1,
+        max_calls=1,
+        on_ready=look,
+        tools=[double],
+    )
 
 
 async def run(*args: str) -> subprocess.CompletedProcess[str]:
@@ -434,21 +450,12 @@ async def test_a_worker_offers_nothing_that_acts_on_any_page_whatever_its_settin
                 offered.extend(tool.listing.name for tool in tabs.tools)
                 began.set()
 
-            work = partial(
-                run_worker,
-                FleetOptions(nats.url, fleet.name),
-                load_settings(port=0, hands=True, webmcp=["http://127.0.0.1/*"]),
-                name="one",
-                browsers=1,
-                max_calls=1,
-                on_ready=look,
-                tools=[abs_],
-            )
-            tasks.start_soon(work)
+            pages_too = {"hands": True, "webmcp": ["http://127.0.0.1/*"]}
+            tasks.start_soon(worker_in_this_process(fleet, look, **pages_too))
             with anyio.fail_after(PATIENT):
                 await began.wait()
             tasks.cancel_scope.cancel()
-    assert "abs_" in offered
+    assert "double" in offered
     assert [name for name in offered if name.startswith("page_")] == []
 
 
@@ -457,27 +464,13 @@ async def test_the_opentelemetry_context_crosses_the_fleet(nats: Nats, tmp_path:
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
 
-    def double(value: int) -> int:
-        return 2 * value
-
     with a_fleet(nats, tmp_path) as fleet:
-        options = FleetOptions(nats.url, fleet.name)
 
         async def observe(tabs: OpenTabs, _worker: FleetWorker) -> None:
             tabs.registry.observe(span_exporter(tracer_provider=provider))
 
         async with anyio.create_task_group() as tasks:
-            work = partial(
-                run_worker,
-                options,
-                load_settings(port=0),
-                name="one",
-                browsers=1,
-                max_calls=1,
-                on_ready=observe,
-                tools=[double],
-            )
-            tasks.start_soon(work)
+            tasks.start_soon(worker_in_this_process(fleet, observe))
             async with endpoint(fleet, workers=1) as tabs:
                 with provider.get_tracer("test").start_as_current_span("the caller"):
                     assert await tabs.call("double", {"value": 2}) == 4

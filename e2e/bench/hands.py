@@ -34,7 +34,7 @@ class HandsBench:
     page: Page
 
     async def measure(self) -> dict[str, float]:
-        """Take both kinds of snapshot alternately, so that noise affects both equally."""
+        """Alternate the two kinds of snapshot, so that noise affects both equally."""
         ours: list[float] = []
         raw: list[float] = []
         for _ in range(SNAPSHOTS):

@@ -39,7 +39,7 @@ class WebMcpBench:
     tab: int
 
     async def measure(self) -> dict[str, float]:
-        """Call both alternately, so that noise affects both equally."""
+        """Alternate the two kinds of call, so that noise affects both equally."""
         own: list[float] = []
         plugins: list[float] = []
         for _ in range(CALLS):

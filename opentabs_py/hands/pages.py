@@ -99,7 +99,7 @@ class HandPages:
     Args:
         browsers: Returns the browsers that are there now.
         targets: Returns which tab is which target, in all browsers, as their extensions know it.
-        missing: Returns what the user should do when there is no browser.
+        missing: Returns advice for the user when there is no browser.
     """
 
     def __init__(

@@ -6,7 +6,8 @@ gets the question as the call's result, and repeats the call with the answer.
 
 import secrets
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import anyio
@@ -41,17 +42,15 @@ class ConsentAskedError(CallRefusedError):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer that a call brings.
+    """What the user has answered about a call so far.
 
     Attributes:
-        answer: The answer.
-        about: What was asked.
-        tab_id: The tab that the question named, if any.
+        answers: The answers, by what was asked.
+        tab_id: The tab that the question about its permission named, if any.
     """
 
-    answer: Answer
-    about: About
-    tab_id: int | None
+    answers: Mapping[About, Answer] = field(default_factory=dict[About, Answer])
+    tab_id: int | None = None
 
 
 class Retries:
@@ -63,16 +62,23 @@ class Retries:
     """
 
     def __init__(self, server: Server[Any]) -> None:
-        # When a question expires, what it is about, and its tab, by its token; the first to expire
-        # comes first.
-        self._asked: OrderedDict[str, tuple[float, About, int | None]] = OrderedDict()
+        # When a question expires, what it is about, and what was answered before it, by its token;
+        # the first to expire comes first.
+        self._asked: OrderedDict[str, tuple[float, About, Answered]] = OrderedDict()
         security = RequestStateSecurity.ephemeral(ttl=ASK_FOR)
         server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
 
-    def ask(self, question: Question) -> types.InputRequiredResult:
-        """Return the result that has a client ask its user."""
+    def ask(self, question: Question, before: Answered) -> types.InputRequiredResult:
+        """Return the result that has a client ask its user.
+
+        Args:
+            question: The question.
+            before: What was answered about the call before.
+        """
+        if question.about == "permission":
+            before = replace(before, tab_id=question.place.tab_id)
         token, now = secrets.token_hex(8), anyio.current_time()
-        self._asked[token] = now + ASK_FOR, question.about, question.place.tab_id
+        self._asked[token] = now + ASK_FOR, question.about, before
         while len(self._asked) > MOST_ASKED or next(iter(self._asked.values()))[0] <= now:
             self._asked.popitem(last=False)
         message, schema = make_form([question])
@@ -80,36 +86,34 @@ class Retries:
         request = types.ElicitRequest(params=params)
         return types.InputRequiredResult(input_requests={_KEY: request}, request_state=token)
 
-    def read(self, params: types.CallToolRequestParams) -> Answered | None:
-        """Return the answer that a call comes with; None if none, or not for the first time."""
-        state = params.request_state
-        if state is None:
-            return None
-        expires, about, tab_id = self._asked.pop(state, (0.0, "permission", None))
-        if expires < anyio.current_time():
-            return None
+    def read(self, params: types.CallToolRequestParams) -> Answered:
+        """Return the answers that a call comes with; none if it came with them before."""
+        asked = self._asked.pop(params.request_state or "", None)
+        if asked is None:
+            return Answered()
+        expires, about, before = asked
         result = (params.input_responses or {}).get(_KEY)
-        if not isinstance(result, types.ElicitResult):
-            return None
-        return Answered(read_answers(result, 1)[0], about, tab_id)
+        if expires < anyio.current_time() or not isinstance(result, types.ElicitResult):
+            return Answered()
+        return replace(before, answers={**before.answers, about: read_answers(result, 1)[0]})
 
 
 class RetryAsker:
     """Asks the user of a client of 2026-07-28.
 
     Args:
-        answered: The answer that the call came with.
+        answered: The answers that the call came with.
         retries: Recognise the call that is repeated.
 
     Attributes:
-        asked_tab: The tab that the question named.
+        asked_tab: The tab that the question about the call's permission named.
     """
 
     is_immediate = True
 
-    def __init__(self, answered: Answered | None, retries: Retries) -> None:
+    def __init__(self, answered: Answered, retries: Retries) -> None:
         self._answered = answered
-        self.asked_tab = None if answered is None else answered.tab_id
+        self.asked_tab = answered.tab_id
         self._retries = retries
 
     async def ask(self, question: Question, /) -> Answer | None:
@@ -118,13 +122,10 @@ class RetryAsker:
         Raises:
             ConsentAskedError: It came with none to this question.
         """
-        answered = self._answered
-        if answered is not None and answered.about == question.about:
-            if answered.answer in question.answers:
-                return answered.answer
-        elif answered is not None and answered.about == "sign_in":
-            return "once"  # a user is asked to sign in only for a call that they have allowed
-        raise ConsentAskedError(question.tool, self._retries.ask(question))
+        answer = self._answered.answers.get(question.about)
+        if answer is None or answer not in question.answers:
+            raise ConsentAskedError(question.tool, self._retries.ask(question, self._answered))
+        return answer
 
 
 class FormAsker:

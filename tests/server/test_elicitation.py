@@ -68,6 +68,23 @@ async def connected(
                 yield client
 
 
+def show_accounts(bridge: FakeBridge, *, front: int, readiness: str = "ready") -> None:
+    """Show two tabs in which the call could run."""
+    given = [
+        a_document(
+            documentId=f"{tab:032x}",
+            tabId=tab,
+            title=f"Account {tab}",
+            active=tab == front,
+            readiness=readiness,
+        )
+        for tab in (1, 2)
+    ]
+    now = anyio.current_time()
+    bridge.tabs.connection_changed(connected=True, now=now)
+    bridge.tabs.update([DocumentState.model_validate(each) for each in given], now)
+
+
 def says(word: str, seen: list[types.ElicitRequestFormParams] | None = None) -> Answers:
     def answer(params: types.ElicitRequestFormParams) -> types.ElicitResult:
         if seen is not None:
@@ -102,23 +119,12 @@ async def test_a_yes_runs_the_call(mode: str, path: str) -> None:
 async def test_the_call_runs_in_the_tab_that_the_question_named(mode: str) -> None:
     served = Asking()
 
-    def show(front: int) -> None:
-        given = [
-            a_document(
-                documentId=f"{tab:032x}", tabId=tab, title=f"Account {tab}", active=tab == front
-            )
-            for tab in (1, 2)
-        ]
-        now = anyio.current_time()
-        served.bridge.tabs.connection_changed(connected=True, now=now)
-        served.bridge.tabs.update([DocumentState.model_validate(each) for each in given], now)
-
     def answer(params: types.ElicitRequestFormParams) -> types.ElicitResult:
         assert '(tab "Account 1")' in params.message
-        show(2)  # the person looks at another account
+        show_accounts(served.bridge, front=2)  # the person looks at another account
         return types.ElicitResult(action="accept", content={"answer": "once"})
 
-    show(1)
+    show_accounts(served.bridge, front=1)
     async with connected(served, mode, answer) as client:
         await client.call_tool("chat_send", {})
 
@@ -185,6 +191,54 @@ async def test_a_user_who_is_signed_out_signs_in_and_the_call_runs(
     assert result.structured_content == {"sent": True}
     assert asked == (["allow", "sign in"] if permission == "ask" else ["sign in"])
     assert len(page.received) == 1
+
+
+@ERAS
+async def test_a_call_whose_user_signs_in_stays_in_the_tab_that_they_allowed_it_for(
+    mode: str,
+) -> None:
+    page = SignedOut()
+    served = Asking(page)
+
+    def answer(params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        if "Sign in there" in params.message:
+            page.is_signed_in = True
+        else:
+            assert '(tab "Account 1")' in params.message
+        show_accounts(page, front=2, readiness="unavailable")  # the person looks at another account
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    show_accounts(page, front=1)
+    async with connected(served, mode, answer) as client:
+        await client.call_tool("chat_send", {})
+
+    [received] = page.received
+    assert received.target.tab_id == 1
+
+
+@ERAS
+async def test_signing_in_does_not_allow_a_call_that_nobody_was_asked_about(mode: str) -> None:
+    page, asked = SignedOut(), list[str]()
+    served = Asking(page)
+    served.gate.set_rules({"chat": "auto"})
+
+    def answer(params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        asked.append(params.message)
+        if "Sign in there" not in params.message:
+            return types.ElicitResult(action="decline")
+        page.sign_in(is_noticed=False)
+        served.gate.set_rules({"chat": "ask"})  # they think better of it
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    async with connected(served, mode, answer) as client:
+        result = await client.call_tool("chat_send", {})
+
+    if mode == "auto":  # the call is made anew, so the new rule holds for it
+        assert (result.meta or {})[ERROR_META_KEY]["code"] == "CONSENT_REFUSED"
+        assert len(asked) == 2
+        assert page.received == []
+    else:
+        assert len(page.received) == 1
 
 
 @ERAS

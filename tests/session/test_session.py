@@ -114,7 +114,7 @@ async def test_what_is_to_be_loaded_while_browsers_start_holds_up_none_of_them()
         order.append("a browser prepares to start")
         await planned()
         order.append("it starts")
-        if order:
+        if order:  # always, but a generator has to contain a `yield`
             raise BrowserError("not today")
         yield
 

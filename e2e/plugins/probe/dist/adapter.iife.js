@@ -8,7 +8,8 @@
       });
     });
 
-  // What the tests read in the page: how often each key ran, and why each was aborted; `released` they write.
+  // What the tests read in the page: how often each key ran, and why each was aborted.
+  // They write `released` themselves.
   const seen = { runs: {}, aborted: {}, released: {}, finished: {} };
   globalThis.probe = seen;
 
