@@ -68,8 +68,12 @@ class LaunchPlan:
             # Playwright disables extensions by default: both switches are needed.
             "args": [
                 *self._extension_switches(),
-                *switches.added(keeps_profile=self.keeps_profile),
-                *switches.turned_on(self.features, self.args),
+                *switches.added(
+                    keeps_profile=self.keeps_profile,
+                    headed=self.headed,
+                    features=self.features,
+                    args=self.args,
+                ),
             ],
             # The caller handles signals, and closes the browser itself.
             "handle_sigint": False,

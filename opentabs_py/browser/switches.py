@@ -38,15 +38,37 @@ _NOT_WITH_A_KEPT_PROFILE: Final = (
     "--enable-unsafe-swiftshader",
     "--unsafely-disable-devtools-self-xss-warnings",
 )
-# Chromium uses the last such list. Playwright's also turns off HTTPS upgrades and the partitioning
-# of third-party storage; these two prevent the profile's destruction while Playwright closes it.
-_FEATURES_OFF_WITH_A_KEPT_PROFILE: Final = (
-    "--disable-features=AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose"
+# Chromium shows its address bar's suggestions as two web pages, and loads both for each browser and
+# each context: nearly half of a start's CPU time, for what only people who type there see.
+_ADDRESS_BAR: Final = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup")
+_ON: Final = "--enable-features="
+_OFF: Final = "--disable-features="
+# Chromium uses the last list of each kind, so Playwright's own are repeated.
+_ON_BY_PLAYWRIGHT: Final = ("CDPScreenshotNewSurface", "SkipListAccountsWithoutGaiaCookies")
+_OFF_BY_PLAYWRIGHT: Final = (
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay",
+    "MediaRouter",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "TcpPortRandomizationWin",
+    "OptimizationHints",
+    "NetworkTimeServiceQuerying",
+    "AimEnabled",
+    "PreconnectToSearch",
+    "msForceBrowserSignIn",
+    "msEdgeUpdateLaunchServicesPreferredVersion",
 )
-
-# Chromium uses the last list of features to turn on, so Playwright's own are repeated.
-_FEATURES: Final = "--enable-features="
-_FEATURES_OF_PLAYWRIGHT: Final = ("CDPScreenshotNewSurface", "SkipListAccountsWithoutGaiaCookies")
+# Most of Playwright's would also make a kept profile less secure: without HTTPS upgrades, or the
+# partitioning of third-party storage. These prevent its destruction while Playwright closes it.
+_OFF_WITH_A_KEPT_PROFILE: Final = (
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+)
 
 _RISK: Final = "a page that breaks out of its renderer can do everything that you can."
 
@@ -56,20 +78,36 @@ def left_out(*, keeps_profile: bool) -> Sequence[str]:
     return (*_NEVER, *_NOT_WITH_A_KEPT_PROFILE) if keeps_profile else _NEVER
 
 
-def added(*, keeps_profile: bool) -> Sequence[str]:
-    """Return the switches that replace some of Playwright's."""
-    return (_FEATURES_OFF_WITH_A_KEPT_PROFILE,) if keeps_profile else ()
+def added(
+    *,
+    keeps_profile: bool,
+    headed: bool,
+    features: Sequence[str] = (),
+    args: Sequence[str] = (),
+) -> Sequence[str]:
+    """Return the switches to add to Playwright's: the caller's, and lists of features.
+
+    Args:
+        keeps_profile: Whether the profile contains people's sign-ins.
+        headed: Whether people see the browser.
+        features: Features of Chromium to turn on.
+        args: The caller's switches; what its lists of features say is kept.
+    """
+    off = _OFF_WITH_A_KEPT_PROFILE if keeps_profile else _OFF_BY_PLAYWRIGHT
+    if not (keeps_profile and headed):
+        off = (*off, *_ADDRESS_BAR)
+    asked_on, asked_off = _listed(_ON, args), _listed(_OFF, args)
+    on = dict.fromkeys((*_ON_BY_PLAYWRIGHT, *asked_on, *features))
+    return (
+        *(each for each in args if not each.startswith((_ON, _OFF))),
+        _ON + ",".join(on),
+        _OFF + ",".join(dict.fromkeys((*(each for each in off if each not in on), *asked_off))),
+    )
 
 
-def turned_on(features: Sequence[str], args: Sequence[str]) -> Sequence[str]:
-    """Return switches that also turn on features of Chromium, as Playwright's do theirs."""
-    if not features:
-        return args
-    given = [each.removeprefix(_FEATURES) for each in args if each.startswith(_FEATURES)]
-    wanted = [name for each in given for name in each.split(",")]
-    names = dict.fromkeys((*_FEATURES_OF_PLAYWRIGHT, *wanted, *features))
-    others = [each for each in args if not each.startswith(_FEATURES)]
-    return (*others, _FEATURES + ",".join(names))
+def _listed(switch: str, args: Sequence[str]) -> list[str]:
+    lists = [each.removeprefix(switch) for each in args if each.startswith(switch)]
+    return [name for each in lists for name in each.split(",") if name]
 
 
 def configured_sandbox(settings: "Settings") -> bool:

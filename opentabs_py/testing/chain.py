@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -212,8 +213,8 @@ def launch_options(
     Raises:
         BrowserError: The options name a browser that refuses extensions.
     """
-    options = plan.options
     asked = {**launch_args, **context_args}
+    options = replace(plan, args=(*plan.args, *(asked.pop("args", None) or ()))).options
     # A device also names its browser, and a saved session is loaded into the running browser later.
     for name in ("default_browser_type", "storage_state"):
         asked.pop(name, None)
@@ -227,6 +228,5 @@ def launch_options(
         del options["executable_path"]
     if "viewport" in asked:
         del options["no_viewport"]
-    options["args"] += asked.pop("args", None) or []
     options["env"] |= asked.pop("env", None) or {}
     return options | asked
