@@ -11,7 +11,7 @@ from playwright.async_api import Page, async_playwright, expect
 from e2e.on_disk import write_plugin
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
-from opentabs_py.browser.switches import configured_sandbox
+from opentabs_py.browser.switches import added, configured_sandbox
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.session.session import OpenTabs
 
@@ -43,6 +43,7 @@ async def reader(settings: Settings) -> AsyncGenerator[Page]:
         browser = await playwright.chromium.launch(
             executable_path=configured_chromium(settings),
             chromium_sandbox=configured_sandbox(settings),
+            args=added(keeps_profile=False, headed=False),
         )
         context = await browser.new_context(permissions=["clipboard-read", "clipboard-write"])
         context.set_default_timeout(PATIENT)
