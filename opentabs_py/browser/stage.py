@@ -12,7 +12,7 @@ import hashlib
 import json
 import secrets
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -31,8 +31,8 @@ class Script(Protocol):
         """The hash of its content, in hex."""
         ...
 
-    def read(self) -> bytes:
-        """Return its content."""
+    def parts(self) -> Iterable[bytes]:
+        """Return its content in parts; getting one may raise an error."""
         ...
 
 
@@ -56,7 +56,8 @@ class StagedExtension:
     def add_adapter(self, name: str, script: Script) -> str:
         """Add a plugin's adapter; return its path within the extension.
 
-        A script is read only if the extension does not have it yet; reading may raise an error.
+        A script is read only if the extension does not have it yet. If reading it raises an error,
+        the extension does not get it.
         """
         return self._add("adapters", name, script)
 
@@ -99,7 +100,7 @@ class StagedExtension:
         target = self.path / file
         if not target.exists():
             target.parent.mkdir(exist_ok=True)
-            write_whole(target, script.read())
+            write_whole(target, script.parts())
         return file
 
 

@@ -7,15 +7,15 @@ a writer, or an endless device.
 import hashlib
 import os
 import stat
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import IO
 
 from opentabs_py.errors import PluginError
 
-_PART = 256 * 1024  # bytes, read at a time to hash a file
+_PART = 256 * 1024  # bytes, read at a time; the memory of a larger part would be new each time
 # Non-blocking: opening a FIFO would wait for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -37,22 +37,27 @@ class Script:
     limit: int = field(compare=False)
     digest: str
 
-    def read(self) -> bytes:
-        """Return the content.
+    def parts(self) -> Iterator[bytes]:
+        """Yield the content in parts, without holding it whole.
 
         Raises:
-            PluginError: The file has changed since the plugin was loaded, or cannot be read.
+            PluginError: The file has changed since the plugin was loaded, which may be known only
+                at the end; or it cannot be read.
         """
-        try:
-            content = read_within(self.directory, self.name, limit=self.limit)
-        except FileNotFoundError:
-            content = b""
-        if hashlib.sha256(content).hexdigest() != self.digest:
+        digest = hashlib.sha256()
+        with suppress(FileNotFoundError):
+            for part in _read_parts(self.directory, self.name, limit=self.limit):
+                digest.update(part)
+                yield part
+        if digest.hexdigest() != self.digest:
             raise PluginError(
                 f"{self.directory / self.name} has changed since the plugin was loaded. Load the "
                 "plugin again."
             )
-        return content
+
+    def read(self) -> bytes:
+        """Return the content; for the errors, see `parts`."""
+        return b"".join(self.parts())
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +132,8 @@ def _stamp(status: os.stat_result) -> Stamp:
 def find_script(directory: Path, name: str, *, limit: int) -> Script:
     """Return a script in a directory; the arguments and errors are those of `read_within`."""
     digest = hashlib.sha256()
-    with _opened(directory, name) as file:
-        left = limit + 1
-        while part := file.read(min(_PART, left)):
-            digest.update(part)
-            left -= len(part)
-        _check_size(directory / name, limit + 1 - left, limit)
+    for part in _read_parts(directory, name, limit=limit):
+        digest.update(part)
     return Script(directory, name, limit, digest.hexdigest())
 
 
@@ -153,6 +154,16 @@ def read_within(directory: Path, name: str, *, limit: int) -> bytes:
         content = file.read(limit + 1)
     _check_size(directory / name, len(content), limit)
     return content
+
+
+def _read_parts(directory: Path, name: str, *, limit: int) -> Iterator[bytes]:
+    """Yield the content of a file in parts; the arguments and errors are those of `read_within`."""
+    with _opened(directory, name) as file:
+        left = limit + 1
+        while part := file.read(min(_PART, left)):
+            yield part
+            left -= len(part)
+    _check_size(directory / name, limit + 1 - left, limit)
 
 
 def _check_size(path: Path, size: int, limit: int) -> None:

@@ -94,8 +94,8 @@ class ScriptToDebug:
             f"{self.script.digest} {self.source_map.stamp.modified}".encode()
         ).hexdigest()
 
-    def read(self) -> bytes:
-        """Return the content, without the map if that has changed.
+    def parts(self) -> Sequence[bytes]:
+        """Return the content in parts, without the map if that has changed.
 
         Raises:
             PluginError: The script has changed since the plugin was loaded, or cannot be read.
@@ -103,9 +103,9 @@ class ScriptToDebug:
         content, source_map = self.script.read(), self.source_map.read()
         code, comment, _ = content.rpartition(_SOURCE_MAP)
         if source_map is None or not comment:
-            return content
-        data = base64.b64encode(source_map)
-        return b"%b%bdata:application/json;base64,%b\n" % (code, comment, data)
+            return [content]
+        inline = b"data:application/json;base64,"
+        return [code, comment, inline, base64.b64encode(source_map), b"\n"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,8 +93,12 @@ def offer_slot(scope: Scope) -> Prepared:
 
 
 def find_slot(request: object) -> Prepared | None:
-    """Return where to put a prepared part; None if the transport cannot insert it."""
-    slot = request.scope.get(_SLOT) if isinstance(request, Request) else None
+    """Return where to put a prepared part; None if the transport cannot insert it.
+
+    Args:
+        request: What the transport gave the SDK with the message: the slot itself over stdio.
+    """
+    slot = request.scope.get(_SLOT) if isinstance(request, Request) else request
     return slot if isinstance(slot, Prepared) else None
 
 

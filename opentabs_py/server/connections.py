@@ -11,6 +11,8 @@ from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
+from starlette.datastructures import Headers
+from starlette.requests import Request
 
 from opentabs_py.server.forms import Forms
 from opentabs_py.server.stream_sender import LateUpdates
@@ -78,9 +80,10 @@ class ClientConnections:
 
         Over HTTP, requests of 2026-07-28 have no session.
         """
-        if ctx.request is None:
+        headers = find_http_headers(ctx)
+        if headers is None:
             return self._key
-        session = ctx.request.headers.get(MCP_SESSION_ID_HEADER)
+        session = headers.get(MCP_SESSION_ID_HEADER)
         return None if session is None else f"session {session}"
 
     def close(self) -> None:
@@ -92,15 +95,22 @@ class ClientConnections:
 
         Over HTTP, a request of 2026-07-28 has no session and gets its own connection.
         """
-        if ctx.request is None:
+        headers = find_http_headers(ctx)
+        if headers is None:
             return self._own
-        session = ctx.request.headers.get(MCP_SESSION_ID_HEADER)
+        session = headers.get(MCP_SESSION_ID_HEADER)
         if session is None:
             return ClientConnection()
         connection = self._sessions.get(session)
         if connection is None:
             connection = self._sessions[session] = ClientConnection()
         return connection
+
+
+def find_http_headers(ctx: ServerRequestContext[Any]) -> Headers | None:
+    """Return the headers of the HTTP request that a message arrived in; None without one."""
+    request: object = ctx.request
+    return request.headers if isinstance(request, Request) else None
 
 
 def lifespan(

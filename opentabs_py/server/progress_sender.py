@@ -23,7 +23,7 @@ from opentabs_py.core.progress import (
 )
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.server.clients import client_name, reads_links
-from opentabs_py.server.connections import ClientConnection, ClientConnections
+from opentabs_py.server.connections import ClientConnection, ClientConnections, find_http_headers
 from opentabs_py.server.stream_sender import Feed, UpdateSender
 
 logger = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class ProgressSender(CallObserver):
         # Without sessions, a session has no stream of its own either.
         self._late = connection.late if late and not modern else None
         self._is_over = False
-        self._settle = SETTLE if reports and ctx.request is not None else 0.0
+        self._settle = SETTLE if reports and find_http_headers(ctx) is not None else 0.0
         self._sent_at = float("-inf")
 
     def on_progress(self, reports: Sequence[ProgressReport], /) -> None:

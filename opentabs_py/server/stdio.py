@@ -12,15 +12,17 @@ import os
 import stat
 import sys
 import termios
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp import types
 from mcp.server import Server
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
+
+from opentabs_py.server.answers import Prepared
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +30,55 @@ READ_WITHIN = 1.0  # s; a client that takes longer to read its progress may lose
 LOOK_EVERY = 0.001  # s
 LINE_LIMIT = 200 * 1024 * 1024  # bytes; the registry has the limit that users see
 _PIECE = 1024 * 1024  # bytes
+
+
+class Slots:
+    """Where the handlers of running requests put prepared parts of their answers."""
+
+    def __init__(self) -> None:
+        self._slots: dict[types.RequestId, Prepared] = {}
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def receive(self, message: types.JSONRPCMessage) -> SessionMessage:
+        """Return a message for the server; a request has a slot with it.
+
+        A client may repeat the id of a request that still runs, although it must not. Then only
+        the first one gets a slot, since nothing else tells their answers apart.
+        """
+        if not isinstance(message, types.JSONRPCRequest) or message.id in self._slots:
+            return SessionMessage(message)
+
+        async def forget() -> None:
+            self._slots.pop(message.id, None)
+
+        slot = self._slots[message.id] = Prepared()
+        return SessionMessage(
+            message, ServerMessageMetadata(request_context=slot, on_request_unanswered=forget)
+        )
+
+    def send(self, message: types.JSONRPCMessage) -> Iterator[bytes]:
+        """Yield the line of a message, with what was prepared for it put in."""
+        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        slot = self._take(message, line)
+        if slot is None:
+            yield line
+        else:
+            before, _, after = line.partition(slot.placeholder)
+            yield before
+            yield from slot.parts()
+            yield after
+
+    def _take(self, message: types.JSONRPCMessage, line: bytes) -> Prepared | None:
+        if isinstance(message, types.JSONRPCError) and message.id is not None:
+            self._slots.pop(message.id, None)
+        if not isinstance(message, types.JSONRPCResponse) or message.id not in self._slots:
+            return None
+        if self._slots[message.id].placeholder not in line:
+            return None  # it was prepared for another request with the same id
+        slot = self._slots.pop(message.id)
+        return slot if slot.placeholder else None
 
 
 async def serve_stdio(server: Server[Any], *, line_limit: int = LINE_LIMIT) -> None:
@@ -51,9 +102,10 @@ async def serve_stdio(server: Server[Any], *, line_limit: int = LINE_LIMIT) -> N
     reader, writer = await _open_pipes(wire_in, wire_out, line_limit)
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+    slots = Slots()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_read, reader, to_server, to_client.clone(), line_limit)
-        tasks.start_soon(_write, writer, wire_out, from_server)
+        tasks.start_soon(_read, reader, to_server, to_client.clone(), line_limit, slots)
+        tasks.start_soon(_write, writer, wire_out, from_server, slots)
         await server.run(from_client, to_client, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
@@ -77,6 +129,7 @@ async def _read(
     to_server: MemoryObjectSendStream[SessionMessage | Exception],
     to_client: MemoryObjectSendStream[SessionMessage],
     limit: int,
+    slots: Slots,
 ) -> None:
     async with to_server, to_client:
         async for line in _lines(reader):
@@ -88,7 +141,7 @@ async def _read(
             except ValidationError as error:
                 await to_server.send(error)
             else:
-                await to_server.send(SessionMessage(message))
+                await to_server.send(slots.receive(message))
 
 
 async def _lines(reader: asyncio.StreamReader) -> AsyncGenerator[bytes | None]:
@@ -118,7 +171,10 @@ def _too_long(limit: int) -> types.JSONRPCError:
 
 
 async def _write(
-    writer: asyncio.StreamWriter, pipe: int, from_server: MemoryObjectReceiveStream[SessionMessage]
+    writer: asyncio.StreamWriter,
+    pipe: int,
+    from_server: MemoryObjectReceiveStream[SessionMessage],
+    slots: Slots,
 ) -> None:
     notified = False
     async with from_server:
@@ -129,9 +185,9 @@ async def _write(
                 elif notified:
                     await _wait_until_read(writer, pipe)
                     notified = False
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                writer.write(text.encode() + b"\n")
-                await writer.drain()
+                for part in slots.send(message.message):
+                    writer.write(part)
+                    await writer.drain()
         except (OSError, RuntimeError) as error:
             # The client stopped reading; it also closes our stdin, which ends the server.
             logger.debug("The client closed its end: %r", error)

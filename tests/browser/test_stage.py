@@ -5,11 +5,16 @@ import hashlib
 import json
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from opentabs_py.browser.stage import kept_secret, stage_extension
 from opentabs_py.config.assets import extension_dir
+from opentabs_py.errors import PluginError
+from opentabs_py.plugins.files import find_script
 
 # The id that Chrome shows for the key in extension/manifest.json.
 PINNED = json.loads((extension_dir() / "manifest.json").read_text())["key"]
@@ -116,9 +121,9 @@ class FakeScript:
     def digest(self) -> str:
         return hashlib.sha256(self.content).hexdigest()
 
-    def read(self) -> bytes:
+    def parts(self) -> Sequence[bytes]:
         self.reads += 1
-        return self.content
+        return [self.content[:1], self.content[1:]]
 
 
 def test_a_script_that_the_extension_has_is_not_read_again(tmp_path: Path) -> None:
@@ -127,6 +132,18 @@ def test_a_script_that_the_extension_has_is_not_read_again(tmp_path: Path) -> No
     for _ in range(2):
         staged.add_adapter("chat", script)
     assert script.reads == 1
+
+
+def test_a_script_that_turns_out_to_be_another_is_not_in_the_extension(tmp_path: Path) -> None:
+    (tmp_path / "adapter.js").write_text("x" * 1_000_000)
+    script = find_script(tmp_path, "adapter.js", limit=10_000_000)
+    staged = stage_extension(tmp_path / "extension", port=1)
+    (tmp_path / "adapter.js").write_text("x" * 1_000_000 + "y")
+
+    with pytest.raises(PluginError, match="has changed since the plugin was loaded"):
+        staged.add_adapter("chat", script)
+
+    assert list((staged.path / "adapters").iterdir()) == []
 
 
 def test_an_adapter_is_named_by_its_content(tmp_path: Path) -> None:

@@ -7,18 +7,21 @@ from typing import Any, cast
 import pytest
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
+from starlette.requests import Request
 
+from opentabs_py.server.answers import Prepared
 from opentabs_py.server.connections import ClientConnection, ClientConnections
 
 Context = ServerRequestContext[Any]
 
 
 def over_http(session: str | None) -> Context:
-    headers = {} if session is None else {"mcp-session-id": session}
-    return cast("Context", SimpleNamespace(request=SimpleNamespace(headers=headers)))
+    headers = [] if session is None else [(b"mcp-session-id", session.encode())]
+    request = Request({"type": "http", "headers": headers})
+    return cast("Context", SimpleNamespace(request=request))
 
 
-OVER_STDIO = cast("Context", SimpleNamespace(request=None))
+OVER_STDIO = cast("Context", SimpleNamespace(request=Prepared()))
 
 
 def test_requests_of_a_session_share_a_connection_and_others_do_not() -> None:

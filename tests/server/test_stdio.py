@@ -1,4 +1,4 @@
-"""What a stdio client may send endlessly, and how much of it is buffered."""
+"""What a stdio client may send endlessly, and how prepared answers are put together."""
 
 import json
 import subprocess
@@ -7,9 +7,16 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp import types
+from mcp.shared.message import SessionMessage
 
-from tests.served import INITIALIZE, INITIALIZED
+from opentabs_py.server.answers import Prepared, Text, find_slot
+from opentabs_py.server.stdio import Slots
+from tests.fakes import FakeBridge
+from tests.served import INITIALIZE, INITIALIZED, Served
+from tests.waiting import until_all_wait
 
 MIB = 1024 * 1024
 LIMIT = MIB
@@ -91,3 +98,86 @@ def test_a_line_that_is_broken_off_ends_the_server_without_a_traceback(
     _, errors = server.communicate(sent, timeout=30)
     assert errors == b""
     assert server.returncode == 0
+
+
+def ask(slots: Slots, number: int | str) -> Prepared | None:
+    """Receive a request; return where its handler may put a part of the answer."""
+    request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/list")
+    metadata = slots.receive(request).metadata
+    return find_slot(getattr(metadata, "request_context", None))
+
+
+def answer(slots: Slots, number: int | str, **result: Any) -> Any:
+    message = types.JSONRPCResponse(jsonrpc="2.0", id=number, result=result)
+    return json.loads(b"".join(slots.send(message)))["result"]
+
+
+def prepare(slot: Prepared | None, *tools: str) -> None:
+    assert slot is not None
+    slot.fill(b'"tools":[]', Text(b'"tools":' + json.dumps(tools).encode()))
+
+
+def test_a_prepared_part_is_put_into_the_answer_of_its_own_request() -> None:
+    slots = Slots()
+    first, second = ask(slots, 1), ask(slots, "1")
+    prepare(first, "of the first")
+    prepare(second, "of the second")
+    assert answer(slots, "1", tools=[]) == {"tools": ["of the second"]}
+    assert answer(slots, 1, tools=[]) == {"tools": ["of the first"]}
+    assert len(slots) == 0
+
+
+def test_an_answer_for_which_nothing_was_prepared_stays_as_it_is() -> None:
+    slots = Slots()
+    ask(slots, 1)
+    assert answer(slots, 1, tools=[]) == {"tools": []}
+    assert len(slots) == 0
+
+
+def test_of_two_requests_with_one_id_each_gets_its_own_answer() -> None:
+    slots = Slots()
+    prepare(ask(slots, 1), "prepared")
+    assert ask(slots, 1) is None
+    assert answer(slots, 1, tools=["not prepared"]) == {"tools": ["not prepared"]}
+    assert answer(slots, 1, tools=[]) == {"tools": ["prepared"]}
+    assert len(slots) == 0
+
+
+def test_what_was_prepared_for_a_request_that_fails_is_forgotten() -> None:
+    slots = Slots()
+    prepare(ask(slots, 1), "prepared")
+    error = types.ErrorData(code=1, message="")
+    line = b"".join(slots.send(types.JSONRPCError(jsonrpc="2.0", id=1, error=error)))
+    assert b"prepared" not in line
+    assert len(slots) == 0
+
+
+@pytest.mark.anyio
+async def test_what_was_prepared_for_a_request_that_is_cancelled_is_forgotten() -> None:
+    bridge = FakeBridge()
+    bridge.hangs = True
+    server = Served(bridge).server
+    slots = Slots()
+    to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](9)
+    to_client, from_server = anyio.create_memory_object_stream[SessionMessage](9)
+
+    async def say(message: Any) -> None:
+        text = json.dumps({"jsonrpc": "2.0", **message})
+        await to_server.send(slots.receive(types.jsonrpc_message_adapter.validate_json(text)))
+
+    async def serve() -> None:
+        await server.run(from_client, to_client, server.create_initialization_options())
+
+    async with anyio.create_task_group() as tasks, from_server, to_server:
+        tasks.start_soon(serve)
+        await say(INITIALIZE)
+        list(slots.send((await from_server.receive()).message))
+        assert len(slots) == 0
+        await say(INITIALIZED)
+        await say({"id": 2, "method": "tools/call", "params": {"name": "chat_send"}})
+        await bridge.called.wait()
+        assert len(slots) == 1
+        await say({"method": "notifications/cancelled", "params": {"requestId": 2}})
+        await until_all_wait()
+        assert len(slots) == 0
+        tasks.cancel_scope.cancel()
