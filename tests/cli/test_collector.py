@@ -8,9 +8,10 @@ import pytest
 
 WATCHED = """
 import atexit, gc
-usual = gc.get_threshold()
-atexit.register(lambda: print(gc.get_threshold()[0] < collector.STARTING, gc.get_freeze_count() > 10_000))
 from opentabs_py.cli import collector, main
+usual = gc.get_threshold()
+often = lambda: gc.get_threshold()[0] < collector.STARTING
+atexit.register(lambda: print(often(), gc.get_freeze_count() > 10_000))
 relax = collector.expect_much
 collector.expect_much = lambda: (relax(), print(gc.get_threshold() > usual))
 main()
