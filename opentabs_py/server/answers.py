@@ -52,7 +52,9 @@ class Prepared:
 
     def parts(self) -> Iterator[bytes]:
         """Yield the JSON in parts, each made as soon as the client has read most of the last."""
-        for part in chain.from_iterable(self._texts):
+        # Not kept: the SDK holds the request until cyclic garbage is collected.
+        texts, self._texts = self._texts, ()
+        for part in chain.from_iterable(texts):
             self.left -= len(part)
             yield part
 

@@ -8,10 +8,9 @@ import pytest
 
 WATCHED = """
 import atexit, gc
-from opentabs_py.cli import collector, main
 usual = gc.get_threshold()
-often = lambda: gc.get_threshold()[0] < collector.STARTING
-atexit.register(lambda: print(often(), gc.get_freeze_count() > 10_000))
+atexit.register(lambda: print(gc.get_threshold() == usual, gc.get_freeze_count() > 10_000))
+from opentabs_py.cli import collector, main
 relax = collector.expect_much
 collector.expect_much = lambda: (relax(), print(gc.get_threshold() > usual))
 main()
@@ -29,7 +28,7 @@ print((before - memory()) / 1e6)
 """
 
 
-def test_a_command_looks_seldom_while_it_starts_and_at_its_end_not_at_all() -> None:
+def test_a_command_looks_seldom_while_it_runs_and_at_its_end_not_at_all() -> None:
     command = [sys.executable, "-c", WATCHED, "--version"]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     seldom, version, at_the_end = run.stdout.splitlines()
