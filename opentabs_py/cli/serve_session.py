@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BROWSER = "default"
 MOST_START_PAGES = 3  # plugins' start pages that are opened in a window
+START_ENDS = 2.0  # s after the server is ready; by then its clients have asked for the first list
 
 
 async def serve_session(
@@ -181,6 +182,7 @@ async def _settle() -> None:
     from opentabs_py.server.mcp_side import load
 
     await load()
+    await anyio.sleep(START_ENDS)
     collector.settle()
     collector.release()
 

@@ -1,6 +1,7 @@
 """The SDK's responses, rewritten: no event is too long, prepared parts are put in."""
 
 import json
+import weakref
 from typing import Any
 
 import pytest
@@ -44,6 +45,18 @@ def test_a_text_in_quotes_is_a_json_string_of_it(value: str) -> None:
     assert json.loads(json.loads(whole)) == [value]
     assert len(whole) == len(text)
     assert max(map(len, text)) <= 2 * 1024 * 1024
+
+
+def test_a_text_is_not_kept_once_it_was_sent() -> None:
+    text = Text(b"a text")
+    sent = weakref.ref(text)
+    slot = Prepared()
+    slot.fill(b'"tools":[]', text)
+    del text
+
+    assert b"".join(slot.parts()) == b"a text"
+
+    assert sent() is None
 
 
 STREAM = head(content_type="text/event-stream", mcp_session_id="s")
