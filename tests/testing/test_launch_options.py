@@ -14,6 +14,14 @@ def a_plan(**more: Any) -> LaunchPlan:
     return LaunchPlan(Path("/chromium"), Path("/ext"), Path("/profile"), Path("/tmp/x"), **more)
 
 
+def test_features_are_turned_off_beside_those_of_playwright() -> None:
+    options = launch_options(a_plan(), {"args": ["--disable-features=Own"]}, {})
+
+    [given] = [each for each in options["args"] if each.startswith("--disable-features=")]
+    assert given.endswith(",Own")
+    assert "MediaRouter" in given
+
+
 def test_switches_and_environment_are_added_to_those_of_the_extension() -> None:
     options = launch_options(a_plan(), {"args": ["--lang=de"], "env": {"TZ": "UTC"}}, {})
 
