@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from playwright.async_api import Page
 from starlette.applications import Starlette
@@ -326,6 +327,16 @@ async def test_looking_is_allowed_and_acting_is_asked_about() -> None:
     assert '"hands.page_press" = "auto"' in caught.value.detail.message
 
 
+async def test_a_browser_that_was_closed_is_launched_again_by_the_next_call(rig: Rig) -> None:
+    async with OpenTabs(settings=hand_settings(), reopen=[rig.url]) as tabs:
+        await tabs.context.close()
+        await tabs.wait_browser_gone()
+
+        shown = await tabs.call("page_snapshot")
+
+        assert 'heading1 "Shop"' in shown["snapshot"]
+
+
 async def test_without_hands_there_are_no_such_tools() -> None:
     settings = hand_settings(hands=False)
     async with OpenTabs(settings=settings) as tabs:
@@ -347,7 +358,7 @@ async def test_a_tab_that_opens_while_tabs_are_looked_for_is_found(rig: Rig) -> 
         target = info["targetInfo"]["targetId"]
         return [TabTarget(tab_id=7, target_id=target, active=True, last_used=0)]
 
-    found = await HandPages(browsers, targets, lambda: "").tabs(7)
+    found = await HandPages(browsers, targets, lambda: "", anyio.lowlevel.checkpoint).tabs(7)
 
     assert [(each.number, each.page) for each in found] == [(7, opened[0])]
     await opened[0].close()

@@ -100,6 +100,7 @@ class HandPages:
         browsers: Returns the browsers that are there now.
         targets: Returns which tab is which target, in all browsers, as their extensions know it.
         missing: Returns advice for the user when there is no browser.
+        bring: Launches the browsers that were closed, if they may be launched again.
     """
 
     def __init__(
@@ -107,10 +108,12 @@ class HandPages:
         browsers: Callable[[], Awaitable[Sequence[Driven]]],
         targets: Callable[[], Awaitable[Sequence[TabTarget]]],
         missing: Callable[[], str],
+        bring: Callable[[], Awaitable[None]],
     ) -> None:
         self._browsers = browsers
         self._find_targets = targets
         self._missing = missing
+        self._bring = bring
         self._came = anyio.Event()  # at the next page
         self._targets: WeakKeyDictionary[Page, str] = WeakKeyDictionary()
         self._watched: WeakKeyDictionary[Page, Watched] = WeakKeyDictionary()
@@ -123,6 +126,7 @@ class HandPages:
             number: A tab that is waited for if its extension knows it and Playwright does not: it
                 may have been opened just now.
         """
+        await self._bring()
         browsers = await self._browsers()
         if not browsers:
             raise ToolError(

@@ -55,10 +55,15 @@ def create_hands(
             if (context := each.driven) is not None
         ]
 
+    async def bring() -> None:
+        for each in browsers:
+            if each.bridge.bring_browser is not None:
+                await each.bridge.bring_browser()
+
     def missing() -> str:
         return next((each.asks for each in browsers if each.asks), _NONE)
 
-    hand_pages = HandPages(driven, lambda: find_targets(pages.bridges), missing)
+    hand_pages = HandPages(driven, lambda: find_targets(pages.bridges), missing, bring)
     for browser in browsers:
         browser.on_driven = hand_pages.follow
     hands = Hands(hand_pages, lambda: pages.tabs.owners, secrets=settings.secrets)
