@@ -40,9 +40,9 @@ class Detail:
 
 
 # Texts are cut before lists are folded, so that what can be used stays as long as possible.
-_LESS: Final = (
-    Detail(), Detail(0, 400), Detail(0, 200), Detail(0, 100), Detail(0, 50), Detail(100, 200),
-    Detail(40, 120), Detail(20, 100), Detail(10, 80), Detail(5, 60), Detail(3, 40),
+_CUT: Final = (Detail(), Detail(0, 400), Detail(0, 200), Detail(0, 100), Detail(0, 50))
+_FOLDED: Final = (
+    Detail(100, 200), Detail(40, 120), Detail(20, 100), Detail(10, 80), Detail(5, 60), Detail(3, 40)
 )  # fmt: skip
 
 
@@ -60,11 +60,16 @@ def render(
     simple = _simplified(nodes)
     if start:
         simple = _from(simple, start)
-    for detail in _LESS:
-        text = _within(most, _lines(simple, replace(detail, links=links), 0))
-        if text is not None:
+
+    def fitting(detail: Detail) -> str | None:
+        return _within(most, _lines(simple, replace(detail, links=links), 0))
+
+    # Of a long page, not even the shortest texts fit: then the longer ones need not be tried.
+    least = fitting(_CUT[-1])
+    for detail in _FOLDED if least is None else _CUT[:-1]:
+        if (text := fitting(detail)) is not None:
             return text
-    return _cut([*_lines(simple, replace(_LESS[-1], links=links), 0)], most)
+    return least or _cut([*_lines(simple, replace(_FOLDED[-1], links=links), 0)], most)
 
 
 def _within(most: int, lines: Iterator[str]) -> str | None:
