@@ -1,0 +1,287 @@
+"""What of a recording is secret, what it is, and what holds it."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from opentabs_py.core.recording.exchange import (
+    Exchange,
+    Frame,
+    Headers,
+    RecordedCall,
+    Recording,
+    Request,
+    Response,
+    Socket,
+)
+from opentabs_py.core.recording.rules import Rules
+from opentabs_py.core.recording.secrets import Finder, Kind
+
+URL = "https://site.test/"
+ME = "https://site.test/api/me"
+SECRET = "k3yOfSomeone9"  # recognised by the name of what holds it alone
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+PARTS = "multipart/form-data; boundary=x"
+
+
+def asked(
+    url: str = URL, headers: Headers = (), body: bytes = b"", kind: str = "fetch", mime: str = JSON
+) -> Recording:
+    """A recording of one request."""
+    request = Request("POST", url, [("Content-Type", mime), *headers], body, kind)
+    return Recording(URL, [Exchange(request, None)])
+
+
+def answered(
+    body: Any, *, url: str = URL, mime: str = JSON, headers: Headers = (), kind: str = "fetch"
+) -> Recording:
+    """A recording of one response."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    response = Response(200, "OK", [("Content-Type", mime), *headers], raw)
+    return Recording(URL, [Exchange(Request("GET", url, [], b"", kind), response)])
+
+
+def stored(**state: Any) -> Recording:
+    return Recording(URL, storage_state=state)
+
+
+def found(recording: Recording, rules: Rules | None = None) -> dict[str, tuple[Kind, str, bool]]:
+    """Return what is secret: its kind, what held it first, and whether it is secret everywhere."""
+    finder = Finder(rules or Rules())
+    finder.search(recording)
+    return {each.text: (each.kind, each.where, each.is_distinct) for each in finder.found.values()}
+
+
+def socket(data: str | bytes) -> Recording:
+    """A recording of a WebSocket's message."""
+    return Recording(URL, sockets=[Socket("wss://site.test/", frames=[Frame(0.0, True, data)])])
+
+
+def multipart(name: str, value: str) -> bytes:
+    head = f'--x\r\nContent-Disposition: form-data; name="{name}"\r\nContent-Type: text/plain'
+    return f"{head}\r\n\r\n{value}\r\n--x--\r\n".encode()
+
+
+def basic(credentials: str) -> Headers:
+    return [("Authorization", f"Basic {base64.b64encode(credentials.encode()).decode()}")]
+
+
+TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [
+        pytest.param(asked(f"{URL}?token={SECRET}"), id="a query"),
+        pytest.param(asked(f"{URL}#token={SECRET}"), id="a fragment, as sign-in redirects have it"),
+        pytest.param(asked(headers=[("Location", f"/next?token={SECRET}")]), id="a header's URL"),
+        pytest.param(asked(headers=[("token", SECRET)]), id="a header"),
+        pytest.param(asked(body=f"token={SECRET}".encode(), mime=FORM), id="a form"),
+        pytest.param(asked(body=multipart("token", SECRET), mime=PARTS), id="a form's part"),
+        pytest.param(answered({"token": SECRET}), id="a member"),
+        pytest.param(answered({"a": [{"b": {"token": SECRET}}]}), id="a member within others"),
+        pytest.param(answered({"token": [SECRET]}), id="a list that is named"),
+        pytest.param(answered({"name": "token", "value": SECRET}), id="a name beside its value"),
+        pytest.param(answered({"key": "token", "value": SECRET}), id="a key beside its value"),
+        pytest.param(
+            answered(f'data: {{"token": "{SECRET}"}}\n\n'.encode(), mime="text/event-stream"),
+            id="a stream's event",
+        ),
+        pytest.param(
+            answered(f'<script>x = {{"token": "{SECRET}"}}</script>'.encode(), mime="text/html"),
+            id="a page's script",
+        ),
+        pytest.param(
+            answered(f'<input name="token" value="{SECRET}">'.encode(), mime="text/html"),
+            id="a page's field",
+        ),
+        pytest.param(
+            answered(f'<input name="token" value="{SECRET}"/>'.encode(), mime="application/xml"),
+            id="a document's element",
+        ),
+        pytest.param(
+            answered(f'<p data-token="{SECRET}">'.encode(), mime="text/html"), id="an attribute"
+        ),
+        pytest.param(
+            answered(f'var a = 1, b = [{{"token": "{SECRET}"}}]'.encode(), mime="text/plain"),
+            id="a program's value",
+        ),
+        pytest.param(
+            stored(origins=[{"localStorage": [{"name": "token", "value": SECRET}]}]),
+            id="the storage",
+        ),
+        pytest.param(
+            stored(
+                origins=[{"localStorage": [{"name": "a", "value": f'{{"token": "{SECRET}"}}'}]}]
+            ),
+            id="a value of the storage",
+        ),
+        pytest.param(
+            Recording(URL, sockets=[Socket(f"wss://site.test/?token={SECRET}")]),
+            id="a WebSocket's address",
+        ),
+        pytest.param(socket(f'{{"token": "{SECRET}"}}'), id="a WebSocket's text"),
+        pytest.param(
+            socket(f'\xff{{"token": "{SECRET}"}}'.encode("latin-1")), id="a WebSocket's bytes"
+        ),
+        pytest.param(
+            Recording(URL, calls=[RecordedCall("a_tool", {"token": SECRET})]), id="an argument"
+        ),
+        pytest.param(
+            Recording(URL, calls=[RecordedCall("a_tool", value={"token": SECRET})]), id="a result"
+        ),
+        pytest.param(
+            Recording(URL, calls=[RecordedCall("a_tool", error={"token": SECRET})]), id="an error"
+        ),
+    ],
+)
+def test_a_token_is_found_in(recording: Recording) -> None:
+    assert found(recording) == {SECRET: TOKEN}
+
+
+@pytest.mark.parametrize("name", ["Authorization", "Proxy-Authorization"])
+def test_authorization_is_secret_everywhere_however_short(name: str) -> None:
+    expected = ("authorization", "authorization", True)
+    assert found(asked(headers=[(name, "Bearer ab1")])) == {"ab1": expected}
+
+
+def test_of_basic_authorization_the_user_is_a_name_and_the_password_all_that_follows() -> None:
+    headers = basic("lovelace:a:b")
+    token = headers[0][1].removeprefix("Basic ")
+    expected = ("authorization", "authorization", True)
+    assert found(asked(headers=headers)) == {
+        token: expected,
+        "lovelace": ("name", "authorization", True),
+        "a:b": expected,
+    }
+
+
+def test_user_and_password_in_an_address_are_authorization() -> None:
+    expected = ("authorization", "address", True)
+    given = asked("https://ada%4099:pa55%3Aword@site.test/")
+    assert found(given) == {"ada@99": expected, "pa55:word": expected}
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [
+        pytest.param(answered({"name": "Ada Lovelace"}, url=ME), id="an answer about oneself"),
+        pytest.param(asked(ME, body=b'{"name": "Ada Lovelace"}'), id="a request about oneself"),
+        pytest.param(asked(ME, body=b"name=Ada+Lovelace", mime=FORM), id="a form about oneself"),
+        pytest.param(
+            asked(ME, body=multipart("name", "Ada Lovelace"), mime=PARTS), id="a part about oneself"
+        ),
+        pytest.param(answered({"viewer": {"name": "Ada Lovelace"}}), id="a member about oneself"),
+        pytest.param(
+            answered({"data": {"name": "Ada Lovelace"}}, url=ME), id="the data of such an answer"
+        ),
+        pytest.param(
+            answered(b'data: {"name": "Ada Lovelace"}\n\n', url=ME, mime="text/event-stream"),
+            id="an event about oneself",
+        ),
+        pytest.param(
+            Recording(URL, calls=[RecordedCall("chat_whoami", value={"name": "Ada Lovelace"})]),
+            id="a tool about oneself",
+        ),
+    ],
+)
+def test_the_name_of_the_user_is_found_in(recording: Recording) -> None:
+    everywhere = ("name", "name", True)
+    assert found(recording) == {
+        "Ada Lovelace": everywhere,
+        "Ada": everywhere,
+        "Lovelace": everywhere,
+    }
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [
+        pytest.param(answered({"name": "Ada Lovelace"}), id="an answer about others"),
+        pytest.param(answered({"friends": [{"name": "Ada Lovelace"}]}, url=ME), id="a list"),
+        pytest.param(answered([{"name": "Ada Lovelace"}], url=ME), id="an answer that is a list"),
+        pytest.param(asked(f"{ME}?name=Ada+Lovelace"), id="a query"),
+        pytest.param(asked(body=b'{"name": "Ada Lovelace"}'), id="a request about others"),
+        pytest.param(
+            answered({"name": "name", "value": "Ada Lovelace"}, url=URL), id="a name and its value"
+        ),
+        pytest.param(
+            Recording(URL, calls=[RecordedCall("chat_list", value={"name": "Ada Lovelace"})]),
+            id="a tool about others",
+        ),
+        pytest.param(
+            stored(origins=[{"localStorage": [{"name": "name", "value": "Ada Lovelace"}]}]),
+            id="the storage",
+        ),
+    ],
+)
+def test_a_name_is_no_secret_in(recording: Recording) -> None:
+    assert found(recording) == {}
+
+
+def test_a_cookie_is_about_its_user() -> None:
+    value = '{"name":"Ada"}'
+    secrets = found(asked(headers=[("Cookie", f"seen=1; who={value}")]))
+    assert secrets == {value: ("cookie", "who", True), "Ada": ("name", "name", True)}
+
+
+@pytest.mark.parametrize(
+    ("number", "is_found"),
+    [
+        (5551234567, True),
+        ("555 1234", True),
+        ("555 123", False),
+        ("+49 30 1234567890123", False),  # more than any number has
+    ],
+)
+def test_a_phone_number_has_7_to_15_digits(number: Any, is_found: bool) -> None:
+    expected = {str(number): ("phone number", "mobilePhone", True)}
+    assert found(answered({"mobilePhone": number})) == (expected if is_found else {})
+
+
+def test_an_address_of_few_letters_is_secret_everywhere() -> None:
+    assert found(answered({"by": "a@b.io"})) == {"a@b.io": ("e-mail address", "text", True)}
+
+
+@pytest.mark.parametrize("value", [True, None, 1.5, "", "abc", "Undefined", "NULL"])
+def test_what_is_short_or_says_nothing_is_no_secret(value: Any) -> None:
+    assert found(answered({"token": value})) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "is_distinct"),
+    [
+        ("abc123", True),
+        ("aBcDeF", True),
+        ("ab-c!", True),
+        ("12345", True),
+        ("abcdefghijklmnop", True),
+        ("abc12", False),
+        ("abcdef", False),
+        ("Abcdef", False),
+        ("ABCDEF", False),
+        ("abc-def", True),
+        ("1234", False),
+        ("abcdefghijklmno", False),
+    ],
+)
+def test_a_word_is_secret_only_where_it_is_held(value: str, is_distinct: bool) -> None:
+    assert found(answered({"token": value})) == {value: ("token", "token", is_distinct)}
+
+
+def test_what_users_keep_is_no_secret_and_what_they_add_is() -> None:
+    rules = Rules(members=("room*",), keep=("token", "k3pt"))
+    secrets = found(answered({"token": SECRET, "roomKey": "a1b2c3", "room2": "k3pt"}), rules)
+    assert secrets == {"a1b2c3": ("token", "roomKey", True)}
+
+
+@pytest.mark.parametrize("kind", ["script", "stylesheet"])
+def test_a_program_of_the_site_has_only_secrets_that_say_what_they_are(kind: str) -> None:
+    said = "ghp_" + "a1" * 12
+    program = f'x = {{"token": "{SECRET}"}}; y = "{said}"'.encode()
+    assert found(answered(program, mime="text/javascript", kind=kind)) == {
+        said: ("token", "text", True)
+    }
