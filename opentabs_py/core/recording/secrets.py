@@ -35,6 +35,7 @@ Kind = Literal[
 ]
 
 SHORTEST: Final = 4  # characters of a secret that is known by the name of what holds it
+_SHORTEST_NAME: Final = 2  # characters of a person's name
 _PLAIN: Final = 16  # characters; a shorter word in letters of one case may be an ordinary word
 _DEEPEST: Final = 100  # objects and arrays within each other
 _STATIC: Final = frozenset({"script", "stylesheet", "image", "font", "media"})
@@ -142,7 +143,7 @@ class Finder:
             always: It is secret wherever it appears, whatever it looks like.
         """
         text = text.strip()
-        is_short = len(text) < SHORTEST and not always
+        is_short = len(text) < (_SHORTEST_NAME if kind == "name" else SHORTEST) and not always
         if not text or is_short or text.lower() in _NO_SECRETS or text in self._rules.keep:
             return
         is_distinct = always or _is_distinct(text)
@@ -350,7 +351,7 @@ class Finder:
             self._add_name(value, name)
 
     def _add_name(self, value: str, where: str) -> None:
-        if 2 <= len(value) <= 80 and value.lower() not in _NO_NAMES:
+        if _SHORTEST_NAME <= len(value) <= 80 and value.lower() not in _NO_NAMES:
             self.add(value, "name", where, always=len(value) > 2)
             for part in re.findall(r"[^\W\d_]{3,}", value):
                 if part.lower() not in _NO_NAMES:
@@ -408,9 +409,10 @@ class _Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self._finder = finder
         self._is_script = False
+        self._field: str | None = None  # the name of a field that is written in what follows
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._is_script = tag == "script"
+        self._is_script, self._field = tag == "script", None
         said = {name: value or "" for name, value in attrs}
         if tag == "meta":
             name = said.get("name") or said.get("property") or ""
@@ -418,6 +420,7 @@ class _Page(HTMLParser):
         elif tag in ("input", "button", "textarea"):
             name = said.get("name") or said.get("id") or ""
             self._finder.search_field(name, said.get("value", ""))
+            self._field = name if tag == "textarea" else None
             if said.get("type") == "password":
                 self._finder.add(said.get("value", ""), "token", name or "password", always=True)
         for name, value in said.items():
@@ -430,6 +433,9 @@ class _Page(HTMLParser):
         if self._is_script:
             self._is_script = False
             self._finder.search_text(data)
+        elif self._field is not None:
+            self._finder.search_field(self._field, data)
+            self._field = None
 
 
 def _plain(name: str) -> str:

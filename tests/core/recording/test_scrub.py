@@ -575,3 +575,11 @@ def test_a_short_secret_that_is_no_word_is_replaced_everywhere() -> None:
 def test_a_text_that_users_name_is_replaced_within_words_too() -> None:
     [one] = scrubbed(answer({"at": "acmecorp.test"}), rules=Rules(texts=("acme",)))
     assert body(one) == {"at": "text-1corp.test"}
+
+
+def test_a_name_of_two_letters_is_replaced_where_it_is_held() -> None:
+    me, other = scrubbed(
+        answer({"name": "Al", "city": "Al"}, url=f"{URL}me"), answer({"about": "Al is a name"})
+    )
+    assert body(me) == {"name": "Robin", "city": "Al"}
+    assert body(other) == {"about": "Al is a name"}

@@ -102,8 +102,16 @@ TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
             answered(f'<input name="token" value="{SECRET}"/>'.encode(), mime="application/xml"),
             id="a document's element",
         ),
-        pytest.param(
-            answered(f'<p data-token="{SECRET}">'.encode(), mime="text/html"), id="an attribute"
+        *(
+            pytest.param(answered(html.encode(), mime="text/html"), id=html)
+            for html in (
+                f'<input id="token" value="{SECRET}">',
+                f'<button name="token" value="{SECRET}">',
+                f'<textarea name="token">{SECRET}</textarea>',
+                f'<meta name="token" content="{SECRET}">',
+                f'<meta property="token" content="{SECRET}">',
+                f'<p data-token="{SECRET}">',
+            )
         ),
         pytest.param(
             answered(f'var a = 1, b = [{{"token": "{SECRET}"}}]'.encode(), mime="text/plain"),
@@ -220,6 +228,37 @@ def test_the_name_of_the_user_is_found_in(recording: Recording) -> None:
 )
 def test_a_name_is_no_secret_in(recording: Recording) -> None:
     assert found(recording) == {}
+
+
+def test_a_field_ends_with_its_element() -> None:
+    page = f'<textarea name="token"></textarea><p>{SECRET}'
+    assert found(answered(page.encode(), mime="text/html")) == {}
+
+
+@pytest.mark.parametrize("value", ["Pa55", "word"])
+def test_a_password_in_a_page_is_secret_everywhere(value: str) -> None:
+    page = f'<input type="password" value="{value}">'
+    assert found(answered(page.encode(), mime="text/html")) == {value: ("token", "password", True)}
+
+
+def test_the_data_of_a_page_may_be_about_its_user() -> None:
+    page = '<script type="application/json">{"viewer": {"name": "Ada"}}</script>'
+    expected = {"Ada": ("name", "name", True)}
+    assert found(answered(page.encode(), mime="text/html")) == expected
+
+
+@pytest.mark.parametrize(("name", "expected"), [("Al", False), ("Ada", True)])
+def test_a_name_of_two_letters_is_secret_only_where_it_is_held(name: str, expected: bool) -> None:
+    own = {name: ("name", "name", expected)}
+    assert found(answered({"name": name}, url=ME)) == own
+
+
+@pytest.mark.parametrize("header", ["Cookie", "Set-Cookie"])
+def test_a_cookie_begins_after_the_first_sign_of_equality(header: str) -> None:
+    value = "c2VjcmV0PQ=="
+    assert found(asked(headers=[(header, f'sid="{value}"; Path=/')])) == {
+        value: ("cookie", "sid", True)
+    }
 
 
 def test_a_cookie_is_about_its_user() -> None:
