@@ -1,10 +1,12 @@
 """What is taken out of a recording, and what is there instead."""
 
 import base64
+import html
 import json
 import re
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -59,8 +61,8 @@ def text(exchange: Exchange) -> str:
     return exchange.response.body.decode()
 
 
-def page(html: str) -> str:
-    [after] = scrubbed(answer(html.encode(), mime="text/html; charset=utf-8"))
+def page(source: str) -> str:
+    [after] = scrubbed(answer(source.encode(), mime="text/html; charset=utf-8"))
     return text(after)
 
 
@@ -583,3 +585,33 @@ def test_a_name_of_two_letters_is_replaced_where_it_is_held() -> None:
     )
     assert body(me) == {"name": "Robin", "city": "Al"}
     assert body(other) == {"about": "Al is a name"}
+
+
+SECRET = 'k3y/é"<@Ω'
+JSON = json.dumps(SECRET)[1:-1]
+READABLE = json.dumps(SECRET, ensure_ascii=False)[1:-1]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        SECRET,
+        quote(SECRET, safe=""),
+        quote_plus(SECRET),
+        JSON,
+        json.dumps(JSON)[1:-1],
+        READABLE,
+        READABLE.replace("/", "\\/"),
+        html.escape(SECRET),
+        html.escape(SECRET).replace("@", "&#64;"),
+        html.escape(SECRET).replace("@", "&#x40;"),
+        JSON.replace("@", "\\u0040"),
+        base64.b64encode(SECRET.encode()).decode(),
+        base64.urlsafe_b64encode(SECRET.encode()).decode().rstrip("="),
+    ],
+)
+def test_a_secret_is_replaced_however_it_is_written(written: str) -> None:
+    _, other = scrubbed(
+        answer({"token": SECRET}), answer(f"is ({written})".encode(), mime="text/plain")
+    )
+    assert text(other) == "is (token-1)"
