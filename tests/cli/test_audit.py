@@ -1,7 +1,9 @@
 """`opentabs audit` and `opentabs stats`, on audits that a test writes."""
 
 import json
+import re
 import time
+from datetime import datetime
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -15,6 +17,7 @@ from tests.audit.records import add, an_entry
 from tests.cli.in_process import opentabs_here
 
 NOW = 1_800_000_000.0
+THEN = 1_700_000_000.0  # certainly another day than today
 
 
 @pytest.fixture(autouse=True)
@@ -39,15 +42,16 @@ def test_before_the_first_call_it_says_so_and_succeeds(tmp_path: Path) -> None:
 
 
 def test_the_calls_are_in_a_table_with_the_newest_last(tmp_path: Path) -> None:
-    now = time.time()
     add(
         audit_file(),
-        an_entry(1, started=now - 120, client="claude-code 2.1.0", site="chat.example", tab_id=7),
-        an_entry(2, started=now - 60, outcome="refused", code="INVALID_ARGUMENTS", plugin="chat"),
+        an_entry(1, started=THEN, client="claude-code 2.1.0", site="chat.example", tab_id=7),
+        an_entry(2, started=THEN, outcome="refused", code="INVALID_ARGUMENTS", plugin="chat"),
     )
     heading, first, second = opentabs("audit", cwd=tmp_path).stdout.splitlines()
     assert heading.split() == ["time", "tool", "took", "client", "error", "site", "tab"]
-    assert first.split()[2:] == [
+    shown = datetime.fromtimestamp(THEN).astimezone().strftime("%d %b %H:%M:%S")
+    assert first.split()[1:] == [
+        *shown.split(),
         "chat_send",
         "250",
         "ms",
@@ -59,6 +63,12 @@ def test_the_calls_are_in_a_table_with_the_newest_last(tmp_path: Path) -> None:
     assert first.startswith("✓")
     assert second.startswith("⊘")
     assert "INVALID_ARGUMENTS" in second
+
+
+def test_calls_of_today_have_no_date(tmp_path: Path) -> None:
+    add(audit_file(), an_entry(1, started=time.time()))
+    _, call = opentabs("audit", cwd=tmp_path).stdout.splitlines()
+    assert re.match(r"\S+ +\d\d:\d\d:\d\d +chat_send ", call)
 
 
 def test_as_json_it_is_one_list_of_calls(tmp_path: Path) -> None:
