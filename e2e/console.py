@@ -9,8 +9,9 @@ from typing import Any
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from e2e.on_disk import write_plugin
+from opentabs_py.browser import switches
 from opentabs_py.browser.chromium import configured_chromium
-from opentabs_py.browser.switches import added, configured_sandbox
+from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.config.settings import Settings
 from opentabs_py.session.session import OpenTabs
 
@@ -107,7 +108,7 @@ async def chromium(settings: Settings) -> AsyncGenerator[Browser]:
         browser = await playwright.chromium.launch(
             executable_path=configured_chromium(settings),
             chromium_sandbox=configured_sandbox(settings),
-            args=added(keeps_profile=False, headed=False),
+            args=switches.added(keeps_profile=False, headed=False),
         )
         try:
             yield browser

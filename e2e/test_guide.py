@@ -6,12 +6,13 @@ from pathlib import Path
 import anyio
 import httpx2
 import pytest
-from playwright.async_api import Page, async_playwright, expect
+from playwright.async_api import Page, expect
 
+from e2e.console import chromium
 from e2e.on_disk import write_plugin
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
-from opentabs_py.browser.switches import added, configured_sandbox
+from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.session.session import OpenTabs
 
@@ -39,12 +40,7 @@ async def tabs(
 @pytest.fixture
 async def reader(settings: Settings) -> AsyncGenerator[Page]:
     """A page of a browser without the extension, in which nothing may go wrong."""
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=configured_chromium(settings),
-            chromium_sandbox=configured_sandbox(settings),
-            args=added(keeps_profile=False, headed=False),
-        )
+    async with chromium(settings) as browser:
         context = await browser.new_context(permissions=["clipboard-read", "clipboard-write"])
         context.set_default_timeout(PATIENT)
         page = await context.new_page()
@@ -58,7 +54,6 @@ async def reader(settings: Settings) -> AsyncGenerator[Page]:
         page.on("pageerror", lambda error: said.append(str(error)))
         yield page
         assert said == []
-        await browser.close()
 
 
 def loaded_by_hand(tabs: OpenTabs, settings: Settings, directory: Path) -> LaunchPlan:

@@ -109,8 +109,7 @@ class Bridge:
             ChainError: No extension, no tab, or the page went away.
             ToolFailedError: The tool threw.
         """
-        if self.bring_browser is not None:
-            await self.bring_browser()
+        await self.bring()
         placement = Placement(target)
         with self.activity.running():
             while True:
@@ -231,6 +230,15 @@ class Bridge:
         self.tabs.has_browser = False
         self.tabs.owners.reconnected(self._numbers, ())
         self.calls.handle_browser_gone()
+
+    async def bring(self) -> None:
+        """Launch the browser if it was closed, and may be launched again.
+
+        Raises:
+            ChainError: It did not start.
+        """
+        if self.bring_browser is not None:
+            await self.bring_browser()
 
     def handle_browser(self) -> None:
         """Handle a new browser, whose extension will connect."""

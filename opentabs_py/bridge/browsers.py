@@ -177,8 +177,7 @@ class Browsers:
         """
         if not (self._equal and self.connected):
             for bridge in self.bridges:
-                if bridge.bring_browser is not None:
-                    await bridge.bring_browser()
+                await bridge.bring()
         user = self._user(target)
         index = await self._choose(target, None if user is None else self._last.get(user))
         if user is not None:

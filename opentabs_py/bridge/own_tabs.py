@@ -41,8 +41,7 @@ class OwnTabs:
         if not isinstance(index, int):
             raise index
         bridge = self._pages.bridges[index]
-        if bridge.bring_browser is not None:
-            await bridge.bring_browser()
+        await bridge.bring()
         tab = await bridge.open_tab(url)
         if tab is None:
             raise failures.tab_not_opened(url)

@@ -13,6 +13,7 @@ import stat
 import sys
 import termios
 from collections.abc import AsyncGenerator, Iterator
+from itertools import chain
 from typing import Any
 
 import anyio
@@ -64,11 +65,13 @@ class Slots:
         slot = self._take(message, line)
         if slot is None:
             yield line
+            return
+        before, _, after = line.partition(slot.placeholder)
+        parts = chain((before,), slot.parts(), (after,))
+        if slot.length <= _PIECE:
+            yield b"".join(parts)  # each part would be a write
         else:
-            before, _, after = line.partition(slot.placeholder)
-            yield before
-            yield from slot.parts()
-            yield after
+            yield from parts
 
     def _take(self, message: types.JSONRPCMessage, line: bytes) -> Prepared | None:
         if isinstance(message, types.JSONRPCError) and message.id is not None:

@@ -57,8 +57,7 @@ def create_hands(
 
     async def bring() -> None:
         for each in browsers:
-            if each.bridge.bring_browser is not None:
-                await each.bridge.bring_browser()
+            await each.bridge.bring()
 
     def missing() -> str:
         return next((each.asks for each in browsers if each.asks), _NONE)

@@ -127,6 +127,16 @@ def test_a_prepared_part_is_put_into_the_answer_of_its_own_request() -> None:
     assert len(slots) == 0
 
 
+@pytest.mark.parametrize(("size", "is_whole"), [(10, True), (3 * MIB, False)])
+def test_only_a_long_answer_is_written_in_pieces(size: int, is_whole: bool) -> None:
+    slots = Slots()
+    prepare(ask(slots, 1), "x" * size)
+    message = types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"tools": []})
+    pieces = list(slots.send(message))
+    assert (len(pieces) == 1) == is_whole
+    assert json.loads(b"".join(pieces))["result"] == {"tools": ["x" * size]}
+
+
 def test_an_answer_for_which_nothing_was_prepared_stays_as_it_is() -> None:
     slots = Slots()
     ask(slots, 1)
