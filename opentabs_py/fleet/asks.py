@@ -48,6 +48,11 @@ class _Ask:
     answer: asyncio.Future[ToEndpoint]
     absent: int = 0  # how many of its packets nobody received
 
+    @property
+    def may_be_undelivered(self) -> bool:
+        """Whether NATS may still report of a packet that nobody received it."""
+        return not self.channel.settled and self.absent < self.channel.published
+
 
 class Asks:
     """The open channels of an endpoint.
@@ -81,19 +86,27 @@ class Asks:
         """Send beats to the workers in use, and detect those that have gone."""
         linked = beat_at = anyio.current_time()
         while True:
-            gone = [each.gone_at() for each in self._alive.values() if self._link.connected]
+            gone = self._gone_at().values() if self._link.connected else ()
             await anyio.sleep_until(min([beat_at, *gone]))
             now = anyio.current_time()
             if self._link.connected:
                 linked = now
-                for instance, alive in [*self._alive.items()]:
-                    if now >= alive.gone_at():
+                for instance, gone_at in self._gone_at().items():
+                    if now >= gone_at:
                         self._lose(instance)
             elif now >= linked + UNLINKED_FOR:
                 self._end_all(failures.not_linked(self._link.options.shown))
             if now >= beat_at:
                 beat_at = now + BEAT_EVERY
                 self._beat()
+
+    def _gone_at(self) -> dict[str, float]:
+        """Return when each worker in use counts as gone, if nothing is heard of it until then."""
+        awaiting = {ask.worker.instance for ask in self._open.values() if ask.may_be_undelivered}
+        return {
+            instance: alive.gone_at(awaiting=instance in awaiting)
+            for instance, alive in self._alive.items()
+        }
 
     def _beat(self) -> None:
         asked = {each.worker.instance for each in self._open.values()} | self._held.keys()

@@ -34,6 +34,11 @@ class NatsChannel:
         self.published = 0
 
     @property
+    def settled(self) -> bool:
+        """Whether the other side has acknowledged everything that was sent."""
+        return self._channel.settled
+
+    @property
     def queued(self) -> int:
         """How many bytes the other side has not acknowledged."""
         return self._channel.queued

@@ -42,7 +42,13 @@ class Liveness:
         self._absent_since = inf
         self._spared_until = now + BACK_WITHIN
 
-    def gone_at(self) -> float:
-        """Return when it counts as gone, if nothing is heard until then."""
+    def gone_at(self, *, awaiting: bool = False) -> float:
+        """Return when it counts as gone, if nothing is heard until then.
+
+        Args:
+            awaiting: Whether something was sent to it that may yet be reported as undelivered. Then
+                only silence counts, so that nobody has to guess whether it arrived.
+        """
         silent = self._heard + SILENT_FOR
-        return max(min(silent, self._absent_since + ABSENT_FOR), self._spared_until)
+        absent = inf if awaiting else self._absent_since + ABSENT_FOR
+        return max(min(silent, absent), self._spared_until)

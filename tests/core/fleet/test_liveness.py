@@ -17,6 +17,12 @@ def test_that_nobody_listens_counts_sooner_but_not_at_once() -> None:
     assert other.gone_at() == 11.0 + ABSENT_FOR
 
 
+def test_that_nobody_listens_does_not_count_while_it_may_have_received_something() -> None:
+    other = Liveness(10.0)
+    other.handle_absent(11.0)
+    assert other.gone_at(awaiting=True) == 10.0 + SILENT_FOR
+
+
 def test_one_that_is_heard_again_was_only_reconnecting() -> None:
     other = Liveness(10.0)
     other.handle_absent(11.0)
