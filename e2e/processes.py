@@ -1,6 +1,7 @@
 """Processes of this machine, and how they belong together."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -20,6 +21,11 @@ def is_alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def alive(pids: Iterable[int]) -> dict[int, str]:
+    """Return those of some processes that run, with the beginning of their command lines."""
+    return {pid: " ".join(command_line(pid))[:300] for pid in pids if is_alive(pid)}
 
 
 def extension_process(extension: Path) -> int | None:

@@ -20,7 +20,7 @@ import pytest
 
 from e2e.chain import PROBE
 from e2e.on_disk import write_plugin
-from e2e.processes import descendants, is_alive
+from e2e.processes import alive, descendants, is_alive
 from opentabs_py.config.settings import load_settings
 from opentabs_py.daemon.state import claim, read_state
 from opentabs_py.demo import demo_plugin_dir
@@ -92,7 +92,7 @@ def _live(home: dict[str, str], url: str) -> None:
     stopped = opentabs("stop", env=home)
     said = f"Stopped the server 'default' (pid {pid}).\n"
     assert (stopped.returncode, stopped.stderr) == (0, said)
-    assert not [each for each in family if is_alive(each)]
+    assert alive(family) == {}
     none = opentabs("status", env=home)
     said = "No server is running. Start one: opentabs start\n"
     assert (none.returncode, none.stderr) == (3, said)

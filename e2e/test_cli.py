@@ -17,7 +17,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 import opentabs_py
-from e2e.processes import descendants, is_alive
+from e2e.processes import alive, descendants, is_alive
 from opentabs_py.demo import demo_plugin_dir
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
@@ -231,7 +231,7 @@ def test_a_killed_run_is_cleaned_up_by_the_next(short_path: Path) -> None:
     run = opentabs("call", "echo", '{"value": 1}', "--tools", f"{tools}:echo", **environment)
 
     assert run.returncode == 0, run.stderr
-    assert [pid for pid in children if is_alive(pid)] == []
+    assert alive(children) == {}
     assert abandoned & set(short_path.glob("opentabs-*")) == set()
 
 

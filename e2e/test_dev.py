@@ -12,7 +12,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from e2e.documents import run
-from e2e.processes import descendants, is_alive
+from e2e.processes import alive, descendants
 from e2e.terminals import PATIENT, Terminal, terminal
 
 TOOLS = """
@@ -90,7 +90,7 @@ async def test_the_plugin_is_built_and_served_and_each_change_of_it_is_there_at_
         family = {shown.process.pid, *descendants(shown.process.pid)}
         os.killpg(shown.process.pid, signal.SIGINT)
         assert await anyio.to_thread.run_sync(shown.wait) == 0
-    assert [pid for pid in family if is_alive(pid)] == []
+    assert alive(family) == {}
 
 
 async def test_a_plugin_whose_first_build_fails_is_served_and_shown_once_it_is_fixed(

@@ -16,7 +16,7 @@ from anyio.abc import Process
 from mcp.client import Client
 
 from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
-from e2e.processes import command_line, descendants, is_alive
+from e2e.processes import alive, command_line, descendants
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError
 from opentabs_py.session.session import OpenTabs
@@ -50,8 +50,8 @@ class Apart:
         ]
         return browser
 
-    def alive(self) -> list[int]:
-        return [pid for pid in self.children if is_alive(pid)]
+    def alive(self) -> dict[int, str]:
+        return alive(self.children)
 
 
 @pytest.fixture
@@ -242,11 +242,11 @@ async def test_several_browsers_share_a_driver_and_come_back_when_it_dies(
 
         assert driver_in(descendants(os.getpid()) - before) == second
         assert not tabs.browsers["home"].is_gone
-    assert [pid for pid in descendants(os.getpid()) - before if is_alive(pid)] == []
+    assert alive(descendants(os.getpid()) - before) == {}
 
 
 async def test_a_driver_that_hangs_when_its_session_ends_is_killed(apart: Apart) -> None:
     os.kill(apart.driver, signal.SIGSTOP)
     await apart.tabs.__aexit__(None, None, None)
-    assert apart.alive() == []
+    assert apart.alive() == {}
     assert list(apart.temporary.iterdir()) == []

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from e2e.documents import run
-from e2e.processes import command_line, descendants, is_alive
+from e2e.processes import alive, command_line, descendants, is_alive
 from e2e.terminals import PATIENT, environment_of, terminal
 
 # A window that is drawn nowhere, where there is no screen.
@@ -89,7 +89,7 @@ def test_watch_runs_again_at_each_change_and_ctrl_c_leaves_nothing(chat: Path) -
 
     assert code == 0, shown.output
     assert "report.xml" not in shown.output
-    assert [pid for pid in children if is_alive(pid)] == []
+    assert alive(children) == {}
     left = [each.name for each in temporary.iterdir() if not each.name.startswith("pytest-of")]
     assert left == []
 
@@ -124,7 +124,7 @@ def test_ui_keeps_the_browser_open_at_a_failure_until_enter_or_ctrl_c(failing: P
         code = shown.wait()
 
     assert code == 0
-    assert [pid for pid in children if is_alive(pid)] == []
+    assert alive(children) == {}
 
 
 def test_ui_that_is_killed_leaves_nothing_that_waits(failing: Path) -> None:

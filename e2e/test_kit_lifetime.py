@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from e2e.kit.runs import command, environment, prepare
-from e2e.processes import descendants, is_alive
+from e2e.processes import alive, descendants, is_alive
 from opentabs_py.browser.scratch import temporary_dir
 
 PATIENT = 40.0  # s; the bound of every wait here, far above what any takes
@@ -35,7 +35,7 @@ class Hanging:
         deadline = time.monotonic() + PATIENT
         while any(is_alive(pid) for pid in self.children) and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert [pid for pid in self.children if is_alive(pid)] == []
+        assert alive(self.children) == {}
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", self.port), timeout=PATIENT)
 

@@ -17,7 +17,7 @@ from mcp.types import CallToolResult
 
 from e2e.chain import PATIENT, PROBE
 from e2e.drivers import Call, Outcome, drive
-from e2e.processes import descendants, is_alive
+from e2e.processes import alive, descendants, is_alive
 from e2e.quiet import Quiet
 from tests.server.test_stopping import Waiting, serving
 
@@ -61,7 +61,7 @@ def end(
             serve.send_signal(how)
         code = serve.wait(timeout=20)
         took = time.monotonic() - began
-    assert [pid for pid in children if is_alive(pid)] == []
+    assert alive(children) == {}
     assert list(temporary.iterdir()) == []
     assert serve.stderr is not None
     assert "Traceback" not in serve.stderr.read()

@@ -18,7 +18,7 @@ from watchfiles import awatch
 
 from e2e.console import PATIENT, chromium
 from e2e.documents import run
-from e2e.processes import command_line, descendants, is_alive
+from e2e.processes import alive, command_line, descendants, is_alive
 from e2e.tests_page import COMMAND, Shown, opened, piped, shown_tests
 from opentabs_py.config.settings import load_settings
 
@@ -574,7 +574,7 @@ async def test_ctrl_c_leaves_no_process_and_no_file(
         family = {process.pid, *descendants(process.pid)}
         os.killpg(process.pid, signal.SIGINT)
         assert await anyio.to_thread.run_sync(shown.terminal.wait) == 0
-        assert [pid for pid in family if is_alive(pid)] == []
+        assert alive(family) == {}
         left = [each.name for each in (plugin.parent / "tmp").iterdir()]
         assert [name for name in left if not name.startswith("pytest-of")] == []
         await expect(shown.page.locator("#state")).to_contain_text("is not running")

@@ -14,6 +14,7 @@ from playwright.sync_api import BrowserContext, BrowserType, Error
 from opentabs_py.browser.debugging import Debugged, debug
 from opentabs_py.browser.endpoints import find_endpoint
 from opentabs_py.browser.launch import LaunchPlan, Planned
+from opentabs_py.browser.process import end_browser
 from opentabs_py.config.settings import Settings
 from opentabs_py.core import failures
 from opentabs_py.errors import BrowserError
@@ -198,11 +199,15 @@ class Chain:
     @asynccontextmanager
     async def _launch(self, planned: Planned) -> AsyncGenerator[None]:
         """Launch the browser from the test's thread; this is a `Launcher`."""
-        self._plan.set_result(await planned())
+        plan = await planned()
+        self._plan.set_result(plan)
         await self._launched.wait()
         if self._failure is not None:
             raise self._failure
-        yield None
+        try:
+            yield None
+        finally:
+            await end_browser(plan.scratch)  # at Ctrl-C, its driver may be gone before it
 
 
 def launch_options(
