@@ -241,8 +241,9 @@
     apply(mapSet, running, [callId, call]);
     if (!(await isReadyNow(plugin, known))) {
       if (apply(mapDelete, running, [callId])) {
-        const message = `The plugin ${plugin} is not ready in this page: ${known.state}. Sign in there, then call again.`;
-        refuse(callId, "TAB_NOT_READY", message);
+        const ask = "Ask the user to sign in there, and call again when they have.";
+        const message = `The plugin ${plugin} is not ready in this page: ${known.state}. ${ask}`;
+        refuse(callId, "TAB_NOT_READY", message, false);
       }
       return;
     }
@@ -358,7 +359,7 @@
       const why = text(() => /** @type {Error} */ (error).message);
       throw {
         __proto__: null,
-        code: "RESULT_NOT_SERIALISABLE",
+        code: "RESULT_NOT_SERIALIZABLE",
         message: `The tool's result cannot be sent as JSON: ${why}. Return plain objects, arrays, strings, numbers, booleans and null.`,
       };
     }

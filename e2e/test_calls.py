@@ -53,14 +53,14 @@ async def test_a_value_that_json_cannot_represent_is_an_error_that_says_so(
     error = await tab.fail("give", {"kind": kind})
 
     assert isinstance(error, ToolFailedError)
-    assert error.detail.code == "RESULT_NOT_SERIALISABLE"
+    assert error.detail.code == "RESULT_NOT_SERIALIZABLE"
     assert "Return plain objects" in error.detail.message
 
 
 async def test_a_value_too_deep_to_read_ends_its_call_at_once(tab: Tab) -> None:
     error = await tab.fail("give", {"kind": "deep"})
 
-    assert error.detail.code == "RESULT_NOT_SERIALISABLE"
+    assert error.detail.code == "RESULT_NOT_SERIALIZABLE"
 
 
 async def test_a_result_of_many_megabytes_arrives_whole(tab: Tab) -> None:

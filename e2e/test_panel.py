@@ -216,7 +216,7 @@ async def test_who_is_signed_out_is_asked_to_sign_in_and_the_call_goes_on(
         group.start_soon(running.run, tab, [], "signed out")
         await approvals.get_by_role("button", name="Not now").click()
         await running.wait()
-    assert "They were asked to, and have not" in str(running.error)
+    assert "They were asked and have not signed in yet" in str(running.error)
     await expect(approvals).to_be_hidden(timeout=SOON)
 
 

@@ -303,7 +303,7 @@ async def test_a_result_is_what_the_browser_makes_of_it(
 
 async def test_a_result_that_cannot_be_json_says_so(tabs: OpenTabs, page: Page) -> None:
     await page.evaluate("void (value = () => { const ring = {}; ring.ring = ring; return ring })")
-    assert (await failure(tabs, VALUE)).detail.code == "RESULT_NOT_SERIALISABLE"
+    assert (await failure(tabs, VALUE)).detail.code == "RESULT_NOT_SERIALIZABLE"
 
 
 async def test_the_page_sees_which_tool_runs_and_which_was_stopped(

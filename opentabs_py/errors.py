@@ -13,7 +13,8 @@ OpenTabsError
 ├── FleetError             NATS, which carries a fleet, cannot be reached
 └── CallError              a tool call returned no value
     ├── ToolFailedError    the tool itself threw
-    │   └── ToolError      raised by a tool written in Python, for the caller to read
+    │   ├── ToolError      raised by a tool written in Python, for the caller to read
+    │   └── BrokenResultError  it succeeded, but its result does not match its output schema
     ├── CallRefusedError   the server refused to send it: name, arguments, size
     ├── ChainError         a hop was missing or went away
     └── CallTimeoutError   a timer ended it
@@ -183,7 +184,7 @@ class CallRefusedError(CallError):
 
 
 class ChainError(CallError):
-    """A hop was missing or went away: no extension, no tab, or the page has gone."""
+    """A hop was missing or went away: no extension, no tab, or the page is gone."""
 
 
 class CallTimeoutError(CallError):

@@ -1,6 +1,6 @@
 import { hasHost, notifyHost } from "./host.js";
 import { PLUGIN } from "./identity.js";
-import { serialise } from "./serialise.js";
+import { serialize } from "./serialize.js";
 
 const BATCH = 50; // entries after which a batch is sent at once
 const DELAY = 100; // ms that entries wait for more
@@ -70,9 +70,9 @@ function add(level, message, data) {
     if (!hasHost("_logNonce")) {
       return;
     }
-    const shown = serialise(message);
+    const shown = serialize(message);
     const text = typeof shown === "string" ? shown : JSON.stringify(shown);
-    waiting.push({ level, message: text, data: data.map(serialise), ts: Date.now() });
+    waiting.push({ level, message: text, data: data.map(serialize), ts: Date.now() });
     if (waiting.length >= BATCH) {
       flushLogs();
     } else {

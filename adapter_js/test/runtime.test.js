@@ -179,7 +179,7 @@ for (const value of [
   test(`a result of ${value} is an error that says what to return`, async () => {
     const { call } = await startPlugin(`{ give: () => ${value} }`);
     const { kind, body } = await call("give");
-    assert.deepEqual([kind, body.code], ["e", "RESULT_NOT_SERIALISABLE"]);
+    assert.deepEqual([kind, body.code], ["e", "RESULT_NOT_SERIALIZABLE"]);
     assert.match(body.message, /Return plain objects/);
   });
 }
@@ -742,7 +742,7 @@ test("a call is refused when isReady() says no by then, and its tool is not star
   call();
   await until(() => relay.ofKind("e").length === 1, "the refusal");
   const error = JSON.parse(/** @type {string} */ (relay.ofKind("e")[0]).slice(NAME));
-  assert.deepEqual([error.code, error.started, error.retryable], ["TAB_NOT_READY", false, true]);
+  assert.deepEqual([error.code, error.started, error.retryable], ["TAB_NOT_READY", false, false]);
   assert.match(error.message, /demo is not ready in this page: isReady\(\) is not true/);
   assert.deepEqual(
     states().map(({ readiness }) => readiness),

@@ -388,7 +388,7 @@
       } catch (error) {
         throw {
           __proto__: null,
-          code: "RESULT_NOT_SERIALISABLE",
+          code: "RESULT_NOT_SERIALIZABLE",
           message: `The tool's result cannot be sent as JSON: ${read(() => /** @type {any} */ (error).message)}`,
         };
       }

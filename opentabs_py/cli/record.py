@@ -236,7 +236,7 @@ def _print_scrubbed(recording: "Recording") -> None:
     from opentabs_py.core.text import shorten
 
     if not recording.scrubbed:
-        err.print("No secrets were recognised.")
+        err.print("No secrets were recognized.")
         return
     columns = ("taken out", "different", "times", "for example by", "found in")
     table = Table(*columns, box=None, header_style="bold", pad_edge=False)

@@ -81,7 +81,7 @@ def _directories(value: object) -> object:
 
 
 class ScrubRules(BaseModel):
-    """What is taken out of recordings besides what is recognised; `[tool.opentabs.scrub]`.
+    """What is taken out of recordings besides what is recognized; `[tool.opentabs.scrub]`.
 
     Attributes:
         members: Names of headers, JSON members, fields and query members that hold secrets; `*`

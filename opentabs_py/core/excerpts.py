@@ -2,7 +2,7 @@
 
 A name says what is secret (`password`, `api_key`, `Authorization`), wherever in the value it is; so
 do the texts that are known to be secret, and a few forms that secrets have inside texts. What this
-does not recognise is kept: this prevents accidents, but guarantees nothing.
+does not recognize is kept: this prevents accidents, but guarantees nothing.
 """
 
 import re

@@ -64,6 +64,11 @@ def lost(
     )
 
 
+def cancelled_by(who: str) -> CallError:
+    """Return the error for a call that was ended by someone other than its caller."""
+    return CallError(ErrorDetail("CANCELLED", f"The call was cancelled by {who}."))
+
+
 def cancelled(reason: str) -> CallError:
     """Return the error for a call whose caller no longer waits."""
     return CallError(ErrorDetail("CANCELLED", f"The call was cancelled: {reason}."))
@@ -103,15 +108,15 @@ def nobody_answered(name: str, rule: str) -> CallRefusedError:
 
 def not_allowed(name: str) -> CallRefusedError:
     """Return the error for a call that the user did not allow."""
-    message = f"The user did not allow {name}, so it did not run. Do not call it again unasked."
+    message = f"The user did not allow {name}, so it did not run. Call it again only if they ask."
     return CallRefusedError(ErrorDetail("CONSENT_REFUSED", message, category="permission"))
 
 
 def allowed_tab_gone(name: str) -> ChainError:
-    """Return the error for a call that the user allowed for a tab that has gone since."""
+    """Return the error for a call that the user allowed in a tab that was closed since."""
     message = (
-        f"The tab for which the user allowed {name} has gone since, so it did not run. Call again: "
-        "they will be asked about the tab that is there now."
+        f"The tab in which the user allowed {name} was closed, so it did not run. Call again: they "
+        "will be asked about the tab that is open now."
     )
     return ChainError(ErrorDetail("NOT_DELIVERED", message, category="lost", retryable=True))
 
@@ -163,11 +168,11 @@ def _timeout(timers: Timers, happened: str, remedy: str) -> CallTimeoutError:
     if which == "idle":
         code = "TIMEOUT_IDLE"
         what = f"Timed out (idle): no progress for {idle:g} s"
-        advice = f"Have the tool {remedy}, or raise the idle timeout"
+        advice = f"Have the tool {remedy}, or raise the idle timeout (--idle)"
     else:
         code = "TIMEOUT_CEILING"
         what = f"Timed out (ceiling): no result after {ceiling:g} s, the longest a call may take"
-        advice = "Have the tool do less per call, or raise the ceiling"
+        advice = "Have the tool do less per call, or raise the ceiling (--ceiling)"
     detail = ErrorDetail(code, f"{what}; {_heard(timers)}{happened} {advice}.", category="timeout")
     return CallTimeoutError(detail, which=which)
 
@@ -374,8 +379,8 @@ def needs_sign_in(error: ChainError) -> bool:
 def not_signed_in(error: ChainError) -> ChainError:
     """Return the error for a call whose user was asked to sign in, and has not."""
     message = (
-        f"{error.detail.message} They were asked to, and have not: do not call again before they "
-        "say so."
+        f"{error.detail.message} They were asked and have not signed in yet, so wait until they "
+        "say that they have."
     )
     return ChainError(replace(error.detail, message=message))
 
@@ -414,7 +419,7 @@ def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
         ErrorDetail(
             "INPUT_TOO_LARGE",
             f"The arguments of {tool} take {size:,} characters as JSON; {limit:,} is the limit. "
-            "Send less at a time, or raise the message limit.",
+            "Send less at a time, or raise the limit (OPENTABS_MESSAGE_LIMIT).",
             category="validation",
         )
     )
@@ -430,7 +435,7 @@ def result_breaks_schema(
     detail = ErrorDetail(
         "RESULT_BREAKS_SCHEMA",
         f"{tool} succeeded, but its result does not match its output schema: {_lines(violations)}. "
-        "The result follows. This is a bug in the plugin.",
+        "The result follows. This is a bug in the tool.",
         category="validation",
     )
     return BrokenResultError(detail, value=value)
@@ -442,11 +447,11 @@ def tool_raised(tool: str, kind: str, stack: str) -> ToolFailedError:
     return ToolFailedError(ErrorDetail("INTERNAL_ERROR", message, stack=stack))
 
 
-def result_not_serialisable(tool: str, why: str) -> ToolFailedError:
+def result_not_serializable(tool: str, why: str) -> ToolFailedError:
     """Return the error for a Python tool's value that is not JSON-serializable."""
     return ToolFailedError(
         ErrorDetail(
-            "RESULT_NOT_SERIALISABLE",
+            "RESULT_NOT_SERIALIZABLE",
             f"{tool} ran, but returned a value that is not JSON-serializable: {why}. "
             "This is a bug in the tool.",
         )
@@ -460,7 +465,7 @@ def result_too_large(tool: str, size: int, limit: int) -> ToolFailedError:
             "RESULT_TOO_LARGE",
             f"{tool} ran, but its result takes {size:,} characters as JSON; "
             f"{limit:,} is the limit. "
-            "Ask for less at a time, or raise the message limit.",
+            "Ask for less at a time, or raise the limit (OPENTABS_MESSAGE_LIMIT).",
         )
     )
 
@@ -470,8 +475,8 @@ def no_stream(stream_id: str) -> CallRefusedError:
     return CallRefusedError(
         ErrorDetail(
             "UNKNOWN_STREAM",
-            f"You have no stream {stream_id!r}. It may have ended some time ago; its id is in the "
-            "result of the call that started it.",
+            f"This session has no stream {stream_id!r}, or it ended some time ago. Pass the id "
+            "from the result of the call that started it.",
         )
     )
 

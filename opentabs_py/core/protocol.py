@@ -647,7 +647,7 @@ def parse_from_extension(text: str) -> FromExtension | Response | Failure:
         # End its call with an error.
         document_id, call_id, seq = answer.groups()
         message = f"Cannot read the tool's result ({first['msg']}). Return a simpler value."
-        failure = WireError(code="RESULT_NOT_SERIALISABLE", message=message)
+        failure = WireError(code="RESULT_NOT_SERIALIZABLE", message=message)
         params = ErrorParams(document_id=document_id, call_id=call_id, seq=int(seq), error=failure)
         return ToolErrored(params=params)
 

@@ -57,7 +57,7 @@ def value_of(message: Returned) -> Any:
 def failed(error: Exception, tool: str) -> Failed:
     """Return the message for an error."""
     if isinstance(error, PydanticSerializationError):
-        error = failures.result_not_serialisable(tool, str(error))
+        error = failures.result_not_serializable(tool, str(error))
     elif not isinstance(error, CallError):
         error = failures.internal(tool)
     detail = error.detail

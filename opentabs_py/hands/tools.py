@@ -304,7 +304,9 @@ class Hands(PageUser):
         if request is not None:
             found = next((each for each in watched.network if each.number == request), None)
             if found is None:
-                raise ToolError(f"There is no request {request} any more.", "NOT_FOUND")
+                raise ToolError(
+                    f"Request {request} is no longer kept. List the requests again.", "NOT_FOUND"
+                )
             return await self.bodies(found.request)
         shown = [each for each in watched.network if all or each.number > watched.read_network]
         watched.read_network = watched.requests

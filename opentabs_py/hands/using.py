@@ -72,8 +72,9 @@ class PageUser:
                 )  # fmt: skip
             if not owners.may_name(client, number):
                 raise ToolError(
-                    f"Tab {number} belongs to another client.", "TAB_NOT_YOURS", category="tab"
-                )
+                    f"Tab {number} belongs to another client. Leave out tabId, or open your own "
+                    "with tabs_open.", "TAB_NOT_YOURS", category="tab",
+                )  # fmt: skip
             return found
         usable = set(owners.usable(client, [each.number for each in tabs]))
         mine = [each for each in tabs if each.number in usable]
@@ -87,7 +88,7 @@ class PageUser:
         """Return the element of a reference.
 
         Raises:
-            ToolError: It is not in the page any more; the text says what looks like it now.
+            ToolError: It is not in the page any more; the message names similar elements.
         """
         watched = self.pages.watched(page)
         self._check_dialog(watched)
@@ -111,7 +112,7 @@ class PageUser:
             if (each.role, each.name) == (known.role, known.name) and each.ref != ref
         ]
         what = f'{known.role} "{shorten(one_line(known.name), 60)}"'
-        now = f" What looks like it now: {', '.join(alike[:3])}." if alike else ""
+        now = f" Similar elements now: {', '.join(alike[:3])}." if alike else ""
         raise ToolError(
             f"The element {ref}, {what}, is gone.{now} Take a new snapshot.",
             "STALE_REF",

@@ -103,7 +103,7 @@ def to_value(tool: str, value: Any, *, limit: int) -> Any:
     try:
         text = to_json(value, inf_nan_mode="null")
     except (PydanticSerializationError, ValueError, RecursionError) as error:
-        raise failures.result_not_serialisable(tool, str(error).partition("\n")[0]) from error
+        raise failures.result_not_serializable(tool, str(error).partition("\n")[0]) from error
     if len(text) > limit and (size := len(text.decode())) > limit:  # as for arguments
         raise failures.result_too_large(tool, size, limit)
     return from_json(text)

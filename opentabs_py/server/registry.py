@@ -451,7 +451,7 @@ class ToolRegistry:
         finally:
             del self._running[call.call_id]
         if running.scope.cancelled_caught:
-            raise failures.cancelled(f"{running.by} ended it")
+            raise failures.cancelled_by(running.by)
         self.output.check(tool.listing, value)
         return value
 

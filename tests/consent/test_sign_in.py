@@ -77,7 +77,7 @@ async def test_a_user_who_has_not_signed_in_is_not_asked_again_by_the_same_call(
             await until_all_wait()
     [error] = calls.errors
     assert (error.code, error.retryable) == ("TAB_NOT_READY", False)
-    assert "They were asked to, and have not" in error.message
+    assert "They were asked and have not signed in yet" in error.message
     assert len(client.asked) == 1
 
 

@@ -20,6 +20,23 @@ from opentabs_py.errors import (
     ToolFailedError,
 )
 
+REPOSITORY = Path(__file__).parents[2]
+# Exit codes of `opentabs call`, where it is not 3.
+EXITS = {CallRefusedError: 2, ToolFailedError: 1, BrokenResultError: 1}
+PACKAGE = Path("opentabs_py")
+SOURCES = [
+    *(each.relative_to(REPOSITORY) for each in (REPOSITORY / PACKAGE / "hands").glob("*.py")),
+    PACKAGE / "cli" / "call.py",
+    PACKAGE / "cli" / "call_outcome.py",
+    PACKAGE / "core" / "failures.py",
+    PACKAGE / "core" / "fleet" / "failures.py",
+    PACKAGE / "daemon" / "local_client.py",
+    PACKAGE / "python_tools" / "streams.py",
+    PACKAGE / "server" / "elicitation.py",
+    Path("extension", "content", "relay.js"),
+    Path("adapter_js", "runtime.js"),
+]
+
 
 def timed_out(which: str = "idle", *, reports: int = 0, connected: bool = True) -> CallTimeoutError:
     ceiling = 300.0 if which == "idle" else 40.0
@@ -42,12 +59,12 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "so it did not run", "Call again"),
     (lambda: failures.tool_raised("export", "ValueError", "…"), ToolFailedError,
      "INTERNAL_ERROR", "export failed: ValueError", "See the server's log"),
-    (lambda: failures.result_not_serialisable("export", "a socket"), ToolFailedError,
-     "RESULT_NOT_SERIALISABLE", "not JSON-serializable: a socket", "This is a bug in the tool"),
+    (lambda: failures.result_not_serializable("export", "a socket"), ToolFailedError,
+     "RESULT_NOT_SERIALIZABLE", "not JSON-serializable: a socket", "This is a bug in the tool"),
     (lambda: failures.result_too_large("export", 2000, 1000), ToolFailedError,
      "RESULT_TOO_LARGE", "takes 2,000 characters", "Ask for less"),
     (lambda: failures.no_stream("abc"), CallRefusedError, "UNKNOWN_STREAM",
-     "You have no stream 'abc'", "its id is in the result"),
+     "This session has no stream 'abc'", "Pass the id from the result"),
     (lambda: failures.python_tool_timed_out(Timers(Limits(), 0.0, 3.0, 2)),
      CallTimeoutError, "TIMEOUT_IDLE",
      "2 progress reports arrived, the last 3.0 s", "report progress more often"),
@@ -67,7 +84,7 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "UNKNOWN_TOOL", "Call 'chat_send' with call_tool", "pass its name"),
     (lambda: failures.result_breaks_schema("chat_send", [("id", "no")], value=1),
      BrokenResultError, "RESULT_BREAKS_SCHEMA", "chat_send succeeded",
-     "This is a bug in the plugin"),
+     "This is a bug in the tool"),
     (lambda: failures.no_tab("chat", ["https://a/*", "https://b/*"]), ChainError,
      "TAB_NOT_FOUND", "No open tab matches", "Open https://a/* or https://b/*"),
     (lambda: failures.no_tab("chat", []), ChainError, "TAB_NOT_FOUND",
@@ -81,7 +98,7 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
     (lambda: failures.not_ready("chat", "https://a/", "isReady() threw: signed out"), ChainError,
      "TAB_NOT_READY", "signed out", "Ask the user to sign in there"),
     (lambda: failures.not_signed_in(failures.not_ready("chat", "https://a/", "x")), ChainError,
-     "TAB_NOT_READY", "They were asked to, and have not", "do not call again"),
+     "TAB_NOT_READY", "They were asked and have not signed in", "wait until they say"),
     (lambda: failures.not_ready_yet("chat", "https://a/", "the page is loading"), ChainError,
      "TAB_NOT_READY", "the page is loading", "Call again when it is"),
     (lambda: failures.unknown_tool("chat_sent", ["chat_send", "chat_seen"]), CallRefusedError,
@@ -114,12 +131,12 @@ def test_an_error_says_what_happened_and_then_what_to_do(
     assert text.endswith((".", "?"))
 
 
-def documented(code: str) -> tuple[str | None, str]:
-    """Return the category and the last column of a code's row in docs/architecture.md."""
-    text = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
+def documented(code: str) -> tuple[str | None, str, str]:
+    """Return a code's category, whether to retry, and the exit code, from docs/architecture.md."""
+    text = (REPOSITORY / "docs" / "architecture.md").read_text()
     [row] = [line for line in text.splitlines() if re.match(rf"\| [^|]*`{code}`[^|]* \|", line)]
-    *_, category, retry, _ = [cell.strip(" `") for cell in row.split("|")]
-    return category or None, retry
+    *_, category, retry, exit_code, _ = [cell.strip(" `") for cell in row.split("|")]
+    return category or None, retry, exit_code
 
 
 @pytest.mark.parametrize(
@@ -129,10 +146,19 @@ def documented(code: str) -> tuple[str | None, str]:
 def test_an_error_has_the_category_that_is_documented_and_may_be_repeated_as_documented(
     make: Callable[[], CallError], code: str
 ) -> None:
-    category, retry = documented(code)
+    category, retry, exit_code = documented(code)
     assert make().detail.category == category
     if retry in ("yes", "no"):
         assert make().detail.retryable is (retry == "yes")
+    assert str(EXITS.get(type(make()), 3)) in exit_code
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=str)
+def test_every_error_code_is_documented(source: Path) -> None:
+    codes = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+|CANCELLED)"', (REPOSITORY / source).read_text()))
+    table = (REPOSITORY / "docs" / "architecture.md").read_text().partition("## Error codes")[2]
+
+    assert {code for code in codes if f"`{code}`" not in table} == set()
 
 
 def test_only_a_page_that_is_not_loading_needs_its_user() -> None:
@@ -168,18 +194,19 @@ def test_the_error_of_a_timer_in_full() -> None:
     assert str(timed_out("idle")) == (
         "Timed out (idle): no progress for 30 s; no progress report arrived; the call was sent to "
         "the page. The tool was asked to stop, but may already have finished; check before "
-        "retrying. Have the tool call reportProgress() more often, or raise the idle timeout."
+        "retrying. Have the tool call reportProgress() more often, or raise the idle timeout "
+        "(--idle)."
     )
     assert str(timed_out("ceiling", reports=1, connected=False)) == (
         "Timed out (ceiling): no result after 40 s, the longest a call may take; 1 progress report "
         "arrived, the last 12.5 s after the start; the extension is not connected. The tool may "
         "already have finished; check before retrying. Have the tool do less per call, or raise "
-        "the ceiling."
+        "the ceiling (--ceiling)."
     )
     assert str(failures.python_tool_timed_out(Timers(Limits(), 0.0, 3.0, 2))) == (
         "Timed out (idle): no progress for 30 s; 2 progress reports arrived, the last 3.0 s after "
         "the start. The tool was asked to stop, but may already have finished; check before "
-        "retrying. Have the tool report progress more often, or raise the idle timeout."
+        "retrying. Have the tool report progress more often, or raise the idle timeout (--idle)."
     )
 
 

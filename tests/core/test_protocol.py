@@ -207,7 +207,7 @@ def test_a_result_that_cannot_be_read_still_ends_its_call(
     assert isinstance(message, ToolErrored)
     params = message.params
     assert (params.document_id, params.call_id, params.seq) == (PAGE, CALL, 12)
-    assert params.error.code == "RESULT_NOT_SERIALISABLE"
+    assert params.error.code == "RESULT_NOT_SERIALIZABLE"
     assert "Return a simpler value." in params.error.message
 
 

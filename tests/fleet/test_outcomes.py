@@ -89,5 +89,5 @@ def test_a_bug_says_nothing_of_itself() -> None:
 def test_a_value_that_json_cannot_represent_is_an_error_of_the_tool() -> None:
     with pytest.raises(PydanticSerializationError) as raised:
         encode(returned({"a": object()}))
-    assert cross(raised.value).detail.code == "RESULT_NOT_SERIALISABLE"
+    assert cross(raised.value).detail.code == "RESULT_NOT_SERIALIZABLE"
     assert cross_value({"a": math.inf}) == {"a": None}  # as `JSON.stringify` has it

@@ -117,7 +117,7 @@ async def test_a_value_that_is_not_serializable_fails_the_call_with_the_reason()
     server = Server(tools=[gives_an_object, gives_nan])
     failed = await server.call_tool("gives_an_object")
     assert failed.is_error
-    assert "RESULT_NOT_SERIALISABLE" in str(failed.content)
+    assert "RESULT_NOT_SERIALIZABLE" in str(failed.content)
     assert (await server.call_tool("gives_nan")).structured_content == {"a": None}
 
 
@@ -136,7 +136,7 @@ async def test_a_generator_that_yields_what_json_cannot_say_is_closed_before_the
 
     result = await Server(tools=[gives]).call_tool("gives")
     assert closed == ["closed"]
-    assert "RESULT_NOT_SERIALISABLE" in str(result.content[0])
+    assert "RESULT_NOT_SERIALIZABLE" in str(result.content[0])
     assert "Its earlier output follows." in str(result.content[0])
     assert "first" in str(result.content[1])
 

@@ -61,7 +61,7 @@ def not_linked(nats: str) -> ChainError:
     return ChainError(
         ErrorDetail(
             "FLEET_NOT_CONNECTED",
-            f"The connection to NATS at {nats} is down. {MAY_HAVE_RUN}",
+            f"The connection to NATS at {nats} is down; start it again. {MAY_HAVE_RUN}",
             category="lost",
         )
     )
@@ -78,7 +78,7 @@ def fleet_busy(waiting: int, retry_after: float) -> ChainError:
         ErrorDetail(
             "FLEET_BUSY",
             f"Every worker that could take the call is full, and {waiting} calls wait already. The "
-            "call did not run.",
+            "call did not run. Call again after retryAfterMs.",
             category="rate_limit",
             retryable=True,
             retry_after_ms=round(retry_after * 1000),

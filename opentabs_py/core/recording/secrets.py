@@ -1,8 +1,8 @@
 """Where the secrets of a recording are: in headers, cookies, addresses, bodies and messages.
 
-Texts are recognised by the name of what holds them (`Authorization`, `csrf_token`, `phone`), by
+Texts are recognized by the name of what holds them (`Authorization`, `csrf_token`, `phone`), by
 their form (an e-mail address, a JSON Web Token), or because they are a name of the person who is
-signed in. What none of this recognises is kept, so read a recording before you publish it.
+signed in. What none of this recognizes is kept, so read a recording before you publish it.
 """
 
 import base64

@@ -30,7 +30,7 @@ def post(value: Any) -> Request:
         post({"jsonrpc": "2.0", "method": "eth_getBalance"}),
     ],
 )
-def test_what_only_reads_is_recognised(request_: Request) -> None:
+def test_what_only_reads_is_recognized(request_: Request) -> None:
     assert is_read(request_)
 
 
@@ -50,7 +50,7 @@ def test_what_only_reads_is_recognised(request_: Request) -> None:
         post({"jsonrpc": "2.0", "method": 7}),
     ],
 )
-def test_what_may_write_is_recognised(request_: Request) -> None:
+def test_what_may_write_is_recognized(request_: Request) -> None:
     assert not is_read(request_)
 
 

@@ -21,7 +21,7 @@ from opentabs_py.core.recording.secrets import Finder, Kind
 
 URL = "https://site.test/"
 ME = "https://site.test/api/me"
-SECRET = "k3yOfSomeone9"  # recognised by the name of what holds it alone
+SECRET = "k3yOfSomeone9"  # recognized by the name of what holds it alone
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 PARTS = "multipart/form-data; boundary=x"

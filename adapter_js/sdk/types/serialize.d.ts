@@ -5,7 +5,7 @@
  * @param {unknown} value
  * @returns {unknown}
  */
-export declare function serialise(value: unknown): unknown;
+export declare function serialize(value: unknown): unknown;
 export type Walk = {
     above: object[];
     left: number;

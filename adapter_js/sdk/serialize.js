@@ -10,7 +10,7 @@ const WHOLE = 8000; // characters in total, roughly: the host truncates records 
  * @param {unknown} value
  * @returns {unknown}
  */
-export function serialise(value) {
+export function serialize(value) {
   return show(() => value, { above: [], left: WHOLE });
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { serialise } from "../../sdk/serialise.js";
+import { serialize } from "../../sdk/serialize.js";
 import { withGlobals } from "./fakes.js";
 
 class Point {
@@ -53,24 +53,24 @@ for (const [value, expected] of /** @type {[unknown, unknown][]} */ ([
   [Promise.resolve(1), "[Promise]"],
 ])) {
   test(`${typeof value} is shown as ${JSON.stringify(expected)}`, () => {
-    assert.deepEqual(serialise(value), expected);
+    assert.deepEqual(serialize(value), expected);
   });
 }
 
 test("an error is shown with its message, fields, cause and stack", () => {
   const error = Object.assign(new TypeError("what", { cause: new Error("why") }), { code: "C" });
-  const shown = /** @type {any} */ (serialise(error));
+  const shown = /** @type {any} */ (serialize(error));
   assert.deepEqual(Object.keys(shown), ["name", "message", "code", "cause", "stack"]);
   assert.deepEqual([shown.name, shown.message, shown.code], ["TypeError", "what", "C"]);
   assert.equal(shown.cause.message, "why");
-  assert.match(shown.stack, /serialise\.test\.js/);
+  assert.match(shown.stack, /serialize\.test\.js/);
 });
 
 test("a cycle is named, and what merely comes twice is shown twice", () => {
   const shared = { a: 1 };
   const value = { shared, again: [shared], self: /** @type {unknown} */ (null) };
   value.self = value;
-  assert.deepEqual(serialise(value), { shared: { a: 1 }, again: [{ a: 1 }], self: "[circular]" });
+  assert.deepEqual(serialize(value), { shared: { a: 1 }, again: [{ a: 1 }], self: "[circular]" });
 });
 
 test("a getter that throws hides itself alone", () => {
@@ -81,7 +81,7 @@ test("a getter that throws hides itself alone", () => {
     },
     c: 2,
   };
-  assert.deepEqual(serialise(value), { a: 1, b: "[threw Error: no]", c: 2 });
+  assert.deepEqual(serialize(value), { a: 1, b: "[threw Error: no]", c: 2 });
 });
 
 test("what throws whatever is done with it is still shown", () => {
@@ -89,7 +89,7 @@ test("what throws whatever is done with it is still shown", () => {
     throw new Error("no");
   };
   const hostile = new Proxy({}, { ownKeys: fail, get: fail, getPrototypeOf: fail });
-  assert.equal(serialise(hostile), "[threw Error: no]");
+  assert.equal(serialize(hostile), "[threw Error: no]");
   const worse = {
     get a() {
       throw {
@@ -99,11 +99,11 @@ test("what throws whatever is done with it is still shown", () => {
       };
     },
   };
-  assert.deepEqual(serialise(worse), { a: "[threw an error that cannot be shown]" });
+  assert.deepEqual(serialize(worse), { a: "[threw an error that cannot be shown]" });
 });
 
 test("a member named __proto__ is shown as one", () => {
-  const shown = serialise(JSON.parse('{"__proto__": {"a": 1}}'));
+  const shown = serialize(JSON.parse('{"__proto__": {"a": 1}}'));
   assert.equal(JSON.stringify(shown), '{"__proto__":{"a":1}}');
 });
 
@@ -118,36 +118,36 @@ test("nodes of the document are named", (t) => {
     classList = ["a", "b"];
   }
   withGlobals(t, { Node, Element });
-  assert.equal(serialise(new Element("A")), "<a#home.a.b>");
-  assert.equal(serialise(Object.assign(new Element("P"), { id: "", classList: [] })), "<p>");
-  assert.equal(serialise(new Node("#text")), "[#text]");
+  assert.equal(serialize(new Element("A")), "<a#home.a.b>");
+  assert.equal(serialize(Object.assign(new Element("P"), { id: "", classList: [] })), "<p>");
+  assert.equal(serialize(new Node("#text")), "[#text]");
 });
 
 test("a window is named alone", () => {
   const window = { window: {}, secret: 1 };
   window.window = window;
-  assert.deepEqual(serialise([window, { window: 1 }]), ["[Window]", { window: 1 }]);
+  assert.deepEqual(serialize([window, { window: 1 }]), ["[Window]", { window: 1 }]);
 });
 
 test("what is deep is cut", () => {
   let deep = /** @type {unknown} */ ([]);
   for (let depth = 0; depth < 100_000; depth++) deep = { deep };
-  const shown = JSON.stringify(serialise(deep));
+  const shown = JSON.stringify(serialize(deep));
   assert.equal(shown, `${'{"deep":'.repeat(6)}"[Object]"${"}".repeat(6)}`);
 });
 
 test("what is long is cut, and says how much is missing", () => {
-  assert.equal(serialise("x".repeat(4000)), "x".repeat(4000));
-  assert.equal(serialise("x".repeat(4001)), `${"x".repeat(4000)}… (4001 characters)`);
-  const list = /** @type {unknown[]} */ (serialise(Array(1000).fill(0)));
+  assert.equal(serialize("x".repeat(4000)), "x".repeat(4000));
+  assert.equal(serialize("x".repeat(4001)), `${"x".repeat(4000)}… (4001 characters)`);
+  const list = /** @type {unknown[]} */ (serialize(Array(1000).fill(0)));
   assert.deepEqual([list.length, list.at(-1)], [101, "[900 more]"]);
   const object = Object.fromEntries(Array.from({ length: 103 }, (_, index) => [`k${index}`, 0]));
-  const shown = /** @type {Record<string, unknown>} */ (serialise(object));
+  const shown = /** @type {Record<string, unknown>} */ (serialize(object));
   assert.deepEqual([Object.keys(shown).length, shown["…"]], [101, "[3 more]"]);
 });
 
 test("a string is never cut between the halves of a character", () => {
-  const shown = /** @type {string} */ (serialise(`x${"😀".repeat(3000)}`));
+  const shown = /** @type {string} */ (serialize(`x${"😀".repeat(3000)}`));
   assert.ok(shown.isWellFormed());
 });
 
@@ -158,7 +158,7 @@ test("a large value is shown in about 8000 characters, however it is built", () 
   /** @type {(depth: number) => unknown} */
   const tree = (depth) => (depth === 0 ? 0 : Array(90).fill(tree(depth - 1)));
   for (const value of [wide, keyed, tree(5), new Set(wide), new Map([[text, wide]])]) {
-    const { length } = JSON.stringify(serialise(value));
+    const { length } = JSON.stringify(serialize(value));
     assert.ok(length > 100 && length < 40_000, `${length} characters`);
   }
 });
