@@ -56,7 +56,7 @@ async def copies(server: OpenTabs) -> dict[str, str]:
         await page.get_by_label("The arguments, as JSON").fill(json.dumps(ARGUMENTS))
         for button in ("pytest test", "Command", "Python", "MCP request"):
             await page.get_by_role("button", name=button).click()
-            shown = page.get_by_label("The copy")
+            shown = page.get_by_label("Copied code")
             await expect(shown).not_to_have_text("", timeout=PATIENT)
             if found:
                 await expect(shown).not_to_have_text([*found.values()][-1])

@@ -76,7 +76,7 @@ async def test_it_shows_what_to_copy_and_notices_that_the_extension_has_connecte
     assert tabs.guide_url is not None
     await reader.goto(tabs.guide_url)
     status = reader.get_by_role("status")
-    following = reader.get_by_role("region", name="What is next")
+    following = reader.get_by_role("region", name="Next steps")
     await expect(status).to_contain_text("Not connected yet")
     await expect(following).to_be_hidden()
 

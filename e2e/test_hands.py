@@ -204,7 +204,7 @@ async def test_an_element_that_is_gone_is_named_with_what_looks_like_it(rig: Rig
 
     message = await rig.fails("STALE_REF", "click", ref=order)
 
-    [instead] = re.findall(r"looks like it now: ((?:f\d+)?e\d+)", message)
+    [instead] = re.findall(r"Similar elements now: ((?:f\d+)?e\d+)", message)
     assert "Sent" in (await rig.call("click", ref=instead))["changed"]
     assert "no element e99999" in await rig.fails("STALE_REF", "click", ref="e99999")
 

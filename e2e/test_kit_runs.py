@@ -144,7 +144,7 @@ def test_a_part_that_does_not_exist_is_an_error_of_use(suite: Path) -> None:
         ran = run(suite, f"--opentabs-shard={part}")
 
         assert ran.code == pytest.ExitCode.USAGE_ERROR
-        assert "is not a part such as 1/4" in ran.output
+        assert "must be I/N, such as 1/4" in ran.output
 
 
 # --- opentabs test ------------------------------------------------------------------------

@@ -373,7 +373,7 @@ async def test_one_test_a_file_the_failed_ones_or_all_run(
 ) -> None:
     plugin = plugin_with(template, short_path, good=GOOD, other=OTHER, bad=BAD)
     async with shown_tests(browser, plugin, environment(plugin)) as shown:
-        await shown.page.get_by_label("Stay at a failure").uncheck()
+        await shown.page.get_by_label("Pause on failure").uncheck()
         await ended(shown)
         assert sorted(ran(plugin)) == ["test_bad", "test_one", "test_three"]
 
@@ -425,7 +425,7 @@ async def test_a_change_builds_the_plugin_and_runs_again_what_ran_last(
         await ended(shown)
         assert sorted(ran(plugin)[2:]) == ["test_four", "test_three"]  # only that file
 
-        await shown.page.get_by_label("Stay at a failure").uncheck()
+        await shown.page.get_by_label("Pause on failure").uncheck()
         await shown.choose("test_one")
         await shown.details.get_by_role("button", name="Run again").click()
         await until_ran(plugin, 5)
@@ -532,7 +532,7 @@ async def test_it_stays_at_a_failure_until_one_goes_on_in_the_page_or_the_termin
 
         await shown.page.get_by_role("button", name="Run all").click()
         await expect(failure).to_contain_text("test_bad has failed")
-        await shown.page.get_by_label("Stay at a failure").uncheck()
+        await shown.page.get_by_label("Pause on failure").uncheck()
         await ended(shown)
         assert ran(plugin)[2:] == ["test_bad", "test_worse"]
 

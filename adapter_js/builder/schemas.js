@@ -19,28 +19,29 @@ const PROBES = 12; // values tried on each schema that has a callback
 const DEPTH = 6; // of the generated values
 
 /** Kinds of schema without a JSON value, or whose value does not survive conversion to JSON. */
-const UNSAYABLE = /** @type {Record<string, string>} */ ({
+const NOT_EXPRESSIBLE = /** @type {Record<string, string>} */ ({
   transform: "uses .transform()",
-  promise: "uses z.promise(), and no JSON value is a promise; write the schema of what it gives",
+  promise:
+    "uses z.promise(), and no JSON value is a promise; write the schema of the resolved value",
   date: "uses z.date(), and JSON has no dates; write z.iso.datetime() and call new Date() in handle()",
   bigint: "uses z.bigint(), and JSON has no such numbers; write z.string() or z.number()",
   symbol: "uses z.symbol(), which JSON has none of; leave it out",
   undefined: "uses z.undefined(), which JSON has none of; write .optional(), or z.null()",
-  void: "uses z.void(), and a tool gives a JSON value; write z.null() or z.object({})",
+  void: "uses z.void(), and a tool returns a JSON value; write z.null() or z.object({})",
   nan: "uses z.nan(), and JSON has no NaN; write z.null()",
   map: "uses z.map(), and JSON has no maps; write z.record(z.string(), …)",
   set: "uses z.set(), and JSON has no sets; write z.array(…)",
-  file: "uses z.file(), and JSON has no files; write z.base64() or the address of the file",
+  file: "uses z.file(), and JSON has no files; write z.base64() or the file's URL",
   function: "uses z.function(), and JSON has no functions; leave it out",
   custom:
-    "uses z.custom() or z.instanceof(), which says nothing that JSON Schema could; write what the value holds, as in z.object({…})",
+    "uses z.custom() or z.instanceof(), which JSON Schema cannot express; write what the value holds, as in z.object({…})",
 });
 
 const CONVERT = {
   input:
-    "JSON Schema cannot say what comes of it; write the schema of what the caller gives, and convert it in handle()",
+    "JSON Schema cannot express its result; write the schema of what the caller sends, and convert it in handle()",
   output:
-    "JSON Schema cannot say what comes of it; write the schema of what the tool returns, and convert it in handle()",
+    "JSON Schema cannot express its result; write the schema of what the tool returns, and convert it in handle()",
 };
 
 /**
@@ -138,7 +139,7 @@ function inspect(schema, path, side, problems, seen) {
     problems.push({ path, why: `uses ${pipeName(def)}, and ${CONVERT[side]}` });
     return;
   }
-  const why = UNSAYABLE[def.type];
+  const why = NOT_EXPRESSIBLE[def.type];
   if (why !== undefined) {
     problems.push({ path, why });
     return;

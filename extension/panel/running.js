@@ -6,7 +6,7 @@
 /** @import {CallRow} from "./console/store.js" */
 
 import { h, plural, site, write } from "./console/dom.js";
-import { Refusal } from "./console/link.js";
+import { whyFailed } from "./console/link.js";
 import { duration } from "./console/viewer/model.js";
 
 const MOST = 30; // calls that are shown
@@ -101,7 +101,7 @@ export function runningCalls({ store, link }, profile) {
       try {
         await link.post("/cancel", { call: id });
       } catch (error) {
-        problem = error instanceof Refusal ? error.message : "The server does not answer.";
+        problem = whyFailed(error);
         cancel.disabled = false;
         show();
       }

@@ -33,9 +33,9 @@ def analyze(
 ) -> None:
     """Print what a site is built with, how it authenticates its users, and the tools it could have.
 
-    Opens the page in a headless browser, and watches what it asks its site for. Of what needs a
-    click or a form it sees nothing: `opentabs record URL` does, and its file can be given here
-    instead of an address.
+    Opens the page in a headless browser, and sees only what it loads by itself. For anything behind
+    a click or a form, record the site with `opentabs record URL`, and pass the file instead of a
+    URL.
 
     [dim]opentabs analyze https://chat.example.com/ --signed-in work[/]
     """
@@ -55,7 +55,7 @@ def analyze(
         file = Path(target)
         if file.suffix != ".har" and not file.exists():
             raise ConfigError(
-                f"{target!r} is neither a recording nor the address of a web page: begin it with "
+                f"{target!r} is neither a recording nor the URL of a web page: start it with "
                 "https://."
             )
         show(read_recording(file))

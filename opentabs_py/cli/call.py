@@ -90,9 +90,9 @@ def call(
 ) -> None:
     """Call one tool: progress goes to stderr, the result to stdout.
 
-    Uses the server that is running, if there is one (`opentabs start`), or else starts one with a
-    browser for this call; so it does with --fresh, and with --tools, --set, --permission, --headed
-    and --profile.
+    Uses the running server, if there is one (`opentabs start`). Otherwise starts a server and a
+    browser for this call; also with --fresh, and with an option that configures them: --tools,
+    --set, --permission, --no-review, --profile, --signed-in, --headed.
 
     Without --open, opens the plugin's start page, its playground/ or its homepage, unless a running
     server has a page of the plugin open.

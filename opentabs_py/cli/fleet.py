@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opentabs_py.core.fleet.messages import Announcement
     from opentabs_py.fleet.observed import ObservedFleet
 
-app = typer.Typer(help="See and steer the workers of a fleet.", no_args_is_help=True)
+app = typer.Typer(help="Inspect and drain the workers of a fleet.", no_args_is_help=True)
 
 EVERY = 0.5  # s; how often `top` draws
 
@@ -89,7 +89,7 @@ def top(
     ca: Ca = None,
     cert: Cert = None,
 ) -> None:
-    """Show the same, live, until Ctrl-C."""
+    """Show the workers, updated until Ctrl-C."""
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import out
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from opentabs_py.errors import ConfigError
 
 profile_app = typer.Typer(
-    help="Named browser profiles, and the sign-ins that `opentabs login` has saved.",
+    help="List, locate and remove browser profiles and saved sign-ins.",
     no_args_is_help=True,
 )
 
@@ -31,13 +31,13 @@ def login(
         typer.Option(
             metavar="NAME|DIR",
             help="Sign in within this browser profile, for `serve --profile`.  "
-            "\\[default: one that is removed]",
+            "\\[default: a temporary profile]",
         ),
     ] = None,
 ) -> None:
     """Open a window in which you sign in; press Enter here when you are done.
 
-    You may close the window instead. Then what the site keeps in IndexedDB is not saved.
+    Closing the window also works, but does not save what the site keeps in IndexedDB.
     """
     import tempfile
 

@@ -21,7 +21,7 @@ def logs(
         str | None, typer.Option(metavar="NAME", help="Only what this plugin logged.")
     ] = None,
 ) -> None:
-    """Print the log of a server, also of one that has ended."""
+    """Print the log of a server, even if it has stopped."""
     from opentabs_py.config.names import check_name
     from opentabs_py.daemon import log
     from opentabs_py.daemon.state import read_state

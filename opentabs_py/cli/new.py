@@ -116,7 +116,7 @@ def _generate(name: str, directory: Path, language: "Language", site: "Site") ->
     err.print(table)
     for header in site.auth.missing:
         warn(
-            f"Nothing in the recording says where the header {header.name} has its value from. "
+            f"The recording does not show where the value of the header {header.name} comes from. "
             f"Set it in src/api.{language}."
         )
 

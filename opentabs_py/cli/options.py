@@ -36,7 +36,9 @@ PluginFolders = Annotated[
 PluginDir = Annotated[
     Path,
     typer.Argument(
-        metavar="[DIR]", help="The plugin's directory.  \\[default: the current directory]"
+        metavar="[DIR]",
+        help="The plugin's directory.  \\[default: the current directory]",
+        show_default=False,
     ),
 ]
 ToolSources = Annotated[
@@ -64,8 +66,8 @@ WebMcp = Annotated[
     typer.Option(
         "--webmcp",
         metavar="PATTERN",
-        help="Serve the tools that pages register themselves (WebMCP), on pages that match, such "
-        "as https://example.com/*, or on [b]all[/]. Repeatable. See docs/webmcp.md.",
+        help="Serve the tools that pages register themselves (WebMCP). PATTERN is a match pattern, "
+        "such as https://example.com/*, or [b]all[/]. Repeatable. See docs/webmcp.md.",
     ),
 ]
 WebMcpPolyfill = Annotated[
@@ -79,12 +81,14 @@ WebMcpPolyfill = Annotated[
 # a number comes from.
 Idle = Annotated[
     str | None,
-    typer.Option(metavar="S", help="End a call after S seconds without progress.  \\[default: 30]"),
+    typer.Option(
+        metavar="SECONDS", help="End a call after so long without progress.  \\[default: 30]"
+    ),
 ]
 Ceiling = Annotated[
     str | None,
     typer.Option(
-        metavar="S", help="End a call after S seconds, even with progress.  \\[default: 300]"
+        metavar="SECONDS", help="End a call after so long, even with progress.  \\[default: 300]"
     ),
 ]
 Permissions = Annotated[
@@ -130,7 +134,7 @@ ServerName = Annotated[
         metavar="NAME",
         envvar="OPENTABS_SERVER",
         show_envvar=False,
-        help="The running server to use, if there are several.",
+        help="Name of the running server to use.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]

@@ -58,7 +58,7 @@ def record(
         Path | None,
         typer.Option(
             metavar="FILE.py",
-            help="Use the site by this program instead of by hand: it defines "
+            help="Run this script instead of using the site by hand. It defines "
             "`async def use(page, opentabs)`.",
         ),
     ] = None,
@@ -68,17 +68,17 @@ def record(
         typer.Option(
             "--scrub",
             metavar="TEXT",
-            help="Take this text out as well, such as your name. Repeatable.",
+            help="Also replace this string, such as your name. Repeatable.",
         ),
     ] = None,
 ) -> None:
     """Record a site while you use it and call tools, so that tests can replay it without the site.
 
     Opens a browser. Use the site in it, and call tools from the console or from an MCP client; then
-    press Enter, close the window or press Ctrl-C. The file is a HAR, with the calls of tools.
+    press Enter, close the window or press Ctrl-C. Writes a HAR that also contains the tool calls.
 
-    Cookies, tokens, e-mail addresses, phone numbers and names of the person who is signed in are
-    replaced before anything is written, the same one always by the same text.
+    Cookies, tokens, e-mail addresses, phone numbers and the names of the signed-in user are
+    replaced before anything is written, each always by the same placeholder.
     The setting `scrub` has more rules. Read a recording before you publish it.
 
     [dim]opentabs record https://chat.example.com/ --signed-in work --out tests/export.har[/]
@@ -88,9 +88,9 @@ def record(
 
     file = out or Path(f"{urlsplit(url).hostname or 'site'}.har")
     if urlsplit(url).scheme not in ("http", "https"):
-        raise ConfigError(f"{url!r} is not the address of a web page: begin it with https://.")
+        raise ConfigError(f"{url!r} is not the URL of a web page: start it with https://.")
     if file.exists() and not force:
-        raise RecordingError(f"{file} is there already. Replace it with --force, or use --out.")
+        raise RecordingError(f"{file} already exists. Replace it with --force, or use --out.")
     use = None if script is None else _load_script(script)
     settings = gather_settings(
         plugin,

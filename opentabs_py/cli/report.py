@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Reports of test runs.", no_args_is_help=True)
+app = typer.Typer(help="Merge reports of test runs.", no_args_is_help=True)
 
 
 @app.callback()
@@ -26,9 +26,9 @@ def merge(
 ) -> None:
     """Write one report of several runs, such as the parts of a suite on several machines.
 
-    A test that is in several reports has the attempts of all, in the order of the runs, and is as
-    the last run left it: flaky, if it passed there and failed before. Parts that are missing are
-    named, here and in the report.
+    A test in several reports keeps its attempts of all runs, in their order. Its outcome is that of
+    the last run: flaky, if it passed there and failed before. Missing parts are named, here and in
+    the report.
 
     Exit codes: 0 written, whether tests failed or not; 2 a file is not a report, or cannot be
     written, or two are of the same run.

@@ -61,8 +61,8 @@ def run_tests(
             help=(
                 "Run the tests in a page, which opens in your browser: choose what runs, see each "
                 "call with its screenshots, and run again at every change. At a failure, the "
-                "tests' browser stays open until you go on there, or press Enter here. Without a "
-                "screen, the tests' browser is headless. Ctrl-C stops everything."
+                "tests' browser stays open until you continue there or press Enter here. Without a "
+                "display, the tests' browser is headless. Ctrl-C stops everything."
             ),
         ),
     ] = False,
@@ -88,8 +88,8 @@ def run_tests(
             "--shard",
             metavar="I/N",
             help=(
-                "Run part I of N, so that N machines share the tests. Each test is in one part, "
-                "and the tests of a file are in the same one if they are not too many."
+                "Run part I of N, so that N machines share the tests. Each test is in one part; "
+                "those of a file stay together unless the file is larger than a part."
             ),
         ),
     ] = None,
@@ -100,7 +100,7 @@ def run_tests(
             metavar="FILE",
             help=(
                 "Write one HTML file with the tests in the browser, their calls, faults and "
-                "screenshots. `opentabs report merge` makes one of those of several parts."
+                "screenshots. `opentabs report merge` combines the reports of several parts."
             ),
         ),
     ] = None,
@@ -127,12 +127,12 @@ def run_tests(
     ] = False,
     no_open: Annotated[
         bool,
-        typer.Option("--no-open", help="With --ui, print the page's address only."),
+        typer.Option("--no-open", help="With --ui, only print the page's URL."),
     ] = False,
 ) -> None:
     """Build a plugin and run its tests: tests/*.test.ts in Node, all others with pytest.
 
-    --last-failed, -k and all other options of pytest work as there.
+    --last-failed, -k and all other options of pytest are passed through.
 
     Exit codes: 0 all passed; 1 the build or a test failed; 2 usage error; 3 cannot run tests here;
     5 no test was selected. With --watch or --ui, always 0.
@@ -144,7 +144,7 @@ def run_tests(
     if fuzz is None and (seed is not None or writes):
         raise typer.BadParameter("--seed and --writes need --fuzz.")
     if shard is not None and not is_shard(shard):
-        raise typer.BadParameter(f"{shard} is not a part. Write it as in --shard 1/4.")
+        raise typer.BadParameter(f"{shard} is not valid. Write I/N, such as --shard 1/4.")
     if fuzz is not None:
         chosen = to_fuzz(chosen, fuzz, seed=seed, writes=writes)
     chosen = replace(

@@ -69,9 +69,9 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME=DIR|launch|none",
-            help="Launch a Chromium with a name and a profile directory. Repeatable.  Or "
-            "[b]launch[/] one, or wait for an extension loaded by hand ([b]none[/]).  "
-            "\\[default: launch]",
+            help="[b]launch[/]: launch a Chromium with a new profile. [b]NAME=DIR[/]: one of this "
+            "name, with the profile in DIR; repeatable. [b]none[/]: wait for an extension that "
+            "you load by hand.  \\[default: launch]",
         ),
     ] = None,
     attach: Annotated[
@@ -79,7 +79,7 @@ def serve(
         typer.Option(
             "--attach",
             help="Use the Chrome, Chromium, Edge or Brave that is running: load the extension into "
-            "it, after you have allowed that there.",
+            "it, once you allow that in the browser.",
         ),
     ] = False,
     user_data_dir: Annotated[
@@ -88,7 +88,7 @@ def serve(
     ] = None,
     cdp: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="The address of the browser to attach to, ws://..."),
+        typer.Option(metavar="URL", help="The WebSocket URL of the browser to attach to."),
     ] = None,
     keep: Annotated[
         bool,
@@ -142,7 +142,7 @@ def serve(
         bool | None,
         typer.Option(
             "--strict-output",
-            help="Fail calls whose value violates the tool's output schema, instead of logging a "
+            help="Fail calls whose result violates the tool's output schema, instead of logging a "
             "warning.",
         ),
     ] = None,
@@ -150,7 +150,7 @@ def serve(
         bool | None,
         typer.Option(
             "--output-schemas/--no-output-schemas",
-            help="List tools with the schemas of their results, half of the list's size.  "
+            help="Include output schemas in the list of tools; they are half of its size.  "
             "\\[default: yes]",
         ),
     ] = None,
@@ -158,8 +158,8 @@ def serve(
         str | None,
         typer.Option(
             metavar="TOKENS",
-            help="Cut longer results, between members, and keep them whole as resources. Tools are "
-            "then listed without the schemas of their results.  \\[default: never]",
+            help="Truncate longer results between two members, and keep the whole result as a "
+            "resource. Tools are then listed without output schemas.  \\[default: never]",
         ),
     ] = None,
     debug: Annotated[
@@ -169,9 +169,9 @@ def serve(
     keepalive: Annotated[
         str | None,
         typer.Option(
-            metavar="S",
-            help="Repeat a call's last progress after S seconds of silence, for clients that give "
-            "up sooner than this server.  \\[default: never]",
+            metavar="SECONDS",
+            help="Repeat a call's last progress after so long a silence, for clients that give up "
+            "sooner than this server.  \\[default: never]",
         ),
     ] = None,
     late_progress: Annotated[
@@ -186,7 +186,7 @@ def serve(
         bool | None,
         typer.Option(
             "--keep-tabs",
-            help="Leave the tabs that clients opened for themselves open when these go.",
+            help="Keep the tabs that a client opened when the client disconnects.",
         ),
     ] = None,
     hands: Annotated[
@@ -216,8 +216,7 @@ def serve(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Let other commands find this server under a name, if it is not to be the "
-            "default one.",
+            help="Name under which other commands find this server.  \\[default: default]",
         ),
     ] = None,
     log_file: Annotated[
@@ -416,7 +415,7 @@ def read_browsers(given: Sequence[str]) -> tuple[Literal["launch", "none"], dict
 def _check_hands(*, hands: bool, drives: bool) -> None:
     if hands and not drives:
         raise ConfigError(
-            "--hands need a browser that serve launches or attaches to; they cannot be combined "
+            "--hands needs a browser that serve launches or attaches to; it cannot be combined "
             "with --browser none or --nats."
         )
 

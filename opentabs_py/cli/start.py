@@ -19,7 +19,7 @@ LOOK_AGAIN = 0.3  # s
 
 Name = Annotated[
     str,
-    typer.Option("--name", metavar="NAME", help="Which server, if you run several."),
+    typer.Option("--name", metavar="NAME", help="Name of the server."),
 ]
 
 
@@ -87,7 +87,7 @@ def start(
 
 
 def stop(name: Name = "default") -> None:
-    """Stop a server that runs in the background. Its calls are cancelled, its browser is closed."""
+    """Stop a background server: cancel its calls, and close its browser."""
     from opentabs_py.cli.terminal import err
     from opentabs_py.config.names import check_name
     from opentabs_py.daemon.spawn import stop_server

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FEW = 10  # up to this many calls are drawn hop by hop; more are listed, one per line
 
-app = typer.Typer(help="Show recorded calls.", no_args_is_help=True)
+app = typer.Typer(help="Show the calls in a trace file.", no_args_is_help=True)
 
 
 @app.callback()

@@ -44,7 +44,7 @@ def verify(
         typer.Option(
             metavar="URL",
             help="Use the same site elsewhere, such as on a staging server.  "
-            "\\[default: the recorded address]",
+            "\\[default: the recorded URL]",
         ),
     ] = None,
     writes: Annotated[
@@ -63,20 +63,20 @@ def verify(
     headed: Headed = None,
     junit: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write the report as JUnit's XML."),
+        typer.Option(metavar="FILE", help="Also write the report as JUnit XML."),
     ] = None,
     json_: Json = False,
 ) -> None:
-    """Make the calls of recordings again at the live site, and report what has changed there.
+    """Repeat recorded calls on the live site, and report what has changed there.
 
     Compares the answers of the site and the results of the tools with the recorded ones: not their
     values, but which members there are and of which types. A member counts as required only if
     all recordings have it, so two recordings tell more than one.
 
     Tools without a readOnlyHint are not called unless you pass --writes. Drift is not reported
-    where the site wants a sign-in, limits how often it answers, or does not answer.
+    where the site asks for a sign-in, limits the rate of requests, or does not respond.
 
-    Exit codes: 0 nothing has changed; 1 something has; 2 usage error; 3 cannot tell.
+    Exit codes: 0 nothing has changed; 1 something has; 2 usage error; 3 inconclusive.
 
     [dim]opentabs verify . --signed-in work --junit test-results/drift.xml[/]
     """

@@ -44,14 +44,14 @@ def worker(
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="What endpoints may choose this worker by, such as site=eu. Repeatable.",
+            help="A label by which endpoints select workers, such as site=eu. Repeatable.",
             rich_help_panel=PANEL,
         ),
     ] = None,
     max_calls: Annotated[
         int,
         typer.Option(
-            min=1, metavar="N", help="How many calls may run here at once.", rich_help_panel=PANEL
+            min=1, metavar="N", help="The most calls that run here at once.", rich_help_panel=PANEL
         ),
     ] = 8,
     recycle_after: Annotated[
@@ -77,7 +77,7 @@ def worker(
     ca: Ca = None,
     cert: Cert = None,
 ) -> None:
-    """Lend this machine's browsers to a fleet: make the calls of its endpoints.
+    """Run the calls of a fleet's endpoints in browsers on this machine.
 
     Launches the browsers, each with a new profile, and opens the --open pages in each. Endpoints
     (`opentabs serve --nats URL`) find this worker by themselves.

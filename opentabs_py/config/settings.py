@@ -118,17 +118,17 @@ class Settings(BaseSettings):
         expose: List all tools, or only those of plugins that are ready in an open tab.
         strict_output: Fail calls whose value does not match the tool's output schema; otherwise
             that is only logged.
-        output_schemas: List tools with the schemas of their results, half of the list's size.
+        output_schemas: Include output schemas in the list of tools; they are half of its size.
         debug: Send the stack traces of tools' errors to MCP clients.
         progress_burst: How many progress notifications of a call may be sent at once.
-        progress_rate: How many more may be sent per second.
+        progress_rate: How many more may be sent, in notifications per second.
         keepalive: Seconds of silence after which the last progress is sent again.
         late_progress: Keep sending the streams of Python tools as progress after the call's
             response, to clients of the initialize era; MCP does not provide for this.
         max_result: About how many tokens of a result are sent; longer results are cut for the
             model, and kept whole as resources.
         message_limit: The longest input or result, in characters of JSON.
-        keep_tabs: Leave the tabs that clients opened for themselves open when these go.
+        keep_tabs: Keep the tabs that a client opened when the client disconnects.
         chromium: The Chromium to launch; found automatically by default.
         profile: The browser's user data directory; a new one by default.
         signed_in: The saved sign-in that the browser begins with; see `opentabs login`.
@@ -179,7 +179,7 @@ class Settings(BaseSettings):
     output_schemas: bool = True
     debug: bool = False
     progress_burst: Annotated[int, Field(ge=1)] = 20
-    progress_rate: Seconds = 10.0
+    progress_rate: Positive = 10.0
     keepalive: Seconds | None = None
     late_progress: bool = True
     max_result: Annotated[int, Field(ge=500)] | None = None
@@ -300,12 +300,12 @@ def load_settings(**given: Any) -> Settings:
     except ValidationError as error:
         lines = [_problem_text(problem) for problem in error.errors(include_url=False)]
         raise ConfigError("A setting is not valid. " + "; ".join(lines)) from None
-    except SettingsError:
-        # Its text does not say why, and its cause contains the value, which may be a secret.
-        raise ConfigError(
-            "OPENTABS_SETTINGS is not valid JSON. Write an object of objects, such as "
-            """'{"chat": {"site": "https://example.com"}}'."""
-        ) from None
+    except SettingsError as error:
+        # Its cause contains the value, which may be a secret.
+        field = re.search('field "([a-z_]+)"', str(error))
+        name = "A setting in the environment" if field is None else f"OPENTABS_{field[1].upper()}"
+        example = _AS_JSON.get(field[1] if field else "", '["first", "second"]')
+        raise ConfigError(f"{name} is not valid JSON. Write it like this: '{example}'") from None
     except ValueError as error:  # invalid TOML
         raise ConfigError(f"Cannot read a settings file: {error}") from error
     if settings.plugins or settings.plugin_folders:
@@ -315,6 +315,13 @@ def load_settings(**given: Any) -> Settings:
         settings._installed = frozenset(installed)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     return settings
 
+
+# Settings that are objects, as they are in the environment.
+_AS_JSON: Final = {
+    "permissions": '{"default": "ask", "chat": "auto"}',
+    "scrub": '{"texts": ["Ada Lovelace"]}',
+    "settings": '{"chat": {"site": "https://example.com"}}',
+}
 
 # Replacements for pydantic's messages, which mention its inputs; by error type.
 _PLAIN: Final = {
@@ -342,11 +349,8 @@ def _problem_text(problem: ErrorDetails) -> str:
     else:
         said = plain.format(**problem.get("ctx", {}))
     text = f"{path}: {said}"
-    if problem["type"] == "extra_forbidden":
+    is_secret = problem["loc"][0] in ("settings", "token")  # a plugin's settings may be
+    says_value = plain is None and isinstance(problem["input"], tuple)  # it names the wrong member
+    if problem["type"] == "extra_forbidden" or is_secret or says_value:
         return text
-    # A value in a plugin's settings may be a secret.
-    return (
-        text
-        if problem["loc"][:1] in (("settings",), ("token",))
-        else f"{text}, not {problem['input']!r}"
-    )
+    return f"{text}, not {problem['input']!r}"

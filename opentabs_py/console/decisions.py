@@ -133,7 +133,7 @@ class Decisions:
         plugin = self._find(body.plugin)
         if content_digest(plugin) != body.digest:
             raise BadRequestError(
-                "The plugin has changed since you looked at it. Look at it again.",
+                "The plugin has changed since you reviewed it. Review it again.",
                 HTTPStatus.CONFLICT,
             )
         await anyio.to_thread.run_sync(self._record, plugin, body.digest)
@@ -148,4 +148,7 @@ class Decisions:
         for each in self.plugins.plugins:
             if each.manifest.name == name:
                 return each
-        raise BadRequestError("There is no such plugin, or not any more.", HTTPStatus.NOT_FOUND)
+        raise BadRequestError(
+            "There is no such plugin; it may have been removed. Reload the page.",
+            HTTPStatus.NOT_FOUND,
+        )

@@ -121,7 +121,10 @@ class SettingsForm:
             # A setting that is missing may be why it is left out.
             if left_out.plugin == name:
                 return load_plugin(left_out.directory).parsed, None
-        raise BadRequestError("There is no such plugin, or not any more.", HTTPStatus.NOT_FOUND)
+        raise BadRequestError(
+            "There is no such plugin; it may have been removed. Reload the page.",
+            HTTPStatus.NOT_FOUND,
+        )
 
 
 def _written(plugin: str, file: Path | None = None) -> Mapping[str, Any]:

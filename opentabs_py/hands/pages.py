@@ -291,7 +291,7 @@ def action_failed(error: Error) -> ToolError:
     text = ". ".join(dict.fromkeys(each.rstrip(".") for each in said[:1] + said[-3:]))
     if "Timeout" in text:
         return ToolError(
-            f"The page did not let it happen in time: {text}. Take a snapshot to see why.",
+            f"The action timed out: {text}. Take a snapshot to see why.",
             "ACTION_TIMED_OUT",
             category="timeout",
             retryable=True,

@@ -24,7 +24,7 @@ _ACTS: Final = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint":
 
 TabId = Annotated[
     int | None,
-    Field(description="The tab, from tabs_list. Default: your own tab, or the one in front."),
+    Field(description="The tab, from tabs_list. Default: your own tab, or the active one."),
 ]
 Ref = Annotated[str, Field(description="The element's reference in the last snapshot, as in e12.")]
 
@@ -59,10 +59,12 @@ class Hands(PageUser):
         changed: Annotated[
             bool, Field(description="Show only what is new since the last snapshot.")
         ] = False,
-        links: Annotated[bool, Field(description="Show where links lead.")] = False,
-        maxTokens: Annotated[int, Field(ge=200, le=100_000)] = MOST_TOKENS,
+        links: Annotated[bool, Field(description="Include the URLs of links.")] = False,
+        maxTokens: Annotated[
+            int, Field(ge=200, le=100_000, description="The largest size of the snapshot.")
+        ] = MOST_TOKENS,
     ) -> dict[str, Any]:
-        """Return what a page shows, as a tree of its elements; those to use have a reference.
+        """Return what a page shows, as a tree of its elements; interactive ones have a reference.
 
         Long lists are folded; the text says how to open them. The page has written the texts.
         """
@@ -81,14 +83,14 @@ class Hands(PageUser):
         action: Literal["goto", "back", "forward", "reload"] = "goto",
         tabId: TabId = None,
     ) -> dict[str, Any]:
-        """Open an address in a tab, go back or forward, or load its page again."""
+        """Open a URL in a tab, go back or forward, or reload its page."""
         page = (await self.find_tab(tabId)).page
         if (url is None) == (action == "goto"):
-            raise ToolError("Give `url`, or an `action` other than goto.", "INVALID_ARGUMENTS")
+            raise ToolError("Pass `url`, or an `action` other than goto.", "INVALID_ARGUMENTS")
         if url is not None and "://" not in url:
             url = f"https://{url}"
         if url is not None and not url.startswith(("http://", "https://")):
-            raise ToolError("Only http and https addresses can be opened.", "INVALID_ARGUMENTS")
+            raise ToolError("Only http and https URLs can be opened.", "INVALID_ARGUMENTS")
 
         async def go() -> None:
             match action:
@@ -109,9 +111,14 @@ class Hands(PageUser):
         progress: Progress,
         ref: Ref,
         tabId: TabId = None,
-        double: bool = False,
-        button: Literal["left", "right", "middle"] = "left",
-        modifiers: Sequence[Literal["Alt", "Control", "Meta", "Shift"]] = (),
+        double: Annotated[bool, Field(description="Click twice.")] = False,
+        button: Annotated[
+            Literal["left", "right", "middle"], Field(description="The mouse button.")
+        ] = "left",
+        modifiers: Annotated[
+            Sequence[Literal["Alt", "Control", "Meta", "Shift"]],
+            Field(description="Keys that are held down."),
+        ] = (),
     ) -> dict[str, Any]:
         """Click an element, when it is visible and nothing covers it; return what changed."""
         page = (await self.find_tab(tabId)).page
@@ -138,7 +145,9 @@ class Hands(PageUser):
         ],
         tabId: TabId = None,
         submit: Annotated[bool, Field(description="Press Enter after it.")] = False,
-        slowly: Annotated[bool, Field(description="Key by key, for pages that listen.")] = False,
+        slowly: Annotated[
+            bool, Field(description="Type key by key, for pages that react to each key.")
+        ] = False,
     ) -> dict[str, Any]:
         """Replace the text of a field; return what changed."""
         page = (await self.find_tab(tabId)).page
@@ -161,7 +170,10 @@ class Hands(PageUser):
         self,
         progress: Progress,
         key: Annotated[str, Field(description="Such as Enter, Escape, ArrowDown or Control+A.")],
-        ref: Annotated[str | None, Field(description="Where. Default: what has the focus.")] = None,
+        ref: Annotated[
+            str | None,
+            Field(description="The element to press it on. Default: the focused element."),
+        ] = None,
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Press a key; return what changed."""
@@ -203,7 +215,10 @@ class Hands(PageUser):
         ],
         tabId: TabId = None,
     ) -> dict[str, Any]:
-        """Choose files in a field, or by the button that opens the choice; return what changed."""
+        """Choose files in a field, or with the button that opens the file chooser.
+
+        Return what changed.
+        """
         page = (await self.find_tab(tabId)).page
         element = await self.find_element(page, ref)
         paths = [self.file(each) for each in files]
@@ -225,14 +240,14 @@ class Hands(PageUser):
         progress: Progress,
         text: Annotated[str | None, Field(description="Until this is shown.")] = None,
         gone: Annotated[str | None, Field(description="Until this is not shown any more.")] = None,
-        url: Annotated[str | None, Field(description="Until the address contains this.")] = None,
-        seconds: Annotated[float, Field(gt=0, le=240, description="At most.")] = 10.0,
+        url: Annotated[str | None, Field(description="Until the URL contains this.")] = None,
+        seconds: Annotated[float, Field(gt=0, le=240, description="How long at most.")] = 10.0,
         tabId: TabId = None,
     ) -> dict[str, Any]:
-        """Wait until a page shows something; return what changed meanwhile."""
+        """Wait until a page shows something; return what has changed since the call began."""
         page = (await self.find_tab(tabId)).page
         if (text, gone, url).count(None) != 2:
-            raise ToolError("Give one of `text`, `gone` and `url`.", "INVALID_ARGUMENTS")
+            raise ToolError("Pass one of `text`, `gone` and `url`.", "INVALID_ARGUMENTS")
         waited_for = text or gone or url or ""
 
         async def wait() -> None:
@@ -250,8 +265,10 @@ class Hands(PageUser):
     async def page_screenshot(
         self,
         progress: Progress,
-        ref: Annotated[str | None, Field(description="Of this element only.")] = None,
-        full: Annotated[bool, Field(description="Of the whole page, not what is in view.")] = False,
+        ref: Annotated[str | None, Field(description="Only this element.")] = None,
+        full: Annotated[
+            bool, Field(description="The whole page, not only what is in view.")
+        ] = False,
         tabId: TabId = None,
     ) -> types.ImageContent:
         """Return a picture of a page, as JPEG."""
@@ -273,7 +290,10 @@ class Hands(PageUser):
     async def page_console(
         self,
         progress: Progress,
-        all: Annotated[bool, Field(description="Not only since the last time.")] = False,  # noqa: A002
+        all: Annotated[  # noqa: A002
+            bool,
+            Field(description="Everything that is kept, not only what is new since last time."),
+        ] = False,
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Return what a page wrote to its console, and its uncaught errors."""
@@ -295,7 +315,10 @@ class Hands(PageUser):
         request: Annotated[
             int | None, Field(description="Return the bodies of the request of this number.")
         ] = None,
-        all: Annotated[bool, Field(description="Not only since the last time.")] = False,  # noqa: A002
+        all: Annotated[  # noqa: A002
+            bool,
+            Field(description="Everything that is kept, not only what is new since last time."),
+        ] = False,
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Return the requests of a page, or the bodies of one of them."""

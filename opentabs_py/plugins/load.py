@@ -83,7 +83,8 @@ def load_plugin(
     began = now()
     # Taken before the files are read, so that a later write makes a difference.
     stamps = find_stamps(directory, (*_ALWAYS, _SOURCE_MAP))
-    package_json = _read(directory, _PACKAGE, "Is it a plugin?")
+    hint = "Name a plugin's directory, or create a plugin: opentabs new NAME"
+    package_json = _read(directory, _PACKAGE, hint)
     tools_json = _read(directory, _TOOLS, "Build the plugin first.")
     adapter = _find(directory, _ADAPTER, "Build the plugin first.")
     manifest = None if cache is None else cache.find(package_json, tools_json)
@@ -155,14 +156,14 @@ def _read(directory: Path, name: str, hint: str) -> bytes:
     try:
         return read_within(directory, name, limit=LONGEST_JSON)
     except FileNotFoundError:
-        raise PluginError(f"{directory} has no {name}. {hint}") from None
+        raise PluginError(f"{directory.absolute()} has no {name}. {hint}") from None
 
 
 def _find(directory: Path, name: str, hint: str) -> Script:
     try:
         return find_script(directory, name, limit=LONGEST_SCRIPT)
     except FileNotFoundError:
-        raise PluginError(f"{directory} has no {name}. {hint}") from None
+        raise PluginError(f"{directory.absolute()} has no {name}. {hint}") from None
 
 
 def _is_unchanged(plugin: Plugin) -> bool:

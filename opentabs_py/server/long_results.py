@@ -120,9 +120,8 @@ class LongResults:
         found = self._results.get(uri)
         if found is None or found.owner not in (None, owner):
             raise LookupError(
-                f"{uri} is not a result, or is one no longer: only the last {self._kept} long "
-                f"results are kept, up to {self._kept_bytes / 1024 / 1024:g} MiB. Call the tool "
-                "again."
+                f"There is no result at {uri}. The last {self._kept} long results are kept, up to "
+                f"{self._kept_bytes / 1024 / 1024:g} MiB; call the tool again."
             )
         return found
 

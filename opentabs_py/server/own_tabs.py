@@ -166,12 +166,12 @@ def web_address(text: str) -> str:
         ValueError: It is none; the text says what it must be.
     """
     url = with_scheme(text.strip())
-    rule = "write an http or https address, such as https://example.com/inbox"
+    rule = "write an http or https URL, such as https://example.com/inbox"
     if not url.isprintable() or " " in url:
         raise ValueError(f"it has spaces or control characters; {rule}")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
-        raise ValueError(f"{parts.scheme or 'such'} addresses cannot be opened; {rule}")
+        raise ValueError(f"{parts.scheme or 'such'} URLs cannot be opened; {rule}")
     if not parts.hostname:
         raise ValueError(f"it names no host; {rule}")
     return url

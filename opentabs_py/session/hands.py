@@ -21,7 +21,7 @@ from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.session.browser import SessionBrowser
 
 _NONE = (
-    "There is no browser that this server has launched or attached to, and hands work in no other. "
+    "This server has neither launched a browser nor attached to one, and hands work in no other. "
     "Ask the user to start one: opentabs serve --hands, or with --attach."
 )
 

@@ -294,7 +294,7 @@ class OpenTabs:
     @property
     def _first(self) -> SessionBrowser:
         if not self._browsers:
-            raise BrowserError("This session controls no browser; open pages in your own.")
+            raise BrowserError("This session did not launch a browser. Open pages in your own.")
         return self._browsers[0]
 
     @property
@@ -524,7 +524,10 @@ class OpenTabs:
             ConfigError: Something cannot be served; the old tools are still there.
         """
         if self._python is None:
-            raise ConfigError("This session began without Python tools, so none can be replaced.")
+            raise ConfigError(
+                "This session was created without Python tools, so none can be replaced. Create it "
+                "with tools=[...]."
+            )
         python = self._make_tools(tools, host=self._python.host)
         self._server.replace_python(python)
         self._python = python

@@ -39,7 +39,7 @@ def in_seconds(duration: Duration) -> float:
     else:
         seconds = float(duration)
     if not 0 <= seconds < inf:
-        raise ValueError(f"a clock can only be advanced forwards, not by {duration!r}")
+        raise ValueError(f"a clock can only be advanced forward, not by {duration!r}")
     return seconds
 
 

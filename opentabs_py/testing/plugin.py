@@ -137,14 +137,14 @@ def _register_chosen(config: pytest.Config) -> None:
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise ArgumentTypeError(f"{text} is not at least 1")
+        raise ArgumentTypeError(f"must be at least 1, not {text}")
     return number
 
 
 def _shard(text: str) -> tuple[int, int]:
     part, _, count = text.partition("/")
     if not (part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count)):
-        raise ArgumentTypeError(f"{text!r} is not a part such as 1/4")
+        raise ArgumentTypeError(f"must be I/N, such as 1/4, not {text!r}")
     return int(part), int(count)
 
 

@@ -98,7 +98,7 @@ class ReplayedSite:
         """
         if not self._recording.url:
             raise LookupError(
-                "The recording is yet to be made, so it has no address. Open the page by its own."
+                "The recording does not exist yet, so it has no URL. Open the page by its own URL."
             )
         return self._recording.url
 
@@ -242,7 +242,7 @@ class ActiveRecording:
         more = f"\n  and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
         text = (
             f"The recording {missed.recording} does not answer:\n{shown}{more}\n"
-            "If the tool or the page rightly asks for more than before, record it: "
+            "If these requests are expected, record them: "
             "pytest --opentabs-record=missing, or =all to record everything again."
         )
         return [text]

@@ -171,6 +171,18 @@ def test_invalid_settings_of_plugins_are_reported_but_not_shown(
     assert SECRET not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["PERMISSIONS", "SCRUB", "SECRETS", "SETTINGS", "VOLATILE"])
+def test_a_variable_that_is_not_json_is_named_with_an_example_that_is_valid(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(f"OPENTABS_{name}", "{" + SECRET)
+    with pytest.raises(ConfigError, match=f"OPENTABS_{name} is not valid JSON") as caught:
+        load_settings()
+    assert SECRET not in str(caught.value)
+    monkeypatch.setenv(f"OPENTABS_{name}", str(caught.value).split("'")[1])
+    load_settings()
+
+
 def test_the_settings_of_plugins_are_not_shown_with_the_others() -> None:
     assert SECRET not in repr(load_settings(settings={"chat": {"token": SECRET}}))
 

@@ -107,7 +107,7 @@ async def test_a_build_is_approved_only_as_it_was_looked_at(tmp_path: Path) -> N
     adapter.write_text(adapter.read_text() + "\n// more\n")
     served.plugins.plugins[:] = [load_plugin(directory)]
     status, answer = await post(served, "review", plugin="notes", digest=build["digest"])
-    assert (status, "changed since you looked" in answer["error"]) == (409, True)
+    assert (status, "changed since you reviewed" in answer["error"]) == (409, True)
     assert served.plugins.reviews.approvals() == {}
 
     async with served.browser() as client:

@@ -117,7 +117,7 @@ def test_a_plugin_that_is_not_read_again_gets_its_new_settings(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("missing", "advice"),
     [
-        ("package.json", "Is it a plugin?"),
+        ("package.json", "Name a plugin's directory, or create a plugin: opentabs new NAME"),
         ("dist/tools.json", "Build the plugin first."),
         ("dist/adapter.iife.js", "Build the plugin first."),
     ],

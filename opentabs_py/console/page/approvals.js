@@ -6,7 +6,7 @@
 /** @import {PluginRow, QuestionRow} from "./store.js" */
 
 import { h, plural, write } from "./dom.js";
-import { Refusal } from "./link.js";
+import { whyFailed } from "./link.js";
 
 /** @type {Record<string, string>} */
 const ANSWERS = { once: "Allow once", session: "For this session", always: "Always", no: "Refuse" };
@@ -86,7 +86,7 @@ export function approvalsView({ store, link }) {
             } catch (error) {
               for (const each of buttons) each.disabled = false;
               wrong.hidden = false;
-              const text = error instanceof Refusal ? error.message : "The server does not answer.";
+              const text = whyFailed(error);
               write(wrong, text);
             }
           },

@@ -7,7 +7,7 @@
 /** @import {CallRow} from "./store.js" */
 
 import { clock, h, matches, plural, site, wordsOf, write } from "./dom.js";
-import { Refusal } from "./link.js";
+import { whyFailed } from "./link.js";
 import { List } from "./list.js";
 import { describe } from "./viewer/details.js";
 import { duration, icon } from "./viewer/model.js";
@@ -18,7 +18,7 @@ const LOOK_AGAIN = 400; // ms; how often a running call is read that is open
 const STATES = [
   ["", "Every outcome"],
   ["running", "Running"],
-  ["unsuccessful", "Without a value"],
+  ["unsuccessful", "Unsuccessful"],
   ["succeeded", "Succeeded"],
   ["failed", "Failed"],
   ["timed_out", "Timed out"],
@@ -202,7 +202,7 @@ export function callsView({ store, link, go }) {
       } catch (error) {
         if (id !== opened) return;
         shownAs = version;
-        const why = error instanceof Refusal ? error.message : "The server does not answer.";
+        const why = whyFailed(error);
         details.replaceChildren(
           h(
             "div",
@@ -283,7 +283,7 @@ export function callsView({ store, link, go }) {
         "div",
         { class: "call-details earlier-call" },
         h("h2", {}, call.name, " ", h("span", { class: `pill ${call.state}` }, stateText(call))),
-        h("p", { class: "quiet" }, "From the audit, which keeps no hops."),
+        h("p", { class: "quiet" }, "From the audit, which does not record hops."),
         h("div", { class: "buttons" }, again, close),
         facts,
         ...values,
@@ -379,7 +379,7 @@ class Earlier {
       this.button.hidden = !page.more;
       if (this.#calls.size === 0) write(this.said, "The audit has no calls.");
     } catch (error) {
-      write(this.said, error instanceof Refusal ? error.message : "The server does not answer.");
+      write(this.said, whyFailed(error));
     }
     this.button.disabled = false;
     this.#onChange();

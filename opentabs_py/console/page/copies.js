@@ -18,7 +18,7 @@ export function copyAs(link, tool, read) {
     ["python", "Python"],
     ["mcp", "MCP request"],
   ]);
-  const text = h("pre", { tabindex: "0", "aria-label": "The copy" });
+  const text = h("pre", { tabindex: "0", "aria-label": "Copied code" });
   const place = h(
     "div",
     { class: "copy-place", hidden: true },

@@ -22,6 +22,17 @@ export class Refusal extends Error {
   }
 }
 
+/**
+ * Why a request failed, for the user.
+ * @param {unknown} error
+ * @returns {string}
+ */
+export function whyFailed(error) {
+  return error instanceof Refusal
+    ? error.message
+    : "The server does not answer. Check `opentabs status`.";
+}
+
 export class Link {
   #base;
   #headers;

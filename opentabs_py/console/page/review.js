@@ -5,7 +5,7 @@
 /** @import {Console} from "./main.js" */
 
 import { h, write } from "./dom.js";
-import { Refusal } from "./link.js";
+import { whyFailed } from "./link.js";
 
 /**
  * @typedef {object} Build
@@ -56,7 +56,7 @@ function parts(link, plugin, { digest, approved, files, changes }) {
     } catch (error) {
       approve.disabled = false;
       wrong.hidden = false;
-      write(wrong, error instanceof Refusal ? error.message : "The server does not answer.");
+      write(wrong, whyFailed(error));
     }
   });
   return [

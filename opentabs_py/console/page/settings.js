@@ -5,7 +5,7 @@
 /** @import {Link} from "./link.js" */
 
 import { h, write } from "./dom.js";
-import { Refusal } from "./link.js";
+import { whyFailed } from "./link.js";
 
 /**
  * @typedef {object} Setting
@@ -69,7 +69,7 @@ export function settingsForm(link, plugin) {
     if (described.settings.some((each) => each.required && !each.isSet)) place.open = true;
   };
   link.get(`/settings/${encodeURIComponent(plugin)}`).then(show, (error) => {
-    const why = error instanceof Refusal ? error.message : "The server does not answer.";
+    const why = whyFailed(error);
     place.append(h("p", { class: "notice" }, why));
   });
   return place;

@@ -9,7 +9,7 @@
 import { copyAs } from "./copies.js";
 import { h, matches, plural, switcher, wordsOf, write } from "./dom.js";
 import { glyph, toolIcon } from "./icons.js";
-import { Refusal } from "./link.js";
+import { Refusal, whyFailed } from "./link.js";
 import { toolList } from "./plugins.js";
 import { runOf } from "./run.js";
 import { FieldError, schemaForm } from "./schema_form.js";
@@ -138,7 +138,7 @@ function back() {
 
 /** @param {unknown} error */
 function problem(error) {
-  const text = error instanceof Refusal ? error.message : "The server does not answer.";
+  const text = whyFailed(error);
   return h("div", { class: "empty" }, h("p", {}, text), h("a", { href: "#/try" }, "All tools"));
 }
 
@@ -252,7 +252,7 @@ function benchOf(tool, { store, link }) {
       h(
         "option",
         { value: "" },
-        tabs.length === 0 ? "No tab of this plugin is open" : "The one that fits best",
+        tabs.length === 0 ? "No tab of this plugin is open" : "Best match",
       ),
       ...tabs.map((each) =>
         h("option", { value: each.id }, `${each.id}: ${(each.title || each.url).slice(0, 80)}`),

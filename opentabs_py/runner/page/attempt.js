@@ -220,7 +220,7 @@ function mismatches({ browser, recording, requests, more }) {
     h(
       "p",
       { class: "quiet again" },
-      "If the tool or the page rightly asks for more than before, record it: ",
+      "If these requests are expected, record them: ",
       h("code", {}, "pytest --opentabs-record=missing"),
     ),
   );

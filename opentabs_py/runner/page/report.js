@@ -56,7 +56,8 @@ async function describe(id) {
   const name = `test-${numbers.get(id)}`;
   if (document.getElementById(name) === null) await whole();
   const block = document.getElementById(name);
-  if (block === null) throw new Error("This file is not whole: what is known of the test is gone.");
+  if (block === null)
+    throw new Error("This report is incomplete: the details of this test are missing.");
   return { ...row, ...JSON.parse(block.textContent) };
 }
 
@@ -147,7 +148,7 @@ function showNotices() {
   const texts = runs.flatMap((run, at) => {
     const whose = several ? `${partOf(runs, at)}: ` : "";
     const said = [];
-    if (run.why !== "") said.push(`The run did not come to its end: ${run.why}`);
+    if (run.why !== "") said.push(`The run did not finish: ${run.why}`);
     if (run.unpictured > 0)
       said.push(
         `${plural(run.unpictured, "screenshot")} left out: a report holds ${mib(most.pictures)} of them, those of failures first.`,

@@ -8,7 +8,7 @@
 import { countGroups, drawMeter, groupOf, isRunning } from "./counts.js";
 import { byId, h, plural, write } from "./dom.js";
 import { ownKey } from "./key.js";
-import { Link, Refusal } from "./link.js";
+import { Link, whyFailed } from "./link.js";
 import { Router } from "./router.js";
 import { sign } from "./signs.js";
 import { TestStore } from "./test_store.js";
@@ -46,7 +46,7 @@ async function describe(id) {
   try {
     return await link.get(`/test?id=${encodeURIComponent(id)}`);
   } catch (error) {
-    throw error instanceof Refusal ? error : new Error("The server does not answer.");
+    throw new Error(whyFailed(error));
   }
 }
 
@@ -81,7 +81,7 @@ function toggle(name, text) {
 }
 
 const watches = toggle("watches", "Run on change");
-const stays = toggle("stays", "Stay at a failure");
+const stays = toggle("stays", "Pause on failure");
 
 /** @param {readonly TestRow[]} tests */
 function showCounts(tests) {

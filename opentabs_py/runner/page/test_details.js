@@ -163,7 +163,7 @@ function earlier(test, actions) {
  */
 function around(test, attempt, { load, memory }) {
   const none = attempt.forgotten
-    ? "Its calls are not kept any more: other tests had many. Run it alone to see them."
+    ? "Its calls were dropped to save memory. Run it alone to see them."
     : test.state === "idle" || test.state === "waiting" || test.kind !== "pytest"
       ? ""
       : "It made no call with the opentabs fixture.";

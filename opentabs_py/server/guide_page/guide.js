@@ -8,7 +8,7 @@
 const LOOK_AGAIN = 1000; // ms
 const COPIED_FOR = 2000; // ms
 
-const STATUS = { ready: "ready", unavailable: "open, not signed in", closed: "no tab open" };
+const STATUS = { ready: "ready", unavailable: "open, not ready", closed: "no tab open" };
 
 /** @param {string} id */
 function element(id) {
