@@ -1,8 +1,29 @@
-"""Write files so that readers never see half of one."""
+"""Write files so that readers never see half of one, and writers lose nothing of each other's."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
+
+LOCKED_WITHIN: Final = 10.0  # s; a change takes milliseconds
+
+
+@contextmanager
+def changing(file: Path) -> Generator[None]:
+    """Hold a file's lock, so that nobody else changes it between reading and writing it.
+
+    Args:
+        file: The file, whose directory exists.
+
+    Raises:
+        OSError: Another program holds the lock.
+    """
+    from filelock import FileLock  # noqa: PLC0415 (most commands change nothing)
+
+    lock = file.with_name(f".{file.name}.lock")
+    with FileLock(lock, timeout=LOCKED_WITHIN, mode=0o600, preserve_lock_file=True):
+        yield
 
 
 def write_whole(file: Path, content: bytes | Iterable[bytes], *, mode: int = 0o644) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from opentabs_py.config.files import write_whole
+from opentabs_py.config.files import changing, write_whole
 from opentabs_py.config.paths import user_file
 from opentabs_py.core.consent import Permission
 from opentabs_py.errors import ConfigError
@@ -29,17 +29,20 @@ def change_settings(change: Callable[[Table], None], *, file: Path | None = None
     import tomlkit  # noqa: PLC0415
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 
+    link = file or user_file()
     # The file itself, if it is a link: people keep theirs elsewhere.
-    path = (file or user_file()).resolve()
+    path = link.resolve()
     try:
-        text = ""
-        with suppress(FileNotFoundError):
-            text = path.read_text(encoding="utf-8")
-        document = tomlkit.parse(text)
-        change(document)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-        write_whole(path, tomlkit.dumps(document).encode(), mode=mode)
+        for directory in (link.parent, path.parent):
+            directory.mkdir(parents=True, exist_ok=True)
+        with changing(link):
+            text = ""
+            with suppress(FileNotFoundError):
+                text = path.read_text(encoding="utf-8")
+            document = tomlkit.parse(text)
+            change(document)
+            mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+            write_whole(path, tomlkit.dumps(document).encode(), mode=mode)
     except (OSError, ValueError, TOMLKitError) as error:
         raise ConfigError(f"Cannot change the settings in {path}: {error}") from None
 

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from opentabs_py.config.files import write_whole
+from opentabs_py.config.files import changing, write_whole
 from opentabs_py.core.consent import Standing
 from opentabs_py.errors import ConfigError
 
@@ -81,14 +81,15 @@ class Reviews:
         """
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            kept = self._kept(plugin)
-            kept.mkdir(mode=0o700, exist_ok=True)
-            for old in kept.iterdir():
-                old.unlink()
-            for name, content in files.items():
-                write_whole(kept / name, content, mode=0o600)
-            approval = Approval(digest=digest, version=version, at=time.time())
-            self._write({**self.approvals(), plugin: approval})
+            with changing(self.file):
+                kept = self._kept(plugin)
+                kept.mkdir(mode=0o700, exist_ok=True)
+                for old in kept.iterdir():
+                    old.unlink()
+                for name, content in files.items():
+                    write_whole(kept / name, content, mode=0o600)
+                approval = Approval(digest=digest, version=version, at=time.time())
+                self._write({**self.approvals(), plugin: approval})
         except OSError as error:
             raise ConfigError(f"Cannot record the review: {error}.") from None
 
@@ -98,15 +99,17 @@ class Reviews:
         Raises:
             ConfigError: That cannot be recorded.
         """
-        approvals = dict(self.approvals())
-        if approvals.pop(plugin, None) is None:
+        if plugin not in self.approvals():
             return False
         try:
-            self._write(approvals)
-            with suppress(FileNotFoundError):
-                for old in self._kept(plugin).iterdir():
-                    old.unlink()
-                self._kept(plugin).rmdir()
+            with changing(self.file):
+                approvals = dict(self.approvals())
+                approvals.pop(plugin, None)
+                self._write(approvals)
+                with suppress(FileNotFoundError):
+                    for old in self._kept(plugin).iterdir():
+                        old.unlink()
+                    self._kept(plugin).rmdir()
         except OSError as error:
             raise ConfigError(f"Cannot record the review: {error}.") from None
         return True

@@ -28,6 +28,12 @@ class _File(RotatingFileHandler):
         Path(self.baseFilename).chmod(0o600)
         return file
 
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (logging's name)
+        """Drop a line that cannot be written, for example because the disk is full.
+
+        `logging` would print why to stderr, which is this file.
+        """
+
 
 class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:

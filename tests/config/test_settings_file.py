@@ -4,6 +4,7 @@ import stat
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,11 @@ def test_a_file_that_is_not_valid_is_left_alone(tmp_path: Path, text: str) -> No
     with pytest.raises(ConfigError):
         set_permission("chat", "auto", file=file)
     assert file.read_text() == text
+
+
+def test_changes_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    rules = [f"chat.tool_{number}" for number in range(20)]
+    with ThreadPoolExecutor(8) as threads:
+        [*threads.map(lambda rule: set_permission(rule, "auto", file=file), rules)]
+    assert tomllib.loads(file.read_text())["permissions"] == dict.fromkeys(rules, "auto")

@@ -1,6 +1,7 @@
 """What the user has approved is remembered, and a changed build is not what they approved."""
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,14 @@ def test_a_review_that_cannot_be_recorded_says_why(tmp_path: Path) -> None:
     (tmp_path / "reviews").write_text("a file")
     with pytest.raises(ConfigError, match="Cannot record the review"):
         Reviews(tmp_path / "reviews").approve("chat", "1.0", "d1", {})
+
+
+def test_reviews_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    reviews = Reviews(tmp_path / "reviews")
+    plugins = [f"plugin-{number}" for number in range(20)]
+    with ThreadPoolExecutor(8) as threads:
+        [*threads.map(lambda name: reviews.approve(name, "1.0.0", "d", {}), plugins)]
+    assert sorted(reviews.approvals()) == sorted(plugins)
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(reviews.revoke, plugins))
+    assert reviews.approvals() == {}

@@ -97,3 +97,28 @@ def test_a_line_is_followed_only_when_it_is_whole(
         out.write(" and half\n")
         assert next(following) == "half and half"
     following.close()  # type: ignore[attr-defined]
+
+
+FULL = """
+import logging, resource, sys
+from pathlib import Path
+from opentabs_py.daemon.log import log_to_file
+log_to_file(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # as a full disk
+for number in range(100):
+    logging.getLogger("opentabs_py").warning("line %d", number)
+sys.__stdout__.write("still here")
+"""
+
+
+def test_a_log_that_cannot_be_written_does_not_stop_the_server(tmp_path: Path) -> None:
+    file = tmp_path / "server.log"
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(file)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "still here"), done.stderr
+    assert "line 0" in file.read_text()
