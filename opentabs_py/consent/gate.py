@@ -19,6 +19,7 @@ from opentabs_py.core.consent import (
     Answer,
     Decision,
     GatedTool,
+    GivenRules,
     Permission,
     Place,
     Question,
@@ -95,20 +96,28 @@ class Gate:
     ) -> None:
         self.questions = Questions(clock)
         self._clock = clock
-        self._rules: dict[str, Permission] = {**(rules or {})}
+        self._given = GivenRules(rules or {})
+        self._rules = self._given.all
         self._remember = remember
         self._granted: set[tuple[str, str]] = set()  # by a client's session and a tool's name
         self._changes: Listeners[[]] = Listeners("permissions")
 
     @property
     def rules(self) -> Mapping[str, Permission]:
-        """The permissions in the settings."""
+        """The permissions in the settings, and those given since."""
         return self._rules
 
     def set_rules(self, rules: Mapping[str, Permission]) -> None:
-        """Use other permissions from now on, for calls that wait as well."""
-        if rules != self._rules:
-            self._rules = dict(rules)
+        """Use the permissions of changed settings from now on, for calls that wait as well.
+
+        A permission given since then counts until the settings say something new about its rule.
+        """
+        self._given.handle_settings(rules)
+        self._use_given()
+
+    def _use_given(self) -> None:
+        if self._given.all != self._rules:
+            self._rules = self._given.all
             self._changes.notify()
 
     async def remember(self, rule: str, permission: Permission) -> None:
@@ -118,7 +127,8 @@ class Gate:
             ConfigError: The settings file cannot be written; the permission is used until the
                 server stops.
         """
-        self.set_rules({**self._rules, rule: permission})
+        self._given.give(rule, permission)
+        self._use_given()
         if self._remember is not None:
             await self._remember(rule, permission)
 

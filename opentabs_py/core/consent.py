@@ -98,6 +98,34 @@ def decide(rules: Mapping[str, Permission], tool: GatedTool) -> Decision:
     return Decision("ask", "the tool may change something")
 
 
+class GivenRules:
+    """The permissions of the settings, and those given since, which may not be in them yet.
+
+    Args:
+        rules: The permissions in the settings.
+    """
+
+    def __init__(self, rules: Mapping[str, Permission]) -> None:
+        self._settings = dict(rules)
+        self._given: dict[str, Permission] = {}
+
+    @property
+    def all(self) -> dict[str, Permission]:
+        """The permissions that count."""
+        return {**self._settings, **self._given}
+
+    def give(self, rule: str, permission: Permission) -> None:
+        """Add a permission, which counts until the settings say something new about its rule."""
+        self._given[rule] = permission
+
+    def handle_settings(self, rules: Mapping[str, Permission]) -> None:
+        """Handle that the settings were read again, perhaps before a permission was written."""
+        for rule, permission in [*self._given.items()]:
+            if rules.get(rule) == permission or rules.get(rule) != self._settings.get(rule):
+                del self._given[rule]
+        self._settings = dict(rules)
+
+
 def parse_rules(value: object) -> dict[str, Permission]:
     """Return rules as a settings file has them, with the tables of TOML's dotted keys flattened.
 

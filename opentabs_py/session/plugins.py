@@ -184,22 +184,26 @@ class PluginSet:
         async with self._reloading:
             before = self.plugins, self.quarantined
             loaded, quarantined = await anyio.to_thread.run_sync(self._load)
+            # At once: what follows may wait long, and the user may have turned a tool off.
+            self._registry.gate.set_rules(self._settings.permissions)
             staging = await anyio.to_thread.run_sync(self._stage, loaded, self.plugins)
             plugins = staging.plugins
             quarantined += staging.problems
             changes = compare_plugins(before, (plugins, quarantined))
-            standings_before, self.standings = self.standings, staging.standings
-            is_changed = changes.added or changes.removed or changes.changed
-            self.plugins, self.quarantined = plugins, quarantined
-            if is_changed or staging.standings != standings_before:
+            is_changed = bool(changes.added or changes.removed or changes.changed)
+            is_changed |= staging.standings != self.standings
+            if is_changed:
                 reloads = await self._let_in(self._sites(plugins, quarantined))
-                # First the pages, then the list, so that everything listed can be called.
+                # First the pages, then the list, so that everything listed can be called. If this
+                # is cancelled or fails, the next reload does it.
                 await self._sync(staging.specs, reloads=reloads)
+            self.plugins, self.quarantined = plugins, quarantined
+            self.standings = staging.standings
+            if is_changed:
                 self._list()
             _log_changes(changes)
             self._warn(plugins)
             self._warn_of_standings()
-            self._registry.gate.set_rules(self._settings.permissions)
             self._warn_of_rules()
         return changes
 

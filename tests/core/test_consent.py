@@ -10,6 +10,7 @@ from opentabs_py.core.consent import (
     NOWHERE,
     Decision,
     GatedTool,
+    GivenRules,
     Permission,
     Place,
     Question,
@@ -185,3 +186,27 @@ def test_a_page_s_own_tool_asks_unless_it_only_reads() -> None:
     assert decide({}, reads).permission == "auto"
     assert decide({"page--shop-example.add": "auto"}, writes).permission == "auto"
     assert decide({"page--shop-example": "off"}, reads).permission == "off"
+
+
+def test_a_given_permission_outlives_settings_that_were_read_before_it_was_written() -> None:
+    rules = GivenRules({"chat.send": "ask"})
+    rules.give("chat.send", "off")
+    rules.handle_settings({"chat.send": "ask", "mail": "off"})
+    assert rules.all == {"chat.send": "off", "mail": "off"}
+
+
+@pytest.mark.parametrize("written", ["off", None])
+def test_a_given_permission_ends_when_the_settings_say_something_new(written: Any) -> None:
+    rules = GivenRules({"chat.send": "ask"})
+    rules.give("chat.send", "auto")
+    settings = {} if written is None else {"chat.send": written}
+    rules.handle_settings(settings)
+    assert rules.all == settings
+
+
+def test_a_given_permission_that_was_written_is_the_settings_own_from_then_on() -> None:
+    rules = GivenRules({})
+    rules.give("chat.send", "auto")
+    rules.handle_settings({"chat.send": "auto"})
+    rules.handle_settings({})
+    assert rules.all == {}

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 
 from opentabs_py.browser.stage import stage_extension
@@ -177,3 +178,35 @@ async def test_a_permission_that_names_nothing_is_reported_once(
     assert [text for text in texts(caplog) if "no effect" in text] == [
         'permissions."chat.sned" has no effect: no plugin or tool of that name is served'
     ]
+
+
+async def test_a_permission_that_was_given_while_the_server_runs_outlives_a_reload(
+    tmp_path: Path,
+) -> None:
+    settings = load_settings(permissions={"chat": "auto"})
+    plugins = PluginSet([build(tmp_path / "chat")], settings, reviews=Reviews(tmp_path / "reviews"))
+    registry = await serve(plugins, tmp_path)
+    registry.gate.set_rules(settings.permissions)
+    await registry.gate.remember("chat.send", "off")
+    await plugins.reload()
+    assert registry.tools == ()
+
+
+async def test_what_a_cancelled_reload_has_not_done_is_done_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = build(tmp_path / "chat")
+    plugins = PluginSet([chat], load_settings(), reviews=Reviews(tmp_path / "reviews"))
+    registry = await serve(plugins, tmp_path)
+    build(chat, tools=tools_json(a_tool("read")))
+    with monkeypatch.context() as hanging, anyio.CancelScope() as scope:
+
+        async def hang(*_: object, **__: object) -> None:
+            scope.cancel()
+            await anyio.sleep_forever()
+
+        hanging.setattr(FakeBridge, "sync_plugins", hang)
+        await plugins.reload()
+    assert [tool.listing.name for tool in registry.tools] == ["chat_send"]
+    assert (await plugins.reload()).changed == ("chat",)
+    assert [tool.listing.name for tool in registry.tools] == ["chat_read"]
