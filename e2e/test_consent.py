@@ -241,9 +241,15 @@ async def test_serve_in_a_terminal_asks_there_for_clients_that_cannot(
                 anyio.create_task_group() as tasks,
             ):
                 tasks.start_soon(call, client)
+                await anyio.to_thread.run_sync(shown.wait_for, ">")
+                # Not finished when a second call waits, so it must not allow that one.
+                await anyio.to_thread.run_sync(shown.type, "o")
                 tasks.start_soon(call, client)
                 await anyio.to_thread.run_sync(shown.wait_for, "2 calls wait for you.")
                 await anyio.to_thread.run_sync(shown.wait_for, ">")
+                await anyio.to_thread.run_sync(shown.type, "\n")
+                await anyio.to_thread.run_sync(shown.wait_for, ">")
+                assert results == []
                 await anyio.to_thread.run_sync(shown.type, "o\n")
         # A client that asks its user itself does not trouble this one.
         result, seen = await _call(url, "legacy", "yes")

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from rich.markup import escape
@@ -19,44 +19,45 @@ def is_someone_there() -> bool:
 
 def ask(question: Question) -> Answer:
     """Ask about one call, and return the answer; the end of stdin is a no."""
-    show([question])
+    waiting = {1: question}
+    show(waiting)
     while True:
         line = sys.stdin.readline()
         if not line:
             return "no"
-        if (answers := read_line(line, [question])) is not None:
+        if (answers := read_line(line, waiting)) is not None:
             return answers[question.id]
-        prompt([question])
+        prompt(waiting)
 
 
-def read_line(line: str, waiting: Sequence[Question]) -> dict[str, Answer] | None:
+def read_line(line: str, waiting: Mapping[int, Question]) -> dict[str, Answer] | None:
     """Return the answers that a typed line gives, by question; None if it is not an answer.
 
     Args:
-        line: `o`, `once` or `n` answers all questions, `2 o` only the second.
-        waiting: The questions, in the order they were shown.
+        line: `o`, `once` or `n` answers all questions, `2 o` only the one with the number 2.
+        waiting: The questions by number.
     """
     found = _LINE.fullmatch(line)
     if found is None:
         return None
     number, word = found[1], found[2].lower()
     fitting: list[Answer] = [each for each in ANSWERS if word and each.startswith(word)]
-    if not fitting or (number and not 1 <= int(number) <= len(waiting)):
+    if not fitting or (number and int(number) not in waiting):
         return None
     answer = fitting[0]
-    chosen = [waiting[int(number) - 1]] if number else waiting
+    chosen = [waiting[int(number)]] if number else [*waiting.values()]
     if any(answer not in each.answers for each in chosen):
         return None
     return {each.id: answer for each in chosen}
 
 
-def show(waiting: Sequence[Question]) -> None:
+def show(waiting: Mapping[int, Question]) -> None:
     """Print questions, as a numbered list if there are several, and the possible answers."""
     from opentabs_py.cli.terminal import err
 
     if len(waiting) > 1:
         err.print(f"\n[bold]{len(waiting)} calls wait for you.[/]")
-    for number, question in enumerate(waiting, 1):
+    for number, question in waiting.items():
         which = f"{number}. " if len(waiting) > 1 else ""
         err.print(f"\n[bold yellow]?[/] {which}{escape(ask_text(question))}", soft_wrap=True)
         if question.arguments != "{}":
@@ -64,13 +65,15 @@ def show(waiting: Sequence[Question]) -> None:
     prompt(waiting)
 
 
-def prompt(waiting: Sequence[Question]) -> None:
+def prompt(waiting: Mapping[int, Question]) -> None:
     """Print the answers that can be typed to these questions."""
     from opentabs_py.cli.terminal import err
 
     # The first letter of an answer is enough, and tells them apart.
     choices = "  ".join(
-        f"[bold]{answer[0]}[/] {text.lower()}" for answer, text in answer_texts(waiting).items()
+        f"[bold]{answer[0]}[/] {text.lower()}"
+        for answer, text in answer_texts([*waiting.values()]).items()
     )
-    several = "  (for one of them, type its number first: 2 o)" if len(waiting) > 1 else ""
+    first = min(waiting)
+    several = f"  (for one of them, its number first: {first} o)" if len(waiting) > 1 else ""
     err.print(f"{choices}{several} [bold]>[/] ", end="", soft_wrap=True)

@@ -5,8 +5,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from opentabs_py.cli.asking import prompt, read_line, show
@@ -29,6 +29,7 @@ async def answer_in_terminal(
     """
     woken = asyncio.Event()
     lines = _Lines(asyncio.get_running_loop(), woken.set)
+    numbers = _Numbers()
     unsubscribe = questions.subscribe(woken.set)
     try:
         with questions.shown():
@@ -36,16 +37,18 @@ async def answer_in_terminal(
                 woken.clear()
                 if _to_show(questions):
                     with pause():
-                        await _ask_all(questions, lines, woken)
+                        await _ask_all(questions, numbers, lines, woken)
                 await woken.wait()
     finally:
         unsubscribe()
 
 
-async def _ask_all(questions: "Questions", lines: "_Lines", woken: asyncio.Event) -> None:
+async def _ask_all(
+    questions: "Questions", numbers: "_Numbers", lines: "_Lines", woken: asyncio.Event
+) -> None:
     """Ask about calls until none waits."""
-    shown: list[Question] = []
-    while waiting := _to_show(questions):
+    shown: dict[int, Question] = {}
+    while waiting := numbers.of(_to_show(questions)):
         woken.clear()
         if waiting != shown:
             shown = waiting
@@ -63,6 +66,25 @@ async def _ask_all(questions: "Questions", lines: "_Lines", woken: asyncio.Event
 
 def _to_show(questions: "Questions") -> list[Question]:
     return [each for each in questions.waiting if not each.by_client]
+
+
+class _Numbers:
+    """The numbers of questions; none is used again, so that no answer is taken for another's."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, int] = {}
+        self._next = 1
+
+    def of(self, waiting: Sequence[Question]) -> dict[int, Question]:
+        """Return questions by number."""
+        before = self._by_id
+        self._by_id = {}
+        for question in waiting:
+            number = before.get(question.id)
+            if number is None:
+                number, self._next = self._next, self._next + 1
+            self._by_id[question.id] = number
+        return {self._by_id[question.id]: question for question in waiting}
 
 
 class _Lines:
@@ -83,7 +105,11 @@ class _Lines:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Forget what was typed before, and read from now on."""
+        """Forget what was typed before, also on an unfinished line, and read from now on."""
+        import termios  # there is none on Windows
+
+        with suppress(termios.error):  # stdin is not a terminal any more
+            termios.tcflush(0, termios.TCIFLUSH)
         self._lines.clear()
         if self._thread is None or not self._thread.is_alive():
             # In the background, reading the terminal would stop the process.
