@@ -6,7 +6,9 @@ from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
-from playwright.async_api import BrowserContext, Error, Page
+from playwright.async_api import BrowserContext, Page
+
+from opentabs_py.browser.driver import FAILURES
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +40,8 @@ def start_worker_at_crashes(
                 # This has no effect on a running worker.
                 await cdp.send("ServiceWorker.startWorker", {"scopeURL": f"{origin}/"})
                 await cdp.detach()
-            except Error as error:
-                logger.debug("Could not start the extension's worker: %s", error.message)
+            except FAILURES as error:
+                logger.debug("Could not start the extension's worker: %s", error)
             await anyio.sleep(CONNECTS_WITHIN)
             if is_connected():
                 return

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
-from playwright.async_api import Browser, BrowserContext, Error
+from playwright.async_api import Browser, BrowserContext
 
-from opentabs_py.browser.driver import SharedDriver
+from opentabs_py.browser.driver import FAILURES, SharedDriver
 from opentabs_py.browser.endpoints import Endpoint
-from opentabs_py.browser.launch import FAILURES
 from opentabs_py.errors import BrowserError
 
 _DISCONNECT_WITHIN: Final = 0.4  # s; takes some ms
@@ -97,5 +96,5 @@ async def debug(endpoint: Endpoint) -> AsyncGenerator[Debugged]:
             yield Debugged(context, browser, gone)
         finally:
             # It disconnects; the browser stays open.
-            with anyio.move_on_after(_DISCONNECT_WITHIN, shield=True), suppress(Error):
+            with anyio.move_on_after(_DISCONNECT_WITHIN, shield=True), suppress(*FAILURES):
                 await browser.close()

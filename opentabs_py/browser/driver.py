@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import anyio
-from playwright.async_api import BrowserContext, Playwright, async_playwright
+from playwright.async_api import BrowserContext, Error, Playwright, async_playwright
 
 from opentabs_py.config.paths import cache_dir
 from opentabs_py.errors import BrowserError
 
+# Playwright's own, and what the event loop raises for the pipe of a driver that has just died.
+FAILURES: Final = (Error, RuntimeError)
 NODE_CACHE = "NODE_COMPILE_CACHE"
 DRIVER_WITHIN = 20.0  # s; usually takes a third of a second
 STOP_WITHIN = 0.4  # s; with the browser's and the server's own, everything ends within two

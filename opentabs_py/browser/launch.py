@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from playwright.async_api import BrowserContext, Error
 
 from opentabs_py.browser import switches
-from opentabs_py.browser.driver import Driver, SharedDriver
+from opentabs_py.browser.driver import FAILURES, Driver, SharedDriver
 from opentabs_py.browser.process import end_browser, memory_of
 from opentabs_py.errors import BrowserError
 
@@ -159,10 +159,6 @@ async def launch_browser(
     finally:
         if plan is not None:
             await end_browser(plan.scratch)  # if it did not close in time
-
-
-# Playwright's own, and what the event loop raises for the pipe of a driver that has just died.
-FAILURES: Final = (Error, RuntimeError)
 
 
 async def _launch(driver: Driver, plan: LaunchPlan) -> BrowserContext:

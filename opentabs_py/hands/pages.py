@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import anyio
 from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Error, Page, Request
 
+from opentabs_py.browser.driver import FAILURES
 from opentabs_py.core.protocol import TabTarget
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.tree import Node
@@ -154,7 +155,7 @@ class HandPages:
         for browser in browsers:
             self.follow(browser.context)
             for page in browser.context.pages:
-                with suppress(Error):  # it has been closed meanwhile
+                with suppress(*FAILURES):  # it has just been closed
                     known[await self._target(page)] = page
         return known
 
@@ -170,7 +171,7 @@ class HandPages:
             yield
             return
         session: Any = None
-        with suppress(Error):  # the page is gone, which the action says better
+        with suppress(*FAILURES):  # the page is gone, which the action says better
             session = await page.context.new_cdp_session(page)
             await session.send("Emulation.setFocusEmulationEnabled", {"enabled": True})
         try:
@@ -178,7 +179,7 @@ class HandPages:
         finally:
             if session is not None:
                 # It goes on by itself: while a dialog is open, the browser does not answer.
-                with anyio.move_on_after(_SESSION_WITHIN, shield=True), suppress(Error):
+                with anyio.move_on_after(_SESSION_WITHIN, shield=True), suppress(*FAILURES):
                     await session.detach()
 
     def watched(self, page: Page) -> Watched:

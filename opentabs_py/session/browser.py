@@ -7,10 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from playwright.async_api import BrowserContext, Error, Page
+from playwright.async_api import BrowserContext, Page
 
 from opentabs_py.browser.addresses import with_scheme
 from opentabs_py.browser.crashes import start_worker_at_crashes
+from opentabs_py.browser.driver import FAILURES
 from opentabs_py.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class SessionBrowser:
             BrowserError: This session did not launch the browser.
         """
         if self._context is None:
-            raise BrowserError("This session controls no browser; open pages in your own.")
+            raise BrowserError("This session did not launch a browser. Open pages in your own.")
         return self._context
 
     @property
@@ -135,6 +136,7 @@ class SessionBrowser:
     def keep_closed(self) -> None:
         """Do not relaunch it any more."""
         self._reopen = None
+        self.bridge.bring_browser = None
 
     async def wait_gone(self) -> None:
         """Wait until it was closed or died."""
@@ -162,7 +164,12 @@ class SessionBrowser:
             if self.launch is None or not self.is_gone:
                 return
             await self._handle(await self.launch.again(self._tasks))
-            await self._wait_connected()
+            try:
+                await self._wait_connected()
+            except BrowserError:
+                await self.launch.close()
+                self.handle_gone()  # so that the next call tries again
+                raise
             self.restarts += 1
             for url in self._reopen or ():
                 try:
@@ -173,7 +180,7 @@ class SessionBrowser:
     async def close(self) -> None:
         """Close it, as its user might; `reopen` relaunches it."""
         gone = self._gone
-        with suppress(Error):  # it has died meanwhile
+        with suppress(*FAILURES):  # it has just died
             await self.context.close()
         await gone.wait()
 
@@ -196,10 +203,10 @@ class SessionBrowser:
             else:
                 page = first
             answer = await page.goto(with_scheme(url))
-        except Error as error:
+        except FAILURES as error:
             if page is not None and page is not first:
                 await close_page(page)
-            reason = error.message.splitlines()[0]
+            reason = str(error).partition("\n")[0]
             raise BrowserError(f"Cannot open {url}: {reason}. Check the address.") from error
         if answer is not None and answer.status >= 400:
             logger.warning("%s answered %d %s", url, answer.status, answer.status_text)
@@ -248,7 +255,7 @@ class SessionBrowser:
 
 async def close_page(page: Page) -> None:
     """Close a page; a browser's last one is emptied, since a browser without a page exits."""
-    with suppress(Error):  # the page or its browser is gone already
+    with suppress(*FAILURES):  # the page or its browser is gone already
         if len(page.context.pages) > 1:
             await page.close()
         else:
