@@ -1,6 +1,7 @@
 """The hands see and use any page, as an agent calls them."""
 
 import base64
+import json
 import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -257,6 +258,32 @@ async def test_a_secret_is_typed_and_never_shown(rig: Rig) -> None:
     assert bodies["received"] == '{"left":7,"for":"<secret SITE_PASSWORD>"}'
     message = await rig.fails("UNKNOWN_SECRET", "type", ref=name, text={"secret": "OTHER"})
     assert "it has: SITE_PASSWORD" in message
+
+
+async def test_no_part_of_a_secret_is_shown_where_a_text_is_cut(rig: Rig) -> None:
+    await rig.open()
+    await rig.call("console")
+    long = "x" * 990 + PASSWORD
+    await rig.page.evaluate(
+        "(long) => { console.log(long); document.title = long.slice(880) }", long
+    )
+    shown = await rig.call("console")
+    assert [each["text"][:990] for each in shown["messages"]] == ["x" * 990]
+    assert "corr" not in json.dumps(shown)
+    assert "corr" not in (await rig.call("snapshot"))["title"]
+
+
+async def test_neither_a_dialog_nor_a_failed_action_shows_a_secret(rig: Rig) -> None:
+    snapshot = await rig.open()
+    name, secret = ref(snapshot, 'textbox "Name"'), {"secret": "SITE_PASSWORD"}
+    show = "document.querySelector('#by').onchange = (event) => alert(event.target.value)"
+    await rig.page.evaluate(f"() => {{ {show} }}")
+    done = await rig.call("type", ref=name, text=secret, submit=True)
+    assert done["dialog"]["message"] == "<secret SITE_PASSWORD>"
+    await rig.call("dialog", accept=True)
+    await rig.page.evaluate("document.querySelector('#by').readOnly = true")
+    message = await rig.fails("ACTION_TIMED_OUT", "type", ref=name, text=secret)
+    assert PASSWORD not in message
 
 
 async def test_the_console_and_the_network_are_read_since_the_last_time(rig: Rig) -> None:

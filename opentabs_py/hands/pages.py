@@ -250,12 +250,19 @@ class Waiting:
 
     Args:
         watched: What happens in the page.
-        heartbeat: Called now and then meanwhile, so that the call does not time out.
+        heartbeat: Called now and then until it ends, so that the call does not time out.
+        failed: Returns the error of a failed action.
     """
 
-    def __init__(self, watched: Watched, heartbeat: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        watched: Watched,
+        heartbeat: Callable[[], None],
+        failed: Callable[[Error], ToolError],
+    ) -> None:
         self._watched = watched
         self._heartbeat = heartbeat
+        self._failed = failed
 
     async def run(self, action: Callable[[], Awaitable[Any]]) -> Any:
         """Run an action; return None if a dialog is in its way.
@@ -281,13 +288,13 @@ class Waiting:
                 self._heartbeat()
             tasks.cancel_scope.cancel()
         if failures:
-            raise action_failed(failures[0])
+            raise self._failed(failures[0])
         return result[0] if result else None
 
 
-def action_failed(error: Error) -> ToolError:
+def action_failed(message: str) -> ToolError:
     """Return the error of an action, with what Playwright saw in its way."""
-    lines = [line.strip(" -") for line in error.message.splitlines() if line.strip()]
+    lines = [line.strip(" -") for line in message.splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(("Call log", "====="))]
     text = ". ".join(dict.fromkeys(each.rstrip(".") for each in said[:1] + said[-3:]))
     if "Timeout" in text:

@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field
 
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
-from opentabs_py.hands.pages import action_failed
 from opentabs_py.hands.snapshot import MOST_TOKENS, changes
 from opentabs_py.hands.using import ACT_WITHIN, PageUser
 from opentabs_py.python_tools.declare import tool
@@ -282,7 +281,7 @@ class Hands(PageUser):
                 except LateError:  # of a tab in the background, often only the next succeeds
                     data = await take_picture(page, element, full=full, within=ACT_WITHIN)
         except Error as error:
-            raise action_failed(error) from None
+            raise self.failed(error) from None
         text = base64.b64encode(data).decode()
         return types.ImageContent(type="image", data=text, mime_type="image/jpeg")
 
@@ -304,7 +303,7 @@ class Hands(PageUser):
         shown = [*watched.console][-fresh:] if fresh else []
         return {
             "messages": [
-                {"type": kind, "text": self.redacted(shorten(text, 1_000))} for kind, text in shown
+                {"type": kind, "text": shorten(self.redacted(text), 1_000)} for kind, text in shown
             ]
         }
 
@@ -340,7 +339,7 @@ class Hands(PageUser):
                 {
                     "request": each.number,
                     "method": each.request.method,
-                    "url": self.redacted(shorten(each.request.url, 300)),
+                    "url": shorten(self.redacted(each.request.url), 300),
                     "type": each.request.resource_type,
                     "status": None if response is None else response.status,
                     **({"failure": each.failure} if each.failure else {}),

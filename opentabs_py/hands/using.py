@@ -127,13 +127,16 @@ class PageUser:
         self._check_dialog(watched)
         before = watched.shown
         async with self.pages.in_front(page):
-            await Waiting(watched, progress.heartbeat).run(action)
+            await Waiting(watched, progress.heartbeat, self.failed).run(action)
             with suppress(Error):  # it may go on for ever
                 await page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
         dialog: Dialog | None = watched.dialog
         if dialog is not None:
             return {
-                "dialog": {"type": dialog.type, "message": shorten(dialog.message, 1_000)},
+                "dialog": {
+                    "type": dialog.type,
+                    "message": shorten(self.redacted(dialog.message), 1_000),
+                },
                 "next": "Answer it with page_dialog.",
             }
         text = await self.look(page, progress, None, MOST_TOKENS)
@@ -167,20 +170,23 @@ class PageUser:
             await self.find_element(page, ref)
         nodes = parse(await self._raw(page, ref))
         watched = self.pages.watched(page)
-        text = self.redacted(render(nodes, most=most, links=links, start=start))
+        text = render(nodes, most=most, links=links, start=start)
         if ref is None:
             watched.nodes = self._nodes(nodes)
             watched.shown = text
         return text
 
     async def _raw(self, page: Page, ref: str | None) -> str:
+        timeout = ACT_WITHIN * 1000
         try:
             if ref is None:
-                return await page.aria_snapshot(mode="ai", timeout=ACT_WITHIN * 1000)
-            element = page.locator(f"aria-ref={ref}")
-            return await element.aria_snapshot(mode="ai", timeout=ACT_WITHIN * 1000)
+                raw = await page.aria_snapshot(mode="ai", timeout=timeout)
+            else:
+                element = page.locator(f"aria-ref={ref}")
+                raw = await element.aria_snapshot(mode="ai", timeout=timeout)
         except Error as error:
-            raise action_failed(error) from None
+            raise self.failed(error) from None
+        return self.redacted(raw)
 
     def _nodes(self, nodes: Sequence[Node]) -> Mapping[str, Node]:
         return {each.ref: each for node in nodes for each in node.walk() if each.ref}
@@ -192,8 +198,8 @@ class PageUser:
         except Error:
             title = ""  # it is on its way to another page
         return {
-            "title": self.redacted(shorten(one_line(title), 120)),
-            "url": self.redacted(shorten(page.url, 500)),
+            "title": shorten(one_line(self.redacted(title)), 120),
+            "url": shorten(self.redacted(page.url), 500),
         }
 
     async def bodies(self, request: Request) -> dict[str, Any]:
@@ -204,11 +210,11 @@ class PageUser:
             text = "" if response is None else await response.text()
         except (Error, UnicodeDecodeError) as error:
             text = f"(cannot be shown: {type(error).__name__})"
-        sent = request.post_data or ""
+        sent, text = self.redacted(request.post_data or ""), self.redacted(text)
         return {
-            "url": self.redacted(shorten(request.url, 500)),
-            "sent": self.redacted(first_tokens(sent, BODY_TOKENS)),
-            "received": self.redacted(first_tokens(text, BODY_TOKENS)),
+            "url": shorten(self.redacted(request.url), 500),
+            "sent": first_tokens(sent, BODY_TOKENS),
+            "received": first_tokens(text, BODY_TOKENS),
             "isCut": is_longer(text, BODY_TOKENS) or is_longer(sent, BODY_TOKENS),
         }
 
@@ -226,8 +232,15 @@ class PageUser:
             )
         return value
 
+    def failed(self, error: Error) -> ToolError:
+        """Return the error of an action; Playwright's text may have the value that was typed."""
+        return action_failed(self.redacted(error.message))
+
     def redacted(self, text: str) -> str:
-        """Return a text with the names of secrets in place of their values."""
+        """Return a text with the names of secrets in place of their values.
+
+        Cut a text only after this, or a part of a secret at the cut would stay.
+        """
         for name, value in self._secrets.items():
             text = text.replace(value, f"<secret {name}>")
         return text
