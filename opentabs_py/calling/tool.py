@@ -32,8 +32,8 @@ class Listing:
         group: What it belongs to, within its plugin.
         icon: The name of its Lucide icon.
         needs_tab: Whether it runs in a page, so that a tab of its plugin's site has to be open.
-        is_of_page: Whether a page registered it itself, so that all of this is the page's word, and
-            it is listed only while such a page is open.
+        is_of_page: Whether a page registered it itself, so that all of this is supplied by the page
+            and not verified, and it is listed only while such a page is open.
         meta: More about it for programs, under `_meta`.
     """
 

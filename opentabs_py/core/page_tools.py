@@ -1,8 +1,8 @@
 """The tools that pages register themselves: which there are, where, and what is listed of them.
 
-All that a page says of its tools is its own word. So it is bounded, marked as the page's, and never
-shown with characters that could hide something. Tools of one origin with the same name, schema and
-hints are one tool, in several tabs.
+All that a page says of its tools is supplied by the page and not verified. So it is bounded, marked
+as the page's, and never shown with characters that could hide something. Tools of one origin with
+the same name, schema and hints are one tool, in several tabs.
 """
 
 import json
@@ -61,7 +61,7 @@ class SiteTool:
 
     @property
     def description(self) -> str:
-        """What it does, marked as the page's own words."""
+        """The tool's description, marked as supplied by the page."""
         text = plain_text(self.registered.description, LONGEST_DESCRIPTION)
         return f"A tool of the page {self.site.origin}, which says of it: {text or 'nothing'}"
 

@@ -111,7 +111,7 @@ class PluginProblem(Model):
 
 
 class RegisteredTool(Model):
-    """A tool that a page registers itself; all but the `id` is the page's word."""
+    """A tool that a page registers itself; all but the `id` is the page's and not verified."""
 
     id: Integer
     name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
@@ -160,8 +160,8 @@ class RpcError(Model):
 class HelloParams(Model):
     """Identifies the extension, and lists what survived: every document and its calls.
 
-    `browser_id` is the browser profile's, for ever; `boot_id` is this run's of the service worker.
-    An extension that has not been synced since it loaded, or since the browser started, is
+    `browser_id` identifies the browser profile permanently, `boot_id` this run of the service
+    worker. An extension that has not been synced since it loaded, or since the browser started, is
     `fresh`: everything dispatched before is lost.
     """
 

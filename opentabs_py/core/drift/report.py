@@ -9,7 +9,7 @@ from opentabs_py.core.shapes.change import Change, What
 
 Severity = Literal["harmless", "tool", "schema"]
 """`schema`: a result does not match its output schema any more. `tool`: a tool fails, or its result
-lacks something. `harmless`: the site has changed, and the tool does not mind."""
+lacks something. `harmless`: the site has changed, but the tool still works."""
 
 Kind = What | Literal["error", "schema", "readiness", "requests", "status", "media", "selector"]
 """What a finding is about: a change of a shape; a call's error, its output schema, or its plugin's
