@@ -52,7 +52,7 @@ async def open_in(two: OpenTabs, name: str, url: str, *, is_shown: bool = False)
     """Open a page in one person's browser; return its tab's number among all."""
     browser = two.browsers[name]
     page = await browser.open(url)
-    if not is_shown:  # another tab is in front of it
+    if not is_shown:  # another tab is active
         await browser.context.new_page()
     with anyio.fail_after(PATIENT):
         while True:

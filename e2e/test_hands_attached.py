@@ -47,7 +47,7 @@ async def mine() -> AsyncGenerator[str]:
 async def chromium(
     display: str, tmp_path: Path, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[Chromium]:
-    """A browser of a person, with a page behind the one in front."""
+    """A browser of a person, with a page in the background of the active one."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     person = Chromium(tmp_path / "profile", display)
     person.allow_debugging()
@@ -74,7 +74,7 @@ async def allow(chromium: Chromium, tabs: OpenTabs) -> None:
 
 
 async def numbers(tabs: OpenTabs) -> dict[str, Any]:
-    """Return the tabs' numbers by the last part of their addresses, and whether one is in front."""
+    """Return the tabs' numbers by the last part of their addresses, and whether one is active."""
     listed = (await tabs.call("tabs_list"))["tabs"]
     return {each["url"].rpartition("/")[2]: (each["tabId"], each["active"]) for each in listed}
 

@@ -150,7 +150,7 @@ import { buildQueryString, httpStatusToToolError, ToolError } from "@opentabs-de
 ⟦type Signal = AbortSignal | undefined;
 type Row = Record<string, string | null>;
 
-⟧/** Open a page of the site, with the session of the page in front, and return its document. */
+⟧/** Open a page of the site, with the session of the current page, and return its document. */
 export async function openPage(
   path⟦: string⟧,
   { query = {}, signal }⟦: { query?: Record<string, unknown>; signal?: Signal }⟧ = {},

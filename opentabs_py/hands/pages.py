@@ -40,8 +40,8 @@ class Tab:
     Attributes:
         number: Its number among those of all browsers.
         page: Its page.
-        active: Whether it is in front in its window.
-        used: When it was in front last; larger is later.
+        active: Whether it is the active tab of its window.
+        used: When it was last active; larger is later.
     """
 
     number: int
@@ -159,8 +159,8 @@ class HandPages:
         return known
 
     @asynccontextmanager
-    async def in_front(self, page: Page) -> AsyncGenerator[None]:
-        """Let a page behave as if its tab were in front, while something is done in it.
+    async def as_active(self, page: Page) -> AsyncGenerator[None]:
+        """Let a page behave as if its tab were active, while something is done in it.
 
         Playwright does that for all pages of a browser that it launches. A person's own browser is
         left as it is, and its pages in the background neither move nor get the focus.

@@ -259,7 +259,7 @@ class Hands(PageUser):
         progress.heartbeat()
         element = None if ref is None else await self.find_element(page, ref)
         try:
-            async with self.pages.in_front(page):
+            async with self.pages.as_active(page):
                 try:
                     data = await take_picture(page, element, full=full, within=PICTURE_WITHIN)
                 except LateError:  # of a tab in the background, often only the next succeeds

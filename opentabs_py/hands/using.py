@@ -125,7 +125,7 @@ class PageUser:
         watched = self.pages.watched(page)
         self._check_dialog(watched)
         before = watched.shown
-        async with self.pages.in_front(page):
+        async with self.pages.as_active(page):
             await Waiting(watched, progress.heartbeat).run(action)
             with suppress(Error):  # it may go on for ever
                 await page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)

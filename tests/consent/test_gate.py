@@ -265,7 +265,7 @@ async def test_a_call_does_not_run_once_the_tab_that_the_question_named_has_gone
     assert (error.detail.code, error.detail.retryable) == ("NOT_DELIVERED", True)
 
 
-async def test_a_call_that_nobody_is_asked_about_uses_the_tab_in_front() -> None:
+async def test_a_call_that_nobody_is_asked_about_uses_the_active_tab() -> None:
     chain, client = Chain(), Client(["session"])
     show(chain.bridge, 1, 1, 2)
     await chain.call("chat_send", client)

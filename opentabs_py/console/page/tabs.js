@@ -109,7 +109,7 @@ export function tabsView({ store }) {
       h(
         "ul",
         { class: "badges", "aria-label": "Plugins" },
-        tab.focused && tab.active && h("li", { class: "badge" }, "in front"),
+        tab.focused && tab.active && h("li", { class: "badge" }, "active"),
         !tab.protected &&
           h(
             "li",
