@@ -213,7 +213,7 @@ def test_a_site_that_limits_its_answers_has_not_drifted(made: tuple[Path, Drifti
 
     assert done.returncode == 3, done.stdout
     assert "? tracker_list" in done.stdout
-    assert "answers 429" in done.stdout
+    assert "returns 429" in done.stdout
 
 
 def test_a_site_that_cannot_be_reached_has_not_drifted(made: tuple[Path, DriftingSite]) -> None:

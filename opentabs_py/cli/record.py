@@ -217,7 +217,7 @@ class _Session:
             if each.response is not None and each.response.body is None and each.error is None
         ]
         if lost:
-            warn(f"{len(lost)} answers are without their bodies, which the browser had dropped.")
+            warn(f"{len(lost)} responses are without their bodies, which the browser had dropped.")
         err.print(
             f"[green]✓[/] {_counted(len(recording.exchanges), 'request')}, "
             f"{_counted(len(recording.sockets), 'WebSocket')} and "

@@ -74,7 +74,7 @@ def verify(
     all recordings have it, so two recordings tell more than one.
 
     Tools without a readOnlyHint are not called unless you pass --writes. Drift is not reported
-    where the site wants a sign-in, limits how often it answers, or does not answer.
+    where the site wants a sign-in, limits the request rate, or does not respond.
 
     Exit codes: 0 nothing has changed; 1 something has; 2 usage error; 3 cannot tell.
 

@@ -97,7 +97,7 @@ def ready_source(auth: Auth) -> str:
             f'  await request("GET", {literal(auth.me)});\n'
             "  return true;\n"
             "} catch {\n"
-            "  return false; // nobody is signed in, or the site does not answer\n"
+            "  return false; // the user is not signed in, or the site does not respond\n"
             "}"
         )
     if auth.logout:
@@ -120,7 +120,7 @@ def _request(auth: Auth, *, with_links: bool) -> str:
     fixed = [each for each in auth.headers if each.where == "constant"]
     lines = [f"    {literal(each.name)}: {literal(each.value)}," for each in fixed]
     lines += [f"    {literal(each.name)}: {_value(each)}," for each in auth.secrets]
-    is_async = any(each.where == "answer" for each in auth.secrets)
+    is_async = any(each.where == "response" for each in auth.secrets)
     headers = "\n".join(["{", *lines, "  }"]) if lines else "{}"
     holes = {
         "AWAIT ": "await " if is_async else "",
@@ -156,7 +156,7 @@ def _reader(given: Header) -> str:
             return f"document.querySelector⟦<HTMLInputElement>⟧({selector})?.value"
         case "script":
             return f"inScript({key})"
-        case "answer":
+        case "response":
             return f"memberOf(await fetchJSON({literal(given.url)}), {literal([*given.path])})"
         case _:
             text = f"{_READERS[given.where]}({key})"
@@ -168,7 +168,7 @@ def _reader(given: Header) -> str:
 def _named(given: Header) -> str:
     places = {
         "cookie": "the cookie", "localStorage": "the stored item", "meta": "the meta element",
-        "field": "the field", "script": "the page's", "answer": "the site's",
+        "field": "the field", "script": "the page's", "response": "the site's",
     }  # fmt: skip
     return f"{places[given.where]} {given.key}"
 

@@ -14,7 +14,7 @@ from opentabs_py.generate.json_paths import walk
 from opentabs_py.generate.samples import Sample
 
 Where = Literal[
-    "cookie", "localStorage", "meta", "field", "script", "answer", "constant", "unknown"
+    "cookie", "localStorage", "meta", "field", "script", "response", "constant", "unknown"
 ]
 
 _OF_BROWSER: Final = re.compile(
@@ -44,7 +44,7 @@ class Header:
         path: Of a member of JSON, the names that lead to it.
         prefix: What is before the value, such as `Bearer `.
         value: The value, if it is the same for everyone.
-        url: Of an answer, its address.
+        url: Of a response, its address.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Secrets:
         self.cookies = _cookies(recording)
         self.storage = dict(_storage(recording))
         self._pages = [_Page.read(each.page) for each in samples if each.page]
-        self._answers = samples
+        self._responses = samples
         self.has_logout = any(page.has_logout for page in self._pages)
 
     def find(self, name: str, value: str) -> Header | None:
@@ -118,11 +118,11 @@ class Secrets:
                 yield Header(name, "localStorage", key, path)
         for page in self._pages:
             yield from page.places(name, value)
-        for sample in self._answers:
+        for sample in self._responses:
             if sample.value and sample.request.method == "GET":
                 for path, found in walk(sample.value[0]):
                     if found == value and path:
-                        yield Header(name, "answer", path[-1], path, url=address_of(sample))
+                        yield Header(name, "response", path[-1], path, url=address_of(sample))
 
 
 def find_auth(

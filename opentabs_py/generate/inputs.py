@@ -34,7 +34,7 @@ class Input:
         shape: What its values look like.
         is_required: Whether calls must have it.
         default: What is sent if a call does not have it, in a tuple; empty if nothing is.
-        source: The answer that its values come from.
+        source: The response that its values come from.
         choices: The only values it can have, if they are known.
         label: What the site calls it, if it says so.
     """

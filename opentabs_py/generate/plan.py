@@ -46,8 +46,8 @@ class Tool:
         icon: A Lucide icon.
         operation: What it calls.
         inputs: What goes into its requests.
-        pagination: How it reads on, if the answer is a list in pages.
-        unwrap: Where the result is in an answer.
+        pagination: How it reads on, if the response is a list in pages.
+        unwrap: Where the result is in a response.
         wrap: The member of the result that holds the value, if the value is not an object.
         result: What its results look like.
     """
@@ -82,7 +82,7 @@ class Tool:
         return bool(sample.value) or not self.operation.answered
 
     def value_of(self, sample: Sample) -> Any:
-        """Return the result of the tool for an answer."""
+        """Return the result of the tool for a response."""
         if not sample.value:
             return {"ok": True}
         value = at(sample.value[0], self.unwrap)
@@ -146,8 +146,8 @@ def _is_useful(operation: Operation) -> bool:
     sends_password = any(
         "password" in name.lower() for each in operation.samples for name in each.payload or {}
     )
-    has_answer = bool(operation.answered) or not operation.is_read
-    return has_answer and not sends_password
+    has_response = bool(operation.answered) or not operation.is_read
+    return has_response and not sends_password
 
 
 def _tool(operation: Operation, name: str, flows: Flows, replaced: Collection[str]) -> Tool:

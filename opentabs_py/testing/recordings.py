@@ -194,7 +194,7 @@ class ActiveRecording:
         SyncDriver().run(self._traffic.catch_up())
         waited = 0.0
         while self._traffic.pending and waited < (
-            SETTLE_WITHIN if self._traffic.unanswered else READ_WITHIN
+            SETTLE_WITHIN if self._traffic.unfinished else READ_WITHIN
         ):
             self._thread.sleep(LOOK_EVERY)
             waited += LOOK_EVERY

@@ -56,7 +56,7 @@ COOKIE = {"name": "xsrf", "value": VALUE, "httpOnly": False}
         (
             [ask("GET /api/session", {"a": {"token": VALUE}})],
             {},
-            "answer",
+            "response",
             'memberOf(await fetchJSON("/api/session"), ["a", "token"])',
         ),
     ],

@@ -13,7 +13,7 @@ lacks something. `harmless`: the site has changed, but the tool still works."""
 
 Kind = What | Literal["error", "schema", "readiness", "requests", "status", "media", "selector"]
 """What a finding is about: a change of a shape; a call's error, its output schema, or its plugin's
-readiness; requests that a tool no longer sends; an answer's status or media type; a selector."""
+readiness; requests that a tool no longer sends; a response's status or media type; a selector."""
 
 State = Literal["same", "drift", "unknown", "skipped"]
 
@@ -66,7 +66,7 @@ class CallVerdict:
 
 @dataclass(frozen=True, slots=True)
 class RequestVerdict:
-    """How the answers to a request have changed.
+    """How the responses to a request have changed.
 
     Attributes:
         request: Such as `GET /api/items/{id}`.
@@ -89,7 +89,7 @@ class RecordingVerdict:
         recording: The recording's file.
         url: The page that was opened.
         calls: The recorded calls, in their order.
-        requests: Requests whose answers have changed.
+        requests: Requests whose responses have changed.
         reason: Why nothing can be told of this recording; empty if something can.
     """
 

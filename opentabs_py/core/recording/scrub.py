@@ -1,7 +1,7 @@
 """Take the secrets out of a recording before it is written.
 
 The same secret is replaced by the same text everywhere, in whatever encoding it appears, so that a
-token which a page reads from one answer is still the one that it sends with its next request.
+token which a page reads from one response is still the one that it sends with its next request.
 """
 
 import base64

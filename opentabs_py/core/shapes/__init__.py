@@ -1,1 +1,1 @@
-"""What a site's answers look like, learned from samples."""
+"""What a site's responses look like, learned from samples."""

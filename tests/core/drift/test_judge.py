@@ -279,8 +279,8 @@ def test_an_answer_with_another_status_or_type_is_told() -> None:
     live = lived(got("/api", {}, status=404), got("/b", "<h1>Hello"), called(1))
 
     assert [each for request in verdict(was, live).requests for each in request.findings] == [
-        Finding("status", "answers 404 (was 200)"),
-        Finding("media", "answers with HTML (was JSON)"),
+        Finding("status", "returns 404 (was 200)"),
+        Finding("media", "returns HTML (was JSON)"),
     ]
 
 
@@ -354,8 +354,8 @@ def test_a_selector_that_is_there_only_now_and_then_is_told_of_a_broken_tool() -
 @pytest.mark.parametrize(
     ("obstacle", "reason"),
     [
-        (got("/api", {}, status=401), "GET /api answers 401"),
-        (got("/api", {}, status=403), "nobody seems to be signed in"),
+        (got("/api", {}, status=401), "GET /api returns 401"),
+        (got("/api", {}, status=403), "the browser seems to be signed out"),
         (got("/api", {}, status=429), "the site limits"),
         (got("/api", {}, status=503), "the site does not work"),
         (failed("/api", "net::ERR_CONNECTION_REFUSED"), "cannot be reached: net::ERR_CONNECTION"),
@@ -430,14 +430,14 @@ def test_a_page_that_cannot_be_opened_says_nothing() -> None:
     assert (found.calls[0].state, found.reason) == ("unknown", "Cannot open it.")
 
 
-def test_a_call_is_not_the_same_if_its_answer_could_not_be_read() -> None:
+def test_a_call_is_not_the_same_if_its_response_could_not_be_read() -> None:
     read, unread = got("/api", {"id": 1}), unread_answer("/api")
 
     found = verdict(recording(read, called({})), lived(unread, called({})))
 
     assert (found.calls[0].state, found.calls[0].reason) == (
         "unknown",
-        "The answer to GET /api could not be read in time. Try again.",
+        "The response to GET /api could not be read in time. Try again.",
     )
     assert only_call(recording(unread, called({})), lived(unread, called({}))).state == "same"
     assert only_call(recording(read, called({})), lived(unread, called(None))).state == "drift"
