@@ -150,7 +150,7 @@ class StreamSource(Protocol):
         ...
 
     def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call a function with the address of each changed stream; return the unsubscriber."""
+        """Call a function with the URI of each changed stream; return the unsubscriber."""
         ...
 
 

@@ -35,7 +35,7 @@ def analyze(
 
     Opens the page in a headless browser, and watches what it asks its site for. Of what needs a
     click or a form it sees nothing: `opentabs record URL` does, and its file can be given here
-    instead of an address.
+    instead of a URL.
 
     [dim]opentabs analyze https://chat.example.com/ --signed-in work[/]
     """
@@ -55,7 +55,7 @@ def analyze(
         file = Path(target)
         if file.suffix != ".har" and not file.exists():
             raise ConfigError(
-                f"{target!r} is neither a recording nor the address of a web page: begin it with "
+                f"{target!r} is neither a recording nor the URL of a web page: begin it with "
                 "https://."
             )
         show(read_recording(file))

@@ -88,7 +88,7 @@ def record(
 
     file = out or Path(f"{urlsplit(url).hostname or 'site'}.har")
     if urlsplit(url).scheme not in ("http", "https"):
-        raise ConfigError(f"{url!r} is not the address of a web page: begin it with https://.")
+        raise ConfigError(f"{url!r} is not the URL of a web page: begin it with https://.")
     if file.exists() and not force:
         raise RecordingError(f"{file} is there already. Replace it with --force, or use --out.")
     use = None if script is None else _load_script(script)

@@ -132,7 +132,7 @@ async def serve_session(
 
 
 def _offer_console(tabs: "OpenTabs", log: Path | None) -> None:
-    """Remember from now on what the console will show, and log its address."""
+    """Remember from now on what the console will show, and log its URL."""
     tabs.watch()
     if log is None and sys.stderr.isatty():  # others may read the log of a service
         url = tabs.console_url(expires=False)

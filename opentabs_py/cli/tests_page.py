@@ -134,4 +134,4 @@ async def _open(url: str) -> None:
     from opentabs_py.cli.terminal import err
 
     if not await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True):
-        err.print("Cannot open a browser here. Open the address above yourself.")
+        err.print("Cannot open a browser here. Open the URL above yourself.")

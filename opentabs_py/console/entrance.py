@@ -1,4 +1,4 @@
-"""The page itself, and how a browser is let in by the token in its address."""
+"""The page itself, and how a browser is let in by the token in its URL."""
 
 from http import HTTPStatus
 from pathlib import Path

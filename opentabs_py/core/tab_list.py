@@ -113,7 +113,7 @@ def describe_opened(
 
     Args:
         tab_id: The tab.
-        url: The address it was opened with.
+        url: The URL it was opened with.
         documents: What all tabs show.
         loading: The tabs that show nothing yet.
         browsers: The names of the browsers by number.

@@ -174,7 +174,7 @@ def _named(given: Header) -> str:
 
 
 _REQUEST: Final = """\
-⟦/** What a request sends besides its address. */
+⟦/** What a request sends besides its URL. */
 export interface Options {
   query?: Record<string, unknown>;
   body?: unknown;
@@ -255,7 +255,7 @@ function memberOf(value⟦: any⟧, path⟦: string[]⟧)⟦: unknown⟧ {
 }
 """
 _LINK: Final = """
-/** The address of the next page; without one, that of the first. */
+/** The URL of the next page; without one, that of the first. */
 export function link(next⟦: unknown⟧, first⟦: string⟧)⟦: string⟧ {
   return next === undefined ? first : new URL(String(next), location.href).href;
 }

@@ -44,7 +44,7 @@ class Header:
         path: Of a member of JSON, the names that lead to it.
         prefix: What is before the value, such as `Bearer `.
         value: The value, if it is the same for everyone.
-        url: Of a response, its address.
+        url: The URL of the response, if it is from one.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Auth:
     Attributes:
         cookies: The names of its cookies.
         headers: The headers of its own requests.
-        me: The address of what it answers about the person, if it does.
+        me: The URL of what it answers about the person, if it does.
         logout: Whether a page has a link or a form to sign out.
     """
 
@@ -167,7 +167,7 @@ def _header(name: str, value: str, secrets: Secrets, replaced: Collection[str]) 
 
 
 def _about_self(samples: Sequence[Sample]) -> str:
-    """Return the address of what the site answers about the person; empty if there is none."""
+    """Return the URL of what the site answers about the person; empty if there is none."""
     for pattern in _SELF:
         for sample in samples:
             is_object = bool(sample.value) and isinstance(sample.value[0], dict)
@@ -182,7 +182,7 @@ def _about_self(samples: Sequence[Sample]) -> str:
 
 
 def address_of(sample: Sample) -> str:
-    """Return the address of a request, without the page's own origin."""
+    """Return the URL of a request, without the page's own origin."""
     if sample.origin:
         return sample.request.url
     parts = urlsplit(sample.request.url)

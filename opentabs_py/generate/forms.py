@@ -43,7 +43,7 @@ class Form:
     """A form.
 
     Attributes:
-        page: The address of its page.
+        page: The URL of its page.
         action: The path that it is sent to.
         method: In capital letters.
         fields: Its fields, without buttons.

@@ -198,7 +198,7 @@ def _source(values: Sequence[Any], samples: Sequence[Sample], flows: Flows) -> S
 
 
 def _parsed(values: Sequence[Any], source: Source | None) -> Sequence[Any]:
-    """Return texts of addresses and forms as what they stand for, if all stand for the same."""
+    """Return texts of URLs and forms as what they stand for, if all stand for the same."""
     lists = [_as_list(value) for value in values]
     texts = [str(each) for some in lists for each in some]
     is_text = source is not None and isinstance(source.value, str)

@@ -37,7 +37,7 @@ class Pagination:
 
     Attributes:
         kind: `page` and `offset` count, `cursor` is a text that each response gives for the next
-            request, `link` is an address.
+            request, `link` is a URL.
         member: The member of the request that says which page; empty for links.
         in_payload: Whether it is in the payload, not in the query.
         items: Where the list is in a response.
@@ -143,7 +143,7 @@ def find_items(responses: Sequence[Any]) -> Path | None:
 
 
 def link_header(sample: Sample) -> str | None:
-    """Return the address of the next page in a `Link` header, as GitHub sends it."""
+    """Return the URL of the next page in a `Link` header, as GitHub sends it."""
     response = sample.exchange.response
     found = _LINK_HEADER.search((response and header(response.headers, "link")) or "")
     return None if found is None else found[1]

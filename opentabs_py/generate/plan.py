@@ -103,7 +103,7 @@ def plan_tools(
         flows: Where ids come from.
         replaced: What the recording has in place of secrets.
         chosen: Which operations, such as `GET /api/messages`; if none, all that are useful.
-        credentials: The addresses that answer with what requests need, for which no tool is made.
+        credentials: The URLs that answer with what requests need, for which no tool is made.
     """
     tools: list[Tool] = []
     for operation in operations:

@@ -204,7 +204,7 @@ def _input(tool: Tool, *, has_pages: bool) -> Sequence[str]:
 
 
 def path_source(tool: Tool) -> str:
-    """Return the expression for the address that a tool sends its request to."""
+    """Return the expression for the URL that a tool sends its request to."""
     by_index = {each.key: variable(each) for each in tool.inputs.arguments if each.place == "path"}
     parts = [
         f"${{encodeURIComponent({by_index[index]})}}" if segment is None else _escaped(segment)

@@ -31,7 +31,7 @@ class Detail:
     Attributes:
         entries: How many entries of a list; 0 for all.
         text: How many characters of a text.
-        links: Whether the addresses of links are.
+        links: Whether the URLs of links are.
     """
 
     entries: int = 0
@@ -54,7 +54,7 @@ def render(
     Args:
         nodes: What is there.
         most: How many tokens the text may have.
-        links: Whether the addresses of links are in it.
+        links: Whether the URLs of links are in it.
         start: The entry of the outermost list to begin with.
     """
     simple = _simplified(nodes)

@@ -81,14 +81,14 @@ class Hands(PageUser):
         action: Literal["goto", "back", "forward", "reload"] = "goto",
         tabId: TabId = None,
     ) -> dict[str, Any]:
-        """Open an address in a tab, go back or forward, or load its page again."""
+        """Open a URL in a tab, go back or forward, or load its page again."""
         page = (await self.find_tab(tabId)).page
         if (url is None) == (action == "goto"):
             raise ToolError("Give `url`, or an `action` other than goto.", "INVALID_ARGUMENTS")
         if url is not None and "://" not in url:
             url = f"https://{url}"
         if url is not None and not url.startswith(("http://", "https://")):
-            raise ToolError("Only http and https addresses can be opened.", "INVALID_ARGUMENTS")
+            raise ToolError("Only http and https URLs can be opened.", "INVALID_ARGUMENTS")
 
         async def go() -> None:
             match action:

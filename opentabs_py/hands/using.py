@@ -185,7 +185,7 @@ class PageUser:
         return {each.ref: each for node in nodes for each in node.walk() if each.ref}
 
     async def about(self, page: Page) -> dict[str, Any]:
-        """Return the title and the address of a page."""
+        """Return the title and the URL of a page."""
         try:
             title = await page.title()
         except Error:

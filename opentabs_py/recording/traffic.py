@@ -61,7 +61,7 @@ class TrafficRecorder:
     Args:
         context: Playwright's context, of either API.
         driver: Runs what has to be asked of Playwright.
-        ignores: Returns whether an address is not recorded, such as our own server's.
+        ignores: Returns whether a URL is not recorded, such as our own server's.
         skip: Returns whether a request was answered by something other than its site.
         on_ended: Called whenever a request has been answered, or has ended.
     """

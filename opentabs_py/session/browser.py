@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from playwright.async_api import BrowserContext, Error, Page
 
-from opentabs_py.browser.addresses import with_scheme
 from opentabs_py.browser.crashes import start_worker_at_crashes
+from opentabs_py.browser.urls import with_scheme
 from opentabs_py.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class SessionBrowser:
             if page is not None and page is not first:
                 await close_page(page)
             reason = error.message.splitlines()[0]
-            raise BrowserError(f"Cannot open {url}: {reason}. Check the address.") from error
+            raise BrowserError(f"Cannot open {url}: {reason}. Check the URL.") from error
         if answer is not None and answer.status >= 400:
             logger.warning("%s answered %d %s", url, answer.status, answer.status_text)
         return page

@@ -259,9 +259,9 @@ class OpenTabs:
         self._server.watch()
 
     def console_url(self, *, expires: bool = True) -> str:
-        """Return an address that opens the console, a web page that shows this session live.
+        """Return a URL that opens the console, a web page that shows this session live.
 
-        It lets one browser in, once. From the first address on, calls and logs are remembered.
+        It lets one browser in, once. From the first URL on, calls and logs are remembered.
 
         Args:
             expires: Whether it has to be opened within ten minutes.
@@ -381,7 +381,7 @@ class OpenTabs:
         return None if url is None else await self.open(url)
 
     async def start_page_url(self, plugin: str) -> str | None:
-        """Return the address of the page that `open_start_page` opens.
+        """Return the URL of the page that `open_start_page` opens.
 
         Raises:
             BrowserError: There is no such plugin.

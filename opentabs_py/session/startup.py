@@ -365,7 +365,7 @@ class SessionServer:
         return bridge
 
     async def start_page_url(self, name: str) -> str | None:
-        """Return the address to try a plugin on: its `playground/`, or else its homepage."""
+        """Return the URL to try a plugin on: its `playground/`, or else its homepage."""
         plugin = self.plugins.find(name)
         if plugin is None:
             return None

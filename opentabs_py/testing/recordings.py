@@ -31,7 +31,7 @@ RecordMode = Literal["none", "missing", "all"]
 SETTLE_WITHIN = 3.0  # s; for answers that are on their way when a test ends
 READ_WITHIN = 3.0  # s; for the rest of their bodies, which the page may never read
 LOOK_EVERY = 0.02  # s
-EXPLAINED = 3  # requests that are not in the recording; of more, only the address is shown
+EXPLAINED = 3  # requests that are not in the recording; of more, only the URL is shown
 SHOWN = 50  # lines
 
 
@@ -98,7 +98,7 @@ class ReplayedSite:
         """
         if not self._recording.url:
             raise LookupError(
-                "The recording is yet to be made, so it has no address. Open the page by its own."
+                "The recording is yet to be made, so it has no URL. Open the page by its own URL."
             )
         return self._recording.url
 

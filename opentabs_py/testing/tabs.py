@@ -167,7 +167,7 @@ class SyncOpenTabs:
 
     @property
     def recording(self) -> ReplayedSite:
-        """The recording that the test's mark names: its address, and the recorded calls.
+        """The recording that the test's mark names: its URL, and the recorded calls.
 
         Raises:
             LookupError: The mark names none.

@@ -185,7 +185,7 @@ async def test_what_is_no_web_page_is_refused_before_anything_is_sent(url: str) 
         if url.endswith("\n"):
             assert web_address(url) == "https://a.example/"
             return
-        with pytest.raises(CallError, match="write an http or https address") as error:
+        with pytest.raises(CallError, match="write an http or https URL") as error:
             await own.registry.call("tabs_open", {"url": url})
         assert error.value.detail.code == "INVALID_ARGUMENTS"
         own.bridge.disconnect(1000, "done")

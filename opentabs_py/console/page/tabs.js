@@ -17,7 +17,7 @@ export function tabsView({ store }) {
   const query = h("input", {
     type: "search",
     class: "filter",
-    placeholder: "Filter by title, address or plugin  ( / )",
+    placeholder: "Filter by title, URL or plugin  ( / )",
     "aria-label": "Filter tabs",
     autocomplete: "off",
     oninput: () => show(),

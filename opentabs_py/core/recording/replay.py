@@ -56,7 +56,7 @@ class Index:
         recording: The recording.
         volatile: Those names.
         exchanges: Equal requests, in the order of the recording, by what is equal of them.
-        sockets: WebSockets of one address, in the same order.
+        sockets: WebSockets of one URL, in the same order.
         known: Every request that differs from those before it.
     """
 
@@ -140,13 +140,13 @@ class Replay:
         return exchange
 
     def socket(self, url: str, *, is_needed: bool = True) -> "SocketScript | None":
-        """Return the script of the next WebSocket of an address; None as `answer`."""
+        """Return the script of the next WebSocket of a URL; None as `answer`."""
         request = _as_request(url)
         key = self._index.comparable(request).key
         sockets = self._index.sockets.get(key, ())
         if not sockets:
             if is_needed:
-                why = "The recording has no WebSocket of this address."
+                why = "The recording has no WebSocket with this URL."
                 self.unrecorded.append(Unrecorded(request, why))
             return None
         self._taken[key] += 1

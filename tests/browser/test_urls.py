@@ -1,8 +1,8 @@
-"""Addresses as people type them."""
+"""URLs as people type them."""
 
 import pytest
 
-from opentabs_py.browser.addresses import with_scheme
+from opentabs_py.browser.urls import with_scheme
 
 
 @pytest.mark.parametrize(

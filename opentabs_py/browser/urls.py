@@ -1,4 +1,4 @@
-"""Complete addresses as people type them."""
+"""Complete URLs as people type them."""
 
 import re
 from typing import Final
