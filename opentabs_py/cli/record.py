@@ -68,7 +68,7 @@ def record(
         typer.Option(
             "--scrub",
             metavar="TEXT",
-            help="Take this text out as well, such as your name. Repeatable.",
+            help="Scrub this string as well, such as your name. Repeatable.",
         ),
     ] = None,
 ) -> None:
@@ -238,7 +238,7 @@ def _print_scrubbed(recording: "Recording") -> None:
     if not recording.scrubbed:
         err.print("No secrets were recognised.")
         return
-    columns = ("taken out", "different", "times", "for example by", "found in")
+    columns = ("scrubbed", "different", "times", "for example by", "found in")
     table = Table(*columns, box=None, header_style="bold", pad_edge=False)
     for column in table.columns[1:3]:
         column.justify = "right"

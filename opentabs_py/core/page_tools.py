@@ -29,7 +29,7 @@ MOST: Final = 500  # tools of all pages
 MOST_UNSEEN: Final = 100  # reports of documents that are not known yet
 LONGEST_TITLE: Final = 80
 LONGEST_DESCRIPTION: Final = 1000
-LONGEST_NOTE: Final = 300  # a text within a schema
+LONGEST_NOTE: Final = 300  # a string within a schema
 _KEPT: Final = "\n\u200c\u200d"
 _NOTES: Final = frozenset({"title", "description", "$comment"})
 _NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions"})
@@ -44,7 +44,7 @@ class SiteTool:
         other_names: More names by which it can be called.
         site: The pages' origin.
         registered: The tool as the first of these pages registered it.
-        input_schema: The JSON Schema of its arguments, with its texts bounded.
+        input_schema: The JSON Schema of its arguments, with its strings bounded.
     """
 
     name: str
@@ -266,7 +266,7 @@ def plain_text(text: str, limit: int) -> str:
 
 
 def read_schema(schema: JsonObject) -> JsonObject | str:
-    """Return a page's input schema with its texts bounded, or why it cannot be served."""
+    """Return a page's input schema with its strings bounded, or why it cannot be served."""
     properties = schema.get("properties", {})
     if schema.get("type", "object") != "object":
         return f"has the type {schema['type']!r} at its root; write 'object'"
@@ -282,7 +282,7 @@ def read_schema(schema: JsonObject) -> JsonObject | str:
 
 
 def _bounded(value: object, *, is_named: bool) -> object:
-    """Return a part of a schema with its texts bounded; the keys of a named one are free."""
+    """Return a part of a schema with its strings bounded; the keys of a named one are free."""
     if isinstance(value, list):
         return [_bounded(each, is_named=False) for each in cast("list[object]", value)]
     if not isinstance(value, dict):

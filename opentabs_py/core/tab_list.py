@@ -11,7 +11,7 @@ from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.tabs import by_preference
 from opentabs_py.core.text import one_line, shorten
 
-# Characters; pages choose these texts, and an agent reads all of them.
+# Characters; pages choose these strings, and an agent reads all of them.
 LONGEST_TITLE: Final = 120
 LONGEST_URL: Final = 500
 LONGEST_REASON: Final = 200

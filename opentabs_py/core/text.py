@@ -14,7 +14,7 @@ def path_text(path: Iterable[int | str]) -> str:
 
 
 def shorten(text: str, limit: int = 120) -> str:
-    """Truncate a text that would overwhelm the message it appears in."""
+    """Truncate a string that would overwhelm the message it appears in."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -36,7 +36,7 @@ class Pagination:
     """How one page leads to the next.
 
     Attributes:
-        kind: `page` and `offset` count, `cursor` is a text that each response gives for the next
+        kind: `page` and `offset` count, `cursor` is a string in each response for the next
             request, `link` is a URL.
         member: The member of the request that says which page; empty for links.
         in_payload: Whether it is in the payload, not in the query.

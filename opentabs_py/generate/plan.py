@@ -123,7 +123,7 @@ def plan_tools(
 
 
 def is_meant(operation: Operation, text: str) -> bool:
-    """Return whether a text names an operation, such as `GET /api/channels/general/messages`."""
+    """Return whether a string names an operation, such as `GET /api/channels/general/messages`."""
     if text in (operation.name, str(operation)):
         return True
     method, _, rest = text.strip().partition(" ")

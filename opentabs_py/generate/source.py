@@ -142,7 +142,7 @@ class _Writer:
 
 
 def _text(value: Any) -> str:
-    """Return a JSON value as JavaScript; a text of several lines as it is."""
+    """Return a JSON value as JavaScript; a string of several lines as it is."""
     if not isinstance(value, str) or "\n" not in value:
         return literal(value)
     escaped = value.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")

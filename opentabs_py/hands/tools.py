@@ -284,7 +284,7 @@ class Hands(PageUser):
         shown = [*watched.console][-fresh:] if fresh else []
         return {
             "messages": [
-                {"type": kind, "text": self.redacted(shorten(text, 1_000))} for kind, text in shown
+                {"type": kind, "text": self.masked(shorten(text, 1_000))} for kind, text in shown
             ]
         }
 
@@ -315,7 +315,7 @@ class Hands(PageUser):
                 {
                     "request": each.number,
                     "method": each.request.method,
-                    "url": self.redacted(shorten(each.request.url, 300)),
+                    "url": self.masked(shorten(each.request.url, 300)),
                     "type": each.request.resource_type,
                     "status": None if response is None else response.status,
                     **({"failure": each.failure} if each.failure else {}),

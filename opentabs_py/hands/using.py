@@ -166,7 +166,7 @@ class PageUser:
             await self.find_element(page, ref)
         nodes = parse(await self._raw(page, ref))
         watched = self.pages.watched(page)
-        text = self.redacted(render(nodes, most=most, links=links, start=start))
+        text = self.masked(render(nodes, most=most, links=links, start=start))
         if ref is None:
             watched.nodes = self._nodes(nodes)
             watched.shown = text
@@ -191,8 +191,8 @@ class PageUser:
         except Error:
             title = ""  # it is on its way to another page
         return {
-            "title": self.redacted(shorten(one_line(title), 120)),
-            "url": self.redacted(shorten(page.url, 500)),
+            "title": self.masked(shorten(one_line(title), 120)),
+            "url": self.masked(shorten(page.url, 500)),
         }
 
     async def bodies(self, request: Request) -> dict[str, Any]:
@@ -205,9 +205,9 @@ class PageUser:
             text = f"(cannot be shown: {type(error).__name__})"
         sent = request.post_data or ""
         return {
-            "url": self.redacted(shorten(request.url, 500)),
-            "sent": self.redacted(first_tokens(sent, BODY_TOKENS)),
-            "received": self.redacted(first_tokens(text, BODY_TOKENS)),
+            "url": self.masked(shorten(request.url, 500)),
+            "sent": self.masked(first_tokens(sent, BODY_TOKENS)),
+            "received": self.masked(first_tokens(text, BODY_TOKENS)),
             "isCut": is_longer(text, BODY_TOKENS) or is_longer(sent, BODY_TOKENS),
         }
 
@@ -225,8 +225,8 @@ class PageUser:
             )
         return value
 
-    def redacted(self, text: str) -> str:
-        """Return a text with the names of secrets in place of their values."""
+    def masked(self, text: str) -> str:
+        """Return a string with the names of secrets in place of their values."""
         for name, value in self._secrets.items():
             text = text.replace(value, f"<secret {name}>")
         return text

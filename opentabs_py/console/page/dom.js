@@ -101,7 +101,7 @@ export function site(url) {
 }
 
 /**
- * Tell whether every word of a query is in a text.
+ * Tell whether every word of a query is in a string.
  * @param {readonly string[]} words in lower case
  * @param {string} text
  */
@@ -128,7 +128,7 @@ export function isTyping(target) {
 }
 
 /**
- * A button that copies a text, and says so.
+ * A button that copies a string, and says so.
  * @param {() => string} text
  * @param {string} label
  */

@@ -138,7 +138,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """A text that is not in the recording, and what is there instead.
+    """A string that is not in the recording, and what is there instead.
 
     Attributes:
         kind: What it was, such as `cookie` or `e-mail address`.
@@ -163,7 +163,7 @@ class Recording:
         sockets: WebSockets in the order they were opened.
         calls: The calls of tools.
         storage_state: Cookies and local storage at the start, in Playwright's format.
-        scrubbed: What was taken out.
+        scrubbed: What was scrubbed.
         storage_at_end: Cookies and local storage at the end, which pages have changed meanwhile.
     """
 

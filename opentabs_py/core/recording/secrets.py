@@ -96,7 +96,7 @@ _MULTIPART: Final = re.compile(
 
 @dataclass(slots=True)
 class Secret:
-    """A text that a recording must not contain.
+    """A string that a recording must not contain.
 
     Attributes:
         text: The text.
@@ -278,7 +278,7 @@ class Finder:
                 page.feed(text)
 
     def search_text(self, text: str, *, is_own: bool = False) -> None:
-        """Collect the secrets of a text, which may be JSON or contain some."""
+        """Collect the secrets of a string, which may be JSON or contain some."""
         self._search_forms(text)
         try:
             parsed = json.loads(text)
@@ -454,7 +454,7 @@ def _is_about_self(url: str) -> bool:
 
 
 def _is_distinct(text: str) -> bool:
-    """Return whether a text is more than a word or number that may also appear elsewhere."""
+    """Return whether a string is more than a word or number that may also appear elsewhere."""
     if text.isdigit():
         return len(text) >= 5
     if not text.replace("-", "").replace("_", "").isalnum():

@@ -151,5 +151,5 @@ def _outcome(event: Phase) -> Outcome | None:
 
 
 def _cut(text: str) -> str:
-    """Return a text, or its end: an error ends with what went wrong."""
+    """Return a string, or its end: an error ends with what went wrong."""
     return text if len(text) <= LONGEST_TEXT else "…" + text[-LONGEST_TEXT:]

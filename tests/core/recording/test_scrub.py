@@ -1,4 +1,4 @@
-"""What is taken out of a recording, and what is there instead."""
+"""Scrubbing of recordings: what is a secret, and its placeholder."""
 
 import base64
 import html
