@@ -149,7 +149,7 @@ async def wait_for_document(
 
 
 async def wait_for_receipts(tabs: OpenTabs) -> None:
-    """Wait until the receipts of all results have gone, a little after the results came."""
+    """Wait until the receipts of all results are gone, a little after the results came."""
     with anyio.fail_after(PATIENT):
         while tabs.bridge.calls.dispatch.has_receipts:  # noqa: ASYNC110 (they go by a timer)
             await anyio.sleep(0.01)

@@ -248,7 +248,7 @@ async def test_a_killed_endpoint_has_its_calls_cancelled(shared: Fleet) -> None:
         await shared.until("cancelled", "k")
 
 
-async def test_a_call_goes_on_while_nats_restarts(fleet: Fleet) -> None:
+async def test_a_call_continues_while_nats_restarts(fleet: Fleet) -> None:
     fleet.worker("one")
     async with endpoint(fleet, workers=1) as tabs:
         reports: list[ProgressReport] = []

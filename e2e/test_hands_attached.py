@@ -164,7 +164,7 @@ async def test_without_hands_the_debugging_connection_is_let_go(chromium: Chromi
         assert the_browser(tabs).asks == ""
 
 
-async def test_plugins_go_on_when_the_debugging_connection_breaks(
+async def test_plugins_continue_when_the_debugging_connection_breaks(
     chromium: Chromium, tmp_path: Path
 ) -> None:
     plugin = write_plugin(tmp_path / "chat", tools=["version"])

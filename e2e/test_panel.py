@@ -194,7 +194,7 @@ async def test_a_client_that_cannot_ask_is_answered_in_the_panel(
     await wait_for_badge(tabs, "", "OpenTabs: connected")
 
 
-async def test_who_is_signed_out_is_asked_to_sign_in_and_the_call_goes_on(
+async def test_who_is_signed_out_is_asked_to_sign_in_and_the_call_continues(
     open_tab: Callable[..., Any], panel: Page
 ) -> None:
     tab = await open_tab("unready", readiness="unavailable")

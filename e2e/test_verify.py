@@ -144,7 +144,7 @@ async def use(page, opentabs):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Path, DriftingSite]]:
-    """The plugin, with a recording of its site, which goes on."""
+    """The plugin, with a recording of its site, which keeps running."""
     plugin = write_tracker_plugin(tmp_path_factory.mktemp("verified") / "tracker")
     (plugin / "use.py").write_text(USE)
     site = DriftingSite()

@@ -183,7 +183,7 @@ class CallRefusedError(CallError):
 
 
 class ChainError(CallError):
-    """A hop was missing or went away: no extension, no tab, or the page has gone."""
+    """A hop was missing or went away: no extension, no tab, or the page is gone."""
 
 
 class CallTimeoutError(CallError):

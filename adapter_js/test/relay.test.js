@@ -490,7 +490,7 @@ test("after a worker's death what was not acknowledged is sent again, as it was"
   assert.deepEqual([messages[1].params.seq, messages[1].params.value], [4, "done"]);
 });
 
-test("after a worker's death a running call goes on with one batch at a time", () => {
+test("after a worker's death a running call continues with one batch at a time", () => {
   const relay = startCall();
   relay.report({ progress: 0 });
   relay.report({ progress: 1 });
@@ -541,7 +541,7 @@ test("past 8 MiB the oldest unsent reports are given up, and counted", () => {
   assert.ok(reports.every(({ seq, progress }) => seq === progress));
 });
 
-test("of a report only what is of the right type goes on, and it still counts", () => {
+test("of a report only what is of the right type is forwarded, and it still counts", () => {
   const relay = startCall();
   relay.report({ progress: "1", total: null, message: 5, extra: true }, 7, null, []);
   const [{ params }] = relay.drain();
@@ -699,7 +699,7 @@ function startLogs() {
   return { ...relay, log };
 }
 
-test("a plugin's logs go on with level, text and time", () => {
+test("a plugin's logs are forwarded with level, text and time", () => {
   const relay = startLogs();
   relay.log(
     { level: "warn", message: "slow", data: [{ ms: 5 }], ts: 12.5 },
@@ -737,7 +737,7 @@ test("logs over the rate are dropped and counted", () => {
   ]);
 });
 
-test("logs go on when the clock is set back", () => {
+test("logs are forwarded when the clock is set back", () => {
   const relay = startLogs();
   relay.log({ message: "before" });
   relay.clock.now -= 3_600_000;

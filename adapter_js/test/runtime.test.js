@@ -325,7 +325,7 @@ test("a report arrives with its three values", async () => {
   assert.deepEqual(reports(callId), [{ progress: 3, total: 12, message: "Exported page 3 of 12" }]);
 });
 
-test("the first report goes at once, before the tool goes on", async () => {
+test("the first report goes at once, before the tool continues", async () => {
   const { page, relay, call } = await startPlugin(`{ work: (_, { reportProgress }) => {
     reportProgress({ progress: 1 });
     globalThis.look();

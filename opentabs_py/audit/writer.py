@@ -128,7 +128,7 @@ class AuditWriter:
     def _note_failure(self, error: AuditError) -> None:
         if not self._is_failing:
             logger.warning(
-                "Cannot write the audit %s: %s. Calls go on; up to %d of them wait to be recorded.",
+                "Cannot write the audit %s: %s. Calls continue; up to %d wait to be recorded.",
                 self._path,
                 error,
                 self._most_waiting,

@@ -191,12 +191,12 @@ class Gate:
         if asker is not None and asker.is_immediate:
             return await asker.ask(question) == "once"
 
-        async def go_on_once_ready() -> None:
+        async def continue_once_ready() -> None:
             await wait_ready()
             self.questions.answer(question.id, "once", by="page")
 
         why = f"Waiting for the user to sign in for {request.tool.name}."
-        answered = await self._wait(request, asker, question, why, go_on_once_ready)
+        answered = await self._wait(request, asker, question, why, continue_once_ready)
         return answered is not None and answered[0] == "once"
 
     async def _ask(self, request: Request, owner: str | None) -> tuple[Answer, str, int | None]:

@@ -206,7 +206,7 @@ def ask_text(question: Question) -> str:
     title = one_line(shorten(question.title, 60))
     wants = f"{who} wants to use {question.tool}, “{title}”{where}"
     if question.about == "sign_in":
-        return f"{wants}, but the page is not ready. Sign in there; then the call goes on."
+        return f"{wants}, but the page is not ready. Sign in there; then the call continues."
     return f"{wants}. Allow it?"
 
 

@@ -57,7 +57,7 @@ def from_wire(error: WireError) -> CallError:
 def lost(
     reason: Literal["tab_closed", "navigated", "crashed", "reloaded", "not_delivered"],
 ) -> ChainError:
-    """Return the error for a call whose document has gone."""
+    """Return the error for a call whose document is gone."""
     code, message = _LOST[reason]
     return ChainError(
         ErrorDetail(code, message, category="lost", retryable=reason == "not_delivered")
@@ -108,9 +108,9 @@ def not_allowed(name: str) -> CallRefusedError:
 
 
 def allowed_tab_gone(name: str) -> ChainError:
-    """Return the error for a call that the user allowed for a tab that has gone since."""
+    """Return the error for a call that the user allowed for a tab that was closed since."""
     message = (
-        f"The tab for which the user allowed {name} has gone since, so it did not run. Call again: "
+        f"The tab for which the user allowed {name} was closed, so it did not run. Call again: "
         "they will be asked about the tab that is there now."
     )
     return ChainError(ErrorDetail("NOT_DELIVERED", message, category="lost", retryable=True))

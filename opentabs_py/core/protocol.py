@@ -263,7 +263,7 @@ class CancelParams(Model):
 
 
 class LostParams(Model):
-    """A call whose document has gone, as seen by a live worker."""
+    """A call whose document is gone, as seen by a live worker."""
 
     call_id: CallId
     reason: Literal["tab_closed", "navigated", "crashed", "not_delivered"]

@@ -56,7 +56,7 @@ class Asks:
         link: The connection.
         endpoint: The endpoint's id.
         most: The longest message to accept, in bytes.
-        on_lost: Called with the run of each worker that has gone while something was asked of it.
+        on_lost: Called with the run of each worker that was lost while something was asked of it.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Asks:
         self._link.relinked.subscribe(self._handle_relinked)
 
     async def run(self) -> None:
-        """Send beats to the workers in use, and detect those that have gone."""
+        """Send beats to the workers in use, and detect those that are gone."""
         linked = beat_at = anyio.current_time()
         while True:
             gone = [each.gone_at() for each in self._alive.values() if self._link.connected]
@@ -127,8 +127,8 @@ class Asks:
             handle: Called with each answer before the last; must not block or raise.
 
         Raises:
-            NotDeliveredError: The worker has gone and did not receive it.
-            ChainError: The worker has gone, or its answer is not valid.
+            NotDeliveredError: The worker is gone and did not receive it.
+            ChainError: The worker is gone, or its answer is not valid.
         """
         ask_id = secrets.token_hex(16)
         reply = f"{self._subject}.call.{ask_id}"
@@ -198,7 +198,7 @@ class Asks:
             ask.answer.set_result(outcome)
 
     def _lose(self, instance: str) -> None:
-        logger.warning("The worker with the run %s has gone", instance)
+        logger.warning("The worker with the run %s is gone", instance)
         del self._alive[instance], self._workers[instance]
         del self._held[instance]
         for ask_id, ask in [*self._open.items()]:

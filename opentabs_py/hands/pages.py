@@ -177,7 +177,7 @@ class HandPages:
             yield
         finally:
             if session is not None:
-                # It goes on by itself: while a dialog is open, the browser does not answer.
+                # It continues by itself: while a dialog is open, the browser does not answer.
                 with anyio.move_on_after(_SESSION_WITHIN, shield=True), suppress(Error):
                     await session.detach()
 

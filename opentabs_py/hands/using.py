@@ -127,7 +127,7 @@ class PageUser:
         before = watched.shown
         async with self.pages.as_active(page):
             await Waiting(watched, progress.heartbeat).run(action)
-            with suppress(Error):  # it may go on for ever
+            with suppress(Error):  # it may never end
                 await page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
         dialog: Dialog | None = watched.dialog
         if dialog is not None:

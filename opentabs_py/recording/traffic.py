@@ -129,7 +129,7 @@ class TrafficRecorder:
         for page in self._context.pages:
             try:
                 yield page.locator("html").wait_for(state="attached", timeout=CAUGHT_UP_WITHIN)
-            except Error:  # the page has gone, or its script does not end
+            except Error:  # the page was closed, or its script does not end
                 continue
 
     def stop(self) -> tuple[Sequence[Exchange], Sequence[Socket]]:

@@ -82,7 +82,7 @@ class RunnerPage:
             Route("/pictures/{run:int}/{number:int}.jpg", self._show_picture),
             self._post("/run", _RunBody, self._run),
             self._post("/stop", _Nothing, self._stop),
-            self._post("/go_on", _GoOnBody, self._go_on),
+            self._post("/resume", _GoOnBody, self._resume),
             self._post("/switch", _SwitchBody, self._switch),
         ]
         entrance = Entrance(self.access, PAGE, policy=_POLICY)
@@ -155,8 +155,8 @@ class RunnerPage:
         self.runner.stop()
         return {}
 
-    async def _go_on(self, body: _GoOnBody) -> dict[str, Any]:
-        self.runner.go_on(body.stay)
+    async def _resume(self, body: _GoOnBody) -> dict[str, Any]:
+        self.runner.resume(body.stay)
         return {}
 
     async def _switch(self, body: _SwitchBody) -> dict[str, Any]:

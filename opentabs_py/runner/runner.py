@@ -128,7 +128,7 @@ class Runner:
         if self._current is not None:
             self._current.cancel()
 
-    def go_on(self, stay: int) -> None:
+    def resume(self, stay: int) -> None:
         """End a stay at a failure."""
         if self._socket is not None:
             send_now(self._socket, to_line(GoOn(stay=stay)))

@@ -99,7 +99,7 @@ class CallStream(CallObserver):
         self._note({"callId": call_id})
 
     def say(self, text: str) -> None:
-        """Send what is going on, for people."""
+        """Send the current state as a message for users."""
         self._note({"say": text})
 
     def ask(self, question: Question) -> None:

@@ -517,8 +517,8 @@ class OpenTabs:
     def replace_tools(self, tools: Sequence[Any]) -> None:
         """Serve these tools written in Python instead of those that were given before.
 
-        Calls that run in the old ones go on; streams of their modules end. MCP clients are notified
-        if the tool list changes.
+        Calls that run in the old ones continue; streams of their modules end. MCP clients are
+        notified if the tool list changes.
 
         Raises:
             ConfigError: Something cannot be served; the old tools are still there.

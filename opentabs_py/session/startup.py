@@ -253,7 +253,7 @@ class SessionServer:
             stack.callback(self.mcp_side.stop)  # before calls notice that their tabs are closed
 
     def replace_python(self, python: "PythonTools") -> None:
-        """Serve other Python tools from now on; running calls of the old ones go on.
+        """Serve other Python tools from now on; running calls of the old ones continue.
 
         Raises:
             ConfigError: Two tools have the same name; the old ones are still served.

@@ -77,7 +77,7 @@ class Channel:
         except OSError:  # the writer finds out why
             return 0
 
-    def is_to_go_on(self, stay: int) -> bool:
+    def is_to_resume(self, stay: int) -> bool:
         """Return whether a stay at a failure is over; the runner may also be gone."""
         return any(
             isinstance(command, GoOn) and command.stay == stay for command in self._commands()

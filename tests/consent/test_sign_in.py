@@ -34,7 +34,7 @@ class Calls:
             self.errors.append(error.detail)
 
 
-async def test_a_call_goes_on_as_soon_as_the_page_is_ready() -> None:
+async def test_a_call_continues_as_soon_as_the_page_is_ready() -> None:
     calls = Calls()
     async with calls.chain.running() as tasks:
         with calls.questions.shown():

@@ -104,7 +104,7 @@ export function approvalsView({ store, link }) {
         " wants to use ",
         h("strong", {}, title),
         site !== null && [" on ", site].join(""),
-        signsIn && ", but the page is not ready. Sign in there; then the call goes on.",
+        signsIn && ", but the page is not ready. Sign in there; then the call continues.",
       ),
       h(
         "p",

@@ -48,7 +48,7 @@ class Announcement(Model):
     `number` is that of its first browser among those of the fleet; tabs are numbered by it.
     `running` counts the calls that run now, by endpoint; `calls` and `failures` those that have
     ended. `memory` is that of its processes, in bytes. A worker that is `starting` only claims its
-    name and number; one that is `draining` takes no calls; one that is `leaving` has gone.
+    name and number; one that is `draining` takes no calls; one that is `leaving` exits.
     """
 
     version: Count
@@ -104,7 +104,7 @@ class ToolsAsk(Model):
 
 
 class LeaveAsk(Model):
-    """Says that an MCP client has gone, so the tabs that it opened can be closed."""
+    """Says that an MCP client disconnected, so the tabs that it opened can be closed."""
 
     type: Literal["leave"] = "leave"
     client: Text

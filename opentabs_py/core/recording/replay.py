@@ -210,7 +210,7 @@ class SocketScript:
         return due
 
     def receive(self, data: str | bytes) -> str | None:
-        """Take a message of the page; the site then goes on with `next`.
+        """Receive a message of the page; the site then continues with `next`.
 
         A message that is sent more often than it was recorded, such as a heartbeat, is ignored.
 

@@ -39,7 +39,7 @@ def test_clients_take_turns() -> None:
     assert (len(queue), queue.running) == (0, 4)
 
 
-def test_turns_go_on_where_they_stopped() -> None:
+def test_turns_continue_where_they_stopped() -> None:
     queue = a_queue()
     add(queue, "aabbcc")
     assert take(queue, 2) == ["a", "b"]
