@@ -1,4 +1,4 @@
-"""Tabs of one's own: agents work side by side, each in tabs that nobody else uses."""
+"""Client-owned tabs: agents work side by side, each in tabs that no other client uses."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path

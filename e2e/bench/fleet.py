@@ -141,7 +141,7 @@ class Endpoint:
 
 
 async def times_ms(*works: Callable[[], Awaitable[Any]]) -> list[list[float]]:
-    """Do each work many times, in turns; return how long each took."""
+    """Do each work many times, interleaved; return how long each took."""
     took: list[list[float]] = [[] for _ in works]
     for _ in range(CALLS):
         for work, times in zip(works, took, strict=True):

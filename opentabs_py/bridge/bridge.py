@@ -245,7 +245,7 @@ class Bridge:
         self.tabs.has_browser = True
         self.bring_browser = None
 
-    # --- tabs of one's own ---
+    # --- client-owned tabs ---
 
     async def open_tab(self, url: str) -> int | None:
         """Open a tab and return its number; None if the browser does not open it.

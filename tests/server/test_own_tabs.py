@@ -1,4 +1,4 @@
-"""`tabs_open` and `tabs_close`: tabs of one's own, and what becomes of them."""
+"""`tabs_open` and `tabs_close`: client-owned tabs, and their lifetime."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
