@@ -1,5 +1,5 @@
 /**
- * What the icon says: whether the server is connected, and how many calls run or wait for a person.
+ * The icon's state: whether the server is connected, and how many calls run or wait for the user.
  */
 
 /** @import { ActivityParams } from "../protocol.js" */

@@ -1,4 +1,4 @@
-"""What the extension shows on its icon: how many calls run in its browser, or wait for a person."""
+"""The state of the icon: the number of calls in its browser that run or await the user."""
 
 import asyncio
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""How an extension's connection begins: its secret, its hello, and the browser it belongs to."""
+"""Accept an extension's connection: check its secret and its hello, and find its browser."""
 
 import hmac
 import logging

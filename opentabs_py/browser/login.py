@@ -1,4 +1,4 @@
-"""A window in which a person signs in."""
+"""A browser window for the user to sign in."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Which of Playwright's switches to leave out, and whether Chromium gets its sandbox.
+"""The Playwright switches to leave out, and Chromium's sandbox.
 
 Playwright's switches make a browser for tests: quiet, predictable, and less secure in places
 where a browser that people sign in with must be secure.

@@ -1,4 +1,4 @@
-"""Complete URLs as people type them."""
+"""Complete URLs as users type them."""
 
 import re
 from typing import Final

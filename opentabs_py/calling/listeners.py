@@ -1,4 +1,4 @@
-"""Functions that are called with news."""
+"""Subscriber lists."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What can be observed of a running call."""
+"""The interface for observers of a running call."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""A running call, for code that observes it meanwhile."""
+"""A running call, for code that observes it while it runs."""
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar

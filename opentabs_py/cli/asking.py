@@ -1,4 +1,4 @@
-"""Ask the person at the terminal whether calls may run."""
+"""Ask the user at the terminal whether calls may run."""
 
 import re
 import sys

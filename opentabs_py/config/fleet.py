@@ -1,4 +1,4 @@
-"""Which fleet a process belongs to, and how it reaches NATS."""
+"""Settings of a fleet: its name, and how to connect to NATS."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The gate between a checked call and its dispatch: let it run, ask a person, or refuse it."""
+"""The gate between a checked call and its dispatch: let it run, ask the user, or refuse it."""
 
 import logging
 import secrets

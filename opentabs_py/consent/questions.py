@@ -1,4 +1,4 @@
-"""The questions that wait for a person, for everything that can show them."""
+"""The open questions to the user, for every view that can show them."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What a person decides in the console: answers, permissions, reviews, and the end of calls."""
+"""The user's decisions in the console: answers, permissions, reviews, and ending calls."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which browser takes a call, where a server has several.
+"""Choose the browser for a call, where a server has several.
 
 Each browser may be signed in as someone else, so a call is never sent to one of them by a guess:
 what cannot be decided is an error that names them.

@@ -1,4 +1,4 @@
-"""Whether a call may run: at once, after a person has been asked, or not at all."""
+"""Decide whether a call may run: at once, after the user has allowed it, or not at all."""
 
 import json
 import re

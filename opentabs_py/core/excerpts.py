@@ -1,4 +1,4 @@
-"""What is kept of arguments and results: the beginning, without what looks like a secret.
+"""Excerpts of arguments and results: the beginning, without what looks like a secret.
 
 A name says what is secret (`password`, `api_key`, `Authorization`), wherever in the value it is; so
 do the strings that are known to be secret, and a few forms that secrets have inside strings. What

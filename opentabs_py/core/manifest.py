@@ -1,4 +1,4 @@
-"""What a plugin says of itself, once it is validated."""
+"""A validated plugin manifest."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

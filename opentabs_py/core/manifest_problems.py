@@ -1,4 +1,4 @@
-"""What is wrong in a plugin's files, and what to write instead."""
+"""Problems in a plugin's files, and how to fix them."""
 
 import json
 import re

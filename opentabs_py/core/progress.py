@@ -1,4 +1,4 @@
-"""What an MCP client receives as progress: increasing, rate-limited, latest wins.
+"""The progress that an MCP client receives: increasing, rate-limited, latest wins.
 
 A tool reports as it likes. The specification (every revision, "Progress") lets a
 server send only values that increase with each notification, and asks it to limit

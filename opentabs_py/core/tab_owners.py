@@ -1,4 +1,4 @@
-"""Which tabs belong to which clients: those that they opened."""
+"""Client-owned tabs, by the client that opened them."""
 
 from collections.abc import Collection, Sequence
 

@@ -1,4 +1,4 @@
-"""What an endpoint asks of workers: each on a channel of its own, until the last answer."""
+"""Requests of an endpoint to workers, each on its own channel, until the last reply."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""How a site authenticates its users: by cookies, and by headers whose values its pages hold."""
+"""Recognise how a site authenticates users: by cookies, and by headers with values from pages."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Which answers the ids in requests come from."""
+"""Find the responses that the ids in requests come from."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which arguments a tool has, from what requests had in common and where they differed."""
+"""Derive a tool's arguments from what requests had in common and where they differed."""
 
 import re
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""How a site divides a long list into pages."""
+"""Recognise how a site divides a long list into pages."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which tools a plugin for a site has, and what each one does."""
+"""Plan the tools of a plugin for a site."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""What a recording shows of a site's API: requests, taken apart, and their responses."""
+"""Samples of a site's API from a recording: requests, taken apart, and their responses."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a model reads of a page: short, and with everything that can be used.
+"""Snapshots of pages for models: short, and with every element that can be used.
 
 Compared with Playwright's own snapshot, wrappers without a meaning are left out, only what can be
 used has a reference, rows and options take one line, and what is too much is folded, with a word on

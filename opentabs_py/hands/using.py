@@ -1,4 +1,4 @@
-"""What all hands do: find the tab and the element, act, and say what changed."""
+"""The steps that all hands share: find the tab and the element, act, and report the changes."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence

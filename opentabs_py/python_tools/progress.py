@@ -1,4 +1,4 @@
-"""How a tool reports its progress, and that it is alive."""
+"""Reports of a tool's progress, and signs that it is alive."""
 
 import numbers
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping

@@ -1,4 +1,4 @@
-"""Runs the tests when people ask for it and when files change, and knows how they stand."""
+"""Run tests on request and when files change, and track their state."""
 
 import shutil
 import socket

@@ -1,4 +1,4 @@
-"""Have people asked about a call: whether it may run, and to sign in to its site."""
+"""Ask the user about a call: whether it may run, and to sign in to its site."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What we know about MCP clients, by the names they send."""
+"""Known MCP clients, by the names they send."""
 
 import logging
 from collections.abc import Callable, Generator

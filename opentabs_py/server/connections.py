@@ -1,4 +1,4 @@
-"""What the server knows of each connected client while it is connected."""
+"""The state of each connected client."""
 
 import secrets
 from collections.abc import AsyncGenerator, Callable, Generator

@@ -1,4 +1,4 @@
-"""Which requests are let in: from this machine's own pages and programs, and with the token."""
+"""Admit requests from this machine's own pages and programs, and with the token."""
 
 import hmac
 import logging

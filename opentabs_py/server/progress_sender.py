@@ -1,4 +1,4 @@
-"""What a client receives while its call runs: progress, the plugin's logs, and streams."""
+"""Send a client progress, the plugin's logs and streams while its call runs."""
 
 import logging
 from collections import deque

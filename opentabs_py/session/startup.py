@@ -1,4 +1,4 @@
-"""What a session serves: plugins and tools, to the extension and to MCP clients."""
+"""Set up what a session serves: plugins and tools, to the extension and to MCP clients."""
 
 import socket
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a run tells the page of `opentabs test --ui`: sent at once, or else in the background.
+"""The channel from a run to the page of `opentabs test --ui`: sends at once or in the background.
 
 Tests never wait for it. If nobody reads, events are dropped and counted.
 """

@@ -1,5 +1,5 @@
 /**
- * What waits for a person: calls that ask, and plugins that nobody has reviewed.
+ * What waits for the user: calls that need approval, and plugins that need a review.
  */
 
 /** @import {Console, View} from "./main.js" */

@@ -101,7 +101,7 @@ export function site(url) {
 }
 
 /**
- * Tell whether every word of a query is in a string.
+ * Return whether every word of a query is in a string.
  * @param {readonly string[]} words in lower case
  * @param {string} text
  */
@@ -116,7 +116,7 @@ export function wordsOf(query) {
 }
 
 /**
- * Tell whether keys go to a field, so that they are no commands.
+ * Return whether keys go to a field, so that they are no commands.
  * @param {EventTarget | null} target
  */
 export function isTyping(target) {

@@ -1,5 +1,5 @@
 /**
- * What a plugin's build contains and what has changed in it, for the person who approves it.
+ * The content of a plugin's build and its changes, for the user who approves it.
  */
 
 /** @import {Console} from "./main.js" */

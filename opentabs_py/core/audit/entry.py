@@ -1,4 +1,4 @@
-"""What the audit keeps of a call: a few short fields, ready to be a row of its file."""
+"""An audit entry: a few short fields of a call, ready to be a row of its file."""
 
 import re
 from typing import Any, Final, NamedTuple

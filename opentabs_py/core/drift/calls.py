@@ -1,4 +1,4 @@
-"""What has become of recorded calls."""
+"""Drift of recorded calls."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Why nothing can be told: being signed out or slowed down must never look like drift."""
+"""Reasons why drift is inconclusive, such as being signed out or rate limited."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""What there is to say after recorded calls were made again."""
+"""The drift report."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

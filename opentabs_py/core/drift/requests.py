@@ -1,4 +1,4 @@
-"""How the responses to requests have changed."""
+"""Drift of the responses to requests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""How to make the calls of a recording again."""
+"""The steps that repeat the calls of a recording."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Whether the other side of a link is still there.
+"""Detect that the other side of a link is gone.
 
 NATS says at once that nobody listens to a subject, for example because a process was killed. It
 says so too while the other side only reconnects, which usually takes less than a second; and it

@@ -1,4 +1,4 @@
-"""What workers and endpoints say to each other, as JSON.
+"""The messages between workers and endpoints, as JSON.
 
 A worker announces itself to all. Everything else travels on a channel of its own: its first
 message says what is asked, `ToolsAsk`, `CallAsk` or `LeaveAsk`; the answers follow, and `Tools`,

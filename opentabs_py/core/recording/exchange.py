@@ -1,4 +1,4 @@
-"""What a recording consists of. All times are seconds since the epoch, durations seconds."""
+"""The parts of a recording. All times are seconds since the epoch, durations seconds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Whether a request only reads."""
+"""Recognise requests that only read."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What users say of the secrets in their recordings."""
+"""The user's rules for secrets in recordings."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Where the secrets of a recording are: in headers, cookies, URLs, bodies and messages.
+"""Find the secrets of a recording: in headers, cookies, URLs, bodies and messages.
 
 Texts are recognised by the name of what holds them (`Authorization`, `csrf_token`, `phone`), by
 their form (an e-mail address, a JSON Web Token), or because they are a name of the person who is

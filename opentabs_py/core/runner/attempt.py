@@ -1,4 +1,4 @@
-"""What is known of one attempt at a test: its calls, and how it ended."""
+"""One attempt at a test: its calls and its outcome."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What pytest says to the process that started it, one JSON document per line, and its answers.
+"""The events of pytest for the process that started it, one JSON document per line, and replies.
 
 pytest runs in a process of its own; the test kit's part in it sends events, the runner reads them.
 """

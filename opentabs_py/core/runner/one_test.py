@@ -1,4 +1,4 @@
-"""What is known of one test, and how it changes with what happens."""
+"""The state of one test, and its changes with each event."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal

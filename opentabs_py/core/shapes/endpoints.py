@@ -1,4 +1,4 @@
-"""Which requests are of the same endpoint of a site's API."""
+"""Group requests by endpoint of a site's API."""
 
 import json
 import re

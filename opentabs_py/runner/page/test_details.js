@@ -1,5 +1,5 @@
 /**
- * All that is known of one test: how it ended, each of its attempts, and the files that were kept.
+ * The details of one test: its outcome, its attempts, and the files kept of it.
  */
 
 /** @import {Attempt} from "./attempt.js" */

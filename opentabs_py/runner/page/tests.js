@@ -1,5 +1,5 @@
 /**
- * The list of tests, by file, and all that is known of the chosen one.
+ * The list of tests, by file, and the details of the chosen one.
  */
 
 /** @import {View} from "./main.js" */
