@@ -26,9 +26,11 @@ class Attach:
     """Use a browser that is running, instead of launching one.
 
     Attributes:
-        user_data_dir: Its user data directory; None to look where browsers usually have it.
+        user_data_dir: The browser's user data directory; None to look where browsers usually have
+            it.
         cdp: The browser's URL, `ws://127.0.0.1:PORT/devtools/browser/UUID`, instead of looking.
-        keep: Leave the extension in it at the end, so that the next server need not ask again.
+        keep: Leave the extension in the browser at the end, so that the next server need not ask
+            again.
     """
 
     user_data_dir: Path | None = None
@@ -41,7 +43,7 @@ class Endpoint:
     """Where a running browser listens for debugging connections.
 
     Attributes:
-        browser: Its name, for people: `Chrome`, `Chromium`, `Edge` or `Brave`, or its URL.
+        browser: The browser's name, for users: `Chrome`, `Chromium`, `Edge` or `Brave`, or its URL.
         url: `ws://127.0.0.1:PORT/devtools/browser/UUID`; another after each start of the browser.
     """
 

@@ -35,7 +35,7 @@ class Listeners(Generic[P]):
         return unsubscribe
 
     def notify(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Call every function; those that subscribe or unsubscribe meanwhile count next time."""
+        """Call every function; those that subscribe or unsubscribe during this count next time."""
         for listener in list(self._listeners.values()):
             try:
                 listener(*args, **kwargs)

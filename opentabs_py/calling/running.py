@@ -40,7 +40,7 @@ class RunningCall(CallObserver):
         arguments: The arguments of the call.
         output_schema: The JSON Schema of the tool's value.
         reports: Every progress report so far, in order.
-        logs: What its plugin logged in its page meanwhile.
+        logs: What the plugin logged in its page during the call.
         error: Why it returned no value.
         cancelled: Whether `cancel` ended it.
         record: Its hops and timers, if an observer of calls stores them here.

@@ -158,7 +158,7 @@ class Gate:
         if answer == "no":
             raise failures.not_allowed(name)
         decided = decision()
-        if decided.permission == "off":  # the settings have changed meanwhile
+        if decided.permission == "off":  # the settings have changed since then
             raise failures.turned_off(name, rule, decided)
         if answer == "session" and owner is not None:
             self._granted.add((owner, name))

@@ -164,17 +164,17 @@ NOWHERE: Final = Place()
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a person is asked about one call.
+    """A question to the user about one call.
 
     Attributes:
-        id: Identifies the question.
+        id: The question's id.
         tool: The tool's MCP name.
-        title: Its name for people.
-        plugin: The plugin it belongs to.
+        title: The tool's name for users.
+        plugin: The plugin that the tool belongs to.
         rule: The rule that `always` adds to the settings.
-        arguments: Its arguments, as JSON, perhaps cut.
-        client: Who makes the call, if they have said.
-        place: Where it would run. The title of the tab usually shows whose account it is.
+        arguments: The call's arguments, as JSON, perhaps cut.
+        client: The client that makes the call, if it gave its name.
+        place: Where the call would run. The title of the tab usually shows whose account it is.
         answers: The possible answers.
         about: Whether the call may run, or whether the user has signed in on its page.
         by_client: Whether the client that makes the call asks its user itself.

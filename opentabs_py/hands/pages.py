@@ -154,7 +154,7 @@ class HandPages:
         for browser in browsers:
             self.follow(browser.context)
             for page in browser.context.pages:
-                with suppress(Error):  # it has been closed meanwhile
+                with suppress(Error):  # it has been closed since then
                     known[await self._target(page)] = page
         return known
 
@@ -249,7 +249,7 @@ class Waiting:
 
     Args:
         watched: What happens in the page.
-        heartbeat: Called now and then meanwhile, so that the call does not time out.
+        heartbeat: Called now and then during the wait, so that the call does not time out.
     """
 
     def __init__(self, watched: Watched, heartbeat: Callable[[], None]) -> None:

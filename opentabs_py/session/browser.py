@@ -173,7 +173,7 @@ class SessionBrowser:
     async def close(self) -> None:
         """Close it, as its user might; `reopen` relaunches it."""
         gone = self._gone
-        with suppress(Error):  # it has died meanwhile
+        with suppress(Error):  # it has died since then
             await self.context.close()
         await gone.wait()
 

@@ -222,7 +222,7 @@ class SessionServer:
         self.registry = await self._create_registry(stack, browsers)
         self._count_questions(stack)
         await self._record_calls(stack)
-        # While the browsers start. What connects meanwhile waits in the listener's queue.
+        # While the browsers start. What connects before that waits in the listener's queue.
         if self.fleet is None:
             names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", settings.url_host))
             own_pages = [f"http://{name}:{port}/*" for name in names]

@@ -224,7 +224,7 @@ class Sockets:
         try:
             site.connect(socket)
         except Error:
-            if site is self.site:  # otherwise the test has ended meanwhile
+            if site is self.site:  # otherwise the test has ended since then
                 raise
 
 

@@ -219,7 +219,7 @@ class Done(Model):
 
 
 class Busy(Model):
-    """The worker took too many calls meanwhile, or takes none any more. The call did not run."""
+    """The worker took too many calls since then, or takes none any more. The call did not run."""
 
     type: Literal["busy"] = "busy"
 

@@ -164,7 +164,8 @@ class Recording:
         calls: The calls of tools.
         storage_state: Cookies and local storage at the start, in Playwright's format.
         scrubbed: What was scrubbed.
-        storage_at_end: Cookies and local storage at the end, which pages have changed meanwhile.
+        storage_at_end: Cookies and local storage at the end, which pages have changed since the
+            start.
     """
 
     url: str

@@ -179,7 +179,7 @@ def is_event_stream(exchange: Exchange) -> bool:
 
 
 class SocketScript:
-    """What the site sends over one WebSocket, and what it waits for meanwhile.
+    """What the site sends over one WebSocket, and what it waits for in between.
 
     Args:
         socket: What was recorded.
