@@ -5,7 +5,7 @@
 /** @import { ActivityParams } from "../protocol.js" */
 
 const RUNNING = "#2563eb";
-const WAITING = "#b45309"; // a person is asked
+const WAITING = "#b45309"; // the user is asked
 const MOST = 999; // four characters fit
 
 /**

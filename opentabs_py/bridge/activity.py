@@ -33,7 +33,7 @@ class Activity:
             self._notify()
 
     def set_waiting(self, count: int) -> None:
-        """Handle a change of the number of calls that wait for a person, in any browser."""
+        """Handle a change of the number of calls that wait for the user, in any browser."""
         self._waiting = count
         self._notify()
 

@@ -92,7 +92,7 @@ class RunningCall(CallObserver):
         return self._value
 
     def record_so_far(self) -> CallRecord | None:
-        """Return its hops and timers as they are now; None if nobody observes calls."""
+        """Return its hops and timers as they are now; None if no observer is registered."""
         if self.ended or self._record_so_far is None:
             return self.record
         return self._record_so_far()

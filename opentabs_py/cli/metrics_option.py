@@ -62,4 +62,4 @@ def exporting(address: Address | None) -> "AbstractAsyncContextManager[Attach]":
 
 
 def _export_nothing(tabs: "OpenTabs", worker: "FleetWorker | None" = None) -> None:
-    """Do nothing: nobody asked for metrics."""
+    """Do nothing: metrics are off."""

@@ -158,7 +158,7 @@ async def _register(
 
 
 async def _open_pages(tabs: "OpenTabs", urls: Sequence[str], *, start_pages: bool) -> None:
-    """Open pages; if there are none and somebody looks, the plugins' start pages."""
+    """Open pages; if there are none and the browser is visible, the plugins' start pages."""
     from opentabs_py.cli.terminal import warn
 
     for url in urls:

@@ -33,7 +33,7 @@ _WORDS: Final[Mapping[State, str]] = {
 
 
 def print_report(report: DriftReport) -> None:
-    """Print a report to stdout, for people."""
+    """Print a report to stdout, for users."""
     for each in report.recordings:
         _print_recording(each)
     states = report.states

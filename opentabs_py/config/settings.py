@@ -86,7 +86,7 @@ class ScrubRules(BaseModel):
     Attributes:
         members: Names of headers, JSON members, fields and query members that hold secrets; `*`
             stands for any characters.
-        texts: Secret strings, such as a person's name.
+        texts: Secret strings, such as the user's name.
         patterns: Regular expressions for secret strings.
         keep: Names and strings that are not secret.
     """

@@ -29,7 +29,7 @@ def change_settings(change: Callable[[Table], None], *, file: Path | None = None
     import tomlkit  # noqa: PLC0415
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 
-    # The file itself, if it is a link: people keep theirs elsewhere.
+    # The file itself, if it is a link: users keep theirs elsewhere.
     path = (file or user_file()).resolve()
     try:
         text = ""

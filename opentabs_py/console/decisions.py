@@ -65,7 +65,7 @@ class ReviewedPlugins(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Carries out what a person decides.
+    """Carries out what the user decides.
 
     Args:
         registry: The tools, their calls, and what is allowed.

@@ -21,7 +21,7 @@ Standing = Literal["named", "reviewed", "changed", "unreviewed", "page"]
 - `reviewed`: it is installed, and this build of it was approved, or needs no approval.
 - `changed`: it is installed, and another build of it was approved.
 - `unreviewed`: it is installed, and no build of it was ever approved.
-- `page`: it is not a plugin; the page registered the tool, and nobody has checked its description.
+- `page`: it is not a plugin; the page registered the tool, and its description is not verified.
 """
 Answer = Literal["once", "session", "always", "no"]
 About = Literal["permission", "sign_in"]
@@ -29,7 +29,7 @@ About = Literal["permission", "sign_in"]
 PERMISSIONS: Final[tuple[Permission, ...]] = get_args(Permission)
 ANSWERS: Final[tuple[Answer, ...]] = get_args(Answer)
 DEFAULT: Final = "default"  # the rule for whatever no other rule names; no plugin may be named so
-ASK_FOR: Final = 120.0  # s; then a question that nobody has answered counts as refused
+ASK_FOR: Final = 120.0  # s; then an unanswered question counts as refused
 LONGEST_ARGUMENTS: Final = 4000  # characters of JSON in a question
 _RULE: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_]+)?")
 
@@ -39,7 +39,7 @@ class Decision:
     """What happens to a tool's calls.
 
     Attributes:
-        permission: `auto` runs them, `ask` asks a person first, `off` refuses them.
+        permission: `auto` runs them, `ask` asks the user first, `off` refuses them.
         because: Why, as in "it is off because ...".
         needs_review: Whether it is off until its plugin has been reviewed.
     """
@@ -151,7 +151,7 @@ class Place:
     Attributes:
         site: The host, with its port if it has one.
         title: The title of the tab.
-        tab_id: The tab. A call that a person allows runs in this one, or not at all.
+        tab_id: The tab. A call that the user allows runs in this one, or not at all.
     """
 
     site: str | None = None
@@ -196,7 +196,7 @@ class Question:
 
 
 def ask_text(question: Question) -> str:
-    """Return a question as one line for a person, without the arguments."""
+    """Return a question as one line for the user, without the arguments."""
     who = "An agent" if question.client is None else one_line(shorten(question.client, 60))
     place = question.place
     where = "" if place.site is None else f" on {one_line(shorten(place.site, 100))}"
@@ -232,7 +232,7 @@ def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: object
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:
-    """Return a call's arguments as JSON for a person; says so if some of it is cut off."""
+    """Return a call's arguments as JSON for the user; says so if some of it is cut off."""
     text = json.dumps(arguments, ensure_ascii=False, indent=2, default=repr)
     if len(text) <= LONGEST_ARGUMENTS:
         return text
@@ -250,7 +250,7 @@ _SIGN_IN_TEXTS: Final[Mapping[Answer, str]] = {"once": "Yes, signed in", "no": "
 
 
 def answer_texts(questions: Sequence[Question]) -> Mapping[Answer, str]:
-    """Return the answers that all of these questions have, each with its text for a person."""
+    """Return the answers that all of these questions have, each with its text for the user."""
     about_signing_in = all(each.about == "sign_in" for each in questions)
     texts = _SIGN_IN_TEXTS if about_signing_in else _ANSWER_TEXTS
     return {

@@ -55,7 +55,7 @@ class SiteTool:
 
     @property
     def title(self) -> str:
-        """Its name for people, and whose it is."""
+        """Its name for users, and whose it is."""
         title = plain_text(self.registered.title or self.registered.name, LONGEST_TITLE)
         return f"{title} ({self.site.host})"
 

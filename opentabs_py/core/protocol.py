@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 PROTOCOL_VERSION = 3
 
-# WebSocket close codes of the private range, each with a reason a person can act on.
+# WebSocket close codes of the private range, each with a reason that the user can act on.
 CLOSE_BAD_VERSION = 4001
 CLOSE_REPLACED = 4002
 CLOSE_PROTOCOL = 4003
@@ -248,7 +248,7 @@ class AckParams(Model):
 
 
 class SettledParams(Model):
-    """The results of these calls arrived, or nobody waits for them: the relay forgets them."""
+    """The results of these calls arrived, or no caller waits for them: the relay forgets them."""
 
     document_id: DocumentId
     call_ids: list[CallId]
@@ -312,7 +312,7 @@ class QueryParams(Model):
 
 
 class ActivityParams(Model):
-    """How many calls run in the browser's pages, and how many wait for a person to allow them."""
+    """How many calls run in the browser's pages, and how many wait for the user to allow them."""
 
     running: Integer
     waiting: Integer

@@ -46,7 +46,7 @@ class _Ask:
     channel: NatsChannel
     handle: Callable[[ToEndpoint], None]
     answer: asyncio.Future[ToEndpoint]
-    absent: int = 0  # how many of its packets nobody received
+    absent: int = 0  # how many of its packets were not received
 
 
 class Asks:
@@ -191,7 +191,7 @@ class Asks:
         ask = self._open.pop(ask_id)
         ask.channel.close()
         if ask.answer.done():
-            return  # nobody waits for it
+            return  # no caller waits for it
         if isinstance(outcome, Exception):
             ask.answer.set_exception(outcome)
         else:

@@ -43,7 +43,7 @@ class Received:
     Attributes:
         subject: Where it was published.
         data: Its content.
-        absent: Not a message: NATS reports that nobody is subscribed to the subject.
+        absent: Not a message: NATS reports that no process is subscribed to the subject.
         reply: Where an answer is expected; empty if nowhere.
     """
 

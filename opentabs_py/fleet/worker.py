@@ -268,7 +268,7 @@ class FleetWorker:
         call.channel.send(data)
 
     def _forget(self, call_id: str) -> None:
-        """Forget a call: it has ended, or nobody waits for it any more."""
+        """Forget a call: it has ended, or no caller waits for it any more."""
         call = self._calls.pop(call_id, None)
         if call is None:
             return

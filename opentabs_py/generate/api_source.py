@@ -47,7 +47,7 @@ def index_source(
 
     Args:
         name: The plugin's name.
-        title: Its name for people.
+        title: Its name for users.
         pascal: The name of its class.
         description: What it is for.
         patterns: The pages it runs on.
@@ -74,7 +74,7 @@ def index_source(
             f"  ⟦override readonly ⟧urlPatterns = {literal([*patterns])};",
             f"  ⟦override readonly ⟧tools = [{', '.join(variables)}];",
             "",
-            "  /** Whether the tools can run: whether the person is signed in. */",
+            "  /** Whether the tools can run: whether the user is signed in. */",
             "  ⟦override ⟧async isReady()⟦: Promise<boolean>⟧ {",
             *(f"    {line}" for line in ready.splitlines()),
             "  }",
@@ -228,7 +228,7 @@ export ASYNC function hasSession()BOOLEAN {
   }
 }
 
-/** A value that only a page of a person who is signed in has. */
+/** A value that only a page of a signed-in user has. */
 function needed(value⟦: unknown⟧, what⟦: string⟧)⟦: string⟧ {
   if (typeof value !== "string" || value === "") {
     throw ToolError.auth(`The page has no value for ${what}. Sign in to the site, and call again.`);

@@ -63,7 +63,7 @@ class Auth:
     Attributes:
         cookies: The names of its cookies.
         headers: The headers of its own requests.
-        me: The URL of what it answers about the person, if it does.
+        me: The URL of what it returns about the user, if it does.
         logout: Whether a page has a link or a form to sign out.
     """
 
@@ -167,7 +167,7 @@ def _header(name: str, value: str, secrets: Secrets, replaced: Collection[str]) 
 
 
 def _about_self(samples: Sequence[Sample]) -> str:
-    """Return the URL of what the site answers about the person; empty if there is none."""
+    """Return the URL of what the site returns about the user; empty if there is none."""
     for pattern in _SELF:
         for sample in samples:
             is_object = bool(sample.value) and isinstance(sample.value[0], dict)

@@ -22,7 +22,7 @@ class FormField:
         label: What the page calls it.
         is_required: Whether it must be filled in.
         choices: The values of its options.
-        value: What it has when nobody has filled it in.
+        value: Its value before it is filled in.
     """
 
     name: str

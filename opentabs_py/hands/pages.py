@@ -26,7 +26,7 @@ class Driven:
 
     Attributes:
         context: Its pages.
-        attached: Whether it is a person's own, in which nothing may change that no tool changes.
+        attached: Whether it is the user's own, in which nothing may change that no tool changes.
     """
 
     context: BrowserContext
@@ -162,7 +162,7 @@ class HandPages:
     async def as_active(self, page: Page) -> AsyncGenerator[None]:
         """Let a page behave as if its tab were active, while something is done in it.
 
-        Playwright does that for all pages of a browser that it launches. A person's own browser is
+        Playwright does that for all pages of a browser that it launches. The user's own browser is
         left as it is, and its pages in the background neither move nor get the focus.
         """
         browsers = await self._browsers()
@@ -235,7 +235,7 @@ class HandPages:
             def close(_: Any) -> None:
                 watched.handle_closed()
 
-            # A person may answer a dialog too, of which Playwright says nothing.
+            # The user may answer a dialog too, of which Playwright says nothing.
             session.on("Page.javascriptDialogClosed", close)
             if watched.dialog is None:
                 with anyio.move_on_after(_SESSION_WITHIN):

@@ -32,7 +32,7 @@ from opentabs_py.server.page_headers import POLICY, PageHeaders
 from opentabs_py.tracing.html import VIEWER
 
 PAGE: Final = Path(__file__).with_name("page")
-LOOK_AGAIN: Final = 0.1  # s; what people see as at once
+LOOK_AGAIN: Final = 0.1  # s; what users see as at once
 _LONGEST: Final = 16 * 1024 * 1024  # bytes of a request; it may name all tests
 # Screenshots come with the page's key, which an element that loads an image cannot send.
 _POLICY: Final = POLICY.replace("img-src 'self'", "img-src 'self' blob:")

@@ -60,7 +60,7 @@ class Suite:
         unit_command: Returns the command that runs one of them.
         build: Builds the plugin; returns what is wrong with it.
         headed: Whether the browser has a window.
-        terminal: Whether somebody can press Enter.
+        terminal: Whether the user can press Enter.
     """
 
     directory: Path
@@ -104,7 +104,7 @@ class Runner:
         self._changed = anyio.Event()
         self._current: anyio.CancelScope | None = None
         self._socket: socket.socket | None = None
-        self._asked: Chosen = None  # what people have asked for last
+        self._asked: Chosen = None  # what users have asked for last
         self._is_stale = True  # files have changed since the plugin was built
         self._number = 0
         self._state = "building"
@@ -116,7 +116,7 @@ class Runner:
         self._lost = 0
         self._show()
 
-    # --- what people ask for ---
+    # --- what users ask for ---
 
     def run_tests(self, chosen: Chosen, why: str = "") -> None:
         """Run tests, after stopping those that run."""
@@ -150,7 +150,7 @@ class Runner:
 
         Args:
             files: Their paths, relative to the plugin's directory.
-            text: The same, for people.
+            text: The same, for users.
         """
         self._is_stale = True
         if self.watches:

@@ -160,7 +160,7 @@ class TabsCloseTool:
 
 
 def web_address(text: str) -> str:
-    """Return the URL of a web page as people type it, with its scheme.
+    """Return the URL of a web page as users type it, with its scheme.
 
     Raises:
         ValueError: It is none; the text says what it must be.

@@ -34,7 +34,7 @@ class SessionBrowser:
     """A browser that a session uses.
 
     Args:
-        name: Its name, for people and agents.
+        name: Its name, for users and agents.
         launch: Its launch; None for one that is running already.
         attach: Load the extension into it; None if the user does that by hand.
         reopen: If a call needs it after it was closed or has died, relaunch it and open these
@@ -181,7 +181,7 @@ class SessionBrowser:
         """Open a page in a new tab and wait for it to load.
 
         Args:
-            url: With or without its scheme, as people type it.
+            url: With or without its scheme, as users type it.
 
         Raises:
             BrowserError: The page cannot be opened.

@@ -359,7 +359,7 @@ class OpenTabs:
         """Open a page in a new tab of the (first) browser and wait for it to load.
 
         Args:
-            url: With or without its scheme, as people type it.
+            url: With or without its scheme, as users type it.
 
         Raises:
             BrowserError: The page cannot be opened.

@@ -313,7 +313,7 @@ class SessionServer:
         return registry
 
     def _count_questions(self, stack: AsyncExitStack) -> None:
-        """Let every extension show how many calls wait for a person."""
+        """Let every extension show how many calls wait for the user."""
         questions = self.registry.gate.questions
 
         def count() -> None:

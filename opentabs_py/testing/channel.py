@@ -1,6 +1,6 @@
 """The channel from a run to the page of `opentabs test --ui`: sends at once or in the background.
 
-Tests never wait for it. If nobody reads, events are dropped and counted.
+Tests never wait for it. Without a reader, events are dropped and counted.
 """
 
 import os
@@ -120,7 +120,7 @@ class Channel:
                     self._lost = 0
             try:
                 self._socket.sendall(line)
-            except OSError:  # nobody is there any more
+            except OSError:  # the reader is gone
                 with self._changed:
                     self._is_open = False
                     self._changed.notify_all()

@@ -85,7 +85,7 @@ class Audience(Protocol):
 
 
 class Nobody:
-    """Nobody watches."""
+    """An audience that ignores everything: the run is not watched."""
 
     def start_call(self, record: CallRecord) -> None:
         """Do nothing."""

@@ -14,7 +14,7 @@ from opentabs_py.testing.watching import Watching
 
 IN_PAGE = "The browser stays open. Press Continue in the page of the tests."
 GO_ON = "The browser stays open. Press Enter to continue, or Ctrl-C to stop the tests."
-NOBODY = "The browser is not kept open: stdin is not a terminal, so nobody could press Enter."
+NOBODY = "The browser is not kept open: stdin is not a terminal, so Enter cannot be pressed."
 
 
 def pause(

@@ -174,7 +174,7 @@ def test_problems_of_package_json_are_reported_by_path() -> None:
 @pytest.mark.parametrize(
     ("changes", "wanted"),
     [
-        ({"displayName": ""}, "displayName: is missing; write the name that people see"),
+        ({"displayName": ""}, "displayName: is missing; write the name that users see"),
         ({"description": None}, "description: is missing; write a sentence"),
         ({"name": "My Chat"}, "name: 'My Chat' is not a valid plugin name; use lower-case"),
         ({"name": None}, "name: None is not a valid plugin name"),

@@ -87,7 +87,7 @@ export function clock(seconds) {
 }
 
 /**
- * The part of a URL that people recognize.
+ * The part of a URL that users recognize.
  * @param {string | null} url
  */
 export function site(url) {

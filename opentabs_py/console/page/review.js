@@ -22,7 +22,7 @@ import { Refusal } from "./link.js";
 export function reviewSection(link, { name, standing }) {
   const place = h("div", {}, h("p", { class: "quiet" }, "Loading its source"));
   const what =
-    standing === "changed" ? "It has changed since you approved it" : "Nobody has reviewed it";
+    standing === "changed" ? "It has changed since you approved it" : "It has not been reviewed";
   const section = h(
     "section",
     { class: "problems review", "aria-label": "Review" },

@@ -1,6 +1,6 @@
 """Detect that the other side of a link is gone.
 
-NATS says at once that nobody listens to a subject, for example because a process was killed. It
+NATS reports at once that no process listens to a subject, for example because one was killed. It
 says so too while the other side only reconnects, which usually takes less than a second; and it
 says nothing if the other side's network is cut. So neither a missing listener nor silence counts
 before it has lasted. While this process's connection is down, nothing counts.
@@ -33,7 +33,7 @@ class Liveness:
         self._absent_since = inf
 
     def handle_absent(self, now: float) -> None:
-        """Record that nobody listened where it should."""
+        """Record that no process listened where one should."""
         self._absent_since = min(self._absent_since, now)
 
     def handle_relinked(self, now: float) -> None:

@@ -114,7 +114,7 @@ class CallAsk(Model):
     """Asks to call a tool.
 
     `client` is the MCP client's session, by which it owns tabs; `client_name` says who makes the
-    call, for people. With `record`, the answer contains the call's record; with `trace` too, and it
+    call, for users. With `record`, the answer contains the call's record; with `trace` too, and it
     says when the call passed each hop.
     """
 

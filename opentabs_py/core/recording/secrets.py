@@ -1,7 +1,7 @@
 """Find the secrets of a recording: in headers, cookies, URLs, bodies and messages.
 
 Texts are recognised by the name of what holds them (`Authorization`, `csrf_token`, `phone`), by
-their form (an e-mail address, a JSON Web Token), or because they are a name of the person who is
+their form (an e-mail address, a JSON Web Token), or because they are a name of the user who is
 signed in. What none of this recognises is kept, so read a recording before you publish it.
 """
 
@@ -35,7 +35,7 @@ Kind = Literal[
 ]
 
 SHORTEST: Final = 4  # characters of a secret that is known by the name of what holds it
-_SHORTEST_NAME: Final = 2  # characters of a person's name
+_SHORTEST_NAME: Final = 2  # characters of the user's name
 _PLAIN: Final = 16  # characters; a shorter word in letters of one case may be an ordinary word
 _DEEPEST: Final = 100  # objects and arrays within each other
 _STATIC: Final = frozenset({"script", "stylesheet", "image", "font", "media"})

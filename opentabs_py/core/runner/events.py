@@ -237,7 +237,7 @@ class Browsed(_Message):
 
 
 class Lost(_Message):
-    """Events were not sent, because nobody read them or one was too long."""
+    """Events were not sent, because the reader was too slow or one was too long."""
 
     event: Literal["lost"] = "lost"
     count: int

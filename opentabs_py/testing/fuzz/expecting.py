@@ -45,7 +45,7 @@ class _Found:
     breach: Breach
 
 
-_CHECKS: Final[Any] = list(HealthCheck)  # they are about tests that people write
+_CHECKS: Final[Any] = list(HealthCheck)  # they are about tests that users write
 
 
 class _Broken(Exception):  # noqa: N818 (it tells Hypothesis what to shrink)
