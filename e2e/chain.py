@@ -78,7 +78,7 @@ class Tab:
         """Stop the service worker: as Chrome does when it likes, or by killing its process."""
         if how == "sigkill":
             process = extension_process(self.tabs.extension_dir)
-            if process is not None:  # else the last kill has not been mended yet
+            if process is not None:  # else the last kill has not been repaired yet
                 os.kill(process, signal.SIGKILL)
             return
         cdp = await self.page.context.new_cdp_session(self.page)

@@ -173,7 +173,7 @@ async def test_a_browser_that_dies_comes_back_with_its_profile_and_the_other_sta
         assert [*tabs.pages.names.values()] == ["work", "home"]
 
 
-async def test_two_browsers_with_the_extension_loaded_by_hand_are_told_apart(
+async def test_two_browsers_with_the_extension_loaded_by_hand_are_distinguished(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))

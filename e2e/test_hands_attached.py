@@ -113,7 +113,7 @@ async def test_hands_use_a_persons_own_tabs_and_leave_them_where_they_are(
     assert chromium.is_running
 
 
-async def test_a_dialog_that_the_person_answers_is_not_in_the_way(
+async def test_a_dialog_that_the_user_answers_is_not_in_the_way(
     chromium: Chromium,
 ) -> None:
     async with attached(chromium) as tabs:

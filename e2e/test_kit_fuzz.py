@@ -61,7 +61,7 @@ def test_a_sound_tool_passes(tried: KitRun, name: str) -> None:
     assert tried[f"test_contract[chromium-{name}]"].outcome == "passed", tried.output
 
 
-def test_a_cancelled_tool_that_continues_is_told_what_to_do(tried: KitRun) -> None:
+def test_a_cancelled_tool_that_continues_gets_advice(tried: KitRun) -> None:
     text = tried["test_contract[chromium-is_deaf]"].text
 
     assert re.search(r"was cancelled after [\d.]+ s and (still ran|ran on until) [\d.]+ s", text)

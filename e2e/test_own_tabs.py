@@ -130,7 +130,7 @@ async def test_other_clients_neither_choose_it_nor_may_name_it(tabs: OpenTabs, s
     await until_open(tabs, 1)
 
 
-async def test_a_tab_of_another_client_is_no_tab_to_fall_back_on(tabs: OpenTabs, site: str) -> None:
+async def test_a_tab_of_another_client_is_not_a_fallback(tabs: OpenTabs, site: str) -> None:
     async with agent(tabs) as one, agent(tabs) as other:
         await open_own(one, f"{site}/own")
         assert await where(other) == "TAB_NOT_FOUND"

@@ -94,7 +94,7 @@ def said(verdict: RecordingVerdict) -> str:
 
 
 @pytest.mark.parametrize("number", range(30))
-async def test_a_change_of_the_site_is_told_rightly(rig: Rig, number: int) -> None:
+async def test_a_change_of_the_site_is_reported_correctly(rig: Rig, number: int) -> None:
     mutation = mutations(seed=20)[number]
 
     verdict = await rig.verify(mutation)
@@ -178,7 +178,7 @@ def test_a_site_that_has_not_changed_is_reported_so(made: tuple[Path, DriftingSi
     assert done.stdout.endswith("2 as recorded, 1 not called\n")
 
 
-def test_drift_is_reported_to_people_programs_and_ci(made: tuple[Path, DriftingSite]) -> None:
+def test_drift_is_reported_to_users_programs_and_ci(made: tuple[Path, DriftingSite]) -> None:
     plugin, site = made
     site.mutation = renamed("title", "subject")
 

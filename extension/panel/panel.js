@@ -103,7 +103,7 @@ async function showState(state) {
     // A server that was started again may be elsewhere.
     const now = await readConfig().catch(() => config);
     if (now.server !== config.server || now.secret !== config.secret) location.reload();
-    // The service worker knows more: it has been told why.
+    // The service worker knows more: it has received the reason.
     const title = await chrome.action.getTitle({});
     const why = title.includes("not con") ? title.replace("OpenTabs: ", "") : "not connected";
     text = `The server is ${why}.`;

@@ -21,5 +21,5 @@ from opentabs_py.browser.urls import with_scheme
         ("file:///tmp/x.html", "file:///tmp/x.html"),
     ],
 )
-def test_an_address_without_a_scheme_gets_the_one_that_people_mean(typed: str, url: str) -> None:
+def test_a_url_without_a_scheme_gets_the_one_that_users_mean(typed: str, url: str) -> None:
     assert with_scheme(typed) == url

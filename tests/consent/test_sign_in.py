@@ -93,7 +93,7 @@ async def test_a_user_who_only_says_so_gets_the_error_and_not_the_question_again
 
 
 @pytest.mark.parametrize("client", [None, Client(can_ask=False)])
-async def test_where_nobody_can_be_asked_the_agent_is_told_to(client: Client | None) -> None:
+async def test_where_the_user_cannot_be_asked_the_agent_is_asked_to(client: Client | None) -> None:
     calls = Calls()
     await calls.call(client)
     [error] = calls.errors

@@ -248,7 +248,7 @@ def test_a_tool_without_an_icon_gets_the_wrench() -> None:
     assert (written["icon"], written["iconSvg"]) == ("wrench", "<svg>wrench</svg>")
 
 
-def test_the_name_for_people_is_the_authors_if_there_is_one() -> None:
+def test_the_name_for_users_is_the_authors_if_there_is_one() -> None:
     fields = {"name": "a", "displayName": "Alpha", "description": "b", "group": "Letters"}
 
     [written] = write(report(tool(fields=fields)))["tools"]
@@ -272,5 +272,5 @@ def test_a_pre_script_is_named_with_its_hash() -> None:
     assert written["preScriptHash"] == "bb"
 
 
-def test_a_name_for_people_is_made_of_the_tools_name() -> None:
+def test_a_name_for_users_is_made_of_the_tools_name() -> None:
     assert display_name("send_2_messages") == "Send 2 Messages"

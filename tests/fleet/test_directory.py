@@ -66,7 +66,7 @@ def test_one_that_repeats_itself_is_heard_and_not_read_again() -> None:
     assert known.changes == [instance(name) for name in "abab"]  # the last one is gone
 
 
-def test_what_it_announced_before_the_last_time_is_no_repetition() -> None:
+def test_what_it_announced_before_the_last_time_is_not_a_repetition() -> None:
     known = Known()
     for calls in (1, 2, 1):
         known.hear("a", 10, calls=calls)

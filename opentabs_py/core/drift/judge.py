@@ -55,7 +55,7 @@ def _if_read(call: CallVerdict, site: Site) -> CallVerdict:
 
 
 def _doubt(call: CallVerdict, obstacle: str) -> CallVerdict:
-    """Return the verdict of a call in a run in which drift cannot be told."""
+    """Return the verdict of a call of an inconclusive run."""
     if call.state != "drift":
         return call
     return replace(call, state="unknown", severity=None, findings=(), reason=obstacle)

@@ -30,7 +30,7 @@ _BY_CATEGORY: Final = {
 
 
 def find_obstacle(site: Site, recorded: Recording, live: LiveRun) -> str:
-    """Return why drift cannot be told from what this run saw; empty if it can.
+    """Return why drift is inconclusive in this run; empty if it is not.
 
     Args:
         site: The site's responses.

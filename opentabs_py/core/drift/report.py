@@ -48,7 +48,7 @@ class CallVerdict:
     Attributes:
         tool: The tool's MCP name.
         arguments: With which it was called.
-        state: `same`; `drift`; `unknown` if that cannot be told; `skipped` if it was not called.
+        state: `same`; `drift`; `unknown` if that is inconclusive; `skipped` if it was not called.
         severity: How bad the drift is.
         findings: What has changed.
         reason: Why it is unknown or was skipped, in a sentence.
@@ -90,7 +90,7 @@ class RecordingVerdict:
         url: The page that was opened.
         calls: The recorded calls, in their order.
         requests: Requests whose responses have changed.
-        reason: Why nothing can be told of this recording; empty if something can.
+        reason: Why this recording is inconclusive; empty if it is not.
     """
 
     recording: str
@@ -117,9 +117,9 @@ class DriftReport:
         return any(SEVERITIES.index(each) >= bar for each in self._severities())
 
     def exit_code(self, least: Severity = "harmless") -> int:
-        """Return 1 if there is drift that is at least so severe, 3 if that cannot be told, else 0.
+        """Return 1 if there is drift that is at least that severe, 3 if inconclusive, else 0.
 
-        It can be told if all calls that were not skipped have been compared, and there is one.
+        It is conclusive if all calls that were not skipped have been compared, and there is one.
         """
         if self.has_drift(least):
             return DRIFT

@@ -143,7 +143,7 @@ def test_a_call_that_did_not_run_is_the_next_again() -> None:
     assert take(queue, 3) == ["a", "b", "a"]
 
 
-def test_a_call_that_nobody_waits_for_is_forgotten() -> None:
+def test_a_call_that_no_caller_waits_for_is_forgotten() -> None:
     queue = a_queue()
     a1, a2 = add(queue, "aa")
     queue.discard(a1)
