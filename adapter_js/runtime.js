@@ -116,7 +116,7 @@
    * @property {Function} handle
    * @property {boolean} deliversLogs whether its result is sent only after its logs have arrived
    * @property {(value: unknown) => string} [toJson] how its result is sent, if not as a plugin's
-   * @property {string} [name] its name for people, if not the one on the wire
+   * @property {string} [name] its name for users, if not the one on the wire
    */
 
   /** @type {Map<string, Plugin>} */
@@ -263,7 +263,7 @@
     } catch (error) {
       answer = `e${callId}${describe(error)}`;
     }
-    // Nobody waits for the result of a cancelled call.
+    // No caller waits for the result of a cancelled call.
     if (apply(mapDelete, running, [callId])) {
       call.answered = true;
       flush();
@@ -280,8 +280,8 @@
   }
 
   /**
-   * Writes to the page's console, for the test kit: nothing else shows whether a tool that nobody
-   * waits for has stopped.
+   * Writes to the page's console, for the test kit: nothing else shows whether a tool that no
+   * caller waits for has stopped.
    * @param {string} what
    * @param {string} name
    */

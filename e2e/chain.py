@@ -78,7 +78,7 @@ class Tab:
         """Stop the service worker: as Chrome does when it likes, or by killing its process."""
         if how == "sigkill":
             process = extension_process(self.tabs.extension_dir)
-            if process is not None:  # else the last kill has not been mended yet
+            if process is not None:  # else the last kill has not been repaired yet
                 os.kill(process, signal.SIGKILL)
             return
         cdp = await self.page.context.new_cdp_session(self.page)
@@ -149,7 +149,7 @@ async def wait_for_document(
 
 
 async def wait_for_receipts(tabs: OpenTabs) -> None:
-    """Wait until the receipts of all results have gone, a little after the results came."""
+    """Wait until the receipts of all results are gone, a little after the results came."""
     with anyio.fail_after(PATIENT):
         while tabs.bridge.calls.dispatch.has_receipts:  # noqa: ASYNC110 (they go by a timer)
             await anyio.sleep(0.01)

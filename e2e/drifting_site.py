@@ -231,7 +231,7 @@ def _endpoint(status: int) -> Mutation:
             return HTMLResponse("<h1>We have a new API</h1>")
         return JSONResponse({"error": "gone"}, status_code=status)
 
-    told = "answers with HTML" if status == 301 else f"answers {status}"
+    told = "returns HTML" if status == 301 else f"returns {status}"
     return Mutation("endpoint moved", {"tracker_list": "tool"}, told, answer={LIST: gone})
 
 

@@ -69,7 +69,7 @@ async def answer(chromium: Chromium, tabs: OpenTabs, place: tuple[int, int]) -> 
 
 
 @pytest.mark.usefixtures("data")
-async def test_a_tool_runs_in_the_browser_of_a_person_who_allows_it(
+async def test_a_tool_runs_in_the_browser_of_the_user_who_allows_it(
     chromium: Chromium, tmp_path: Path, site: str
 ) -> None:
     chromium.allow_debugging()
@@ -107,7 +107,7 @@ async def test_the_extension_is_taken_out_at_the_end_unless_it_is_kept(
 
 
 @pytest.mark.usefixtures("data")
-async def test_a_person_who_presses_cancel_is_not_asked_again_and_calls_say_why(
+async def test_the_user_who_presses_cancel_is_not_asked_again_and_calls_say_why(
     chromium: Chromium, tmp_path: Path, site: str
 ) -> None:
     chromium.allow_debugging()

@@ -328,7 +328,7 @@ async def test_a_locked_file_delays_no_call_and_the_calls_arrive_later() -> None
     assert len(entries()) == 501
 
 
-async def test_a_place_where_nothing_can_be_written_is_said_once_and_calls_go_on(
+async def test_a_place_where_nothing_can_be_written_is_said_once_and_calls_continue(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     audit_file().parent.parent.mkdir()

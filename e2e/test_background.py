@@ -292,7 +292,7 @@ async def test_a_call_that_cannot_be_made_exits_with_the_usual_code(
     assert call.stdout == ""
 
 
-async def test_a_tool_that_fails_is_told_from_a_chain_that_does(
+async def test_a_tool_that_fails_is_distinguished_from_a_chain_that_does(
     server: OpenTabs, site: str
 ) -> None:
     page = await server.open(f"{site}/page")

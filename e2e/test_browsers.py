@@ -52,7 +52,7 @@ async def open_in(two: OpenTabs, name: str, url: str, *, is_shown: bool = False)
     """Open a page in one person's browser; return its tab's number among all."""
     browser = two.browsers[name]
     page = await browser.open(url)
-    if not is_shown:  # another tab is in front of it
+    if not is_shown:  # another tab is active
         await browser.context.new_page()
     with anyio.fail_after(PATIENT):
         while True:
@@ -173,7 +173,7 @@ async def test_a_browser_that_dies_comes_back_with_its_profile_and_the_other_sta
         assert [*tabs.pages.names.values()] == ["work", "home"]
 
 
-async def test_two_browsers_with_the_extension_loaded_by_hand_are_told_apart(
+async def test_two_browsers_with_the_extension_loaded_by_hand_are_distinguished(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))

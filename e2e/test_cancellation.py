@@ -19,7 +19,7 @@ from e2e.chain import PATIENT, PROBE, Tab
 from e2e.drivers import LONGEST_LINE, serve_command
 from opentabs_py.tracing.file import read_trace
 
-# A tool that goes on when it is cancelled: it reports and returns a value when nobody wants them.
+# A tool that continues when it is cancelled: it reports and returns a value when nobody wants them.
 DEAF = [{"report": {"progress": 1}}, {"until": "aborted"}, {"report": {"progress": 2}}]
 HELD = [{"report": {"progress": 1}}, {"until": "released"}]
 HANG = [{"report": {"progress": 1}}, {"wait": 60_000}]

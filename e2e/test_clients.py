@@ -204,7 +204,7 @@ async def test_none_of_750_reports_is_lost(connected: Connected) -> None:
 
 
 @pytest.mark.parametrize("kind", PYTHON)
-async def test_autogen_reads_the_whole_result_of_a_tool_whose_stream_goes_on(kind: str) -> None:
+async def test_autogen_reads_the_whole_result_of_a_tool_whose_stream_continues(kind: str) -> None:
     async with Server(tools=[Counter]) as server, drive(kind, server.mcp_url) as driver:
         [outcome] = await driver.call_all([Call("count_later", {"n": 3})])
 

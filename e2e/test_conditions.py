@@ -24,7 +24,7 @@ HOUR = 3600.0
 STEPS = [{"report": {"progress": 1}}, {"wait": 300}, {"report": {"progress": 2}}, {"wait": 300}]
 
 
-async def test_many_tabs_come_leave_and_go_while_a_call_goes_on(tab: Tab, site: str) -> None:
+async def test_many_tabs_come_leave_and_go_while_a_call_continues(tab: Tab, site: str) -> None:
     numbers = iter(range(MANY))
 
     async def come_and_go() -> None:
@@ -122,7 +122,7 @@ def fill(disk: Path) -> None:
                     filler.write(bytes(size))
 
 
-async def test_tools_go_on_when_the_disk_of_the_profile_is_full(
+async def test_tools_continue_when_the_disk_of_the_profile_is_full(
     site: str, small_disk: Path
 ) -> None:
     settings = load_settings(port=0, profile=small_disk / "profile")

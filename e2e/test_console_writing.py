@@ -81,7 +81,7 @@ async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_
     await page.get_by_role("button", name="Save").click()
 
     review = page.get_by_role("region", name="Review")
-    await expect(review).to_contain_text("Nobody has reviewed it", timeout=PATIENT)
+    await expect(review).to_contain_text("It has not been reviewed", timeout=PATIENT)
     wanted = {"site": site, "key": SECRET, "days": 3, "loud": True, "view": "week"}
     assert home.settings()["settings"] == {"notes": wanted}
     assert user_file().read_text().startswith("# mine\n")

@@ -248,7 +248,7 @@ async def test_a_killed_endpoint_has_its_calls_cancelled(shared: Fleet) -> None:
         await shared.until("cancelled", "k")
 
 
-async def test_a_call_goes_on_while_nats_restarts(fleet: Fleet) -> None:
+async def test_a_call_continues_while_nats_restarts(fleet: Fleet) -> None:
     fleet.worker("one")
     async with endpoint(fleet, workers=1) as tabs:
         reports: list[ProgressReport] = []
@@ -405,7 +405,7 @@ async def test_an_address_where_no_nats_is_names_it_and_hides_the_password() -> 
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1", "127.0.0.1:4222", "nats://"])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     refused = opentabs("fleet", "status", "--nats", url)
     assert refused.returncode == 2
     assert "is not the address of a NATS server" in " ".join(refused.stderr.split())
@@ -533,7 +533,7 @@ async def test_a_worker_that_pauses_for_long_loses_its_calls_and_cancels_them(
         assert await tabs.call("work", {"key": "after"}) == "after"
 
 
-async def test_clients_are_told_when_a_worker_brings_other_tools(
+async def test_clients_are_notified_when_a_worker_brings_other_tools(
     fleet: Fleet, tmp_path: Path
 ) -> None:
     fleet.worker("one")

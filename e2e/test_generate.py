@@ -240,4 +240,4 @@ def test_only_addresses_and_recordings_are_analyzed(tmp_path: Path) -> None:
     done = opentabs(tmp_path, "analyze", "chat.example.com")
 
     assert done.returncode == 2
-    assert "neither a recording nor the address of a web page" in done.stderr
+    assert "neither a recording nor the URL of a web page" in done.stderr

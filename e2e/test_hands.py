@@ -340,7 +340,7 @@ async def test_all_tabs_are_listed_and_may_be_named(rig: Rig) -> None:
 
     shown = await rig.call("snapshot", tabId=by_title["Shop"])
     assert shown["title"] == "Shop"
-    assert (await rig.call("snapshot"))["title"] == "Long"  # the one in front
+    assert (await rig.call("snapshot"))["title"] == "Long"  # the active one
     await rig.fails("TAB_NOT_FOUND", "snapshot", tabId=12)
     await other.close()
 

@@ -47,7 +47,7 @@ async def mine() -> AsyncGenerator[str]:
 async def chromium(
     display: str, tmp_path: Path, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[Chromium]:
-    """A browser of a person, with a page behind the one in front."""
+    """A browser of a person, with a page in the background of the active one."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     person = Chromium(tmp_path / "profile", display)
     person.allow_debugging()
@@ -74,7 +74,7 @@ async def allow(chromium: Chromium, tabs: OpenTabs) -> None:
 
 
 async def numbers(tabs: OpenTabs) -> dict[str, Any]:
-    """Return the tabs' numbers by the last part of their addresses, and whether one is in front."""
+    """Return the tabs' numbers by the last part of their addresses, and whether one is active."""
     listed = (await tabs.call("tabs_list"))["tabs"]
     return {each["url"].rpartition("/")[2]: (each["tabId"], each["active"]) for each in listed}
 
@@ -113,7 +113,7 @@ async def test_hands_use_a_persons_own_tabs_and_leave_them_where_they_are(
     assert chromium.is_running
 
 
-async def test_a_dialog_that_the_person_answers_is_not_in_the_way(
+async def test_a_dialog_that_the_user_answers_is_not_in_the_way(
     chromium: Chromium,
 ) -> None:
     async with attached(chromium) as tabs:
@@ -164,7 +164,7 @@ async def test_without_hands_the_debugging_connection_is_let_go(chromium: Chromi
         assert the_browser(tabs).asks == ""
 
 
-async def test_plugins_go_on_when_the_debugging_connection_breaks(
+async def test_plugins_continue_when_the_debugging_connection_breaks(
     chromium: Chromium, tmp_path: Path
 ) -> None:
     plugin = write_plugin(tmp_path / "chat", tools=["version"])

@@ -118,7 +118,7 @@ async def test_an_opener_reads_nothing_of_the_calls_in_the_page_it_opens(
     await victim.page.close()
 
 
-async def test_a_document_that_the_opener_writes_itself_is_no_page_of_a_plugin(
+async def test_a_document_that_the_opener_writes_itself_is_not_a_page_of_a_plugin(
     tab: Tab, tabs: OpenTabs
 ) -> None:
     known = {document.document_id for document in tabs.bridge.tabs.documents}

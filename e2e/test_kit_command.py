@@ -146,7 +146,7 @@ def test_nobody_is_waited_for_if_stdin_is_not_a_terminal(failing: Path) -> None:
     )  # fmt: skip
 
     assert done.returncode == 1
-    assert "stdin is not a terminal, so nobody could press Enter" in done.stdout
+    assert "stdin is not a terminal, so Enter cannot be pressed" in done.stdout
     assert "2 failed" in done.stdout
 
 

@@ -1,4 +1,4 @@
-"""`expect_contract` and `opentabs test --fuzz` find broken promises, with the least input."""
+"""`expect_contract` and `opentabs test --fuzz` find broken promises, with the minimal input."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ from e2e.documents import run as run_command
 from e2e.kit.promises import TOOLS, write_promises
 from e2e.kit.runs import KitRun, run, run_kit
 
-# What is said of each tool, and the least arguments that break its promise.
+# What is said of each tool, and the minimal arguments that break its promise.
 BROKEN = {
     "returns_text": ('returned {"n": "101"}, which violates its output schema', '{"n": 101}'),
     "throws": ("ended with INTERNAL_ERROR: Cannot read properties of undefined", '{"n": 21}'),
@@ -45,14 +45,14 @@ def test_every_tool_is_either_broken_or_sound() -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_promise_is_found_with_the_least_input(tried: KitRun, name: str) -> None:
+def test_a_broken_promise_is_found_with_the_minimal_input(tried: KitRun, name: str) -> None:
     case = tried[f"test_contract[chromium-{name}]"]
-    what, least = BROKEN[name]
+    what, minimal = BROKEN[name]
 
     assert case.outcome == "failed", tried.output
     assert f"tried_{name} breaks its contract: it " in case.text
     assert what in case.text
-    assert f"Arguments: {least or ''}" in case.text
+    assert f"Arguments: {minimal or ''}" in case.text
     assert "depends on earlier calls" not in case.text
 
 
@@ -61,7 +61,7 @@ def test_a_sound_tool_passes(tried: KitRun, name: str) -> None:
     assert tried[f"test_contract[chromium-{name}]"].outcome == "passed", tried.output
 
 
-def test_a_cancelled_tool_that_goes_on_is_told_what_to_do(tried: KitRun) -> None:
+def test_a_cancelled_tool_that_continues_gets_advice(tried: KitRun) -> None:
     text = tried["test_contract[chromium-is_deaf]"].text
 
     assert re.search(r"was cancelled after [\d.]+ s and (still ran|ran on until) [\d.]+ s", text)

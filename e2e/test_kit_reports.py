@@ -58,8 +58,8 @@ def test_the_terminal_shows_every_call_of_the_test_hop_by_hop(ran: KitRun) -> No
 
 
 def test_a_broken_fixture_shows_them_too(ran: KitRun) -> None:
-    assert ran["test_is_never_begun"].outcome == "error"
-    assert "demo_list_channels" in ran["test_is_never_begun"].properties["opentabs_report"]
+    assert ran["test_never_starts"].outcome == "error"
+    assert "demo_list_channels" in ran["test_never_starts"].properties["opentabs_report"]
 
 
 def test_junit_has_the_same_report(ran: KitRun) -> None:
@@ -95,7 +95,7 @@ def test_what_is_kept_of_a_test_is_in_its_folder(ran: KitRun) -> None:
     }
     assert {each.name for each in kept.iterdir()} == {
         folder.name,
-        "test-reports-py-test-is-never-begun-chromium",
+        "test-reports-py-test-never-starts-chromium",
     }
 
 
@@ -105,7 +105,7 @@ def test_a_video_is_kept_of_those_that_fail_alone(ran: KitRun) -> None:
 
     assert kept == {
         "test-reports-py-test-fails-chromium",
-        "test-reports-py-test-is-never-begun-chromium",
+        "test-reports-py-test-never-starts-chromium",
     }
 
 

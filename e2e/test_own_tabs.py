@@ -1,4 +1,4 @@
-"""Tabs of one's own: agents work side by side, each in tabs that nobody else uses."""
+"""Client-owned tabs: agents work side by side, each in tabs that no other client uses."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -130,7 +130,7 @@ async def test_other_clients_neither_choose_it_nor_may_name_it(tabs: OpenTabs, s
     await until_open(tabs, 1)
 
 
-async def test_a_tab_of_another_client_is_no_tab_to_fall_back_on(tabs: OpenTabs, site: str) -> None:
+async def test_a_tab_of_another_client_is_not_a_fallback(tabs: OpenTabs, site: str) -> None:
     async with agent(tabs) as one, agent(tabs) as other:
         await open_own(one, f"{site}/own")
         assert await where(other) == "TAB_NOT_FOUND"

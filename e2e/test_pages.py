@@ -204,7 +204,7 @@ async def test_an_mcp_client_asks_its_user_to_sign_in_and_the_call_runs(
 
     assert not result.is_error, result.content
     assert len(asked) == 1
-    assert "Sign in there; then the call goes on." in asked[0]
+    assert "Sign in there; then the call continues." in asked[0]
     assert await tab.page.evaluate("probe.runs") == {"signed in": 1}
 
 

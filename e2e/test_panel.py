@@ -105,17 +105,17 @@ async def test_the_tools_of_the_tab_in_front_are_shown_and_change_with_it(
     tab: Tab, panel: Page
 ) -> None:
     await tab.page.bring_to_front()
-    front = panel.get_by_role("region", name="The tab in front")
-    await expect(front).to_contain_text("127.0.0.1", timeout=SOON)
-    probe = front.get_by_role("region", name="Probe")
+    active = panel.get_by_role("region", name="The active tab")
+    await expect(active).to_contain_text("127.0.0.1", timeout=SOON)
+    probe = active.get_by_role("region", name="Probe")
     await expect(probe).to_contain_text("Ready", timeout=SOON)
     await expect(probe.get_by_role("link", name="probe_echo")).to_be_visible(timeout=SOON)
 
     await panel.bring_to_front()  # no plugin works on the panel's own page
-    await expect(front).to_contain_text("No plugin works on this page.", timeout=SOON)
-    await expect(front.get_by_role("link", name="Probe")).to_be_visible(timeout=SOON)
-    await expect(front).to_contain_text("http://127.0.0.1/*", timeout=SOON)
-    await expect(front.get_by_role("link", name="probe_echo")).to_have_count(0, timeout=SOON)
+    await expect(active).to_contain_text("No plugin works on this page.", timeout=SOON)
+    await expect(active.get_by_role("link", name="Probe")).to_be_visible(timeout=SOON)
+    await expect(active).to_contain_text("http://127.0.0.1/*", timeout=SOON)
+    await expect(active.get_by_role("link", name="probe_echo")).to_have_count(0, timeout=SOON)
 
 
 async def test_a_page_that_is_not_ready_says_why(open_tab: Callable[..., Any], panel: Page) -> None:
@@ -194,7 +194,7 @@ async def test_a_client_that_cannot_ask_is_answered_in_the_panel(
     await wait_for_badge(tabs, "", "OpenTabs: connected")
 
 
-async def test_who_is_signed_out_is_asked_to_sign_in_and_the_call_goes_on(
+async def test_who_is_signed_out_is_asked_to_sign_in_and_the_call_continues(
     open_tab: Callable[..., Any], panel: Page
 ) -> None:
     tab = await open_tab("unready", readiness="unavailable")

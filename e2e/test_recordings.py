@@ -449,6 +449,6 @@ def test_a_recording_by_hand_ends_with_enter_or_ctrl_c(
         code = running.wait()
 
     assert code == 0, running.output
-    assert "taken out" in running.output
+    assert "scrubbed" in running.output
     exchanges = read_recording(tmp_path / "by-hand.har").exchanges
     assert [e.request.url for e in exchanges if e.request.kind == "document"] == [url]

@@ -124,7 +124,7 @@ async def test_eight_calls_lose_nothing_and_run_once_whatever_breaks(
 
 
 @pytest.mark.parametrize("breakage", ["worker killed", "connection dropped"])
-async def test_a_flood_whose_tool_has_ended_goes_on_where_a_broken_link_left_it(
+async def test_a_flood_whose_tool_has_ended_continues_where_a_broken_link_left_it(
     tab: Tab, breakage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 40_000  # 6 MiB

@@ -507,7 +507,7 @@ def chromiums(shown: Shown) -> set[int]:
     }
 
 
-async def test_it_stays_at_a_failure_until_one_goes_on_in_the_page_or_the_terminal(
+async def test_it_stays_at_a_failure_until_one_continues_in_the_page_or_the_terminal(
     template: Path, short_path: Path, browser: Browser
 ) -> None:
     plugin = plugin_with(template, short_path, bad=TWO_BAD)
@@ -537,7 +537,7 @@ async def test_it_stays_at_a_failure_until_one_goes_on_in_the_page_or_the_termin
         assert ran(plugin)[2:] == ["test_bad", "test_worse"]
 
 
-async def test_without_a_terminal_only_the_page_goes_on(
+async def test_without_a_terminal_only_the_page_continues(
     template: Path, short_path: Path, browser: Browser
 ) -> None:
     plugin = plugin_with(template, short_path, bad=BAD)

@@ -139,7 +139,7 @@ async def test_a_hidden_tab_runs_its_tool_and_reports(
 async def an_undriven_browser(
     extension: Path, profile: Path, url: str
 ) -> AsyncGenerator[Callable[[str], Awaitable[None]]]:
-    """Run a Chromium that nothing is attached to; gives what opens another tab, in front."""
+    """Run a Chromium that nothing is attached to; yield a function that opens an active tab."""
     command = [
         str(find_chromium().path),
         "--headless=new",

@@ -94,7 +94,7 @@ def said(verdict: RecordingVerdict) -> str:
 
 
 @pytest.mark.parametrize("number", range(30))
-async def test_a_change_of_the_site_is_told_rightly(rig: Rig, number: int) -> None:
+async def test_a_change_of_the_site_is_reported_correctly(rig: Rig, number: int) -> None:
     mutation = mutations(seed=20)[number]
 
     verdict = await rig.verify(mutation)
@@ -144,7 +144,7 @@ async def use(page, opentabs):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Path, DriftingSite]]:
-    """The plugin, with a recording of its site, which goes on."""
+    """The plugin, with a recording of its site, which keeps running."""
     plugin = write_tracker_plugin(tmp_path_factory.mktemp("verified") / "tracker")
     (plugin / "use.py").write_text(USE)
     site = DriftingSite()
@@ -178,7 +178,7 @@ def test_a_site_that_has_not_changed_is_reported_so(made: tuple[Path, DriftingSi
     assert done.stdout.endswith("2 as recorded, 1 not called\n")
 
 
-def test_drift_is_reported_to_people_programs_and_ci(made: tuple[Path, DriftingSite]) -> None:
+def test_drift_is_reported_to_users_programs_and_ci(made: tuple[Path, DriftingSite]) -> None:
     plugin, site = made
     site.mutation = renamed("title", "subject")
 
@@ -213,7 +213,7 @@ def test_a_site_that_limits_its_answers_has_not_drifted(made: tuple[Path, Drifti
 
     assert done.returncode == 3, done.stdout
     assert "? tracker_list" in done.stdout
-    assert "answers 429" in done.stdout
+    assert "returns 429" in done.stdout
 
 
 def test_a_site_that_cannot_be_reached_has_not_drifted(made: tuple[Path, DriftingSite]) -> None:

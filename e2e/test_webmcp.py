@@ -359,7 +359,7 @@ async def test_a_form_s_error_is_the_page_s_own(tabs: OpenTabs) -> None:
     }
 
 
-async def test_a_form_without_autosubmit_waits_for_a_person(tabs: OpenTabs, page: Page) -> None:
+async def test_a_form_without_autosubmit_waits_for_the_user(tabs: OpenTabs, page: Page) -> None:
     outcome: list[Any] = []
 
     async def call() -> None:
@@ -546,7 +546,7 @@ async def test_only_tools_that_say_that_they_read_run_unasked(shop: str) -> None
             assert (await failure(tabs, name)).detail.code == "CONSENT_NEEDED"
 
 
-async def test_a_call_that_a_person_allows_runs_in_the_tab_of_its_question_or_not_at_all(
+async def test_a_call_that_the_user_allows_runs_in_the_tab_of_its_question_or_not_at_all(
     shop: str,
 ) -> None:
     async with OpenTabs(settings=settings_for(permissions={})) as tabs:

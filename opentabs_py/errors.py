@@ -30,7 +30,7 @@ from typing_extensions import TypedDict
 
 
 class OpenTabsError(Exception):
-    """Base of this package's errors; the text says what happened and what to do."""
+    """Base of this package's errors; the message says what happened and what to do."""
 
 
 class ConfigError(OpenTabsError):
@@ -70,7 +70,7 @@ class ReportError(OpenTabsError):
 
 
 class AuditError(OpenTabsError):
-    """The audit cannot be read or written; the text says why."""
+    """The audit cannot be read or written; the message says why."""
 
 
 class FleetError(OpenTabsError):
@@ -121,7 +121,7 @@ class ErrorDetail:
 
 
 class TraceError(OpenTabsError):
-    """A file is not a trace, or cannot be read; the text says what is wrong."""
+    """A file is not a trace, or cannot be read; the message says what is wrong."""
 
 
 class CallError(OpenTabsError):

@@ -87,7 +87,7 @@ function decode(text, type, what) {
  * @param {RequestInit | FetchFromPageInit | undefined} init
  */
 function describe(url, init) {
-  // Queries may contain secrets, and many people read errors.
+  // Queries may contain secrets, and many users read errors.
   const address = String(url).replace(/[?#].*$/s, "");
   return `${init?.method?.toUpperCase() ?? "GET"} ${address}`;
 }

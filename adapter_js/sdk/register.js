@@ -80,7 +80,7 @@ function tearDown(older) {
 
 /**
  * @param {OpenTabsPlugin} plugin
- * @returns {CallHook} errors of hooks are logged, and nobody waits for hooks
+ * @returns {CallHook} errors of hooks are logged, and hooks are not awaited
  */
 function hooksOf(plugin) {
   return (hook, ...args) => {

@@ -12,11 +12,11 @@ export interface ToolDefinition<
 > {
   /** Unique in its plugin: lowercase words joined by `_`, as in `send_message`. */
   name: string;
-  /** For people. Derived from `name` by default. */
+  /** For users. Derived from `name` by default. */
   displayName?: string | undefined;
   /** For agents: what the tool does and when to use it. */
   description: string;
-  /** For people, in lists. By default `description` is shown. */
+  /** For users, in lists. By default `description` is shown. */
   summary?: string | undefined;
   /** The name of a Lucide icon, as in `message-square`. `wrench` by default. */
   icon?: string | undefined;
@@ -82,7 +82,7 @@ export type ConfigSchema = Record<string, ConfigSetting>;
 export declare abstract class OpenTabsPlugin {
   /** Lowercase letters, digits and `-`, as in `my-site`. */
   abstract readonly name: string;
-  /** For people. */
+  /** For users. */
   abstract readonly displayName: string;
   /** One sentence about the plugin's purpose. */
   abstract readonly description: string;

@@ -8,7 +8,7 @@
  * @typedef {object} ProgressOptions
  * @property {number | undefined} [progress] how much is done; should increase
  * @property {number | undefined} [total] how much there is in total, in the unit of `progress`
- * @property {string | undefined} [message] what is being done, for people; truncated at 4096
+ * @property {string | undefined} [message] what is being done, for users; truncated at 4096
  *   characters
  */
 

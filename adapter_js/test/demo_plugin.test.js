@@ -136,7 +136,7 @@ test("the adapter has the manifest's tools in its order", () => {
   assert.equal(adapterOf(openPage(demoSite())).name, "demo");
 });
 
-test("an export without a context gives every message, newest first", async () => {
+test("an export without a context returns every message, newest first", async () => {
   const result = plain(
     await handlerOf(openPage(demoSite()), "export_messages")({ channelId: "general" }),
   );
@@ -210,7 +210,7 @@ test("teardown ends what still runs", async () => {
   await assert.rejects(handlerOf(page, "list_channels")({}), /unloaded/);
 });
 
-test("a missing session is an auth error that a retry does not mend", async () => {
+test("a missing session is an auth error that a retry does not fix", async () => {
   const page = openPage(demoSite({ signedIn: false }));
   assert.deepEqual(await thrownBy(handlerOf(page, "export_messages")({ channelId: "general" })), {
     text: "No session. Open the site's page first. Reload the tab to sign in, then call again.",
@@ -253,7 +253,7 @@ for (const { status, headers, code, category, retryable, retryAfterMs } of [
   });
 }
 
-test("a refusal that is no JSON still says what happened", async () => {
+test("a refusal that is not JSON still says what happened", async () => {
   const site = demoSite({ answer: () => new Response("<h1>Bad gateway</h1>", { status: 502 }) });
   const thrown = await thrownBy(handlerOf(openPage(site), "list_channels")({}));
   assert.equal(thrown.text, "The site answered 502.");

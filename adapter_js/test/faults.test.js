@@ -179,7 +179,7 @@ test("without rules all passes, and the document says that it knows them", async
   assert.equal(root.dataset.opentabsFaults, "0");
 });
 
-test("what is carried out is told: its rule, the direction, and which message it was", async () => {
+test("what is carried out is reported: its rule, the direction, and which message it was", async () => {
   const rules = [rule({ nth: [9], number: 4 }), rule({ kind: "tool.result", number: 5 })];
   const { port, listeners, written } = await world(plan(...rules));
 

@@ -80,7 +80,7 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
   /** @type {number[]} the links for which all was sent again, of the last look */
   let marks = [];
 
-  /** What the worker was told: frames of the wire as JSON, joined, and other messages. */
+  /** What the worker received: frames of the wire as JSON, joined, and other messages. */
   function drain() {
     /** @type {any[]} */
     const messages = [];
@@ -243,7 +243,7 @@ test("a relay whose extension is gone does not connect again", () => {
   assert.equal(relay.worker.ports.length, 1);
 });
 
-test("a document back from the cache is a new one, and its tools are told to stop", () => {
+test("a document back from the cache is a new one, and its tools are notified to stop", () => {
   const relay = startCall();
   const before = relay.documentId();
   relay.fire("pageshow", { persisted: true });
@@ -304,7 +304,7 @@ test("an error is sent with its fields", () => {
   assert.deepEqual(params.error, { code: "NOPE", message: "No.", retryable: true });
 });
 
-test("a cancelled call is told to the page and forgotten", () => {
+test("the page is notified of a cancelled call, which is then forgotten", () => {
   const relay = startCall();
   relay.server("tool.cancel", { reason: "idle" });
   assert.deepEqual(relay.page.ofKind("c"), [`${CALL}idle`]);
@@ -340,7 +340,7 @@ test("what is sent again goes behind a mark of the link it is for", () => {
   assert.match(said[1], /tool\.progress/);
 });
 
-test("the worker is told that a call was received before the page is", () => {
+test("the worker is notified that a call was received before the page is", () => {
   const relay = startRelay();
   let heard = -1;
   relay.node.addEventListener("down", () => {
@@ -350,7 +350,7 @@ test("the worker is told that a call was received before the page is", () => {
   assert.equal(heard, 1);
 });
 
-test("a dispatch in parts is joined, and the worker is told of its call", () => {
+test("a dispatch in parts is joined, and the worker is notified of its call", () => {
   const relay = startRelay();
   const params = { callId: CALL, plugin: "demo", tool: "t", input: { text: "x".repeat(MEBI) } };
   const text = JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params });
@@ -362,7 +362,7 @@ test("a dispatch in parts is joined, and the worker is told of its call", () => 
   assert.deepEqual(relay.drain(), [{ type: "received", callId: CALL }]);
 });
 
-test("that a traced call has begun is told at once, for its tool may never answer", () => {
+test("the start of a traced call is reported at once, because its tool may never answer", () => {
   const relay = startCall({ trace: true });
   relay.page.say(`t${CALL}{"runtime.down":1}`);
   const [{ type, callId, stamps }] = relay.drain();
@@ -490,7 +490,7 @@ test("after a worker's death what was not acknowledged is sent again, as it was"
   assert.deepEqual([messages[1].params.seq, messages[1].params.value], [4, "done"]);
 });
 
-test("after a worker's death a running call goes on with one batch at a time", () => {
+test("after a worker's death a running call continues with one batch at a time", () => {
   const relay = startCall();
   relay.report({ progress: 0 });
   relay.report({ progress: 1 });
@@ -541,14 +541,14 @@ test("past 8 MiB the oldest unsent reports are given up, and counted", () => {
   assert.ok(reports.every(({ seq, progress }) => seq === progress));
 });
 
-test("of a report only what is of the right type goes on, and it still counts", () => {
+test("of a report only what is of the right type is forwarded, and it still counts", () => {
   const relay = startCall();
   relay.report({ progress: "1", total: null, message: 5, extra: true }, 7, null, []);
   const [{ params }] = relay.drain();
   assert.deepEqual(params.reports, [{ seq: 0 }, { seq: 1 }, { seq: 2 }, { seq: 3 }]);
 });
 
-test("what is no JSON at all changes nothing", () => {
+test("what is not JSON at all changes nothing", () => {
   const relay = startCall();
   relay.page.say(`p${CALL}{{{`);
   relay.result("done");
@@ -640,7 +640,7 @@ test("an error over the limit still ends its call within it", () => {
 
 // --- readiness and logs ---------------------------------------------------------------------
 
-test("an adopted plugin's readiness is told to the worker", () => {
+test("an adopted plugin's readiness is reported to the worker", () => {
   const relay = startRelay();
   relay.adopt();
   assert.deepEqual(relay.page.ofKind("a"), ["demo"]);
@@ -699,7 +699,7 @@ function startLogs() {
   return { ...relay, log };
 }
 
-test("a plugin's logs go on with level, text and time", () => {
+test("a plugin's logs are forwarded with level, text and time", () => {
   const relay = startLogs();
   relay.log(
     { level: "warn", message: "slow", data: [{ ms: 5 }], ts: 12.5 },
@@ -737,7 +737,7 @@ test("logs over the rate are dropped and counted", () => {
   ]);
 });
 
-test("logs go on when the clock is set back", () => {
+test("logs are forwarded when the clock is set back", () => {
   const relay = startLogs();
   relay.log({ message: "before" });
   relay.clock.now -= 3_600_000;
@@ -754,7 +754,7 @@ for (const [what, entry] of /** @type {[string, object][]} */ ([
   ["half a surrogate pair", { message: "\ud800", data: ["\udfff"] }],
   ["a text cut within a pair", { message: `${"x".repeat(7999)}\u{1f600}` }],
   ["data that JSON cannot say", { message: "m", data: [10n] }],
-  ["a message that is no text", { message: { toString: 1, valueOf: 1 } }],
+  ["a message that is not a string", { message: { toString: 1, valueOf: 1 } }],
   ["nothing", {}],
 ])) {
   test(`a log with ${what} is a sound message, and the next one arrives`, () => {
@@ -803,7 +803,7 @@ test("a page that changes its tools all the time sends the latest list from time
   assert.deepEqual([ids(), relay.timers.length], [[], 0]);
 });
 
-test("a list that names another document, is too long or is no JSON changes nothing", () => {
+test("a list that names another document, is too long or is not JSON changes nothing", () => {
   const relay = startRelay();
   relay.page.say(`w${JSON.stringify({ tools: [], leftOut: 0, documentId: "e".repeat(32) })}`);
   assert.equal(relay.drain()[0].params.documentId, relay.attached[0].documentId);

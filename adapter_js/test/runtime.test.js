@@ -325,7 +325,7 @@ test("a report arrives with its three values", async () => {
   assert.deepEqual(reports(callId), [{ progress: 3, total: 12, message: "Exported page 3 of 12" }]);
 });
 
-test("the first report goes at once, before the tool goes on", async () => {
+test("the first report goes at once, before the tool continues", async () => {
   const { page, relay, call } = await startPlugin(`{ work: (_, { reportProgress }) => {
     reportProgress({ progress: 1 });
     globalThis.look();
@@ -427,7 +427,7 @@ test("a report after the end is logged once, with the tool's name", async () => 
 
 // --- the channel ----------------------------------------------------------------------------
 
-test("a traced call tells when it starts, before its tool runs, and when it has ended", async () => {
+test("a traced call reports when it starts, before its tool runs, and when it has ended", async () => {
   const { relay, start, answers } = await startPlugin(
     "{ echo: async () => 1, hang: () => new Promise(() => {}) }",
   );
@@ -443,7 +443,7 @@ test("a traced call tells when it starts, before its tool runs, and when it has 
   ]);
 });
 
-test("a call that is not traced tells nothing of time", async () => {
+test("a call that is not traced reports no times", async () => {
   const { relay, call } = await startPlugin("{ echo: async () => 1 }");
   await call("echo");
   assert.deepEqual(relay.ofKind("t"), []);
@@ -804,7 +804,7 @@ for (const [isReady, reason] of [
   });
 }
 
-test("a plugin that is not ready is asked again, ever less often, and told once", async () => {
+test("a plugin that is not ready is asked again, ever less often, and reported once", async () => {
   const { page, states } = await startWithReadiness("async () => { asked++; return false; }");
   const waits = [];
   for (let i = 0; i < 7; i++) {

@@ -9,7 +9,7 @@ these numbers, and the lowest and highest.
 MCP client, server and this program share one process and one event loop, for our server and for the
 bare one that it is compared with alike. The server of the prototype (`bench_floor`) that the other
 hops are compared with is in it too, but has a browser of its own: the two do a work one after the
-other or in turns, and the browser whose turn it is not idles.
+other or alternating, and the browser whose turn it is not idles.
 """
 
 import json

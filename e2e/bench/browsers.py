@@ -120,7 +120,7 @@ class Fleet:
     tabs: dict[str, tuple[OpenTabs, int]]
 
     async def measure(self) -> dict[str, float]:
-        """Call the page of the only browser and of the last of ten, in turns."""
+        """Call the page of the only browser and of the last of ten, alternating."""
         took: defaultdict[str, list[float]] = defaultdict(list)
         for _ in range(CALLS):
             for name, (tabs, tab) in self.tabs.items():

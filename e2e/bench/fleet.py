@@ -122,7 +122,7 @@ class Endpoint:
         return REPORTS / took
 
     async def known_after(self, nats: Nats, number: int) -> float:
-        """Return how long a call goes on after its worker was killed, in seconds."""
+        """Return how long a call lasts after its worker was killed, in seconds."""
         owner = f"doomed{number}"
         count = len(self.tabs.fleet.directory.usable)
         with workers(nats, 10_000 + number, 1, owner) as process:
@@ -141,7 +141,7 @@ class Endpoint:
 
 
 async def times_ms(*works: Callable[[], Awaitable[Any]]) -> list[list[float]]:
-    """Do each work many times, in turns; return how long each took."""
+    """Do each work many times, interleaved; return how long each took."""
     took: list[list[float]] = [[] for _ in works]
     for _ in range(CALLS):
         for work, times in zip(works, took, strict=True):

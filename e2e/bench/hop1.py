@@ -57,7 +57,7 @@ class Hop1:
         for pair in {pair: None for pair, _ in self.clients}:
             calls: dict[str, list[float]] = {kind: [] for kind in KINDS}
             reports: dict[str, list[float]] = {kind: [] for kind in KINDS}
-            for _ in range(CALLS):  # in turns, so that noise hits both alike
+            for _ in range(CALLS):  # interleaved, so that noise hits both alike
                 for kind in KINDS:
                     calls[kind].append(await call_ms(self.clients[pair, kind]))
             for _ in range(BURSTS):

@@ -1,7 +1,7 @@
 """What many plugins and tabs cost: a server's start, memory and tool list, and each call.
 
-Servers with one plugin and with 120 run in processes of their own and are measured in turns; calls
-go through three sessions of this process, in turns as well.
+Servers with one plugin and with 120 run in processes of their own and are measured alternately;
+calls go through three sessions of this process, interleaved as well.
 """
 
 import re
@@ -224,7 +224,7 @@ class Sessions:
 
     async def measure(self) -> dict[str, float]:
         took: defaultdict[str, list[float]] = defaultdict(list)
-        for _ in range(CALLS):  # in turns, so that noise hits all alike
+        for _ in range(CALLS):  # interleaved, so that noise hits all alike
             for name, (tabs, tab) in self.tabs.items():
                 began = time.perf_counter()
                 await tabs.call("probe_echo", {"value": 1, "tabId": tab})

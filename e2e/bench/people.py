@@ -1,6 +1,6 @@
 """What watching costs: the console's first paint, and calls that are recorded or looked at.
 
-Three sessions have a page each, and their calls are made in turns: one that nobody watches, one
+Three sessions have a page each, and their calls are interleaved: one that nobody watches, one
 whose calls are recorded by the audit, and one whose console is open. A fourth has 120 plugins, and
 has made 5,000 calls when its console is opened.
 """
@@ -77,7 +77,7 @@ class People:
         return {name: median(each) for name, each in numbers.items()}
 
     async def echoes(self) -> dict[str, float]:
-        """Call a page's tool in each session, in turns."""
+        """Call a page's tool in each session, interleaved."""
         took: defaultdict[str, list[float]] = defaultdict(list)
         for _ in range(CALLS):
             for name, (tabs, tab) in self.tabs.items():

@@ -33,7 +33,7 @@ anyio.run(main, *sys.argv[1:], backend_options={"use_uvloop": sys.platform != "w
 async def cold_start(chromium: Path, url: str) -> dict[str, float]:
     """Processes of their own, the files of Python and Chromium in the system's cache."""
     first_results, first_floors = [], []
-    for _ in range(STARTS):  # in turns, so that noise hits both alike
+    for _ in range(STARTS):  # interleaved, so that noise hits both alike
         first_results.append(await seconds_to_echo("-c", FIRST_RESULT, str(PROBE), url))
         prototype = ("-m", "e2e.bench.floor.prototype", str(chromium), url)
         with compile_cache():  # as ours

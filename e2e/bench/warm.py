@@ -122,7 +122,7 @@ class Bench:
         measured = {}
         for era, (client, bare) in self.clients.items():
             took: defaultdict[str, list[float]] = defaultdict(list)
-            for _ in range(MCP_CALLS):  # in turns, so that noise hits all alike
+            for _ in range(MCP_CALLS):  # interleaved, so that noise hits all alike
                 value = {"value": 1}
                 took["page"] += [await call_ms(client, "probe_echo", value | {"tabId": self.tab})]
                 took["python"] += [await call_ms(client, "python_echo", value)]

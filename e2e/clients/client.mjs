@@ -1,5 +1,5 @@
 /**
- * A client of the official TypeScript SDK that does what it is told, line by line.
+ * A client of the official TypeScript SDK that follows instructions, line by line.
  *
  *     node client.mjs v1|v2 legacy|auto TARGET
  *

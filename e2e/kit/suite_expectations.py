@@ -38,7 +38,7 @@ def test_what_holds_passes(opentabs: SyncOpenTabs, page: Page) -> None:
     expect(page.locator("h1")).not_to_be_empty()
 
 
-def test_errors_are_told_by_their_fields(opentabs: SyncOpenTabs) -> None:
+def test_errors_are_distinguished_by_their_fields(opentabs: SyncOpenTabs) -> None:
     call = opentabs.start("demo_export_messages", channelId="nope")
 
     expect(call).to_fail()

@@ -296,7 +296,7 @@ def test_a_plugin_is_back_after_its_extension_was_reloaded(
 
 
 @pytest.mark.opentabs(clock="manual")
-def test_a_frozen_tab_is_silent_and_a_thawed_one_goes_on(
+def test_a_frozen_tab_is_silent_and_a_thawed_one_continues(
     opentabs: SyncOpenTabs, page: Page
 ) -> None:
     expect(opentabs.plugin("probe")).to_be_ready()

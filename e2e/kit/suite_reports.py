@@ -35,5 +35,5 @@ def broken(opentabs: SyncOpenTabs) -> None:
 
 
 @pytest.mark.usefixtures("broken")
-def test_is_never_begun() -> None:
+def test_never_starts() -> None:
     pass

@@ -52,7 +52,7 @@ def test_a_call_returns_the_value_or_raises_the_error(
         mcp.call_tool("count", {"to": -1})
 
 
-def test_its_error_is_told_by_its_fields(opentabs: SyncOpenTabs) -> None:
+def test_its_error_is_distinguished_by_its_fields(opentabs: SyncOpenTabs) -> None:
     expect(opentabs.start("count", to=-1)).to_fail(code="TOO_LOW", category="validation")
 
 

@@ -1,11 +1,11 @@
 /**
- * What the icon says: whether the server is connected, and how many calls run or wait for a person.
+ * The icon's state: whether the server is connected, and how many calls run or wait for the user.
  */
 
 /** @import { ActivityParams } from "../protocol.js" */
 
 const RUNNING = "#2563eb";
-const WAITING = "#b45309"; // a person is asked
+const WAITING = "#b45309"; // the user is asked
 const MOST = 999; // four characters fit
 
 /**

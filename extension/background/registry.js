@@ -1,5 +1,5 @@
 /**
- * What the worker knows: the plugins, and the documents that have a relay.
+ * The worker's state: the plugins, and the documents that have a relay.
  *
  * All of it comes from elsewhere and can be read again after the worker was restarted: the plugins
  * from the server or from storage, the documents from their relays.

@@ -196,7 +196,7 @@ async function answerOpen(id, url) {
   try {
     const tabId = await ownTabs.open();
     if (link.current() !== asked) {
-      await ownTabs.close(tabId); // nobody would know of it
+      await ownTabs.close(tabId); // the server would not know of it
       return;
     }
     answer(asked, { jsonrpc: "2.0", id, result: { tabId } });

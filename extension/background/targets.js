@@ -1,5 +1,5 @@
 /**
- * Which tab is which target of Chrome's debugging protocol, by which Playwright knows its pages.
+ * Maps tabs to targets of Chrome's debugging protocol, by which Playwright knows its pages.
  */
 
 /**

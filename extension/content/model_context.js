@@ -367,7 +367,7 @@
   }
 
   /**
-   * Fills a form in, and waits until it was submitted: at once, or by a person.
+   * Fills a form in, and waits until it was submitted: at once, or by the user.
    * @param {HTMLFormElement} form
    * @param {Record<string, unknown>} input
    * @param {AbortSignal} signal

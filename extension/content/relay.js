@@ -417,7 +417,7 @@
     connect();
   }
 
-  /** @param {string} why the reason why nobody waits for the calls any more */
+  /** @param {string} why the reason why no caller waits for the calls any more */
   function abandon(why) {
     for (const callId of calls.keys()) {
       channel.send(`c${callId}${why}`);

@@ -2,12 +2,13 @@
  * The side panel: the console's narrow form, for the browser that it is in.
  *
  * It is the console's own code (`console/` is copied beside it when the extension is staged), with a
- * view of its own: the tab in front, and what runs.
+ * view of its own: the active tab, and what runs.
  */
 
 /** @import {View} from "./console/main.js" */
 /** @import {LinkState} from "./console/link.js" */
 
+import { activeTabView } from "./active_tab.js";
 import { approvalsView } from "./console/approvals.js";
 import { callsView } from "./console/calls.js";
 import { byId, h, plural, write } from "./console/dom.js";
@@ -17,7 +18,6 @@ import { pluginsView } from "./console/plugins.js";
 import { Router } from "./console/router.js";
 import { Store } from "./console/store.js";
 import { tryView } from "./console/try.js";
-import { frontTab } from "./front.js";
 import { runningCalls } from "./running.js";
 
 /** @typedef {{server: string, secret: string}} Config */
@@ -56,19 +56,19 @@ const names = /** @type {Name[]} */ (Object.keys(views));
 /** @returns {View} */
 function nowView() {
   const running = runningCalls(console_, () => profile);
-  const front = frontTab(console_, () => profile);
+  const activeTab = activeTabView(console_, () => profile);
   const reviews = h("a", { href: "#/plugins", hidden: true });
   const element = h(
     "div",
     { class: "view now" },
     running.element,
-    front.element,
+    activeTab.element,
     h("p", { class: "foot" }, h("a", { href: "#/try" }, "All tools"), reviews),
   );
 
   function show() {
     running.show();
-    front.show();
+    activeTab.show();
     const count = [...store.rows("plugins").values()].filter(
       ({ standing }) => standing === "unreviewed" || standing === "changed",
     ).length;
@@ -103,7 +103,7 @@ async function showState(state) {
     // A server that was started again may be elsewhere.
     const now = await readConfig().catch(() => config);
     if (now.server !== config.server || now.secret !== config.secret) location.reload();
-    // The service worker knows more: it has been told why.
+    // The service worker knows more: it has received the reason.
     const title = await chrome.action.getTitle({});
     const why = title.includes("not con") ? title.replace("OpenTabs: ", "") : "not connected";
     text = `The server is ${why}.`;

@@ -14,7 +14,7 @@ from opentabs_py.errors import AuditError
 
 logger = logging.getLogger(__name__)
 
-WRITE_AFTER: Final = 0.25  # s; calls that end meanwhile are written together, in one transaction
+WRITE_AFTER: Final = 0.25  # s; calls that end in this time are written together, in one transaction
 AGAIN_AFTER: Final = 1.0  # s; when the file could not be written
 CLOSE_WITHIN: Final = 5.0  # s; then calls that could not be written are given up
 MOST_AT_ONCE: Final = 1000  # calls of one transaction
@@ -128,7 +128,7 @@ class AuditWriter:
     def _note_failure(self, error: AuditError) -> None:
         if not self._is_failing:
             logger.warning(
-                "Cannot write the audit %s: %s. Calls go on; up to %d of them wait to be recorded.",
+                "Cannot write the audit %s: %s. Calls continue; up to %d wait to be recorded.",
                 self._path,
                 error,
                 self._most_waiting,

@@ -1,4 +1,4 @@
-"""What the extension shows on its icon: how many calls run in its browser, or wait for a person."""
+"""The state of the icon: the number of calls in its browser that run or await the user."""
 
 import asyncio
 from collections.abc import Generator
@@ -33,7 +33,7 @@ class Activity:
             self._notify()
 
     def set_waiting(self, count: int) -> None:
-        """Handle a change of the number of calls that wait for a person, in any browser."""
+        """Handle a change of the number of calls that wait for the user, in any browser."""
         self._waiting = count
         self._notify()
 

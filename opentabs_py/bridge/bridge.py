@@ -41,13 +41,13 @@ class Bridge:
         message_limit: The longest message in either direction, in characters.
         clock: The clock of the calls' timers, but of no other wait. By default, real time.
         wrap_socket: Called with each connection's socket; returns the one to use instead.
-        name: The browser's name, for people and agents.
+        name: The browser's name, for users and agents.
         number: Its number among all browsers, with which those of its tabs begin.
         page_tools: Receives what its pages register themselves; None if that is not served.
 
     Attributes:
         calls: The calls in the browser's pages.
-        activity: Counts them for the extension's icon, and those that wait for a person.
+        activity: Counts them for the extension's icon, and those that wait for the user.
         browser_id: Identifies the browser's profile, as its extension says; None before that.
         tabs: The state of its tabs.
         page_tools: What its pages have registered themselves; None if that is not served.
@@ -245,7 +245,7 @@ class Bridge:
         self.tabs.has_browser = True
         self.bring_browser = None
 
-    # --- tabs of one's own ---
+    # --- client-owned tabs ---
 
     async def open_tab(self, url: str) -> int | None:
         """Open a tab and return its number; None if the browser does not open it.

@@ -206,7 +206,7 @@ class PageCalls:
 
     def _turn(self) -> None:
         """Carry out what the core decided; call it after every input, before the next await."""
-        # Callers first: they wait for the result, but nobody waits for its acknowledgement.
+        # Callers first: they wait for the result, but nothing waits for its acknowledgement.
         for event in self.dispatch.drain_events():
             waiter = self._waiters.get(event.call_id)
             if waiter is None:

@@ -30,7 +30,7 @@ class OwnTabs:
             url: The page, with its scheme.
             browser: The name of the browser; by default the one in which the client has tabs of
                 its own, else the one that it used last.
-            client: The client's session; without one, the tab belongs to nobody in particular.
+            client: The client's session; without one, the tab belongs to no particular client.
 
         Raises:
             CallError: It cannot be opened, or it is not clear in which browser.

@@ -1,4 +1,4 @@
-"""Which plugins the extension has: sent at every hello and at every change."""
+"""Synchronise the extension's plugins: at every hello and at every change."""
 
 import asyncio
 import logging

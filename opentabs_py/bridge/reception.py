@@ -1,4 +1,4 @@
-"""How an extension's connection begins: its secret, its hello, and the browser it belongs to."""
+"""Accept an extension's connection: check its secret and its hello, and find its browser."""
 
 import hmac
 import logging
@@ -40,7 +40,7 @@ def offers(subprotocols: Sequence[str], secret: str) -> bool:
 
 
 def equal(given: str, secret: str) -> bool:
-    """Return whether a text is a secret; no text is an empty one."""
+    """Return whether a string is a secret; the empty string is not."""
     return bool(secret) and hmac.compare_digest(given.encode(), secret.encode())
 
 

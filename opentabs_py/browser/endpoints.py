@@ -26,9 +26,11 @@ class Attach:
     """Use a browser that is running, instead of launching one.
 
     Attributes:
-        user_data_dir: Its user data directory; None to look where browsers usually have it.
-        cdp: Its address, `ws://127.0.0.1:PORT/devtools/browser/UUID`, instead of looking.
-        keep: Leave the extension in it at the end, so that the next server need not ask again.
+        user_data_dir: The browser's user data directory; None to look where browsers usually have
+            it.
+        cdp: The browser's URL, `ws://127.0.0.1:PORT/devtools/browser/UUID`, instead of looking.
+        keep: Leave the extension in the browser at the end, so that the next server need not ask
+            again.
     """
 
     user_data_dir: Path | None = None
@@ -41,7 +43,7 @@ class Endpoint:
     """Where a running browser listens for debugging connections.
 
     Attributes:
-        browser: Its name, for people: `Chrome`, `Chromium`, `Edge` or `Brave`, or its address.
+        browser: The browser's name, for users: `Chrome`, `Chromium`, `Edge` or `Brave`, or its URL.
         url: `ws://127.0.0.1:PORT/devtools/browser/UUID`; another after each start of the browser.
     """
 
@@ -89,7 +91,7 @@ def find_endpoint(user_data_dir: Path | None, cdp: str | None) -> Endpoint | Non
 
     Args:
         user_data_dir: Look only in this browser's directory.
-        cdp: The address itself, `ws://...`.
+        cdp: The URL itself, `ws://...`.
 
     Raises:
         BrowserError: Several browsers allow it, so one must be named.
@@ -109,7 +111,7 @@ def find_endpoint(user_data_dir: Path | None, cdp: str | None) -> Endpoint | Non
 
 
 def check_cdp(url: str) -> str:
-    """Return the address of a browser on this machine, if it is one.
+    """Return the URL of a browser on this machine, if it is one.
 
     Raises:
         ConfigError: It is not: whoever is connected to a browser can do anything in it.
@@ -117,7 +119,7 @@ def check_cdp(url: str) -> str:
     host = url.removeprefix("ws://").partition("/")[0].rpartition(":")[0]
     if not url.startswith("ws://") or host not in ("127.0.0.1", "localhost", "[::1]"):
         raise ConfigError(
-            f"Cannot use --cdp {url}. Pass the address of a browser on this machine, as in "
+            f"Cannot use --cdp {url}. Pass the URL of a browser on this machine, as in "
             "ws://127.0.0.1:9222/devtools/browser/UUID."
         )
     return url

@@ -1,4 +1,4 @@
-"""A window in which a person signs in."""
+"""A browser window for the user to sign in."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -6,9 +6,9 @@ from typing import Any, Final
 import anyio
 from playwright.async_api import BrowserContext, Error
 
-from opentabs_py.browser.addresses import with_scheme
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
 from opentabs_py.browser.signed_in import State
+from opentabs_py.browser.urls import with_scheme
 from opentabs_py.errors import BrowserError
 
 LOOK_AGAIN: Final = 1.0  # s; what is saved if the window is closed is at most this old
@@ -39,7 +39,7 @@ async def sign_in(plan: LaunchPlan, url: str, finished: Callable[[], Awaitable[N
             await page.goto(with_scheme(url))
         except Error as error:
             reason = error.message.splitlines()[0]
-            raise BrowserError(f"Cannot open {url}: {reason}. Check the address.") from error
+            raise BrowserError(f"Cannot open {url}: {reason}. Check the URL.") from error
         seen = _Seen()
         async with anyio.create_task_group() as tasks:
 

@@ -76,7 +76,7 @@ def _end(scratch: Path) -> None:
 def _wait(processes: "Iterable[psutil.Process]") -> None:
     """Wait until processes have exited, for END_WITHIN at most.
 
-    `psutil.wait_procs` also waits until a zombie is reaped, which nobody does in many containers.
+    `psutil.wait_procs` also waits until a zombie is reaped, which many containers never do.
     """
     import psutil  # noqa: PLC0415
 

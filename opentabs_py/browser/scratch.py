@@ -99,7 +99,7 @@ def _is_alive(pid: int) -> bool:
     import psutil  # noqa: PLC0415 (needed only if a directory was left behind)
 
     try:
-        # A killed process remains as a zombie if nobody reaps it, as in many containers.
+        # A killed process remains as a zombie if it is not reaped, as in many containers.
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False

@@ -1,7 +1,7 @@
-"""Which of Playwright's switches to leave out, and whether Chromium gets its sandbox.
+"""The Playwright switches to leave out, and Chromium's sandbox.
 
 Playwright's switches make a browser for tests: quiet, predictable, and less secure in places
-where a browser that people sign in with must be secure.
+where a browser that users sign in with must be secure.
 """
 
 import logging
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 # With it, a page that calls history.replaceState() in a loop starves every other tab.
 _NEVER: Final = ("--disable-ipc-flooding-protection",)
-# A kept profile contains people's sign-ins, so its protections stay on, and it behaves like their
+# A kept profile contains the user's sign-ins, so its protections stay on, and it behaves like their
 # own browser. The remaining switches are needed for the extension or for Playwright's pipe, or
 # suppress prompts and telemetry at startup.
 _NOT_WITH_A_KEPT_PROFILE: Final = (
@@ -39,7 +39,7 @@ _NOT_WITH_A_KEPT_PROFILE: Final = (
     "--unsafely-disable-devtools-self-xss-warnings",
 )
 # Chromium shows its address bar's suggestions as two web pages, and loads both for each browser and
-# each context: more than half of a start's CPU time, for what only people who type there see.
+# each context: more than half of a start's CPU time, for what only users who type there see.
 # Without them, it draws the suggestions itself.
 _ADDRESS_BAR: Final = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup")
 _ON: Final = "--enable-features="
@@ -89,8 +89,8 @@ def added(
     """Return the switches to add to Playwright's: the caller's, and lists of features.
 
     Args:
-        keeps_profile: Whether the profile contains people's sign-ins.
-        headed: Whether people see the browser.
+        keeps_profile: Whether the profile contains the user's sign-ins.
+        headed: Whether the browser has a visible window.
         features: Features of Chromium to turn on.
         args: The caller's switches; what its lists of features say is kept.
     """

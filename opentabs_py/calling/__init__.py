@@ -1,1 +1,1 @@
-"""What a tool is, and a call of it under way."""
+"""The interface of a tool, and of a running call."""

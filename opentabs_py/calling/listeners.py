@@ -1,4 +1,4 @@
-"""Functions that are called with news."""
+"""Subscriber lists."""
 
 import logging
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class Listeners(Generic[P]):
         return unsubscribe
 
     def notify(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Call every function; those that subscribe or unsubscribe meanwhile count next time."""
+        """Call every function; those that subscribe or unsubscribe during this count next time."""
         for listener in list(self._listeners.values()):
             try:
                 listener(*args, **kwargs)

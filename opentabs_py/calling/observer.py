@@ -1,4 +1,4 @@
-"""What can be observed of a running call."""
+"""The interface for observers of a running call."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,7 +15,7 @@ class CallObserver:
         """Handle that the call is on its way to its tool."""
 
     def on_waiting(self, why: str, /) -> None:
-        """Handle that the call waits for a person, now and every few seconds until it does not."""
+        """Handle that the call waits for the user, now and every few seconds until it does not."""
 
     def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
         """Handle a batch of reports; batches arrive in order, each report once."""

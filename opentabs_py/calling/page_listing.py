@@ -1,4 +1,4 @@
-"""What clients see of a plugin's tool."""
+"""The entry of a plugin's tool in the tool list."""
 
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core.manifest import PluginManifest, PluginTool

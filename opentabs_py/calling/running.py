@@ -1,4 +1,4 @@
-"""A running call, for code that observes it meanwhile."""
+"""A running call, for code that observes it while it runs."""
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
@@ -40,7 +40,7 @@ class RunningCall(CallObserver):
         arguments: The arguments of the call.
         output_schema: The JSON Schema of the tool's value.
         reports: Every progress report so far, in order.
-        logs: What its plugin logged in its page meanwhile.
+        logs: What the plugin logged in its page during the call.
         error: Why it returned no value.
         cancelled: Whether `cancel` ended it.
         record: Its hops and timers, if an observer of calls stores them here.
@@ -92,7 +92,7 @@ class RunningCall(CallObserver):
         return self._value
 
     def record_so_far(self) -> CallRecord | None:
-        """Return its hops and timers as they are now; None if nobody observes calls."""
+        """Return its hops and timers as they are now; None if no observer is registered."""
         if self.ended or self._record_so_far is None:
             return self.record
         return self._record_so_far()

@@ -23,7 +23,7 @@ class Listing:
     Attributes:
         name: Its unique MCP name.
         owner: The plugin or Python module it belongs to; also the logger name of its logs.
-        title: Its name for people.
+        title: Its name for users.
         description: What it does, for agents.
         input_schema: JSON Schema of its arguments.
         output_schema: JSON Schema of its value, of any type; None if it has none.
@@ -32,8 +32,8 @@ class Listing:
         group: What it belongs to, within its plugin.
         icon: The name of its Lucide icon.
         needs_tab: Whether it runs in a page, so that a tab of its plugin's site has to be open.
-        is_of_page: Whether a page registered it itself, so that all of this is the page's word, and
-            it is listed only while such a page is open.
+        is_of_page: Whether a page registered it itself, so that all of this is supplied by the page
+            and not verified, and it is listed only while such a page is open.
         meta: More about it for programs, under `_meta`.
     """
 
@@ -150,12 +150,12 @@ class StreamSource(Protocol):
         ...
 
     def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call a function with the address of each changed stream; return the unsubscriber."""
+        """Call a function with the URI of each changed stream; return the unsubscriber."""
         ...
 
 
 class Asker(Protocol):
-    """Asks the person who uses an MCP client, through that client."""
+    """Asks the user of an MCP client, through that client."""
 
     @property
     def is_immediate(self) -> bool:
@@ -216,7 +216,7 @@ class ToolCall:
         arguments: The caller's arguments, unchecked.
         limits: Its timers.
         observers: Are notified of what it does.
-        recording: Records when it passes each hop; None if nobody wants to know.
+        recording: Records when it passes each hop; None if no observer needs it.
         client: The MCP client that made it; None for a call from within this process.
         client_name: Who made it, such as "claude-code 2.1.0" or "opentabs call"; None for a call
             from within this process.
@@ -244,7 +244,7 @@ class ToolCall:
             observer.on_sent()
 
     def notify_waiting(self, why: str) -> None:
-        """Notify the observers that the call waits for a person."""
+        """Notify the observers that the call waits for the user."""
         for observer in self.observers:
             observer.on_waiting(why)
 

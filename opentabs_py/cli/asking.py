@@ -1,4 +1,4 @@
-"""Ask the person at the terminal whether calls may run."""
+"""Ask the user at the terminal whether calls may run."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ _LINE: Final = re.compile(r"\s*(\d*)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
 def is_someone_there() -> bool:
-    """Return whether a person can read what we write to stderr, and type an answer."""
+    """Return whether the user can read what we write to stderr, and type an answer."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
 

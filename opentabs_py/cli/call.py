@@ -206,7 +206,7 @@ async def _while_asking(
     made: Awaitable[tuple[dict[str, Any], str | None]],
     pause: Callable[[], AbstractContextManager[None]],
 ) -> tuple[dict[str, Any], str | None]:
-    """Wait for a call, and meanwhile ask the person at the terminal, if one is there."""
+    """Wait for a call; until then, ask the user at the terminal, if it is interactive."""
     import anyio
 
     from opentabs_py.cli.asking import is_someone_there

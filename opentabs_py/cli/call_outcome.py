@@ -1,4 +1,4 @@
-"""How `opentabs call` prints what a call came to, wherever it was made."""
+"""Print the outcome of a call."""
 
 import json
 import sys

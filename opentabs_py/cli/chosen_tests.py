@@ -1,4 +1,4 @@
-"""Which tests the arguments of `opentabs test` select, and which arguments go to pytest."""
+"""Select the tests that `opentabs test` names, and the arguments that go to pytest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

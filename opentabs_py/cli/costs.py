@@ -1,4 +1,4 @@
-"""What the list of tools costs the models that read it: `opentabs tools --cost`."""
+"""Token costs of the tool list: `opentabs tools --cost`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

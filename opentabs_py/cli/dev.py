@@ -1,4 +1,4 @@
-"""`opentabs dev`: everything that one needs to write a plugin, in one command."""
+"""`opentabs dev`: build, serve and reload a plugin while it is written, in one command."""
 
 import os
 import sys

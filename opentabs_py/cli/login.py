@@ -86,7 +86,7 @@ def login(
 
 
 async def wait_enter() -> None:
-    """Wait for Enter; for ever where nobody can press it, when closing the window says it."""
+    """Wait for Enter. Without a terminal, wait forever; closing the window then ends the wait."""
     import asyncio
     import threading
 

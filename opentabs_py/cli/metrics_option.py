@@ -19,7 +19,7 @@ Metrics = Annotated[
         "--metrics",
         metavar="[HOST:]PORT",
         help="Serve metrics for Prometheus at /metrics, and the health checks /healthz and "
-        "/readyz, on a port of their own; 0 picks a free one.  \\[default: none; HOST: 127.0.0.1]",
+        "/readyz, on a separate port; 0 picks a free one.  \\[default: none; HOST: 127.0.0.1]",
     ),
 ]
 Address = tuple[str, int]
@@ -62,4 +62,4 @@ def exporting(address: Address | None) -> "AbstractAsyncContextManager[Attach]":
 
 
 def _export_nothing(tabs: "OpenTabs", worker: "FleetWorker | None" = None) -> None:
-    """Do nothing: nobody asked for metrics."""
+    """Do nothing: metrics are off."""

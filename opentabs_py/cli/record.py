@@ -217,7 +217,7 @@ class _Session:
             if each.response is not None and each.response.body is None and each.error is None
         ]
         if lost:
-            warn(f"{len(lost)} answers are without their bodies, which the browser had dropped.")
+            warn(f"{len(lost)} responses are without their bodies, which the browser had dropped.")
         err.print(
             f"[green]✓[/] {_counted(len(recording.exchanges), 'request')}, "
             f"{_counted(len(recording.sockets), 'WebSocket')} and "
@@ -238,7 +238,7 @@ def _print_scrubbed(recording: "Recording") -> None:
     if not recording.scrubbed:
         err.print("No secrets were recognized.")
         return
-    columns = ("taken out", "different", "times", "for example by", "found in")
+    columns = ("scrubbed", "different", "times", "for example by", "found in")
     table = Table(*columns, box=None, header_style="bold", pad_edge=False)
     for column in table.columns[1:3]:
         column.justify = "right"

@@ -49,7 +49,7 @@ async def _guard(
                 if on_signal():
                     continue
                 ended_by = number
-                # Pending operations of the browser's driver fail now, and nobody awaits them.
+                # Pending operations of the browser's driver fail now, and nothing awaits them.
                 asyncio.get_running_loop().set_exception_handler(_log_at_debug)
                 scope.cancel()
 

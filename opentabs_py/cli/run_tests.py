@@ -319,7 +319,7 @@ def to_fuzz(chosen: "Chosen", calls: int, *, seed: int | None, writes: bool) -> 
 
 
 def is_shard(text: str) -> bool:
-    """Return whether a text is a part such as `1/4`."""
+    """Return whether a string is a part such as `1/4`."""
     part, _, count = text.partition("/")
     return part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count)
 

@@ -132,7 +132,7 @@ async def serve_session(
 
 
 def _offer_console(tabs: "OpenTabs", log: Path | None) -> None:
-    """Remember from now on what the console will show, and log its address."""
+    """Remember from now on what the console will show, and log its URL."""
     tabs.watch()
     if log is None and sys.stderr.isatty():  # others may read the log of a service
         url = tabs.console_url(expires=False)
@@ -158,7 +158,7 @@ async def _register(
 
 
 async def _open_pages(tabs: "OpenTabs", urls: Sequence[str], *, start_pages: bool) -> None:
-    """Open pages; if there are none and somebody looks, the plugins' start pages."""
+    """Open pages; if there are none and the browser is visible, the plugins' start pages."""
     from opentabs_py.cli.terminal import warn
 
     for url in urls:

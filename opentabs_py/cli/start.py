@@ -174,7 +174,7 @@ def _wait_attached(state: "ServerState") -> dict[str, Any]:
                 err.print(asks, style="yellow", soft_wrap=True)
             time.sleep(LOOK_AGAIN)
     if asks:
-        err.print(asks, style="yellow", soft_wrap=True)  # nobody is there to wait
+        err.print(asks, style="yellow", soft_wrap=True)  # no terminal to wait at
     return status
 
 

@@ -118,7 +118,7 @@ def _browsers(connected: Sequence[str], *, of: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as people write it: `42 s`, `5 min`, `3 h 20 min`, `2 d 4 h`."""
+    """Return a duration as users write it: `42 s`, `5 min`, `3 h 20 min`, `2 d 4 h`."""
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     if minutes < 1:
         return f"{seconds:.0f} s"

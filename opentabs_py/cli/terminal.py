@@ -54,12 +54,12 @@ def print_wide(renderable: RenderableType, width: int) -> None:
 
 
 def print_error(error: OpenTabsError) -> None:
-    """Print an error for a person."""
+    """Print an error for the user."""
     err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
 
 
 def warn(text: str) -> None:
-    """Print a warning for a person."""
+    """Print a warning for the user."""
     err.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
 
 
@@ -110,7 +110,7 @@ class ProgressLines:
         self._shown = -inf
 
     def say(self, message: str) -> None:
-        """Ignore the message: nobody is watching."""
+        """Ignore the message: there is no terminal."""
 
     def stop(self) -> None:
         """Do nothing: there is no bar to remove."""
@@ -190,7 +190,7 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[ProgressBar | 
 
 @contextmanager
 def spinner(title: str) -> Generator[None]:
-    """Show on stderr that something takes its time; nothing where nobody is watching."""
+    """Show on stderr that something takes its time; nothing without a terminal."""
     if not err.is_terminal:
         yield
         return

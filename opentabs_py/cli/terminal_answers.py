@@ -133,7 +133,7 @@ class _Lines:
                 # Without Python's buffer, whose lock would be held when the interpreter exits.
                 byte = os.read(0, 1)
             except OSError:
-                return  # in the background: somebody else has the terminal
+                return  # in the background: another process has the terminal
             if not byte:
                 return
             line += byte

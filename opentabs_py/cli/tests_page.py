@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
-    """Run the tests, and again whenever somebody asks or a file changes, until cancelled.
+    """Run the tests, and again whenever the user asks or a file changes, until cancelled.
 
     Args:
         chosen: The tests.
@@ -91,7 +91,7 @@ def page_args(pytest_args: Sequence[str], *, headed: bool) -> list[str]:
     if headed and "--headed" not in pytest_args:
         added.append("--headed")
     if find_spec("pytest_timeout") is not None:
-        added.append("--timeout=0")  # people take as long as they like
+        added.append("--timeout=0")  # users take as long as they like
     last = ["-n0"] if find_spec("xdist") is not None else []  # one after the other, to be followed
     return [*added, *pytest_args, *last]
 
@@ -134,4 +134,4 @@ async def _open(url: str) -> None:
     from opentabs_py.cli.terminal import err
 
     if not await anyio.to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True):
-        err.print("Cannot open a browser here. Open the address above yourself.")
+        err.print("Cannot open a browser here. Open the URL above yourself.")

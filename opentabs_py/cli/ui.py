@@ -11,12 +11,12 @@ def ui(
     name: Name = "default",
     print_: Annotated[
         bool,
-        typer.Option("--print", help="Print the address instead of opening it in your browser."),
+        typer.Option("--print", help="Print the URL instead of opening it in your browser."),
     ] = False,
 ) -> None:
     """Open the console: a web page that shows a running server live.
 
-    It has the plugins, calls, tabs and logs, and a form to try each tool. The address lets one
+    It has the plugins, calls, tabs and logs, and a form to try each tool. The URL lets one
     browser in, once, within ten minutes.
     """
     import webbrowser
@@ -38,5 +38,5 @@ def ui(
     if print_:
         write_result(url)
     elif not webbrowser.open(url):
-        err.print("Cannot open a browser here. Open this address yourself:")
+        err.print("Cannot open a browser here. Open this URL yourself:")
         write_result(url)

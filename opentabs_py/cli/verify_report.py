@@ -33,7 +33,7 @@ _WORDS: Final[Mapping[State, str]] = {
 
 
 def print_report(report: DriftReport) -> None:
-    """Print a report to stdout, for people."""
+    """Print a report to stdout, for users."""
     for each in report.recordings:
         _print_recording(each)
     states = report.states
@@ -54,7 +54,7 @@ def _print_recording(verdict: RecordingVerdict) -> None:
     for call in verdict.calls:
         _print_call(call, reason="" if call.reason == verdict.reason else call.reason)
     if verdict.requests:
-        out.print("  [bold]Answers of the site that have changed[/]")
+        out.print("  [bold]Responses of the site that have changed[/]")
     for request in verdict.requests:
         by = f"  [dim]during {escape(', '.join(request.tools))}[/]" if request.tools else ""
         _print_line("✗", request.severity, escape(visible(request.request)) + by)

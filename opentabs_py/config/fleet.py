@@ -1,4 +1,4 @@
-"""Which fleet a process belongs to, and how it reaches NATS."""
+"""Settings of a fleet: its name, and how to connect to NATS."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class FleetOptions:
         fleet: The name of the fleet.
         creds: A file with NATS credentials.
         ca: A file with the certificates to trust, if not those of the system.
-        cert: A file with one's own certificate and its key, for servers that ask for one.
+        cert: A file with the client's certificate and its key, for servers that ask for one.
         labels: A worker's labels; an endpoint uses only the workers that have all of its own.
         queue: How many calls may wait in an endpoint while all workers are full.
         calls_per_client: How many calls of one MCP client an endpoint runs at once; None for any

@@ -10,7 +10,7 @@ _NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text is a valid name."""
+    """Return whether a string is a valid name."""
     return _NAME.fullmatch(text) is not None and len(text) <= LONGEST
 
 

@@ -81,14 +81,14 @@ def _directories(value: object) -> object:
 
 
 class ScrubRules(BaseModel):
-    """What is taken out of recordings besides what is recognized; `[tool.opentabs.scrub]`.
+    """What to scrub from recordings besides what is recognized; `[tool.opentabs.scrub]`.
 
     Attributes:
         members: Names of headers, JSON members, fields and query members that hold secrets; `*`
-            stands for any text.
-        texts: Secret texts, such as a person's name.
-        patterns: Regular expressions for secret texts.
-        keep: Names and texts that are not secret.
+            stands for any characters.
+        texts: Secret strings, such as the user's name.
+        patterns: Regular expressions for secret strings.
+        keep: Names and strings that are not secret.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -148,7 +148,7 @@ class Settings(BaseSettings):
         audit_days: For how many days calls are kept.
         audit_size: The largest size of the audit in MB; if it is larger, the oldest calls are
             removed.
-        scrub: What is taken out of recordings besides; in the environment, JSON.
+        scrub: What else to scrub from recordings; in the environment, JSON.
         volatile: Names of members of queries and bodies that change from one visit to the next, so
             that a replay does not compare them.
         webmcp: Match patterns of the pages whose own tools (WebMCP) are served, or `all`; in the

@@ -30,7 +30,7 @@ def change_settings(change: Callable[[Table], None], *, file: Path | None = None
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 
     link = file or user_file()
-    # The file itself, if it is a link: people keep theirs elsewhere.
+    # The file itself, if it is a link: users keep theirs elsewhere.
     path = link.resolve()
     try:
         for directory in (link.parent, path.parent):

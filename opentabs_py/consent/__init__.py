@@ -1,1 +1,1 @@
-"""Ask a person before a tool runs, and remember what they have approved."""
+"""Ask the user before a tool runs, and remember what they have approved."""

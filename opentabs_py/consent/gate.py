@@ -1,4 +1,4 @@
-"""The gate between a checked call and its dispatch: let it run, ask a person, or refuse it."""
+"""The gate between a checked call and its dispatch: let it run, ask the user, or refuse it."""
 
 import logging
 import secrets
@@ -37,7 +37,7 @@ class Request:
 
     Attributes:
         tool: Its tool.
-        title: The tool's name for people.
+        title: The tool's name for users.
         arguments: Its arguments.
         client_name: Who makes it, if they have said.
         client: The client that makes it; None for a call from within this process.
@@ -62,7 +62,7 @@ class Permit:
 
     Attributes:
         by: Who or what allows it, as the audit has it.
-        tab_id: The tab that a person has allowed it for; None if there was no such question.
+        tab_id: The tab that the user has allowed it for; None if there was no such question.
     """
 
     by: str
@@ -76,7 +76,7 @@ async def _nothing() -> None: ...
 
 
 class Gate:
-    """Lets calls run, asks a person first, or refuses them, as the settings say.
+    """Lets calls run, asks the user first, or refuses them, as the settings say.
 
     Args:
         clock: The clock on which questions expire.
@@ -84,7 +84,7 @@ class Gate:
         remember: Adds a rule to the user's settings; None if there are none to write to.
 
     Attributes:
-        questions: Those that wait for a person.
+        questions: Those that wait for the user.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Gate:
         if answer == "no":
             raise failures.not_allowed(name)
         decided = decision()
-        if decided.permission == "off":  # the settings have changed meanwhile
+        if decided.permission == "off":  # the settings have changed since then
             raise failures.turned_off(name, rule, decided)
         if answer == "session" and owner is not None:
             self._granted.add((owner, name))
@@ -182,14 +182,14 @@ class Gate:
     async def wait_for_sign_in(
         self, request: Request, wait_ready: Callable[[], Awaitable[None]]
     ) -> bool | None:
-        """Ask a person to sign in on the page of a call, until its plugin is ready there.
+        """Ask the user to sign in on the page of a call, until its plugin is ready there.
 
         Args:
             request: The call, which is allowed, and whose tool has not started.
             wait_ready: Returns once the plugin is ready, whether they say so or not.
 
         Returns:
-            Whether the call may be made again; None if nobody can be asked.
+            Whether the call may be made again; None if the user cannot be asked.
 
         Raises:
             CallError: Its client has to repeat it with the answer of its user.
@@ -201,12 +201,12 @@ class Gate:
         if asker is not None and asker.is_immediate:
             return await asker.ask(question) == "once"
 
-        async def go_on_once_ready() -> None:
+        async def continue_once_ready() -> None:
             await wait_ready()
             self.questions.answer(question.id, "once", by="page")
 
         why = f"Waiting for the user to sign in for {request.tool.name}."
-        answered = await self._wait(request, asker, question, why, go_on_once_ready)
+        answered = await self._wait(request, asker, question, why, continue_once_ready)
         return answered is not None and answered[0] == "once"
 
     async def _ask(self, request: Request, owner: str | None) -> tuple[Answer, str, int | None]:
@@ -257,7 +257,7 @@ class Gate:
         why: str,
         beside: Callable[[], Coroutine[Any, Any, None]] = _nothing,
     ) -> tuple[Answer, str] | None:
-        """Return the answer to a question and where it was given; None if nobody answered."""
+        """Return the answer to a question and where it was given; None if there was none."""
         answered: tuple[Answer, str] | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._remind, request, why)

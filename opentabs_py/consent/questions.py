@@ -1,4 +1,4 @@
-"""The questions that wait for a person, for everything that can show them."""
+"""The open questions to the user, for every view that can show them."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -34,12 +34,12 @@ class Questions:
 
     @property
     def waiting(self) -> Sequence[Question]:
-        """The questions that nobody has answered yet."""
+        """The questions that are not answered yet."""
         return [each.question for each in self._waiting.values()]
 
     @property
     def can_be_seen(self) -> bool:
-        """Whether anything is there that shows them to a person."""
+        """Whether anything is there that shows them to the user."""
         return self._viewers > 0
 
     def seconds_left(self, question: Question) -> float:
@@ -78,7 +78,7 @@ class Questions:
         return True
 
     def withdraw(self, question_id: str) -> None:
-        """Stop waiting for an answer, because nobody can give one any more."""
+        """Stop waiting for an answer, because none can be given any more."""
         if (waiting := self._waiting.get(question_id)) is not None:
             waiting.answered.set()
 
@@ -86,7 +86,7 @@ class Questions:
         """Wait for the answer to a question.
 
         Returns:
-            The answer and where it was given; None if nobody answered within `ASK_FOR` seconds.
+            The answer and where it was given; None if there was none within `ASK_FOR` seconds.
         """
         waiting = self._waiting[question.id] = _Waiting(question)
         self._changes.notify()

@@ -1,4 +1,4 @@
-"""Which builds of which plugins the user has approved, and what they looked like.
+"""The plugin builds that the user has approved, and their content at that time.
 
 The list is one small file, which a running server watches; beside it, each plugin's approved files
 are kept, so that a later review can show what has changed.

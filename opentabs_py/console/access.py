@@ -1,4 +1,4 @@
-"""Who may use the console: whoever opened it with an address that works once, and our extension.
+"""Access to the console: by a URL that works once, and for our extension.
 
 A browser sends the cookie to every port of this host, where another user's program may listen. So
 the cookie alone opens no more than the page; its requests also need a key, which the page has in

@@ -1,4 +1,4 @@
-"""Calls that a person makes in the console."""
+"""Calls that the user makes in the console."""
 
 from typing import Any, Final
 

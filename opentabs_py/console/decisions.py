@@ -1,4 +1,4 @@
-"""What a person decides in the console: answers, permissions, reviews, and the end of calls."""
+"""The user's decisions in the console: answers, permissions, reviews, and ending calls."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class ReviewedPlugins(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Carries out what a person decides.
+    """Carries out what the user decides.
 
     Args:
         registry: The tools, their calls, and what is allowed.

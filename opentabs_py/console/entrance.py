@@ -1,4 +1,4 @@
-"""The page itself, and how a browser is let in by the token in its address."""
+"""The page itself, and how a browser is let in by the token in its URL."""
 
 from http import HTTPStatus
 from pathlib import Path
@@ -25,7 +25,7 @@ class Entrance:
 
     Args:
         access: Who is let in.
-        directory: Has the page, `index.html`, and `signed_out.html` for everybody else.
+        directory: Has the page, `index.html`, and `signed_out.html` for other browsers.
         policy: The page's Content-Security-Policy, if it is not that of all pages.
     """
 

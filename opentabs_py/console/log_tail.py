@@ -1,4 +1,4 @@
-"""The last log records of this package, for people who look at the console."""
+"""The last log records of this package, for the console."""
 
 import logging
 from collections import deque

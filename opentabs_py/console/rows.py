@@ -183,7 +183,7 @@ def problem_rows(quarantined: Sequence[Quarantined], pages: Pages) -> Rows:
 
 
 def question_rows(questions: Questions, now: float) -> Rows:
-    """Return the questions that wait for a person, by id.
+    """Return the questions that wait for the user, by id.
 
     Args:
         questions: The questions.

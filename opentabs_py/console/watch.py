@@ -27,7 +27,7 @@ from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.plugins.plugin import Plugin, Quarantined
 from opentabs_py.server.registry import ToolRegistry
 
-LOOK_AGAIN: Final = 0.1  # s; what people see as at once
+LOOK_AGAIN: Final = 0.1  # s; what users see as at once
 LOOKS_AT_MOST: Final = 0.1  # of the time, however many calls run
 LOOK_AT_PLUGINS: Final = 1.0  # s; nothing says when a problem has come or gone
 

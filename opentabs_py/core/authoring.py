@@ -213,7 +213,7 @@ def _plugin_problems(
     found = [
         problem(member, f"is missing; {what}")
         for member, what in (
-            ("displayName", "write the name that people see, for example 'Chat'"),
+            ("displayName", "write the name that users see, for example 'Chat'"),
             ("description", "write a sentence that says what the plugin is for"),
         )
         if not plugin.get(member)

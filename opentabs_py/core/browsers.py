@@ -1,6 +1,6 @@
-"""Which browser takes a call, where a server has several.
+"""Choose the browser for a call, where a server has several.
 
-Each browser may be signed in as someone else, so a call is never sent to one of them by a guess:
+Each browser may be signed in as another user, so a call is never sent to one of them by a guess:
 what cannot be decided is an error that names them.
 """
 
@@ -26,7 +26,7 @@ class Browser:
     """A browser that may take a call.
 
     Attributes:
-        name: Its name, for people and agents.
+        name: Its name, for users and agents.
         tabs: Its tabs, numbered among those of all browsers.
         number: The number that those of its tabs begin with.
     """

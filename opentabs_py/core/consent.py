@@ -1,4 +1,4 @@
-"""Whether a call may run: at once, after a person has been asked, or not at all."""
+"""Decide whether a call may run: at once, after the user has allowed it, or not at all."""
 
 import json
 import re
@@ -21,7 +21,7 @@ Standing = Literal["named", "reviewed", "changed", "unreviewed", "page"]
 - `reviewed`: it is installed, and this build of it was approved, or needs no approval.
 - `changed`: it is installed, and another build of it was approved.
 - `unreviewed`: it is installed, and no build of it was ever approved.
-- `page`: it is not a plugin; the page registered the tool, and nobody has checked its description.
+- `page`: it is not a plugin; the page registered the tool, and its description is not verified.
 """
 Answer = Literal["once", "session", "always", "no"]
 About = Literal["permission", "sign_in"]
@@ -29,7 +29,7 @@ About = Literal["permission", "sign_in"]
 PERMISSIONS: Final[tuple[Permission, ...]] = get_args(Permission)
 ANSWERS: Final[tuple[Answer, ...]] = get_args(Answer)
 DEFAULT: Final = "default"  # the rule for whatever no other rule names; no plugin may be named so
-ASK_FOR: Final = 120.0  # s; then a question that nobody has answered counts as refused
+ASK_FOR: Final = 120.0  # s; then an unanswered question counts as refused
 LONGEST_ARGUMENTS: Final = 4000  # characters of JSON in a question
 _RULE: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_]+)?")
 
@@ -39,7 +39,7 @@ class Decision:
     """What happens to a tool's calls.
 
     Attributes:
-        permission: `auto` runs them, `ask` asks a person first, `off` refuses them.
+        permission: `auto` runs them, `ask` asks the user first, `off` refuses them.
         because: Why, as in "it is off because ...".
         needs_review: Whether it is off until its plugin has been reviewed.
     """
@@ -179,7 +179,7 @@ class Place:
     Attributes:
         site: The host, with its port if it has one.
         title: The title of the tab.
-        tab_id: The tab. A call that a person allows runs in this one, or not at all.
+        tab_id: The tab. A call that the user allows runs in this one, or not at all.
     """
 
     site: str | None = None
@@ -192,17 +192,17 @@ NOWHERE: Final = Place()
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a person is asked about one call.
+    """A question to the user about one call.
 
     Attributes:
-        id: Identifies the question.
+        id: The question's id.
         tool: The tool's MCP name.
-        title: Its name for people.
-        plugin: The plugin it belongs to.
+        title: The tool's name for users.
+        plugin: The plugin that the tool belongs to.
         rule: The rule that `always` adds to the settings.
-        arguments: Its arguments, as JSON, perhaps cut.
-        client: Who makes the call, if they have said.
-        place: Where it would run. The title of the tab usually shows whose account it is.
+        arguments: The call's arguments, as JSON, perhaps cut.
+        client: The client that makes the call, if it gave its name.
+        place: Where the call would run. The title of the tab usually shows whose account it is.
         answers: The possible answers.
         about: Whether the call may run, or whether the user has signed in on its page.
         by_client: Whether the client that makes the call asks its user itself.
@@ -224,7 +224,7 @@ class Question:
 
 
 def ask_text(question: Question) -> str:
-    """Return a question as one line for a person, without the arguments."""
+    """Return a question as one line for the user, without the arguments."""
     who = "An agent" if question.client is None else one_line(shorten(question.client, 60))
     place = question.place
     where = "" if place.site is None else f" on {one_line(shorten(place.site, 100))}"
@@ -234,7 +234,7 @@ def ask_text(question: Question) -> str:
     title = one_line(shorten(question.title, 60))
     wants = f"{who} wants to use {question.tool}, “{title}”{where}"
     if question.about == "sign_in":
-        return f"{wants}, but the page is not ready. Sign in there; then the call goes on."
+        return f"{wants}, but the page is not ready. Sign in there; then the call continues."
     return f"{wants}. Allow it?"
 
 
@@ -260,7 +260,7 @@ def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: object
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:
-    """Return a call's arguments as JSON for a person; says so if some of it is cut off."""
+    """Return a call's arguments as JSON for the user; says so if some of it is cut off."""
     text = json.dumps(arguments, ensure_ascii=False, indent=2, default=repr)
     if len(text) <= LONGEST_ARGUMENTS:
         return text
@@ -278,7 +278,7 @@ _SIGN_IN_TEXTS: Final[Mapping[Answer, str]] = {"once": "Yes, signed in", "no": "
 
 
 def answer_texts(questions: Sequence[Question]) -> Mapping[Answer, str]:
-    """Return the answers that all of these questions have, each with its text for a person."""
+    """Return the answers that all of these questions have, each with its text for the user."""
     about_signing_in = all(each.about == "sign_in" for each in questions)
     texts = _SIGN_IN_TEXTS if about_signing_in else _ANSWER_TEXTS
     return {

@@ -259,8 +259,8 @@ class Dispatch:
     ) -> None:
         """Handle a snapshot: all existing documents and tabs, and the tabs that crashed.
 
-        New documents are matched with the pending calls. The calls of a tab that has gone, or
-        whose page crashed, are lost. If only the document has gone, its calls are awaited: the
+        New documents are matched with the pending calls. The calls of a tab that was closed, or
+        whose page crashed, are lost. If only the document is gone, its calls are awaited: the
         dispatch may have crossed this snapshot on the wire, and the worker's own, more specific
         message about the call is still to come.
         """

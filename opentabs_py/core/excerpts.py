@@ -1,4 +1,4 @@
-"""What is kept of arguments and results: the beginning, without what looks like a secret.
+"""Excerpts of arguments and results: the beginning, without what looks like a secret.
 
 A name says what is secret (`password`, `api_key`, `Authorization`), wherever in the value it is; so
 do the texts that are known to be secret, and a few forms that secrets have inside texts. What this
@@ -36,7 +36,7 @@ class Excerpts:
     """Makes excerpts of values, without their secrets.
 
     Args:
-        secrets: Returns texts that are secret wherever they appear; short ones are ignored.
+        secrets: Returns strings that are secret wherever they appear; short ones are ignored.
         longest: The longest excerpt, in characters.
     """
 
@@ -52,7 +52,7 @@ class Excerpts:
         return shorten(to_json(copied, fallback=repr).decode(), self._longest)
 
     def of_text(self, text: str) -> str:
-        """Return a text, such as an error's message."""
+        """Return a string, such as an error's message."""
         return shorten(_Copy(self._known(), self._longest).of_text(text), self._longest)
 
     def _known(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Which plugins' tools are listed, where only those are listed that work now."""
+"""Choose the plugins whose tools are listed, where only working ones are."""
 
 from dataclasses import dataclass
 from math import inf

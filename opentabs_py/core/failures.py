@@ -57,7 +57,7 @@ def from_wire(error: WireError) -> CallError:
 def lost(
     reason: Literal["tab_closed", "navigated", "crashed", "reloaded", "not_delivered"],
 ) -> ChainError:
-    """Return the error for a call whose document has gone."""
+    """Return the error for a call whose document is gone."""
     code, message = _LOST[reason]
     return ChainError(
         ErrorDetail(code, message, category="lost", retryable=reason == "not_delivered")

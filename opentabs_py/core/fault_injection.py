@@ -139,7 +139,7 @@ def draws(seed: int) -> list[float]:
 
 
 def corrupt(text: str, draw: float) -> str:
-    """Return a text with one character changed: the one at this share of its length.
+    """Return a string with one character changed: the one at this share of its length.
 
     An empty text is returned as is.
     """

@@ -1,4 +1,4 @@
-"""How long a call may take: two timers, and which of them ends it."""
+"""The time limits of a call: two timers, and which of them ends it."""
 
 from dataclasses import dataclass
 from math import inf

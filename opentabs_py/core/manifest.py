@@ -1,4 +1,4 @@
-"""What a plugin says of itself, once it is validated."""
+"""A validated plugin manifest."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -20,9 +20,9 @@ class PluginTool:
 
     Attributes:
         name: Its name within the plugin, for example `send_message`.
-        display_name: Its name for people.
+        display_name: Its name for users.
         description: What it does, for agents.
-        summary: The same in a few words, for people.
+        summary: The same in a few words, for users.
         icon: The name of its icon.
         group: The heading it is listed under.
         input_schema: JSON Schema of its arguments; `type` at the root is `object`.
@@ -48,7 +48,7 @@ class PluginManifest:
     Attributes:
         name: The plugin's id, under which its adapter registers; also its tools' prefix.
         version: As in `package.json`.
-        display_name: Its name for people.
+        display_name: Its name for users.
         description: What it is for.
         url_patterns: Match patterns of its pages; empty when a setting gives the URL.
         exclude_patterns: Match patterns of pages to exclude from those.
@@ -57,7 +57,7 @@ class PluginManifest:
         tools: In the order of the file; names are unique.
         pre_script_file: A script to run before the page's own, relative to `dist/`.
         sdk_version: The version of the SDK it was built with, if stated.
-        icon_svg: Its icon, an SVG document that nobody has checked.
+        icon_svg: Its icon, an SVG document, not checked.
         instances: The instances of its site that the user's settings name.
     """
 

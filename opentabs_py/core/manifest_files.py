@@ -2,7 +2,7 @@
 
 A built plugin describes itself in two files: `package.json`, whose `opentabs` member
 says which pages it is for, and `dist/tools.json`, which lists its tools. Both come from
-other people's builds, so unknown members are ignored, and one error reports every problem:
+third-party builds, so unknown members are ignored, and one error reports every problem:
 an author can fix a plugin in one go.
 """
 

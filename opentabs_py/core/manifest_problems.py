@@ -1,4 +1,4 @@
-"""What is wrong in a plugin's files, and what to write instead."""
+"""Problems in a plugin's files, and how to fix them."""
 
 import json
 import re
@@ -15,7 +15,7 @@ WHAT_TO_WRITE: Final[Mapping[str, str]] = {
     "name": 'write the package name, such as "opentabs-plugin-chat"',
     "version": 'write the plugin version, such as "1.0.0"',
     "opentabs": "write an object with displayName, description and urlPatterns",
-    "opentabs.displayName": 'write the name that people see, such as "Chat"',
+    "opentabs.displayName": 'write the name that users see, such as "Chat"',
     "opentabs.description": "write a sentence that says what the plugin is for",
     "opentabs.urlPatterns": 'write the pages it is for, such as ["*://*.example.com/*"]',
     "opentabs.urlPatterns[]": 'write a match pattern, such as "*://*.example.com/*"',
@@ -28,11 +28,11 @@ WHAT_TO_WRITE: Final[Mapping[str, str]] = {
     "tools": "write the list of the plugin's tools",
     "tools[]": "write an object with name, displayName, description and input_schema",
     "tools[].name": 'write lower-case words joined by "_", such as "send_message"',
-    "tools[].displayName": 'write the name that people see, such as "Send message"',
+    "tools[].displayName": 'write the name that users see, such as "Send message"',
     "tools[].description": "write what the tool does, for the agent that chooses it",
     "tools[].input_schema": 'write a JSON Schema such as {"type": "object", "properties": {}}',
     "tools[].output_schema": "write a JSON Schema, or leave it out",
-    "tools[].annotations.title": "write a name for people, or leave it out",
+    "tools[].annotations.title": "write a name for users, or leave it out",
     "tools[].annotations": 'write an object such as {"readOnlyHint": true}, or leave it out',
     **{
         f"tools[].annotations.{hint}": "write true or false, or leave it out"

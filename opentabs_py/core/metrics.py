@@ -142,7 +142,7 @@ FLEET_MOST: Final = Metric(
 PLUGIN_WORKERS: Final = Metric(
     "opentabs_fleet_plugin_workers",
     "gauge",
-    "Those of these workers that serve the plugin.",
+    "Of these workers, how many serve the plugin.",
     ("plugin",),
     roles=_ENDPOINT,
 )

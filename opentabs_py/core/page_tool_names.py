@@ -70,7 +70,7 @@ class Naming:
     Attributes:
         host: The host of its site.
         tool: Its name in the page.
-        identity: Everything that tells it from other tools, as a text.
+        identity: Everything that tells it from other tools, as a string.
     """
 
     host: str

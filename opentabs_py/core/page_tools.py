@@ -1,8 +1,8 @@
 """The tools that pages register themselves: which there are, where, and what is listed of them.
 
-All that a page says of its tools is its own word. So it is bounded, marked as the page's, and never
-shown with characters that could hide something. Tools of one origin with the same name, schema and
-hints are one tool, in several tabs.
+All that a page says of its tools is supplied by the page and not verified. So it is bounded, marked
+as the page's, and never shown with characters that could hide something. Tools of one origin with
+the same name, schema and hints are one tool, in several tabs.
 """
 
 import json
@@ -29,7 +29,7 @@ MOST: Final = 500  # tools of all pages
 MOST_UNSEEN: Final = 100  # reports of documents that are not known yet
 LONGEST_TITLE: Final = 80
 LONGEST_DESCRIPTION: Final = 1000
-LONGEST_NOTE: Final = 300  # a text within a schema
+LONGEST_NOTE: Final = 300  # a string within a schema
 _KEPT: Final = "\n\u200c\u200d"
 _NOTES: Final = frozenset({"title", "description", "$comment"})
 _NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions"})
@@ -44,7 +44,7 @@ class SiteTool:
         other_names: More names by which it can be called.
         site: The pages' origin.
         registered: The tool as the first of these pages registered it.
-        input_schema: The JSON Schema of its arguments, with its texts bounded.
+        input_schema: The JSON Schema of its arguments, with its strings bounded.
     """
 
     name: str
@@ -55,13 +55,13 @@ class SiteTool:
 
     @property
     def title(self) -> str:
-        """Its name for people, and whose it is."""
+        """Its name for users, and whose it is."""
         title = plain_text(self.registered.title or self.registered.name, LONGEST_TITLE)
         return f"{title} ({self.site.host})"
 
     @property
     def description(self) -> str:
-        """What it does, marked as the page's own words."""
+        """The tool's description, marked as supplied by the page."""
         text = plain_text(self.registered.description, LONGEST_DESCRIPTION)
         return f"A tool of the page {self.site.origin}, which says of it: {text or 'nothing'}"
 
@@ -266,7 +266,7 @@ def plain_text(text: str, limit: int) -> str:
 
 
 def read_schema(schema: JsonObject) -> JsonObject | str:
-    """Return a page's input schema with its texts bounded, or why it cannot be served."""
+    """Return a page's input schema with its strings bounded, or why it cannot be served."""
     properties = schema.get("properties", {})
     if schema.get("type", "object") != "object":
         return f"has the type {schema['type']!r} at its root; write 'object'"
@@ -282,7 +282,7 @@ def read_schema(schema: JsonObject) -> JsonObject | str:
 
 
 def _bounded(value: object, *, is_named: bool) -> object:
-    """Return a part of a schema with its texts bounded; the keys of a named one are free."""
+    """Return a part of a schema with its strings bounded; the keys of a named one are free."""
     if isinstance(value, list):
         return [_bounded(each, is_named=False) for each in cast("list[object]", value)]
     if not isinstance(value, dict):

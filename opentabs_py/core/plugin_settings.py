@@ -59,7 +59,7 @@ class Setting:
     """A setting as its plugin declares it.
 
     Attributes:
-        label: Its name for people.
+        label: Its name for users.
         default: Its value when none is set, or None.
         options: The values a `select` may have.
     """

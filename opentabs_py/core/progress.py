@@ -1,4 +1,4 @@
-"""What an MCP client receives as progress: increasing, rate-limited, latest wins.
+"""The progress that an MCP client receives: increasing, rate-limited, latest wins.
 
 A tool reports as it likes. The specification (every revision, "Progress") lets a
 server send only values that increase with each notification, and asks it to limit
@@ -25,7 +25,7 @@ class ProgressReport:
         seq: Its number within the call, from 0.
         progress: How far the tool is; None if it cannot say.
         total: The value of `progress` at the end, if the tool knows.
-        message: What the tool is doing, for people.
+        message: What the tool is doing, for users.
     """
 
     seq: Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER)]

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 PROTOCOL_VERSION = 3
 
-# WebSocket close codes of the private range, each with a reason a person can act on.
+# WebSocket close codes of the private range, each with a reason that the user can act on.
 CLOSE_BAD_VERSION = 4001
 CLOSE_REPLACED = 4002
 CLOSE_PROTOCOL = 4003
@@ -111,7 +111,7 @@ class PluginProblem(Model):
 
 
 class RegisteredTool(Model):
-    """A tool that a page registers itself; all but the `id` is the page's word."""
+    """A tool that a page registers itself; all but the `id` is the page's and not verified."""
 
     id: Integer
     name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
@@ -160,8 +160,8 @@ class RpcError(Model):
 class HelloParams(Model):
     """Identifies the extension, and lists what survived: every document and its calls.
 
-    `browser_id` is the browser profile's, for ever; `boot_id` is this run's of the service worker.
-    An extension that has not been synced since it loaded, or since the browser started, is
+    `browser_id` identifies the browser profile permanently, `boot_id` this run of the service
+    worker. An extension that has not been synced since it loaded, or since the browser started, is
     `fresh`: everything dispatched before is lost.
     """
 
@@ -248,7 +248,7 @@ class AckParams(Model):
 
 
 class SettledParams(Model):
-    """The results of these calls arrived, or nobody waits for them: the relay forgets them."""
+    """The results of these calls arrived, or no caller waits for them: the relay forgets them."""
 
     document_id: DocumentId
     call_ids: list[CallId]
@@ -263,7 +263,7 @@ class CancelParams(Model):
 
 
 class LostParams(Model):
-    """A call whose document has gone, as seen by a live worker."""
+    """A call whose document is gone, as seen by a live worker."""
 
     call_id: CallId
     reason: Literal["tab_closed", "navigated", "crashed", "not_delivered"]
@@ -312,7 +312,7 @@ class QueryParams(Model):
 
 
 class ActivityParams(Model):
-    """How many calls run in the browser's pages, and how many wait for a person to allow them."""
+    """How many calls run in the browser's pages, and how many wait for the user to allow them."""
 
     running: Integer
     waiting: Integer

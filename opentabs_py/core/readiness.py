@@ -1,4 +1,4 @@
-"""Whether a process can take calls now, and why not."""
+"""Readiness of a process for calls, with the reason if it is not ready."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -17,7 +17,7 @@ UNKNOWN: Final = (
 
 
 def is_version(text: str) -> bool:
-    """Return whether a text is a version such as `0.1.0`."""
+    """Return whether a string is a version such as `0.1.0`."""
     return _VERSION.fullmatch(text) is not None
 
 

@@ -11,7 +11,7 @@ from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.tabs import by_preference
 from opentabs_py.core.text import one_line, shorten
 
-# Characters; pages choose these texts, and an agent reads all of them.
+# Characters; pages choose these strings, and an agent reads all of them.
 LONGEST_TITLE: Final = 120
 LONGEST_URL: Final = 500
 LONGEST_REASON: Final = 200
@@ -113,7 +113,7 @@ def describe_opened(
 
     Args:
         tab_id: The tab.
-        url: The address it was opened with.
+        url: The URL it was opened with.
         documents: What all tabs show.
         loading: The tabs that show nothing yet.
         browsers: The names of the browsers by number.

@@ -1,4 +1,4 @@
-"""Which tabs belong to which clients: those that they opened."""
+"""Client-owned tabs, by the client that opened them."""
 
 from collections.abc import Collection, Sequence
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 class TabOwners:
     """The tabs that clients have opened; false if there are none. All others belong to the user.
 
-    A client is known by its session. A tab that was opened without one belongs to nobody in
+    A client is known by its session. A tab that was opened without one belongs to no client in
     particular, and only calls that name it use it.
     """
 

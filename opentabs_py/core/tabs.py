@@ -1,4 +1,4 @@
-"""Which tab serves which plugin."""
+"""Choose the tab that serves a plugin."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

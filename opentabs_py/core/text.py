@@ -14,7 +14,7 @@ def path_text(path: Iterable[int | str]) -> str:
 
 
 def shorten(text: str, limit: int = 120) -> str:
-    """Truncate a text that would overwhelm the message it appears in."""
+    """Truncate a string that would overwhelm the message it appears in."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -43,7 +43,7 @@ def one_line(text: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration for people: `0.38 ms`, `12 ms`, `1.52 s`, `4 min 05 s`."""
+    """Return a duration for users: `0.38 ms`, `12 ms`, `1.52 s`, `4 min 05 s`."""
     if seconds < 0.0995:
         return f"{seconds * 1000:.2f} ms" if seconds < 0.00995 else f"{seconds * 1000:.1f} ms"
     if seconds < 0.9995:

@@ -1,4 +1,4 @@
-"""An estimate of how many tokens a model reads in a text.
+"""An estimate of how many tokens a model reads in a string.
 
 Each model has its own tokenizer, of megabytes, and most are not public. This counts what they have
 in common: a word is one token or a few, digits are read in threes, and so on.
@@ -24,16 +24,16 @@ _TOKEN: Final = re.compile(
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text costs a model."""
+    """Return about how many tokens a string costs a model."""
     return sum(1 for _ in _TOKEN.finditer(text))
 
 
 def is_longer(text: str, limit: int) -> bool:
-    """Return whether a text costs more tokens than a limit, without reading all of a long one."""
+    """Return whether a string costs more tokens than a limit, without reading all of a long one."""
     return next(islice(_TOKEN.finditer(text), limit, None), None) is not None
 
 
 def first_tokens(text: str, count: int) -> str:
-    """Return the beginning of a text that costs that many tokens."""
+    """Return the beginning of a string that costs that many tokens."""
     after = next(islice(_TOKEN.finditer(text), count, None), None)
     return text if after is None else text[: after.start()]

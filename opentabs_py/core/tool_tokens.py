@@ -1,4 +1,4 @@
-"""How many tokens a tool costs each model that reads the list, and how to make it cheaper."""
+"""Token costs of a tool for each model that reads the list, and advice to reduce them."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -44,7 +44,7 @@ class LocalClient:
         return cast(list[Document], self._get("/tools"))
 
     def console_url(self) -> str:
-        """Return an address that opens its console, once, within ten minutes.
+        """Return a URL that opens its console, once, within ten minutes.
 
         Raises:
             ChainError: It does not answer.

@@ -66,7 +66,7 @@ def start_server(name: str, arguments: Sequence[str], directory: Path) -> Server
     try:
         return _wait_up(name, process, log, begun)
     except BaseException:
-        # Also after Ctrl-C: a server that nobody waits for is not left behind.
+        # Also after Ctrl-C: a server that no command waits for is not left behind.
         process.terminate()
         process.wait(GONE_WITHIN)
         raise

@@ -1,4 +1,4 @@
-"""Where a running server is recorded, so that other commands find it.
+"""The records of running servers, by which other commands find them.
 
 Each server has a name. `NAME.json` says how to reach it, and the server locks `NAME.lock` for as
 long as it lives, so a file that a killed server left behind is recognized without asking anyone.

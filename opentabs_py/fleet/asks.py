@@ -1,4 +1,4 @@
-"""What an endpoint asks of workers: each on a channel of its own, until the last answer."""
+"""Requests of an endpoint to workers, each on its own channel, until the last reply."""
 
 import asyncio
 import logging
@@ -46,7 +46,7 @@ class _Ask:
     channel: NatsChannel
     handle: Callable[[ToEndpoint], None]
     answer: asyncio.Future[ToEndpoint]
-    absent: int = 0  # how many of its packets nobody received
+    absent: int = 0  # how many of its packets were not received
 
     @property
     def may_be_undelivered(self) -> bool:
@@ -61,7 +61,7 @@ class Asks:
         link: The connection.
         endpoint: The endpoint's id.
         most: The longest message to accept, in bytes.
-        on_lost: Called with the run of each worker that has gone while something was asked of it.
+        on_lost: Called with the run of each worker that was lost while something was asked of it.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Asks:
         self._link.relinked.subscribe(self._handle_relinked)
 
     async def run(self) -> None:
-        """Send beats to the workers in use, and detect those that have gone."""
+        """Send beats to the workers in use, and detect those that are gone."""
         linked = beat_at = anyio.current_time()
         while True:
             gone = self._gone_at().values() if self._link.connected else ()
@@ -140,8 +140,8 @@ class Asks:
             handle: Called with each answer before the last; must not block or raise.
 
         Raises:
-            NotDeliveredError: The worker has gone and did not receive it.
-            ChainError: The worker has gone, or its answer is not valid.
+            NotDeliveredError: The worker is gone and did not receive it.
+            ChainError: The worker is gone, or its answer is not valid.
         """
         ask_id = secrets.token_hex(16)
         reply = f"{self._subject}.call.{ask_id}"
@@ -204,14 +204,14 @@ class Asks:
         ask = self._open.pop(ask_id)
         ask.channel.close()
         if ask.answer.done():
-            return  # nobody waits for it
+            return  # no caller waits for it
         if isinstance(outcome, Exception):
             ask.answer.set_exception(outcome)
         else:
             ask.answer.set_result(outcome)
 
     def _lose(self, instance: str) -> None:
-        logger.warning("The worker with the run %s has gone", instance)
+        logger.warning("The worker with the run %s is gone", instance)
         del self._alive[instance], self._workers[instance]
         del self._held[instance]
         for ask_id, ask in [*self._open.items()]:

@@ -31,7 +31,7 @@ class Directory:
     Args:
         labels: The labels that a worker must have.
         version: The version of this package.
-        on_change: Called with the run of each worker that has announced itself, has gone, or can be
+        on_change: Called with the run of each worker that has announced itself, is gone, or can be
             used now or no longer.
         on_conflict: Called with a worker because of which another one is refused: if it is no
             longer there, for example because the other is its next run, that should be found out.
@@ -99,7 +99,7 @@ class Directory:
                 self._put(worker, data, now)
 
     def remove(self, instance: str) -> None:
-        """Handle that a worker has gone."""
+        """Remove a worker that is gone."""
         known = self._known.pop(instance, None)
         if known is not None:
             del self._repeated[known.data]
@@ -148,7 +148,7 @@ class Directory:
                     worker.instance,
                     f"The worker {worker.name} on {worker.host} (pid {worker.pid}) has the name or "
                     f"the number of {other.name} on {other.host} (pid {other.pid}), which was "
-                    "there before. It gets no calls until that one has gone; if that one is to "
+                    "there before. It gets no calls until that one has exited; if that one is to "
                     "stay, restart it with another --name.",
                 )
                 self._on_conflict(other)

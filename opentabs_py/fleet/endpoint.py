@@ -165,7 +165,7 @@ class Fleet:
         """Call a tool in some worker, and return its value.
 
         Raises:
-            CallError: As in the worker's session, or the worker has gone, or there is none, or
+            CallError: As in the worker's session, or the worker is gone, or there is none, or
                 all are full and too many calls wait.
         """
         client = call.owner
@@ -202,7 +202,7 @@ class Fleet:
         """Call one of our own tools in a certain worker, whatever runs there.
 
         Raises:
-            CallError: As in the worker's session, or the worker has gone.
+            CallError: As in the worker's session, or the worker is gone.
         """
         try:
             answer = await self._asks.ask(worker, _call_ask(tool, call), Place(call).handle)
@@ -230,7 +230,9 @@ class Fleet:
             try:
                 await self._asks.ask(worker, LeaveAsk(client=client))
             except (ChainError, NotDeliveredError) as error:
-                logger.debug("%s does not know that a client has gone: %s", worker.name, error)
+                logger.debug(
+                    "%s was not notified that a client disconnected: %s", worker.name, error
+                )
 
     def own(
         self, client: str | None, tab: int, worker: Announcement, plugins: AbstractSet[str]
@@ -312,7 +314,7 @@ class Fleet:
         self._tasks.start_soon(self._look_for, worker)
 
     async def _look_for(self, worker: Announcement) -> None:
-        """Ask a worker for nothing: if it has gone, this is noticed, and it is removed."""
+        """Send an empty request to a worker; if it is gone, this is noticed, and it is removed."""
         with suppress(ChainError, NotDeliveredError):
             await self._asks.ask(worker, ToolsAsk(owner=worker.name))
 

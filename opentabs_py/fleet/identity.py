@@ -1,4 +1,4 @@
-"""Who a worker is, and what it announces of itself."""
+"""The identity of a worker, and its announcement."""
 
 import os
 import secrets

@@ -43,7 +43,7 @@ class Received:
     Attributes:
         subject: Where it was published.
         data: Its content.
-        absent: Not a message: NATS reports that nobody is subscribed to the subject.
+        absent: Not a message: NATS reports that no process is subscribed to the subject.
         reply: Where an answer is expected; empty if nowhere.
     """
 
@@ -54,7 +54,7 @@ class Received:
 
 
 class NatsLink:
-    """A connection that reconnects for ever, once it was established.
+    """A connection that always reconnects, once it was established.
 
     What is published while it is down is dropped: those who need to know that something arrived
     repeat it; see `core/fleet/channel.py`.
@@ -184,7 +184,7 @@ class NatsLink:
             self._is_refused = not isinstance(error, OSError)
         self._failures += 1
         if self._connecting is not None and self._failures > TRIES * self.options.count:
-            self._connecting.deadline = -inf  # it would go on trying
+            self._connecting.deadline = -inf  # it would keep trying
         logger.debug("NATS: %s", self._last_error)
         if "permissions violation" in self._last_error.lower():
             logger.warning(

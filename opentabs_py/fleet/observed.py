@@ -1,4 +1,4 @@
-"""A fleet as an onlooker sees it, who calls nothing."""
+"""A read-only view of a fleet."""
 
 import secrets
 from collections.abc import AsyncGenerator

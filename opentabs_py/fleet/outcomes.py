@@ -1,4 +1,4 @@
-"""How a call ended, as a message between worker and endpoint."""
+"""The outcome of a call, as a message between worker and endpoint."""
 
 from typing import Any, Final
 

@@ -36,7 +36,7 @@ class OwnRemoteTabs:
         return workers
 
     def forget(self, instance: str) -> None:
-        """Forget the tabs of a worker that has gone."""
+        """Forget the tabs of a worker that is gone."""
         for client, tabs in [*self._tabs.items()]:
             kept = {tab: at for tab, at in tabs.items() if at[0].instance != instance}
             if kept:

@@ -1,4 +1,4 @@
-"""What the caller of a fleet's tool hears of the call: its place in the queue, then its worker."""
+"""Progress of a queued fleet call."""
 
 from dataclasses import replace
 

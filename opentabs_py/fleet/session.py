@@ -1,4 +1,4 @@
-"""What a worker needs of the session whose tools it calls."""
+"""The interface that a worker needs of its session."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol

@@ -50,7 +50,7 @@ from opentabs_py.fleet.trace_context import within_trace
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY: Final = 0.5  # s; for endpoints that have gone
+LOOK_EVERY: Final = 0.5  # s; for endpoints that are gone
 REMEMBERED: Final = 100_000  # ids of calls that have ended, which must not run again
 # Bytes of reports that an endpoint may leave unread before they are dropped; a result never is.
 MOST_UNREAD: Final = 64 * 1024 * 1024
@@ -268,7 +268,7 @@ class FleetWorker:
         call.channel.send(data)
 
     def _forget(self, call_id: str) -> None:
-        """Forget a call: it has ended, or nobody waits for it any more."""
+        """Forget a call: it has ended, or no caller waits for it any more."""
         call = self._calls.pop(call_id, None)
         if call is None:
             return
@@ -303,7 +303,7 @@ class FleetWorker:
         del self._endpoints[endpoint]
         calls = [call_id for call_id, call in self._calls.items() if call.endpoint == endpoint]
         if calls:
-            logger.warning("The endpoint %s has gone: cancelled %d calls", endpoint, len(calls))
+            logger.warning("The endpoint %s is gone: cancelled %d calls", endpoint, len(calls))
         for call_id in calls:
             self._forget(call_id)
         for client in self._clients.pop(endpoint, ()):

@@ -47,7 +47,7 @@ def index_source(
 
     Args:
         name: The plugin's name.
-        title: Its name for people.
+        title: Its name for users.
         pascal: The name of its class.
         description: What it is for.
         patterns: The pages it runs on.
@@ -74,7 +74,7 @@ def index_source(
             f"  ⟦override readonly ⟧urlPatterns = {literal([*patterns])};",
             f"  ⟦override readonly ⟧tools = [{', '.join(variables)}];",
             "",
-            "  /** Whether the tools can run: whether the person is signed in. */",
+            "  /** Whether the tools can run: whether the user is signed in. */",
             "  ⟦override ⟧async isReady()⟦: Promise<boolean>⟧ {",
             *(f"    {line}" for line in ready.splitlines()),
             "  }",
@@ -97,7 +97,7 @@ def ready_source(auth: Auth) -> str:
             f'  await request("GET", {literal(auth.me)});\n'
             "  return true;\n"
             "} catch {\n"
-            "  return false; // nobody is signed in, or the site does not answer\n"
+            "  return false; // the user is not signed in, or the site does not respond\n"
             "}"
         )
     if auth.logout:
@@ -120,7 +120,7 @@ def _request(auth: Auth, *, with_links: bool) -> str:
     fixed = [each for each in auth.headers if each.where == "constant"]
     lines = [f"    {literal(each.name)}: {literal(each.value)}," for each in fixed]
     lines += [f"    {literal(each.name)}: {_value(each)}," for each in auth.secrets]
-    is_async = any(each.where == "answer" for each in auth.secrets)
+    is_async = any(each.where == "response" for each in auth.secrets)
     headers = "\n".join(["{", *lines, "  }"]) if lines else "{}"
     holes = {
         "AWAIT ": "await " if is_async else "",
@@ -156,7 +156,7 @@ def _reader(given: Header) -> str:
             return f"document.querySelector⟦<HTMLInputElement>⟧({selector})?.value"
         case "script":
             return f"inScript({key})"
-        case "answer":
+        case "response":
             return f"memberOf(await fetchJSON({literal(given.url)}), {literal([*given.path])})"
         case _:
             text = f"{_READERS[given.where]}({key})"
@@ -168,13 +168,13 @@ def _reader(given: Header) -> str:
 def _named(given: Header) -> str:
     places = {
         "cookie": "the cookie", "localStorage": "the stored item", "meta": "the meta element",
-        "field": "the field", "script": "the page's", "answer": "the site's",
+        "field": "the field", "script": "the page's", "response": "the site's",
     }  # fmt: skip
     return f"{places[given.where]} {given.key}"
 
 
 _REQUEST: Final = """\
-⟦/** What a request sends besides its address. */
+⟦/** What a request sends besides its URL. */
 export interface Options {
   query?: Record<string, unknown>;
   body?: unknown;
@@ -228,7 +228,7 @@ export ASYNC function hasSession()BOOLEAN {
   }
 }
 
-/** A value that only a page of a person who is signed in has. */
+/** A value that only a page of a signed-in user has. */
 function needed(value⟦: unknown⟧, what⟦: string⟧)⟦: string⟧ {
   if (typeof value !== "string" || value === "") {
     throw ToolError.auth(`The page has no value for ${what}. Sign in to the site, and call again.`);
@@ -255,7 +255,7 @@ function memberOf(value⟦: any⟧, path⟦: string[]⟧)⟦: unknown⟧ {
 }
 """
 _LINK: Final = """
-/** The address of the next page; without one, that of the first. */
+/** The URL of the next page; without one, that of the first. */
 export function link(next⟦: unknown⟧, first⟦: string⟧)⟦: string⟧ {
   return next === undefined ? first : new URL(String(next), location.href).href;
 }

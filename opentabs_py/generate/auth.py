@@ -1,4 +1,4 @@
-"""How a site authenticates its users: by cookies, and by headers whose values its pages hold."""
+"""Recognize how a site authenticates users: by cookies, and by headers with values from pages."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from opentabs_py.generate.json_paths import walk
 from opentabs_py.generate.samples import Sample
 
 Where = Literal[
-    "cookie", "localStorage", "meta", "field", "script", "answer", "constant", "unknown"
+    "cookie", "localStorage", "meta", "field", "script", "response", "constant", "unknown"
 ]
 
 _OF_BROWSER: Final = re.compile(
@@ -44,7 +44,7 @@ class Header:
         path: Of a member of JSON, the names that lead to it.
         prefix: What is before the value, such as `Bearer `.
         value: The value, if it is the same for everyone.
-        url: Of an answer, its address.
+        url: The URL of the response, if it is from one.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Auth:
     Attributes:
         cookies: The names of its cookies.
         headers: The headers of its own requests.
-        me: The address of what it answers about the person, if it does.
+        me: The URL of what it returns about the user, if it does.
         logout: Whether a page has a link or a form to sign out.
     """
 
@@ -95,7 +95,7 @@ class Secrets:
         self.cookies = _cookies(recording)
         self.storage = dict(_storage(recording))
         self._pages = [_Page.read(each.page) for each in samples if each.page]
-        self._answers = samples
+        self._responses = samples
         self.has_logout = any(page.has_logout for page in self._pages)
 
     def find(self, name: str, value: str) -> Header | None:
@@ -118,11 +118,11 @@ class Secrets:
                 yield Header(name, "localStorage", key, path)
         for page in self._pages:
             yield from page.places(name, value)
-        for sample in self._answers:
+        for sample in self._responses:
             if sample.value and sample.request.method == "GET":
                 for path, found in walk(sample.value[0]):
                     if found == value and path:
-                        yield Header(name, "answer", path[-1], path, url=address_of(sample))
+                        yield Header(name, "response", path[-1], path, url=address_of(sample))
 
 
 def find_auth(
@@ -167,7 +167,7 @@ def _header(name: str, value: str, secrets: Secrets, replaced: Collection[str]) 
 
 
 def _about_self(samples: Sequence[Sample]) -> str:
-    """Return the address of what the site answers about the person; empty if there is none."""
+    """Return the URL of what the site returns about the user; empty if there is none."""
     for pattern in _SELF:
         for sample in samples:
             is_object = bool(sample.value) and isinstance(sample.value[0], dict)
@@ -182,7 +182,7 @@ def _about_self(samples: Sequence[Sample]) -> str:
 
 
 def address_of(sample: Sample) -> str:
-    """Return the address of a request, without the page's own origin."""
+    """Return the URL of a request, without the page's own origin."""
     if sample.origin:
         return sample.request.url
     parts = urlsplit(sample.request.url)

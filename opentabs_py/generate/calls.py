@@ -1,4 +1,4 @@
-"""Which calls of the tools a recording answers, and with what."""
+"""The calls of the tools that a recording can replay, with their results."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which answers the ids in requests come from."""
+"""Find the responses that the ids in requests come from."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ class Source:
     """Where a value comes from.
 
     Attributes:
-        sample: The request whose answer has it.
-        path: Where in the answer, such as `channels[].id`.
+        sample: The request whose response has it.
+        path: Where in the response, such as `channels[].id`.
         name: The member's name.
         value: The value, with its type.
     """
@@ -33,7 +33,7 @@ class Source:
 
 
 class Flows:
-    """The ids in all answers of a recording.
+    """The ids in all responses of a recording.
 
     Args:
         samples: The requests.
@@ -43,19 +43,19 @@ class Flows:
         self._found: dict[str, list[Source]] = {}
         left = _MOST
         for sample in samples:
-            for answer in sample.value:
-                for path, name, value in _ids(answer):
+            for response in sample.value:
+                for path, name, value in _ids(response):
                     if left > 0:
                         left -= 1
                         source = Source(sample, path, name, value)
                         self._found.setdefault(str(value), []).append(source)
 
     def source(self, value: str, *, other_than: Sample | None = None) -> Source | None:
-        """Return the first answer that has a value as an id; None if there is none.
+        """Return the first response that has a value as an id; None if there is none.
 
         Args:
             value: The value.
-            other_than: The request that sends it, whose own answer may well repeat it.
+            other_than: The request that sends it, whose own response may well repeat it.
         """
         for source in self._found.get(value, ()):
             if other_than is None or _asked(source.sample) != _asked(other_than):
@@ -67,9 +67,9 @@ def _asked(sample: Sample) -> tuple[Sequence[str], str]:
     return sample.path, sample.operation
 
 
-def _ids(answer: Any) -> Iterator[tuple[str, str, str | int]]:
-    """Yield the path, the name and the value of each id in an answer."""
-    pending: list[tuple[str, str, Any]] = [("", "", answer)]
+def _ids(response: Any) -> Iterator[tuple[str, str, str | int]]:
+    """Yield the path, the name and the value of each id in a response."""
+    pending: list[tuple[str, str, Any]] = [("", "", response)]
     while pending:
         path, name, value = pending.pop()
         if isinstance(value, dict):

@@ -22,7 +22,7 @@ class FormField:
         label: What the page calls it.
         is_required: Whether it must be filled in.
         choices: The values of its options.
-        value: What it has when nobody has filled it in.
+        value: Its value before it is filled in.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Form:
     """A form.
 
     Attributes:
-        page: The address of its page.
+        page: The URL of its page.
         action: The path that it is sent to.
         method: In capital letters.
         fields: Its fields, without buttons.

@@ -1,4 +1,4 @@
-"""What a site is built with, as far as its pages show."""
+"""Recognize the frameworks of a site from its pages."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which arguments a tool has, from what requests had in common and where they differed."""
+"""Derive a tool's arguments from what requests had in common and where they differed."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -34,7 +34,7 @@ class Input:
         shape: What its values look like.
         is_required: Whether calls must have it.
         default: What is sent if a call does not have it, in a tuple; empty if nothing is.
-        source: The answer that its values come from.
+        source: The response that its values come from.
         choices: The only values it can have, if they are known.
         label: What the site calls it, if it says so.
     """
@@ -198,7 +198,7 @@ def _source(values: Sequence[Any], samples: Sequence[Sample], flows: Flows) -> S
 
 
 def _parsed(values: Sequence[Any], source: Source | None) -> Sequence[Any]:
-    """Return texts of addresses and forms as what they stand for, if all stand for the same."""
+    """Return strings from URLs and forms as integers or booleans, if all of them are such."""
     lists = [_as_list(value) for value in values]
     texts = [str(each) for some in lists for each in some]
     is_text = source is not None and isinstance(source.value, str)
@@ -212,7 +212,7 @@ def _parsed(values: Sequence[Any], source: Source | None) -> Sequence[Any]:
 
 
 def _typed(argument: Input, value: Any) -> Any:
-    """Return the value of an argument that a request has as a text."""
+    """Return the value of an argument that a request has as a string."""
     kinds = argument.shape.kinds
     if "array" in kinds:
         items = argument.shape.items

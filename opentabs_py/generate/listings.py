@@ -1,4 +1,4 @@
-"""Which list a page shows, and what it shows of each entry."""
+"""Find the list that a page shows, and the fields of its entries."""
 
 import re
 from collections import Counter

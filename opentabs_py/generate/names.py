@@ -77,7 +77,7 @@ def is_plural(word: str) -> bool:
 
 
 def is_identifier(text: str) -> bool:
-    """Return whether a text may name a variable or a member as it is."""
+    """Return whether a string may name a variable or a member as it is."""
     return re.fullmatch(r"[A-Za-z_$][\w$]*", text) is not None and text not in _RESERVED
 
 

@@ -1,4 +1,4 @@
-"""Which requests are calls of the same operation of a site's API."""
+"""Group requests by operation of a site's API."""
 
 import re
 from collections.abc import Sequence

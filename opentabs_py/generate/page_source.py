@@ -114,7 +114,7 @@ def _send(tool: PageTool) -> Sequence[str]:
 
 
 def _page_of(tool: PageTool) -> str:
-    """Return the expression for the address of the page that has the form."""
+    """Return the expression for the URL of the page that has the form."""
     form, sample = tool.form, tool.operation.works[0]
     assert form is not None
     parts = urlsplit(form.page)
@@ -150,7 +150,7 @@ import { buildQueryString, httpStatusToToolError, ToolError } from "@opentabs-de
 ⟦type Signal = AbortSignal | undefined;
 type Row = Record<string, string | null>;
 
-⟧/** Open a page of the site, with the session of the page in front, and return its document. */
+⟧/** Open a page of the site, with the session of the current page, and return its document. */
 export async function openPage(
   path⟦: string⟧,
   { query = {}, signal }⟦: { query?: Record<string, unknown>; signal?: Signal }⟧ = {},
@@ -234,7 +234,7 @@ export function details(page⟦: Document⟧)⟦: Record<string, string>⟧ {
   return found;
 }
 
-/** The address of the link to the next page of a list. */
+/** The URL of the link to the next page of a list. */
 export function nextPage(page⟦: Document⟧)⟦: string | null⟧ {
   const link = page.querySelector('a[rel~="next"][href], a.next[href], .next > a[href]');
   return link?.getAttribute("href") ?? null;

@@ -40,7 +40,7 @@ class PageTool(Tool):
         has_next: Whether a link leads on to a further page of the list.
         form: The form that is sent; None for a page that is only read.
         fixed: What the form's button sends.
-        pages: The page that each request ended at, by the request's address and body.
+        pages: The page that each request ended at, by the request's URL and body.
     """
 
     listing: Listing | None = None
@@ -98,7 +98,7 @@ def notice(page: Element) -> str | None:
 
 
 def next_page(page: Element) -> str | None:
-    """Return the address of the link to a further page of a list; None if there is none."""
+    """Return the URL of the link to a further page of a list; None if there is none."""
     for element in page.walk():
         if element.tag != "a" or "href" not in element.attributes:
             continue

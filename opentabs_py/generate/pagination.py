@@ -1,4 +1,4 @@
-"""How a site divides a long list into pages."""
+"""Recognize how a site divides a long list into pages."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -36,15 +36,15 @@ class Pagination:
     """How one page leads to the next.
 
     Attributes:
-        kind: `page` and `offset` count, `cursor` is a text that each answer gives for the next
-            request, `link` is an address.
+        kind: `page` and `offset` count, `cursor` is a string in each response for the next
+            request, `link` is a URL.
         member: The member of the request that says which page; empty for links.
         in_payload: Whether it is in the payload, not in the query.
-        items: Where the list is in an answer.
+        items: Where the list is in a response.
         node: The member of each of its items that is the item itself, as in GraphQL's edges.
         first: What the member is for the first page, in a tuple; empty if it is not sent then.
-        next: Where the cursor or the link is in an answer; empty for a `Link` header.
-        more: Where an answer says whether there are more pages; empty if it does not.
+        next: Where the cursor or the link is in a response; empty for a `Link` header.
+        more: Where a response says whether there are more pages; empty if it does not.
         pages: Where it says how many pages there are; empty if it does not.
         total: Where it says how many items there are; empty if it does not.
     """
@@ -76,74 +76,74 @@ class Pagination:
         return [each for each in samples if (each.request.url,) not in links]
 
     def items_of(self, sample: Sample) -> Sequence[Any]:
-        """Return the items in an answer."""
+        """Return the items in a response."""
         found: Sequence[Any] = at(sample.value[0], self.items) or []
         return [each[self.node] for each in found] if self.node else found
 
     def following(self, page: int, taken: int, sample: Sample) -> tuple[Any, ...]:
-        """Return which page follows an answer, as `place`; empty if none does.
+        """Return which page follows a response, as `place`; empty if none does.
 
         Args:
             page: The number of pages so far.
             taken: The number of items so far.
             sample: The last page.
         """
-        answer = sample.value[0]
+        response = sample.value[0]
         if self.kind == "link":
-            found = at(answer, self.next) if self.next else link_header(sample)
+            found = at(response, self.next) if self.next else link_header(sample)
             return (urljoin(sample.request.url, found),) if found else ()
         if self.kind == "cursor":
-            found = at(answer, self.next)
+            found = at(response, self.next)
             return (found,) if found not in (None, "", False) else ()
-        if self.is_last(page, taken, answer):
+        if self.is_last(page, taken, response):
             return ()
         start = self.first[0] if self.first else (1 if self.kind == "page" else 0)
         return (start + page if self.kind == "page" else start + taken,)
 
-    def is_last(self, page: int, taken: int, answer: Any) -> bool:
-        """Return whether an answer that counts is the last page."""
+    def is_last(self, page: int, taken: int, response: Any) -> bool:
+        """Return whether a response that counts is the last page."""
         if self.more:
-            return not at(answer, self.more)
+            return not at(response, self.more)
         if self.pages:
-            return page >= (at(answer, self.pages) or 0)
+            return page >= (at(response, self.pages) or 0)
         if self.total:
-            return taken >= (at(answer, self.total) or 0)
-        return not at(answer, self.items)
+            return taken >= (at(response, self.total) or 0)
+        return not at(response, self.items)
 
 
 def find_pagination(operation: Operation) -> Pagination | None:
     """Return how an operation's list is divided; None if it has none, or gives it whole."""
-    answers = [each.value[0] for each in operation.answered]
-    items = find_items(answers)
+    responses = [each.value[0] for each in operation.answered]
+    items = find_items(responses)
     if not operation.is_read or items is None:
         return None
     ends = {
-        "more": _find(answers, _MORE, lambda value: isinstance(value, bool)),
-        "pages": _find(answers, _PAGES, _is_count),
-        "total": _find(answers, _TOTAL, _is_count),
+        "more": _find(responses, _MORE, lambda value: isinstance(value, bool)),
+        "pages": _find(responses, _PAGES, _is_count),
+        "total": _find(responses, _TOTAL, _is_count),
     }
     found = (
         _by_link(operation, items)
         or _by_cursor(operation, items, ends)
         or _by_number(operation, items, ends)
     )
-    lists: Sequence[Sequence[Any]] = [at(answer, items) or [] for answer in answers]
+    lists: Sequence[Sequence[Any]] = [at(response, items) or [] for response in responses]
     are_edges = items[-1:] == ("edges",) and all("node" in each for some in lists for each in some)
     return replace(found, node="node") if found is not None and are_edges else found
 
 
-def find_items(answers: Sequence[Any]) -> Path | None:
-    """Return where the longest list of objects is in some answers; None if there is none."""
+def find_items(responses: Sequence[Any]) -> Path | None:
+    """Return where the longest list of objects is in some responses; None if there is none."""
     longest: dict[Path, int] = {}
-    for answer in answers:
-        for path, value in walk(answer):
+    for response in responses:
+        for path, value in walk(response):
             if is_list_of_objects(value):
                 longest[path] = longest.get(path, 0) + len(value)
     return max(longest, key=lambda path: longest[path], default=None)
 
 
 def link_header(sample: Sample) -> str | None:
-    """Return the address of the next page in a `Link` header, as GitHub sends it."""
+    """Return the URL of the next page in a `Link` header, as GitHub sends it."""
     response = sample.exchange.response
     found = _LINK_HEADER.search((response and header(response.headers, "link")) or "")
     return None if found is None else found[1]
@@ -224,9 +224,9 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _find(answers: Sequence[Any], names: re.Pattern[str], accept: Callable[[Any], bool]) -> Path:
-    for answer in answers:
-        for path, value in walk(answer):
+def _find(responses: Sequence[Any], names: re.Pattern[str], accept: Callable[[Any], bool]) -> Path:
+    for response in responses:
+        for path, value in walk(response):
             if path and names.fullmatch(path[-1]) and accept(value):
                 return path
     return ()

@@ -1,4 +1,4 @@
-"""Which tools a plugin for a site has, and what each one does."""
+"""Plan the tools of a plugin for a site."""
 
 import itertools
 import re
@@ -46,8 +46,8 @@ class Tool:
         icon: A Lucide icon.
         operation: What it calls.
         inputs: What goes into its requests.
-        pagination: How it reads on, if the answer is a list in pages.
-        unwrap: Where the result is in an answer.
+        pagination: How it reads on, if the response is a list in pages.
+        unwrap: Where the result is in a response.
         wrap: The member of the result that holds the value, if the value is not an object.
         result: What its results look like.
     """
@@ -82,7 +82,7 @@ class Tool:
         return bool(sample.value) or not self.operation.answered
 
     def value_of(self, sample: Sample) -> Any:
-        """Return the result of the tool for an answer."""
+        """Return the result of the tool for a response."""
         if not sample.value:
             return {"ok": True}
         value = at(sample.value[0], self.unwrap)
@@ -103,7 +103,7 @@ def plan_tools(
         flows: Where ids come from.
         replaced: What the recording has in place of secrets.
         chosen: Which operations, such as `GET /api/messages`; if none, all that are useful.
-        credentials: The addresses that answer with what requests need, for which no tool is made.
+        credentials: The URLs that answer with what requests need, for which no tool is made.
     """
     tools: list[Tool] = []
     for operation in operations:
@@ -123,7 +123,7 @@ def plan_tools(
 
 
 def is_meant(operation: Operation, text: str) -> bool:
-    """Return whether a text names an operation, such as `GET /api/channels/general/messages`."""
+    """Return whether a string names an operation, such as `GET /api/channels/general/messages`."""
     if text in (operation.name, str(operation)):
         return True
     method, _, rest = text.strip().partition(" ")
@@ -146,8 +146,8 @@ def _is_useful(operation: Operation) -> bool:
     sends_password = any(
         "password" in name.lower() for each in operation.samples for name in each.payload or {}
     )
-    has_answer = bool(operation.answered) or not operation.is_read
-    return has_answer and not sends_password
+    has_response = bool(operation.answered) or not operation.is_read
+    return has_response and not sends_password
 
 
 def _tool(operation: Operation, name: str, flows: Flows, replaced: Collection[str]) -> Tool:

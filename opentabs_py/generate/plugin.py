@@ -216,7 +216,7 @@ def test_a_tool_returns_what_the_site_answered(ready: SyncOpenTabs, tool: str) -
             expect(call).to_return(each.value)
 '''
 _CHANGING: Final = """\
-# The recording has several answers to their requests.
+# The recording has several responses to their requests.
 CHANGING = {changing}
 """
 _OTHERWISE: Final = """\

@@ -1,4 +1,4 @@
-"""What to ask a language model for, to improve the names in a generated plugin."""
+"""The prompt for a language model that improves the names in a generated plugin."""
 
 import json
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a recording shows of a site's API: requests, taken apart, and their answers."""
+"""Samples of a site's API from a recording: requests, taken apart, and their responses."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ _PERSISTED: Final = "persistedQuery"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A request that a page of the site sent, and its answer.
+    """A request that a page of the site sent, and its response.
 
     Attributes:
         exchange: As it was recorded.
-        style: `page` if the answer is an HTML page that the browser opened.
+        style: `page` if the response is an HTML page that the browser opened.
         origin: Such as `https://api.example.com`; empty if it is that of the page.
         path: The decoded segments of the path.
         query: The members of the query; a name that is there several times has several values.
@@ -36,8 +36,8 @@ class Sample:
             the parameters of JSON-RPC. None if it sends none.
         other: What the body is if it is not an object, in a tuple; empty if there is no such body.
         is_form: Whether the body is a form, not JSON.
-        value: The answer's JSON, in a tuple; empty if it is not JSON.
-        page: The answer's HTML; empty if it is not HTML.
+        value: The response's JSON, in a tuple; empty if it is not JSON.
+        page: The response's HTML; empty if it is not HTML.
     """
 
     exchange: Exchange
@@ -60,7 +60,7 @@ class Sample:
 
     @property
     def status(self) -> int:
-        """The HTTP status; 0 if there was no answer."""
+        """The HTTP status; 0 if there was no response."""
         return 0 if self.exchange.response is None else self.exchange.response.status
 
     @property
@@ -103,7 +103,7 @@ def _sample(exchange: Exchange, home: str) -> Sample | None:
         "" if parts[:2] == page[:2] else f"{parts.scheme}://{parts.netloc}",
         [unquote(each) for each in parts.path.split("/")[1:]],
         query,
-        value=_answer(exchange),
+        value=_response(exchange),
     )
     body = _body(request)
     members = cast("Mapping[str, Any]", body[0]) if body and isinstance(body[0], dict) else None
@@ -164,7 +164,7 @@ def _body(request: Request) -> tuple[Any, ...]:
         return ()
 
 
-def _answer(exchange: Exchange) -> tuple[Any, ...]:
+def _response(exchange: Exchange) -> tuple[Any, ...]:
     response = exchange.response
     if response is None or not response.body or not is_json(response.mime):
         return ()

@@ -1,4 +1,4 @@
-"""What a recording says about a site, all of it."""
+"""Everything that a recording shows about a site."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -142,7 +142,7 @@ class _Writer:
 
 
 def _text(value: Any) -> str:
-    """Return a JSON value as JavaScript; a text of several lines as it is."""
+    """Return a JSON value as JavaScript; a string of several lines as it is."""
     if not isinstance(value, str) or "\n" not in value:
         return literal(value)
     escaped = value.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
@@ -204,7 +204,7 @@ def _input(tool: Tool, *, has_pages: bool) -> Sequence[str]:
 
 
 def path_source(tool: Tool) -> str:
-    """Return the expression for the address that a tool sends its request to."""
+    """Return the expression for the URL that a tool sends its request to."""
     by_index = {each.key: variable(each) for each in tool.inputs.arguments if each.place == "path"}
     parts = [
         f"${{encodeURIComponent({by_index[index]})}}" if segment is None else _escaped(segment)

@@ -27,7 +27,7 @@ class Driven:
 
     Attributes:
         context: Its pages.
-        attached: Whether it is a person's own, in which nothing may change that no tool changes.
+        attached: Whether it is the user's own, in which nothing may change that no tool changes.
     """
 
     context: BrowserContext
@@ -41,8 +41,8 @@ class Tab:
     Attributes:
         number: Its number among those of all browsers.
         page: Its page.
-        active: Whether it is in front in its window.
-        used: When it was in front last; larger is later.
+        active: Whether it is the active tab of its window.
+        used: When it was last active; larger is later.
     """
 
     number: int
@@ -160,10 +160,10 @@ class HandPages:
         return known
 
     @asynccontextmanager
-    async def in_front(self, page: Page) -> AsyncGenerator[None]:
-        """Let a page behave as if its tab were in front, while something is done in it.
+    async def as_active(self, page: Page) -> AsyncGenerator[None]:
+        """Let a page behave as if its tab were active, while something is done in it.
 
-        Playwright does that for all pages of a browser that it launches. A person's own browser is
+        Playwright does that for all pages of a browser that it launches. The user's own browser is
         left as it is, and its pages in the background neither move nor get the focus.
         """
         browsers = await self._browsers()
@@ -178,7 +178,7 @@ class HandPages:
             yield
         finally:
             if session is not None:
-                # It goes on by itself: while a dialog is open, the browser does not answer.
+                # It continues by itself: while a dialog is open, the browser does not answer.
                 with anyio.move_on_after(_SESSION_WITHIN, shield=True), suppress(*FAILURES):
                     await session.detach()
 
@@ -236,7 +236,7 @@ class HandPages:
             def close(_: Any) -> None:
                 watched.handle_closed()
 
-            # A person may answer a dialog too, of which Playwright says nothing.
+            # The user may answer a dialog too, of which Playwright says nothing.
             session.on("Page.javascriptDialogClosed", close)
             if watched.dialog is None:
                 with anyio.move_on_after(_SESSION_WITHIN):

@@ -1,4 +1,4 @@
-"""What a model reads of a page: short, and with everything that can be used.
+"""Snapshots of pages for models: short, and with every element that can be used.
 
 Compared with Playwright's own snapshot, wrappers without a meaning are left out, only what can be
 used has a reference, rows and options take one line, and what is too much is folded, with a word on
@@ -31,7 +31,7 @@ class Detail:
     Attributes:
         entries: How many entries of a list; 0 for all.
         text: How many characters of a text.
-        links: Whether the addresses of links are.
+        links: Whether the URLs of links are.
     """
 
     entries: int = 0
@@ -54,7 +54,7 @@ def render(
     Args:
         nodes: What is there.
         most: How many tokens the text may have.
-        links: Whether the addresses of links are in it.
+        links: Whether the URLs of links are in it.
         start: The entry of the outermost list to begin with.
     """
     simple = _simplified(nodes)

@@ -275,7 +275,7 @@ class Hands(PageUser):
         progress.heartbeat()
         element = None if ref is None else await self.find_element(page, ref)
         try:
-            async with self.pages.in_front(page):
+            async with self.pages.as_active(page):
                 try:
                     data = await take_picture(page, element, full=full, within=PICTURE_WITHIN)
                 except LateError:  # of a tab in the background, often only the next succeeds
@@ -303,7 +303,7 @@ class Hands(PageUser):
         shown = [*watched.console][-fresh:] if fresh else []
         return {
             "messages": [
-                {"type": kind, "text": shorten(self.redacted(text), 1_000)} for kind, text in shown
+                {"type": kind, "text": shorten(self.masked(text), 1_000)} for kind, text in shown
             ]
         }
 
@@ -339,7 +339,7 @@ class Hands(PageUser):
                 {
                     "request": each.number,
                     "method": each.request.method,
-                    "url": shorten(self.redacted(each.request.url), 300),
+                    "url": shorten(self.masked(each.request.url), 300),
                     "type": each.request.resource_type,
                     "status": None if response is None else response.status,
                     **({"failure": each.failure} if each.failure else {}),

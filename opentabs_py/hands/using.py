@@ -1,4 +1,4 @@
-"""What all hands do: find the tab and the element, act, and say what changed."""
+"""The steps that all hands share: find the tab and the element, act, and report the changes."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -126,16 +126,16 @@ class PageUser:
         watched = self.pages.watched(page)
         self._check_dialog(watched)
         before = watched.shown
-        async with self.pages.in_front(page):
+        async with self.pages.as_active(page):
             await Waiting(watched, progress.heartbeat, self.failed).run(action)
-            with suppress(Error):  # it may go on for ever
+            with suppress(Error):  # it may never end
                 await page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
         dialog: Dialog | None = watched.dialog
         if dialog is not None:
             return {
                 "dialog": {
                     "type": dialog.type,
-                    "message": shorten(self.redacted(dialog.message), 1_000),
+                    "message": shorten(self.masked(dialog.message), 1_000),
                 },
                 "next": "Answer it with page_dialog.",
             }
@@ -186,20 +186,20 @@ class PageUser:
                 raw = await element.aria_snapshot(mode="ai", timeout=timeout)
         except Error as error:
             raise self.failed(error) from None
-        return self.redacted(raw)
+        return self.masked(raw)
 
     def _nodes(self, nodes: Sequence[Node]) -> Mapping[str, Node]:
         return {each.ref: each for node in nodes for each in node.walk() if each.ref}
 
     async def about(self, page: Page) -> dict[str, Any]:
-        """Return the title and the address of a page."""
+        """Return the title and the URL of a page."""
         try:
             title = await page.title()
         except Error:
             title = ""  # it is on its way to another page
         return {
-            "title": shorten(one_line(self.redacted(title)), 120),
-            "url": shorten(self.redacted(page.url), 500),
+            "title": shorten(one_line(self.masked(title)), 120),
+            "url": shorten(self.masked(page.url), 500),
         }
 
     async def bodies(self, request: Request) -> dict[str, Any]:
@@ -210,9 +210,9 @@ class PageUser:
             text = "" if response is None else await response.text()
         except (Error, UnicodeDecodeError) as error:
             text = f"(cannot be shown: {type(error).__name__})"
-        sent, text = self.redacted(request.post_data or ""), self.redacted(text)
+        sent, text = self.masked(request.post_data or ""), self.masked(text)
         return {
-            "url": shorten(self.redacted(request.url), 500),
+            "url": shorten(self.masked(request.url), 500),
             "sent": first_tokens(sent, BODY_TOKENS),
             "received": first_tokens(text, BODY_TOKENS),
             "isCut": is_longer(text, BODY_TOKENS) or is_longer(sent, BODY_TOKENS),
@@ -234,12 +234,12 @@ class PageUser:
 
     def failed(self, error: Error) -> ToolError:
         """Return the error of an action; Playwright's text may have the value that was typed."""
-        return action_failed(self.redacted(error.message))
+        return action_failed(self.masked(error.message))
 
-    def redacted(self, text: str) -> str:
-        """Return a text with the names of secrets in place of their values.
+    def masked(self, text: str) -> str:
+        """Return a string with the names of secrets in place of their values.
 
-        Cut a text only after this, or a part of a secret at the cut would stay.
+        Cut a string only after this, or a part of a secret at the cut would stay.
         """
         for name, value in self._secrets.items():
             text = text.replace(value, f"<secret {name}>")

@@ -1,4 +1,4 @@
-"""What a plugin can do, as its user reviews it: its scripts, its tools and its sites."""
+"""The content of a plugin's build for review: its scripts, its tools and its sites."""
 
 import difflib
 import hashlib

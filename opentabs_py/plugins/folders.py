@@ -1,4 +1,4 @@
-"""Where to look for plugins; every call looks at the disk again."""
+"""Find plugins in directories; every call looks at the disk again."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -73,7 +73,7 @@ async def _look(find: Callable[[], Sources]) -> AsyncGenerator[bool]:
                     if silences % LOOK_AGAIN == 1 and _Watched(find()).places != watched.places:
                         break
         except (OSError, RuntimeError) as error:
-            # A directory disappeared meanwhile, or the system has run out of watches.
+            # A directory disappeared since then, or the system has run out of watches.
             logger.debug("Cannot watch the plugins: %r", error)
             await anyio.sleep(LOOK_SOON / 1000)
             yield False

@@ -92,7 +92,7 @@ def tool(
     Args:
         function: A function, sync or async, a generator of either kind, or a `functools.partial`.
         name: What clients call it; by default the function's name.
-        title: Its name for people.
+        title: Its name for users.
         description: What it does, for agents; by default from the docstring.
         idle: Seconds of silence that end a call, instead of the server's limit.
         ceiling: The longest that a call may take, in seconds, instead of the server's limit.

@@ -1,4 +1,4 @@
-"""How a tool reports its progress, and that it is alive."""
+"""Reports of a tool's progress, and signs that it is alive."""
 
 import numbers
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
@@ -18,7 +18,7 @@ class ToolReport:
     Attributes:
         kind: How it was reported.
         data: The data for the application.
-        message: What the tool is doing, for people.
+        message: What the tool is doing, for users.
         progress: How far it is.
         total: The value of `progress` at the end.
     """
@@ -87,7 +87,7 @@ class Progress:
         """Report progress. Restarts the idle timer, never blocks, never raises.
 
         Args:
-            message: What the tool is doing, for people.
+            message: What the tool is doing, for users.
             progress: How far it is; without it, reports are counted.
             total: The value of `progress` at the end.
             data: Anything, only for the application's handlers.
@@ -106,7 +106,7 @@ class Progress:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the call was cancelled or timed out, so that nobody waits for the result."""
+        """Whether the call was cancelled or timed out, so that no caller waits for the result."""
         return self._run is not None and self._run.cancelled
 
     @property

@@ -79,7 +79,7 @@ class _Relay(CallObserver):
         self._call = call
 
     def on_waiting(self, why: str, /) -> None:
-        """Keep the outer call alive while a person thinks, and tell its caller."""
+        """Keep the outer call alive while the user thinks, and tell its caller."""
         self._run.record(ToolReport("heartbeat"))
         self._call.notify_waiting(why)
 
@@ -126,7 +126,7 @@ class ToolRun:
 
     @property
     def cancelled(self) -> bool:
-        """Whether it ended without a value, so that nobody waits for it any longer."""
+        """Whether it ended without a value, so that no caller waits for it any longer."""
         return self._is_cancelled
 
     @property

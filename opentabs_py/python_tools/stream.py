@@ -78,7 +78,7 @@ class Stream:
 
     @property
     def uri(self) -> str:
-        """Its address as an MCP resource."""
+        """Its URI as an MCP resource."""
         return f"stream://{self.id}"
 
     @property
@@ -220,7 +220,7 @@ class Streams:
         return [each for each in self._by_id.values() if _is_for(each, reader) and _owner(each)]
 
     def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call a function, which must not raise, with the address of each stream that changes.
+        """Call a function, which must not raise, with the URI of each stream that changes.
 
         A stream that changes often is reported at most ten times a second.
 

@@ -55,5 +55,5 @@ async def _run(steps: Steps) -> None:
                 waiting = steps.send(value)
     except StopIteration:
         pass
-    except Error as error:  # its page or its browser has gone
+    except Error as error:  # its page or its browser was closed
         logger.debug("Not recorded: %s", error.message)

@@ -50,7 +50,7 @@ class _Stream:
     headers: Headers
     started: float
     status: int = 0
-    answer: Headers = ()
+    response_headers: Headers = ()
     ended: float | None = None
     events: list[Event] = field(default_factory=list[Event])
 
@@ -61,7 +61,7 @@ class TrafficRecorder:
     Args:
         context: Playwright's context, of either API.
         driver: Runs what has to be asked of Playwright.
-        ignores: Returns whether an address is not recorded, such as our own server's.
+        ignores: Returns whether a URL is not recorded, such as our own server's.
         skip: Returns whether a request was answered by something other than its site.
         on_ended: Called whenever a request has been answered, or has ended.
     """
@@ -84,11 +84,11 @@ class TrafficRecorder:
         self._sockets: list[Socket] = []
         self._streams: dict[str, _Stream] = {}
         self._open: dict[Any, float] = {}
-        self._answers: dict[Any, Any] = {}
+        self._responses: dict[Any, Any] = {}
         self._watched: list[tuple[Any, str, Callable[[Any], None]]] = []
         for event, handle in (
             ("request", self._note_request),
-            ("response", self._note_answer),
+            ("response", self._note_response),
             ("requestfinished", self._note_finished),
             ("requestfailed", self._note_failed),
             ("page", self._note_page),
@@ -103,16 +103,16 @@ class TrafficRecorder:
         return sum(request.resource_type != _EVENT_SOURCE for request in self._open)
 
     @property
-    def unanswered(self) -> int:
-        """How many of them have no answer yet.
+    def unfinished(self) -> int:
+        """How many of them have no response yet.
 
-        The others may never end: Chromium waits until a page reads the body of a large answer, or
+        The others may never end: Chromium waits until a page reads the body of a large response, or
         of one that it must not keep.
         """
         return sum(
             request.resource_type != _EVENT_SOURCE
             for request in self._open
-            if request not in self._answers
+            if request not in self._responses
         )
 
     @property
@@ -123,13 +123,13 @@ class TrafficRecorder:
     def catch_up(self) -> Steps:
         """Wait until Playwright has reported what the pages have asked for so far.
 
-        A call may have ended before the requests that it sent are reported. An answer of the same
+        A call may have ended before the requests that it sent are reported. A response of the same
         page comes after them.
         """
         for page in self._context.pages:
             try:
                 yield page.locator("html").wait_for(state="attached", timeout=CAUGHT_UP_WITHIN)
-            except Error:  # the page has gone, or its script does not end
+            except Error:  # the page was closed, or its script does not end
                 continue
 
     def stop(self) -> tuple[Sequence[Exchange], Sequence[Socket]]:
@@ -142,9 +142,9 @@ class TrafficRecorder:
         for request, started in self._open.items():
             is_stream = request.resource_type == _EVENT_SOURCE and request.url in streamed
             if not is_stream and not self._skip(request):
-                ended.append(_unfinished(request, self._answers.get(request), started))
+                ended.append(_unfinished(request, self._responses.get(request), started))
         self._open.clear()
-        self._answers.clear()
+        self._responses.clear()
         return sorted(ended, key=lambda each: each.started), self._sockets
 
     def _watch(self, target: Any, event: str, handle: Callable[[Any], None]) -> None:
@@ -157,9 +157,9 @@ class TrafficRecorder:
         if not self._is_foreign(request.url):
             self._open[request] = time.time()
 
-    def _note_answer(self, answer: Any) -> None:
-        if answer.request in self._open:
-            self._answers[answer.request] = answer
+    def _note_response(self, received: Any) -> None:
+        if received.request in self._open:
+            self._responses[received.request] = received
             self._on_ended()
 
     def _note_finished(self, request: Any) -> None:
@@ -177,9 +177,9 @@ class TrafficRecorder:
                 return
             if request.resource_type == _EVENT_SOURCE and self._is_streamed(request.url):
                 return
-            if failure == _ABORTED and (answer := self._answers.get(request)) is not None:
+            if failure == _ABORTED and (received := self._responses.get(request)) is not None:
                 # The page went away before it read the body, if it ever would have.
-                self._exchanges.append(_unfinished(request, answer, started))
+                self._exchanges.append(_unfinished(request, received, started))
                 return
             headers = yield request.headers_array()
             sent = Request(
@@ -190,18 +190,18 @@ class TrafficRecorder:
                 request.resource_type,
             )
             response = None
-            # Chromium reports a page's answer as failed if it became a download, for example.
-            if failure is None and (answer := (yield request.response())) is not None:
-                headers = yield answer.headers_array()
-                response = Response(answer.status, answer.status_text, _pairs(headers))
-                body = yield from _body(answer)
+            # Chromium reports a page's response as failed if it became a download, for example.
+            if failure is None and (received := (yield request.response())) is not None:
+                headers = yield received.headers_array()
+                response = Response(received.status, received.status_text, _pairs(headers))
+                body = yield from _body(received)
                 response = replace(response, body=body)
             started = _started(request, started)
             duration = max(0.0, time.time() - started)
             self._exchanges.append(Exchange(sent, response, failure, started, duration))
         finally:
             self._open.pop(request, None)
-            self._answers.pop(request, None)
+            self._responses.pop(request, None)
             self._on_ended()
 
     def _is_foreign(self, url: str) -> bool:
@@ -232,7 +232,7 @@ class TrafficRecorder:
         """Watch event streams: Playwright shows a stream's body only once it has ended."""
         session = yield self._context.new_cdp_session(page)
         session.on("Network.requestWillBeSent", self._note_stream)
-        session.on("Network.responseReceived", self._note_stream_answer)
+        session.on("Network.responseReceived", self._note_stream_response)
         session.on("Network.eventSourceMessageReceived", self._note_event)
         for end in ("Network.loadingFinished", "Network.loadingFailed"):
             session.on(end, self._note_stream_end)
@@ -245,10 +245,10 @@ class TrafficRecorder:
         headers = [*request["headers"].items()]
         self._streams[said["requestId"]] = _Stream(_plain(request["url"]), headers, time.time())
 
-    def _note_stream_answer(self, said: dict[str, Any]) -> None:
+    def _note_stream_response(self, said: dict[str, Any]) -> None:
         if (stream := self._streams.get(said["requestId"])) is not None:
             stream.status = said["response"]["status"]
-            stream.answer = [*said["response"]["headers"].items()]
+            stream.response_headers = [*said["response"]["headers"].items()]
 
     def _note_event(self, said: dict[str, Any]) -> None:
         if (stream := self._streams.get(said["requestId"])) is not None:
@@ -260,8 +260,8 @@ class TrafficRecorder:
             stream.ended = time.time()
 
 
-def _unfinished(request: Any, answer: Any, started: float) -> Exchange:
-    """Return a request that has no answer, or one whose body the page has not read."""
+def _unfinished(request: Any, received: Any, started: float) -> Exchange:
+    """Return a request that has no response, or one whose body the page has not read."""
     sent = Request(
         request.method,
         _plain(request.url),
@@ -269,9 +269,9 @@ def _unfinished(request: Any, answer: Any, started: float) -> Exchange:
         request.post_data_buffer or b"",
         request.resource_type,
     )
-    if answer is None:
+    if received is None:
         return Exchange(sent, None, UNFINISHED, started)
-    response = Response(answer.status, answer.status_text, [*answer.headers.items()], None)
+    response = Response(received.status, received.status_text, [*received.headers.items()], None)
     return Exchange(sent, response, UNFINISHED, _started(request, started))
 
 
@@ -281,12 +281,12 @@ def _started(request: Any, noted: float) -> float:
     return began / 1000 if began > 0 else noted
 
 
-def _body(answer: Any) -> Generator[Any, Any, bytes | None]:
-    """Return the body of an answer; None if the browser no longer has it, or it is too large."""
-    if answer.status in _NO_BODY or 300 <= answer.status < 400:
+def _body(received: Any) -> Generator[Any, Any, bytes | None]:
+    """Return the body of a response; None if the browser no longer has it, or it is too large."""
+    if received.status in _NO_BODY or 300 <= received.status < 400:
         return b""
     try:
-        body: bytes = yield answer.body()
+        body: bytes = yield received.body()
     except Error:
         return None
     return body if len(body) <= LARGEST else None
@@ -297,7 +297,7 @@ def _stream_exchange(stream: _Stream) -> Exchange:
     if not stream.status:
         return Exchange(request, None, UNFINISHED, stream.started)
     body = "".join(event_text(event) for event in stream.events)
-    headers = stream.answer or [("content-type", EVENT_STREAM)]
+    headers = stream.response_headers or [("content-type", EVENT_STREAM)]
     response = Response(stream.status, "", headers, body.encode(), stream.events)
     duration = (stream.ended or time.time()) - stream.started
     return Exchange(request, response, None, stream.started, duration)

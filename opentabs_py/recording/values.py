@@ -18,7 +18,7 @@ class WholeValues(Excerpts):
         return to_json(value, fallback=repr).decode()
 
     def of_text(self, text: str) -> str:
-        """Return a text as it is."""
+        """Return a string as it is."""
         return text
 
 

@@ -32,7 +32,7 @@ from opentabs_py.server.page_headers import POLICY, PageHeaders
 from opentabs_py.tracing.html import VIEWER
 
 PAGE: Final = Path(__file__).with_name("page")
-LOOK_AGAIN: Final = 0.1  # s; what people see as at once
+LOOK_AGAIN: Final = 0.1  # s; what users see as at once
 _LONGEST: Final = 16 * 1024 * 1024  # bytes of a request; it may name all tests
 # Screenshots come with the page's key, which an element that loads an image cannot send.
 _POLICY: Final = POLICY.replace("img-src 'self'", "img-src 'self' blob:")
@@ -45,7 +45,7 @@ class _RunBody(Body):
     these: tuple[str, ...] = ()
 
 
-class _GoOnBody(Body):
+class _ResumeBody(Body):
     stay: int
 
 
@@ -82,7 +82,7 @@ class RunnerPage:
             Route("/pictures/{run:int}/{number:int}.jpg", self._show_picture),
             self._post("/run", _RunBody, self._run),
             self._post("/stop", _Nothing, self._stop),
-            self._post("/go_on", _GoOnBody, self._go_on),
+            self._post("/resume", _ResumeBody, self._resume),
             self._post("/switch", _SwitchBody, self._switch),
         ]
         entrance = Entrance(self.access, PAGE, policy=_POLICY)
@@ -155,8 +155,8 @@ class RunnerPage:
         self.runner.stop()
         return {}
 
-    async def _go_on(self, body: _GoOnBody) -> dict[str, Any]:
-        self.runner.go_on(body.stay)
+    async def _resume(self, body: _ResumeBody) -> dict[str, Any]:
+        self.runner.resume(body.stay)
         return {}
 
     async def _switch(self, body: _SwitchBody) -> dict[str, Any]:

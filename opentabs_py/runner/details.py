@@ -1,4 +1,4 @@
-"""All that is shown of one test, in a page of a run that goes on and in the report of one."""
+"""The details of a test, for the page of a running test run and for its report."""
 
 from typing import Any
 

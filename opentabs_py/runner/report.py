@@ -186,7 +186,7 @@ def _kept(file: Path, videos: set[str], beside: Path) -> dict[str, Any] | None:
 
 
 def link(file: Path, beside: Path) -> str:
-    """Return a file's address, relative to a directory."""
+    """Return a file's URL, relative to a directory."""
     try:
         return quote(Path(os.path.relpath(file, beside)).as_posix())
     except ValueError:  # on another drive

@@ -1,4 +1,4 @@
-"""Runs the tests when people ask for it and when files change, and knows how they stand."""
+"""Run tests on request and when files change, and track their state."""
 
 import shutil
 import socket
@@ -21,11 +21,11 @@ from opentabs_py.core.runner.events import (
     Collected,
     Ended,
     Event,
-    GoOn,
     Lost,
     Phase,
     Pictured,
     Plan,
+    Resume,
     SetStays,
     Started,
     read_event,
@@ -60,7 +60,7 @@ class Suite:
         unit_command: Returns the command that runs one of them.
         build: Builds the plugin; returns what is wrong with it.
         headed: Whether the browser has a window.
-        terminal: Whether somebody can press Enter.
+        terminal: Whether the user can press Enter.
     """
 
     directory: Path
@@ -104,7 +104,7 @@ class Runner:
         self._changed = anyio.Event()
         self._current: anyio.CancelScope | None = None
         self._socket: socket.socket | None = None
-        self._asked: Chosen = None  # what people have asked for last
+        self._asked: Chosen = None  # what users have asked for last
         self._is_stale = True  # files have changed since the plugin was built
         self._number = 0
         self._state = "building"
@@ -116,7 +116,7 @@ class Runner:
         self._lost = 0
         self._show()
 
-    # --- what people ask for ---
+    # --- what users ask for ---
 
     def run_tests(self, chosen: Chosen, why: str = "") -> None:
         """Run tests, after stopping those that run."""
@@ -128,10 +128,10 @@ class Runner:
         if self._current is not None:
             self._current.cancel()
 
-    def go_on(self, stay: int) -> None:
+    def resume(self, stay: int) -> None:
         """End a stay at a failure."""
         if self._socket is not None:
-            send_now(self._socket, to_line(GoOn(stay=stay)))
+            send_now(self._socket, to_line(Resume(stay=stay)))
 
     def set_stays(self, stays: bool) -> None:
         """Stay at failures from now on, or do not; a stay that has begun ends."""
@@ -150,7 +150,7 @@ class Runner:
 
         Args:
             files: Their paths, relative to the plugin's directory.
-            text: The same, for people.
+            text: The same, for users.
         """
         self._is_stale = True
         if self.watches:

@@ -1,4 +1,4 @@
-"""What a run has reported so far, on disk: each process of pytest writes a file of events.
+"""The events of a run on disk: each process of pytest writes a file of events.
 
 So nothing is lost if one of them dies, and the report is made from what is there.
 """

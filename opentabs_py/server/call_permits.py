@@ -1,4 +1,4 @@
-"""Have people asked about a call: whether it may run, and to sign in to its site."""
+"""Ask the user about a call: whether it may run, and to sign in to its site."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,7 +14,7 @@ from opentabs_py.errors import ChainError
 
 
 class CallPermits:
-    """What people are asked about the calls of a tool.
+    """The questions to the user about the calls of a tool.
 
     Args:
         gate: Asks them.
@@ -36,7 +36,7 @@ class CallPermits:
 
         Args:
             call: The call.
-            allowed_by: The person who makes it, so that nobody has to be asked.
+            allowed_by: The user who makes it, so that no prompt is needed.
             decision: Returns what happens to the tool's calls now.
 
         Raises:
@@ -49,7 +49,7 @@ class CallPermits:
     def bind(
         self, call: ToolCall, permit: Permit, make: Callable[[], Awaitable[Any]]
     ) -> Callable[[], Awaitable[Any]]:
-        """Return the function that makes a call, in the tab for which a person has allowed it.
+        """Return the function that makes a call, in the tab for which the user has allowed it.
 
         Args:
             call: The call.
@@ -68,14 +68,14 @@ class CallPermits:
         return tool.bind(call, permit.tab_id)
 
     async def sign_in(self, call: ToolCall, error: ChainError) -> None:
-        """Wait until a person has signed in to the site that a call needs.
+        """Wait until the user has signed in to the site that a call needs.
 
         Args:
             call: The call.
-            error: How it has failed, which is raised again if nobody can be asked.
+            error: How it has failed, which is raised again if the user cannot be asked.
 
         Raises:
-            ChainError: Nobody has signed in.
+            ChainError: The user has not signed in.
         """
         tool = self._tool
         if not isinstance(tool, PageTool) or not failures.needs_sign_in(error):

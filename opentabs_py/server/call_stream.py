@@ -99,15 +99,15 @@ class CallStream(CallObserver):
         self._note({"callId": call_id})
 
     def say(self, text: str) -> None:
-        """Send what is going on, for people."""
+        """Send the current state as a message for users."""
         self._note({"say": text})
 
     def ask(self, question: Question) -> None:
-        """Send a question, for a person to answer."""
+        """Send a question, for the user to answer."""
         self._note({"question": asdict(question)})
 
     def warn(self, text: str) -> None:
-        """Send a warning, for people."""
+        """Send a warning, for users."""
         self._note({"warning": text})
 
     def on_waiting(self, why: str, /) -> None:

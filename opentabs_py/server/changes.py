@@ -54,7 +54,7 @@ class Changes:
 
         Args:
             session: The client's session.
-            subscribed: The addresses of the streams it currently subscribes to.
+            subscribed: The URIs of the streams it currently subscribes to.
         """
         changed = anyio.Event()
         waiting: dict[ServerEvent, None] = {}

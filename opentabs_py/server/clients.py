@@ -1,4 +1,4 @@
-"""What we know about MCP clients, by the names they send."""
+"""Known MCP clients, by the names they send."""
 
 import logging
 from collections.abc import Callable, Generator
@@ -15,7 +15,7 @@ from opentabs_py.core.text import one_line, shorten
 logger = logging.getLogger(__name__)
 
 LINKS_SINCE: Final = "2025-06-18"  # the first revision with resource links in results
-# s; timeouts that clients have by default, or that people choose
+# s; timeouts that clients have by default, or that users choose
 ROUND_TIMES: Final = (5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300)
 NAME_MAX: Final = 80  # characters; clients say what they like
 ABOUT: Final = 0.2  # s; tolerance for the latency of the request and of its cancellation

@@ -1,4 +1,4 @@
-"""What the server knows of each connected client while it is connected."""
+"""The state of each connected client."""
 
 import secrets
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -25,7 +25,7 @@ class ClientConnection:
         least: The lowest log level that the client wants.
         is_kept: Whether a handler runs until the connection ends.
         late: The updates of streams whose calls have returned.
-        subscribed: The addresses of the streams the client subscribed to.
+        subscribed: The URIs of the streams the client subscribed to.
         forms: Ask its user.
     """
 

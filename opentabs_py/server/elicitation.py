@@ -54,7 +54,7 @@ class Answered:
 
 
 class Retries:
-    """Recognises calls that clients of 2026-07-28 repeat with an answer, each once.
+    """Recognizes calls that clients of 2026-07-28 repeat with an answer, each once.
 
     Args:
         server: The server that they call; what it gives them to send back is sealed, so that an
@@ -103,7 +103,7 @@ class RetryAsker:
 
     Args:
         answered: The answers that the call came with.
-        retries: Recognise the call that is repeated.
+        retries: Recognize the call that is repeated.
 
     Attributes:
         asked_tab: The tab that the question about the call's permission named.

@@ -1,4 +1,4 @@
-"""Which requests are let in: from this machine's own pages and programs, and with the token."""
+"""Admit requests from this machine's own pages and programs, and with the token."""
 
 import hmac
 import logging
@@ -19,7 +19,7 @@ _ORIGIN: Final = re.compile(r"http://" + _HOST.pattern)
 class LocalOnly:
     """Allows only requests addressed to this machine by its own names, and from its own pages.
 
-    A name that someone else's DNS points here is not among them, so a page of another site cannot
+    A name that foreign DNS points here is not among them, so a page of another site cannot
     make its visitor's browser call tools (DNS rebinding).
 
     Args:

@@ -32,8 +32,8 @@ def guide(
     Args:
         pages: The browsers that have loaded the extension.
         directory: The extension's directory.
-        mcp_url: The address for MCP clients.
-        start_page: Returns the address to try a plugin on, if it has one.
+        mcp_url: The URL for MCP clients.
+        start_page: Returns the URL to try a plugin on, if it has one.
     """
 
     async def report_state(_request: Request) -> Response:

@@ -163,7 +163,8 @@ async def serve_http(
         on_stop: Called when stopping begins, so that the application ends its requests.
 
     Yields:
-        A function that begins to stop the server, for callers with other things to stop meanwhile.
+        A function that begins to stop the server, for callers with other things to stop in the
+        meantime.
     """
     config = uvicorn.Config(
         app,

@@ -25,10 +25,10 @@ class LongResult:
     """A result that was cut.
 
     Attributes:
-        uri: Its address as a resource.
+        uri: Its URI as a resource.
         tool: The name of its tool.
         owner: The session of the client that made the call; None if it has none, when knowing the
-            address grants access.
+            URI grants access.
         text: All of it, in UTF-8.
         mime_type: The type of the text.
     """
@@ -115,7 +115,7 @@ class LongResults:
         """Return a result kept for a client.
 
         Raises:
-            LookupError: There is none at that address, or not for that client.
+            LookupError: There is none at that URI, or not for that client.
         """
         found = self._results.get(uri)
         if found is None or found.owner not in (None, owner):

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, and health checks, on a port of their own.
+"""Metrics for Prometheus, and health checks, on a separate port.
 
 Anyone who can connect may read them: they are numbers, and names of plugins.
 """

@@ -9,7 +9,7 @@ import anyio
 
 from opentabs_py.bridge.browsers import Pages
 from opentabs_py.bridge.own_tabs import OwnTabs
-from opentabs_py.browser.addresses import with_scheme
+from opentabs_py.browser.urls import with_scheme
 from opentabs_py.calling.tool import Listing, ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
@@ -35,7 +35,7 @@ OPEN: Final = Listing(
             "url": {
                 "type": "string",
                 "maxLength": LONGEST_URL,
-                "description": "An http or https address; without a scheme, https.",
+                "description": "An http or https URL; without a scheme, https.",
             },
             "browser": {
                 "type": "string",
@@ -160,7 +160,7 @@ class TabsCloseTool:
 
 
 def web_address(text: str) -> str:
-    """Return the address of a web page as people type it, with its scheme.
+    """Return the URL of a web page as users type it, with its scheme.
 
     Raises:
         ValueError: It is none; the text says what it must be.

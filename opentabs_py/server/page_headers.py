@@ -1,4 +1,4 @@
-"""The headers of the pages that a server shows to people."""
+"""The HTTP headers of a server's web pages."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a client receives while its call runs: progress, the plugin's logs, and streams."""
+"""Send a client progress, the plugin's logs and streams while its call runs."""
 
 import logging
 from collections import deque
@@ -113,7 +113,7 @@ class ProgressSender(CallObserver):
         return self._asker
 
     def on_waiting(self, why: str, /) -> None:
-        """Send as progress why the call has to wait, so that the client goes on waiting."""
+        """Send as progress why the call has to wait, so that the client continues to wait."""
         self.on_progress([ProgressReport(0, message=why)])
 
     def follow(self, stream: Followed) -> None:

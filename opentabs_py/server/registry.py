@@ -47,7 +47,7 @@ class OtherwiseNamed(Tool, Protocol):
 
 
 class _Running:
-    """A running call, and who has ended it, if a person has."""
+    """A running call, and who ended it, if a user did."""
 
     __slots__ = ("by", "scope")
 
@@ -263,7 +263,7 @@ class ToolRegistry:
 
     @property
     def running(self) -> int:
-        """How many calls run now, or wait for a person to allow them."""
+        """How many calls run now, or wait for the user to allow them."""
         return len(self._running)
 
     def cancel(self, call_id: str, *, by: str) -> bool:
@@ -373,7 +373,7 @@ class ToolRegistry:
             call_id: The call's id; a new one by default.
             on_record: Called with its record when it has ended, before this returns.
             traced: Whether that record should say when the call passed each hop.
-            allowed_by: The person who makes the call, so that nobody has to be asked.
+            allowed_by: The user who makes the call, so that no prompt is needed.
             is_nested: Whether a running tool makes the call.
 
         Raises:

@@ -95,7 +95,7 @@ class Resources:
         _ctx: ServerRequestContext[ClientConnections],
         params: types.PaginatedRequestParams | None,
     ) -> types.ListResourceTemplatesResult:
-        """Return the address templates, for clients that know an id.
+        """Return the URI templates, for clients that know an id.
 
         Raises:
             MCPError: The request has a cursor, but there is only one page.
@@ -166,9 +166,9 @@ class Resources:
         after = parse_qs(parts.query).get("after", ["0"])[-1]
         reader = Reader(ctx.lifespan_context.owner(ctx))
         if self._streams is None:
-            raise _not_found(ctx, uri, f"{uri} is not a result address ({RESULT_ADDRESS}ID).")
+            raise _not_found(ctx, uri, f"{uri} is not a result URI ({RESULT_ADDRESS}ID).")
         if parts.scheme != _SCHEME or not (after.isascii() and after.isdecimal()):
-            raise _not_found(ctx, uri, f"{uri} is not a stream address (stream://ID?after=N).")
+            raise _not_found(ctx, uri, f"{uri} is not a stream URI (stream://ID?after=N).")
         try:
             return self._streams.read(parts.netloc, int(after[:15]), reader)
         except CallError as error:
@@ -181,7 +181,7 @@ def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
 
 
 def _address(uri: str) -> str:
-    """Return the address of a stream without the part it selects."""
+    """Return the URI of a stream without the part it selects."""
     return f"{_SCHEME}://{urlsplit(uri).netloc}"
 
 

@@ -69,5 +69,5 @@ def _row(listing: Listing) -> tuple[str, ...]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, also those that a name joins: `send_message`, `sendMessage`."""
+    """Return the words of a string, also those that a name joins: `send_message`, `sendMessage`."""
     return [word.casefold() for word in _WORD.findall(_CAMEL.sub(" ", text))]

@@ -119,7 +119,7 @@ class PatientProtocol(H11Protocol):
         if left > 0:
             self._deadline = self.loop.call_later(left, self._look_at_deadline)
         elif not sending.is_late:
-            # First read what is already waiting, in case this process was suspended meanwhile.
+            # First read what is already waiting, in case this process was suspended since then.
             sending.is_late = True
             self._deadline = self.loop.call_later(READ_FIRST, self._look_at_deadline)
         else:

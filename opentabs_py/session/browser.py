@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from playwright.async_api import BrowserContext, Page
 
-from opentabs_py.browser.addresses import with_scheme
 from opentabs_py.browser.crashes import start_worker_at_crashes
 from opentabs_py.browser.driver import FAILURES
+from opentabs_py.browser.urls import with_scheme
 from opentabs_py.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class SessionBrowser:
     """A browser that a session uses.
 
     Args:
-        name: Its name, for people and agents.
+        name: Its name, for users and agents.
         launch: Its launch; None for one that is running already.
         attach: Load the extension into it; None if the user does that by hand.
         reopen: If a call needs it after it was closed or has died, relaunch it and open these
@@ -188,7 +188,7 @@ class SessionBrowser:
         """Open a page in a new tab and wait for it to load.
 
         Args:
-            url: With or without its scheme, as people type it.
+            url: With or without its scheme, as users type it.
 
         Raises:
             BrowserError: The page cannot be opened.
@@ -207,7 +207,7 @@ class SessionBrowser:
             if page is not None and page is not first:
                 await close_page(page)
             reason = str(error).partition("\n")[0]
-            raise BrowserError(f"Cannot open {url}: {reason}. Check the address.") from error
+            raise BrowserError(f"Cannot open {url}: {reason}. Check the URL.") from error
         if answer is not None and answer.status >= 400:
             logger.warning("%s answered %d %s", url, answer.status, answer.status_text)
         return page

@@ -53,7 +53,7 @@ class CallRequest(BaseModel):
         plugins: Directories of built plugins that it needs; absolute paths.
         plugin_folders: Folders that contain such directories.
         open: Pages to open for it, which are closed after it.
-        can_ask: Whether a person is there who can be asked to allow the call.
+        can_ask: Whether the user can be asked to allow the call.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -69,7 +69,7 @@ class CallRequest(BaseModel):
 
 
 class AnswerRequest(BaseModel):
-    """A person's answer to a question that a call's stream has asked.
+    """The user's answer to a question that a call's stream has asked.
 
     Attributes:
         id: The question's id.
@@ -278,7 +278,7 @@ class _Command:
 
     Args:
         stream: Sends to it.
-        can_ask: Whether a person is there who reads it.
+        can_ask: Whether the user reads the stream and can answer.
     """
 
     owner: str | None = None

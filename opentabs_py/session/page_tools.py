@@ -1,4 +1,4 @@
-"""What the browser and its extension need, so that pages' own tools (WebMCP) can be served."""
+"""Settings of the browser and its extension for serving pages' own tools (WebMCP)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -63,7 +63,7 @@ class PluginSet:
 
     Args:
         directories: Directories of built plugins, in addition to those in the settings.
-        settings: Where more plugins are, the values of their settings, and whether someone may
+        settings: Where more plugins are, the values of their settings, and whether the user may
             inspect them in the browser's DevTools.
         read_settings: Reads the settings again, because those of plugins may change.
         cache: Manifests that need not be parsed again.
@@ -240,7 +240,7 @@ class PluginSet:
                 await self.reload()
             yield [each for each in self.quarantined if each.directory.resolve() in wanted]
         finally:
-            self._added -= Counter(new)  # which forgets those that nobody wants any more
+            self._added -= Counter(new)  # which forgets those that are not wanted any more
             if not new <= self._added.keys():
                 with anyio.CancelScope(shield=True):  # bounded: nothing new is let in
                     await self.reload()

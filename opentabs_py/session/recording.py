@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.session.session import OpenTabs
 
-SETTLE_WITHIN = 3.0  # s; for answers that are on their way
+SETTLE_WITHIN = 3.0  # s; for responses that are on their way
 READ_WITHIN = 4.0  # s; for the rest of their bodies, which the page may never read
 
 
@@ -60,7 +60,7 @@ class SessionRecorder:
     async def settle(self) -> None:
         """Wait until what the page has asked for so far has been read.
 
-        Chromium drops the bodies of a page's answers when the page goes away.
+        Chromium drops the bodies of a page's responses when the page goes away.
         """
         await self._catch_up()
         with anyio.move_on_after(SETTLE_WITHIN):
@@ -72,7 +72,7 @@ class SessionRecorder:
         self._end_observing()
         await self._catch_up()
         with anyio.move_on_after(SETTLE_WITHIN):
-            while self._traffic.unanswered:
+            while self._traffic.unfinished:
                 await self._changed.wait()
         with anyio.move_on_after(READ_WITHIN):
             while self._traffic.pending:

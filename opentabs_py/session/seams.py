@@ -1,4 +1,4 @@
-"""Where a test takes the place of a part of the chain."""
+"""Points where a test replaces a part of the chain."""
 
 from __future__ import annotations
 

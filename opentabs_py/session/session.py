@@ -259,9 +259,9 @@ class OpenTabs:
         self._server.watch()
 
     def console_url(self, *, expires: bool = True) -> str:
-        """Return an address that opens the console, a web page that shows this session live.
+        """Return a URL that opens the console, a web page that shows this session live.
 
-        It lets one browser in, once. From the first address on, calls and logs are remembered.
+        It lets one browser in, once. From the first URL on, calls and logs are remembered.
 
         Args:
             expires: Whether it has to be opened within ten minutes.
@@ -359,7 +359,7 @@ class OpenTabs:
         """Open a page in a new tab of the (first) browser and wait for it to load.
 
         Args:
-            url: With or without its scheme, as people type it.
+            url: With or without its scheme, as users type it.
 
         Raises:
             BrowserError: The page cannot be opened.
@@ -381,7 +381,7 @@ class OpenTabs:
         return None if url is None else await self.open(url)
 
     async def start_page_url(self, plugin: str) -> str | None:
-        """Return the address of the page that `open_start_page` opens.
+        """Return the URL of the page that `open_start_page` opens.
 
         Raises:
             BrowserError: There is no such plugin.
@@ -517,8 +517,8 @@ class OpenTabs:
     def replace_tools(self, tools: Sequence[Any]) -> None:
         """Serve these tools written in Python instead of those that were given before.
 
-        Calls that run in the old ones go on; streams of their modules end. MCP clients are notified
-        if the tool list changes.
+        Calls that run in the old ones continue; streams of their modules end. MCP clients are
+        notified if the tool list changes.
 
         Raises:
             ConfigError: Something cannot be served; the old tools are still there.

@@ -1,4 +1,4 @@
-"""What the user has said of each plugin: by naming it, by reviewing it, or not at all."""
+"""The approval of each plugin: named by the user, reviewed, or neither."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path

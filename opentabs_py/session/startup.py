@@ -1,4 +1,4 @@
-"""What a session serves: plugins and tools, to the extension and to MCP clients."""
+"""Set up what a session serves: plugins and tools, to the extension and to MCP clients."""
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -222,7 +222,7 @@ class SessionServer:
         self.registry = await self._create_registry(stack, browsers)
         self._count_questions(stack)
         await self._record_calls(stack)
-        # While the browsers start. What connects meanwhile waits in the listener's queue.
+        # While the browsers start. What connects before that waits in the listener's queue.
         if self.fleet is None:
             names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", settings.url_host))
             own_pages = [f"http://{name}:{port}/*" for name in names]
@@ -253,7 +253,7 @@ class SessionServer:
             stack.callback(self.mcp_side.stop)  # before calls notice that their tabs are closed
 
     def replace_python(self, python: "PythonTools") -> None:
-        """Serve other Python tools from now on; running calls of the old ones go on.
+        """Serve other Python tools from now on; running calls of the old ones continue.
 
         Raises:
             ConfigError: Two tools have the same name; the old ones are still served.
@@ -313,7 +313,7 @@ class SessionServer:
         return registry
 
     def _count_questions(self, stack: AsyncExitStack) -> None:
-        """Let every extension show how many calls wait for a person."""
+        """Let every extension show how many calls wait for the user."""
         questions = self.registry.gate.questions
 
         def count() -> None:
@@ -365,7 +365,7 @@ class SessionServer:
         return bridge
 
     async def start_page_url(self, name: str) -> str | None:
-        """Return the address to try a plugin on: its `playground/`, or else its homepage."""
+        """Return the URL to try a plugin on: its `playground/`, or else its homepage."""
         plugin = self.plugins.find(name)
         if plugin is None:
             return None

@@ -37,7 +37,7 @@ async def run_again(
     Args:
         tabs: The session, whose tools check their results strictly.
         recorded: The recording.
-        site: The address of the same site elsewhere; by default, the recorded one.
+        site: The URL of the same site elsewhere; by default, the recorded one.
         writes: Also call tools that may change something.
         on_call: Called after each call.
     """

@@ -98,7 +98,7 @@ async def _keep_open(browser: SessionBrowser) -> None:
     delay = RELAUNCH_AFTER
     while True:
         await browser.wait_gone()
-        logger.warning("The browser %s has gone; relaunching it", browser.name)
+        logger.warning("The browser %s exited; relaunching it", browser.name)
         try:
             await browser.reopen()
         except BrowserError as error:

@@ -44,7 +44,7 @@ __all__ = [
     "expect_contract",
 ]
 
-# Every run of pytest imports this package, even where nobody uses it, so heavy modules are imported
+# Every run of pytest imports this package, even where it is not used, so heavy modules are imported
 # on first use.
 _HOMES = {
     "Call": "opentabs_py.testing.call",

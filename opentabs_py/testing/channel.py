@@ -1,6 +1,6 @@
-"""What a run tells the page of `opentabs test --ui`: sent at once, or else in the background.
+"""The channel from a run to the page of `opentabs test --ui`: sends at once or in the background.
 
-Tests never wait for it. If nobody reads, events are dropped and counted.
+Tests never wait for it. Without a reader, events are dropped and counted.
 """
 
 import os
@@ -16,9 +16,9 @@ from opentabs_py.core.runner import PLAN
 from opentabs_py.core.runner.events import (
     Command,
     Event,
-    GoOn,
     Lost,
     Plan,
+    Resume,
     SetStays,
     read_command,
     to_line,
@@ -77,10 +77,10 @@ class Channel:
         except OSError:  # the writer finds out why
             return 0
 
-    def is_to_go_on(self, stay: int) -> bool:
+    def is_to_resume(self, stay: int) -> bool:
         """Return whether a stay at a failure is over; the runner may also be gone."""
         return any(
-            isinstance(command, GoOn) and command.stay == stay for command in self._commands()
+            isinstance(command, Resume) and command.stay == stay for command in self._commands()
         ) or not (self.stays and self._is_open)
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class Channel:
                     self._lost = 0
             try:
                 self._socket.sendall(line)
-            except OSError:  # nobody is there any more
+            except OSError:  # the reader is gone
                 with self._changed:
                     self._is_open = False
                     self._changed.notify_all()

@@ -126,7 +126,7 @@ def mcp(
 
 @pytest.fixture
 def demo_site(_opentabs_worker: "Worker") -> Generator[str]:
-    """The address of a demo chat site, with fresh data for each test."""
+    """The URL of a demo chat site, with fresh data for each test."""
     from opentabs_py.testing.sites import serve_demo_site  # noqa: PLC0415
 
     with serve_demo_site(_opentabs_worker.thread) as url:

@@ -47,7 +47,7 @@ class Isolation:
         context: The browser.
         permissions: The permissions that every test has.
         keeps_storage: The profile is the user's own, so its contents are kept.
-        is_watched: There is a window, in which a person may grant permissions.
+        is_watched: There is a window, in which the user may grant permissions.
 
     Attributes:
         is_spoilt: Whether the browser cannot be reused, because something cannot be undone.

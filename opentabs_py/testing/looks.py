@@ -1,4 +1,4 @@
-"""When people who watch a test look at its pages, and at which."""
+"""Choose when to take screenshots of a watched test, and of which pages."""
 
 from playwright.sync_api import BrowserContext, Page
 

@@ -1,4 +1,4 @@
-"""What is noted of a test while it runs, for people who watch: its calls, faults and screenshots.
+"""Notes of a running test for the page that shows it: its calls, faults and screenshots.
 
 Screenshots are taken in the test's thread, where Playwright is: before a call is started, once the
 test sees that it has ended, and at a failure.
@@ -85,7 +85,7 @@ class Audience(Protocol):
 
 
 class Nobody:
-    """Nobody watches."""
+    """An audience that ignores everything: the run is not watched."""
 
     def start_call(self, record: CallRecord) -> None:
         """Do nothing."""

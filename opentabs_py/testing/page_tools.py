@@ -21,8 +21,8 @@ class SyncPageTool:
     """A tool that a page registered itself; its calls run in that page.
 
     Attributes:
-        name: Its name in the page.
-        mcp_name: Its name for MCP clients.
+        name: The tool's name in the page.
+        mcp_name: The tool's name for MCP clients.
         opentabs: The chain.
     """
 
@@ -38,12 +38,12 @@ class SyncPageTool:
 
     @property
     def title(self) -> str:
-        """Its title, as the page wrote it; empty if it has none."""
+        """The tool's title, as the page wrote it; empty if it has none."""
         return self._tool.tool.registered.title
 
     @property
     def description(self) -> str:
-        """Its description, as the page wrote it."""
+        """The tool's description, as the page wrote it."""
         return self._tool.tool.registered.description
 
     @property
@@ -53,7 +53,7 @@ class SyncPageTool:
 
     @property
     def annotations(self) -> Mapping[str, Any]:
-        """Its hints, as MCP clients see them."""
+        """The tool's hints, as MCP clients see them."""
         return self._tool.tool.annotations
 
     def call(self, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Any:

@@ -14,7 +14,7 @@ from opentabs_py.testing.watching import Watching
 
 IN_PAGE = "The browser stays open. Press Continue in the page of the tests."
 GO_ON = "The browser stays open. Press Enter to continue, or Ctrl-C to stop the tests."
-NOBODY = "The browser is not kept open: stdin is not a terminal, so nobody could press Enter."
+NOBODY = "The browser is not kept open: stdin is not a terminal, so Enter cannot be pressed."
 
 
 def pause(
@@ -23,9 +23,9 @@ def pause(
     report: pytest.CollectReport | pytest.TestReport,
     watching: Watching | None = None,
 ) -> None:
-    """Show a failure, and wait until somebody goes on or the browser's window is closed.
+    """Show a failure, and wait until the user continues or the browser's window is closed.
 
-    One goes on by Enter in the terminal, or in the page of `opentabs test --ui`.
+    Enter in the terminal continues, or the button in the page of `opentabs test --ui`.
     """
     if watching is not None and not watching.stays:
         return

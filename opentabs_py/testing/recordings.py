@@ -31,7 +31,7 @@ RecordMode = Literal["none", "missing", "all"]
 SETTLE_WITHIN = 3.0  # s; for answers that are on their way when a test ends
 READ_WITHIN = 3.0  # s; for the rest of their bodies, which the page may never read
 LOOK_EVERY = 0.02  # s
-EXPLAINED = 3  # requests that are not in the recording; of more, only the address is shown
+EXPLAINED = 3  # requests that are not in the recording; of more, only the URL is shown
 SHOWN = 50  # lines
 
 
@@ -194,7 +194,7 @@ class ActiveRecording:
         SyncDriver().run(self._traffic.catch_up())
         waited = 0.0
         while self._traffic.pending and waited < (
-            SETTLE_WITHIN if self._traffic.unanswered else READ_WITHIN
+            SETTLE_WITHIN if self._traffic.unfinished else READ_WITHIN
         ):
             self._thread.sleep(LOOK_EVERY)
             waited += LOOK_EVERY

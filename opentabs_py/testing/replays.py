@@ -54,7 +54,7 @@ class Site:
 
     Args:
         replay: Finds the answers.
-        is_ours: Returns whether an address is of our own server.
+        is_ours: Returns whether a URL is of our own server.
         sleep: Waits for some seconds while Playwright dispatches events.
         timed: Whether WebSockets and event streams take as long as when they were recorded.
         open_for_new: Whether requests that are not in the recording go to the site.
@@ -224,7 +224,7 @@ class Sockets:
         try:
             site.connect(socket)
         except Error:
-            if site is self.site:  # otherwise the test has ended meanwhile
+            if site is self.site:  # otherwise the test has ended since then
                 raise
 
 

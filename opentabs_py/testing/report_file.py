@@ -46,7 +46,7 @@ def register(config: pytest.Config, worker: Mapping[str, Any] | None) -> None:
 
     Args:
         config: pytest's.
-        worker: What pytest-xdist told this process; None in pytest's own.
+        worker: The input of pytest-xdist for this process; None in pytest's own.
 
     Raises:
         pytest.UsageError: The report cannot be written.

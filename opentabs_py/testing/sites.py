@@ -13,7 +13,7 @@ PAGE_DELAY = 0.01  # s per page of an export, so that its reports arrive one by 
 
 @contextmanager
 def serve_demo_site(thread: ServerThread) -> Generator[str]:
-    """Serve a demo chat with its own history; yields its address."""
+    """Serve a demo chat with its own history; yields its URL."""
 
     @asynccontextmanager
     async def serve() -> AsyncGenerator[str]:

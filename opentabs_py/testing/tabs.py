@@ -50,7 +50,7 @@ class SyncPluginView:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The plugin's name."""
         return self.manifest.name
 
     @property
@@ -67,7 +67,7 @@ class SyncTool:
     """A tool of the running chain, for `expect_contract`.
 
     Attributes:
-        listing: Its public description.
+        listing: The tool's public description.
         opentabs: The chain.
     """
 
@@ -82,12 +82,12 @@ class SyncTool:
 
     @property
     def name(self) -> str:
-        """Its MCP name."""
+        """The tool's MCP name."""
         return self.listing.name
 
     @property
     def name_in_page(self) -> str:
-        """Its plugin's name, a space, and its own name there; what pages write to their console."""
+        """The plugin's name, a space, and the tool's name, as pages write to their console."""
         owner = self.listing.owner
         if isinstance(self._tool, RegisteredPageTool):
             return f"{PAGE} {self._tool.tool.registered.name}"
@@ -167,7 +167,7 @@ class SyncOpenTabs:
 
     @property
     def recording(self) -> ReplayedSite:
-        """The recording that the test's mark names: its address, and the recorded calls.
+        """The recording that the test's mark names: its URL, and the recorded calls.
 
         Raises:
             LookupError: The mark names none.

@@ -61,7 +61,7 @@ class Turn:
         transcript: What happened in the test.
         steps: Show the test's calls in Playwright's trace.
         output: The directory of the test's artifacts.
-        looks: Shows the test's pages to people who watch.
+        looks: Shows the test's pages to users who watch.
     """
 
     def __init__(

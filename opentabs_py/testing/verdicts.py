@@ -199,7 +199,7 @@ def logged(seen: Seen, level: str | None, text: str | re.Pattern[str] | None) ->
 
 
 def has_text(message: str, text: str | re.Pattern[str]) -> bool:
-    """Return whether a message contains a text, or matches a pattern anywhere."""
+    """Return whether a message contains a string, or matches a pattern anywhere."""
     return text in message if isinstance(text, str) else text.search(message) is not None
 
 

@@ -33,19 +33,19 @@ class Watching(Reporting):
     @property
     def stays(self) -> bool:
         """Whether the browser is kept open at a failure."""
-        return not self.channel.is_to_go_on(0)
+        return not self.channel.is_to_resume(0)
 
     @contextmanager
     def stay(self, test: str) -> Generator[Callable[[], bool]]:
         """Report that a test's browser is kept open as long as the context.
 
         Yields:
-            A function that returns whether somebody goes on, in the page.
+            A function that returns whether the user continues, in the page.
         """
         stay = next(self._stays)
         self.channel.send(Staying(test=test, stay=stay))
         try:
-            yield lambda: self.channel.is_to_go_on(stay)
+            yield lambda: self.channel.is_to_resume(stay)
         finally:
             self.channel.send(WentOn(test=test))
 

@@ -85,7 +85,7 @@ def data_text(data: Any) -> str:
 
 
 def data_url(content: bytes, kind: str) -> str:
-    """Return a file as the address of itself.
+    """Return a file as the URL of itself.
 
     Args:
         content: The file.

@@ -257,7 +257,7 @@ def _paragraph(label: str, text: str, width: int) -> list[Text]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Wrap a text at words; widths are in columns, since many characters take two."""
+    """Wrap a string at words; widths are in columns, since many characters take two."""
     lines = [""]
     for word in text.split():
         for part in chop_cells(word, width):

@@ -71,7 +71,7 @@ def test_several_may_write_to_one_file(path: Path) -> None:
     assert numbers(path) == [*range(30)]
 
 
-def test_a_file_that_was_removed_or_moved_is_begun_again(path: Path) -> None:
+def test_a_file_that_was_removed_or_moved_is_recreated(path: Path) -> None:
     file = AuditFile(path, retention=Retention(), now=lambda: 2000.0)
     file.add([an_entry(1)])
     path.rename(path.with_name("kept.sqlite"))

@@ -65,7 +65,7 @@ def test_the_calls_are_filtered(path: Path) -> None:
     assert found(path, since=1001.0, plugin="chat", client="CODEX") == [4]
 
 
-def test_a_filter_is_no_sql(path: Path) -> None:
+def test_a_filter_is_not_sql(path: Path) -> None:
     add(path, an_entry(1))
     assert found(path, plugin="' OR 1 --") == []
     assert found(path, tool="' OR 1 --") == []
@@ -109,7 +109,7 @@ def test_the_statistics_are_those_of_the_calls_that_match(path: Path) -> None:
     assert count_missed(path, since=2001.0) == 0
 
 
-def test_a_file_that_is_no_database_is_an_error_that_says_what_will_happen(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_an_error_that_says_what_will_happen(path: Path) -> None:
     path.write_text("no database" * 1000)
     for read in (read_calls, read_statistics, count_missed):
         with pytest.raises(AuditError, match=r"not a database.*renames the file"):

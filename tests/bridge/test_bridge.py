@@ -236,7 +236,7 @@ async def test_the_end_of_a_replaced_connection_leaves_the_newer_one_up() -> Non
         assert await call_and_answer(bridge, newer, CALL, RESULT) == {"sent": True}
 
 
-async def test_a_second_hello_is_refused_and_the_connection_goes_on() -> None:
+async def test_a_second_hello_is_refused_and_the_connection_continues() -> None:
     bridge = a_bridge()
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
@@ -256,7 +256,7 @@ async def test_a_second_hello_is_refused_and_the_connection_goes_on() -> None:
         ("~too short", ""),
     ],
 )  # fmt: skip
-async def test_a_malformed_message_is_answered_with_its_path_and_the_connection_goes_on(
+async def test_a_malformed_message_is_answered_with_its_path_and_the_connection_continues(
     text: str, path: str
 ) -> None:
     bridge = a_bridge()

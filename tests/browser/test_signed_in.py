@@ -109,7 +109,7 @@ def test_sign_ins_are_listed_and_removed() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "Work", "a" * 41])
-def test_a_name_that_is_no_file_name_is_refused(name: str) -> None:
+def test_a_name_that_is_not_a_file_name_is_refused(name: str) -> None:
     for use in (profile_dir, read_sign_in, remove_sign_in):
         with pytest.raises(ConfigError, match="not a valid name"):
             use(name)

@@ -37,7 +37,7 @@ def test_an_address_is_a_port_with_or_without_a_host(
 
 
 @pytest.mark.parametrize("text", ["", ":9464", "host", "host:", "65536", "::1:9464", "1:2:3", "-1"])
-def test_an_address_that_is_none_is_refused_with_examples(text: str) -> None:
+def test_an_invalid_address_is_refused_with_examples(text: str) -> None:
     with pytest.raises(ConfigError, match=r"9464, 0\.0\.0\.0:9464 or \[::\]:9464"):
         read_address(text)
 

@@ -87,7 +87,7 @@ def test_a_part_is_a_number_of_a_number(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "4", "/4", "1/", "-1/4", "a/b", "1/2/3", "1/²"])
-def test_all_else_is_no_part(text: str) -> None:
+def test_all_else_is_not_a_part(text: str) -> None:
     assert not is_shard(text)
 
 

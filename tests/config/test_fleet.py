@@ -21,7 +21,7 @@ def test_an_address_is_shown_without_its_password(nats: str, shown: str) -> None
 
 
 @pytest.mark.parametrize("nats", ["", "host", "http://host", "nats://", "nats://a,b"])
-def test_an_address_that_is_none_is_refused(nats: str) -> None:
+def test_an_invalid_address_is_refused(nats: str) -> None:
     with pytest.raises(ConfigError, match="is not the address of a NATS server"):
         FleetOptions(nats)
 
@@ -46,6 +46,6 @@ def test_labels_are_keys_and_values() -> None:
 
 
 @pytest.mark.parametrize("text", ["site", "=eu", "site=", " = "])
-def test_a_label_that_is_none_is_refused_with_an_example(text: str) -> None:
+def test_an_invalid_label_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ConfigError, match="such as site=eu"):
         read_labels([text])

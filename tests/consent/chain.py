@@ -118,7 +118,7 @@ class Chain:
 
 
 def show(bridge: FakeBridge, front: int, *tabs: int) -> None:
-    """Show tabs of the plugin, one of them in front."""
+    """Show tabs of the plugin, one of them active."""
     given = [
         a_document(documentId=f"{tab:032x}", tabId=tab, title=f"Account {tab}", active=tab == front)
         for tab in tabs

@@ -71,7 +71,7 @@ async def test_a_yes_for_the_session_is_not_offered_to_a_client_without_one() ->
     assert "session" not in client.asked[0].answers
 
 
-async def test_always_is_remembered_and_asks_nobody_again() -> None:
+async def test_always_is_remembered_and_asks_no_user_again() -> None:
     remembered: list[tuple[str, Permission]] = []
 
     async def remember(rule: str, permission: Permission) -> None:
@@ -165,7 +165,7 @@ async def test_a_waiting_client_is_reminded_that_it_waits() -> None:
         assert len(client.waits) == 2
 
 
-async def test_a_python_tool_is_not_timed_out_while_a_person_thinks_of_its_call() -> None:
+async def test_a_python_tool_is_not_timed_out_while_the_user_thinks_of_its_call() -> None:
     chain, client = Chain(), Client(can_ask=False)
 
     @tool
@@ -265,7 +265,7 @@ async def test_a_call_does_not_run_once_the_tab_that_the_question_named_has_gone
     assert (error.detail.code, error.detail.retryable) == ("NOT_DELIVERED", True)
 
 
-async def test_a_call_that_nobody_is_asked_about_uses_the_tab_in_front() -> None:
+async def test_a_call_that_needs_no_prompt_uses_the_active_tab() -> None:
     chain, client = Chain(), Client(["session"])
     show(chain.bridge, 1, 1, 2)
     await chain.call("chat_send", client)
@@ -283,13 +283,13 @@ async def test_a_call_without_a_tab_is_asked_about_all_the_same() -> None:
     assert chain.bridge.received[0].target.tab_id is None
 
 
-async def test_a_tool_turned_off_while_a_person_thinks_does_not_run() -> None:
+async def test_a_tool_turned_off_while_the_user_thinks_does_not_run() -> None:
     chain = Chain()
     code = await refused_after(chain, lambda: chain.gate.set_rules({"chat": "off"}))
     assert code == "CONSENT_NEEDED"
 
 
-async def test_a_tool_that_is_gone_when_a_person_allows_it_does_not_run() -> None:
+async def test_a_tool_that_is_gone_when_the_user_allows_it_does_not_run() -> None:
     chain = Chain()
     code = await refused_after(chain, lambda: chain.registry.set_plugins([]))
     assert code == "UNKNOWN_TOOL"
@@ -343,7 +343,7 @@ async def test_a_plugin_that_is_not_reviewed_says_so_whatever_the_rules() -> Non
     assert "opentabs review chat" in error.detail.message
 
 
-async def test_a_person_who_makes_a_call_is_not_asked_about_it() -> None:
+async def test_the_user_who_makes_a_call_is_not_asked_about_it() -> None:
     chain = Chain()
     await chain.call(allowed_by="console")
     assert chain.records[0].allowed == "console"
@@ -352,14 +352,14 @@ async def test_a_person_who_makes_a_call_is_not_asked_about_it() -> None:
         await chain.call(allowed_by="console")
 
 
-async def test_an_invalid_call_asks_nobody() -> None:
+async def test_an_invalid_call_asks_no_user() -> None:
     chain, client = Chain(), Client(["once"])
     with pytest.raises(CallRefusedError, match="wrong"):
         await chain.registry.call("chat_send", {"tabId": "wrong"}, client=client)
     assert client.asked == []
 
 
-async def test_a_person_can_end_a_running_call_and_its_caller_is_told() -> None:
+async def test_a_user_can_end_a_running_call_and_its_caller_is_notified() -> None:
     chain = Chain({"default": "auto"})
     chain.bridge.hangs = True
     errors: list[CallError] = []

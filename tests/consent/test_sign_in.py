@@ -34,7 +34,7 @@ class Calls:
             self.errors.append(error.detail)
 
 
-async def test_a_call_goes_on_as_soon_as_the_page_is_ready() -> None:
+async def test_a_call_continues_as_soon_as_the_page_is_ready() -> None:
     calls = Calls()
     async with calls.chain.running() as tasks:
         with calls.questions.shown():
@@ -93,7 +93,7 @@ async def test_a_user_who_only_says_so_gets_the_error_and_not_the_question_again
 
 
 @pytest.mark.parametrize("client", [None, Client(can_ask=False)])
-async def test_where_nobody_can_be_asked_the_agent_is_told_to(client: Client | None) -> None:
+async def test_where_the_user_cannot_be_asked_the_agent_is_asked_to(client: Client | None) -> None:
     calls = Calls()
     await calls.call(client)
     [error] = calls.errors

@@ -58,7 +58,7 @@ async def call_when_seen(served: ServedConsole, call: Any) -> None:
     await call()
 
 
-async def test_a_person_ends_a_running_call_and_its_caller_learns_who_did() -> None:
+async def test_a_user_ends_a_running_call_and_its_caller_learns_who_did() -> None:
     bridge = FakeBridge()
     bridge.hangs = True
     served = ServedConsole(bridge)

@@ -174,7 +174,7 @@ def test_problems_of_package_json_are_reported_by_path() -> None:
 @pytest.mark.parametrize(
     ("changes", "wanted"),
     [
-        ({"displayName": ""}, "displayName: is missing; write the name that people see"),
+        ({"displayName": ""}, "displayName: is missing; write the name that users see"),
         ({"description": None}, "description: is missing; write a sentence"),
         ({"name": "My Chat"}, "name: 'My Chat' is not a valid plugin name; use lower-case"),
         ({"name": None}, "name: None is not a valid plugin name"),
@@ -248,7 +248,7 @@ def test_a_tool_without_an_icon_gets_the_wrench() -> None:
     assert (written["icon"], written["iconSvg"]) == ("wrench", "<svg>wrench</svg>")
 
 
-def test_the_name_for_people_is_the_authors_if_there_is_one() -> None:
+def test_the_name_for_users_is_the_authors_if_there_is_one() -> None:
     fields = {"name": "a", "displayName": "Alpha", "description": "b", "group": "Letters"}
 
     [written] = write(report(tool(fields=fields)))["tools"]
@@ -272,5 +272,5 @@ def test_a_pre_script_is_named_with_its_hash() -> None:
     assert written["preScriptHash"] == "bb"
 
 
-def test_a_name_for_people_is_made_of_the_tools_name() -> None:
+def test_a_name_for_users_is_made_of_the_tools_name() -> None:
     assert display_name("send_2_messages") == "Send 2 Messages"

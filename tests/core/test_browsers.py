@@ -221,7 +221,7 @@ def test_the_link_waits_for_any_browser_and_fails_only_without_one() -> None:
     assert isinstance(JoinedTabs([gone.tabs]).link(NOW), ChainError)
 
 
-# --- tabs of one's own ----------------------------------------------------------------
+# --- client-owned tabs ----------------------------------------------------------------
 
 
 def of_client(client: str | None, tab_id: int | None = None) -> Target:

@@ -138,7 +138,7 @@ def test_a_question_names_the_caller_the_tool_the_site_and_the_account() -> None
 def test_a_question_about_signing_in_says_what_to_do() -> None:
     assert ask_text(a_question(about="sign_in")) == (
         "An agent wants to use chat_send, “Send”, but the page is not ready. Sign in there; then "
-        "the call goes on."
+        "the call continues."
     )
 
 

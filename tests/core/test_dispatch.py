@@ -551,7 +551,7 @@ def test_after_hello_a_call_that_its_document_knows_is_not_sent_again() -> None:
     assert dispatch.drain_events() == [Succeeded(A, "kept")]
 
 
-def test_a_known_call_that_nobody_waits_for_any_longer_gets_a_cancel() -> None:
+def test_a_known_call_that_no_caller_waits_for_any_longer_gets_a_cancel() -> None:
     dispatch = connected(request())
     dispatch.connection_lost()
     dispatch.cancel(A, "the client cancelled it")

@@ -51,7 +51,7 @@ def test_what_has_the_name_of_a_secret_is_masked_wherever_it_is(name: str) -> No
 @pytest.mark.parametrize(
     "name", ["author", "passage", "bypass", "compass", "pinned", "key", "name", "spin", "shipping"]
 )
-def test_another_name_is_none_of_a_secret(name: str) -> None:
+def test_another_name_is_not_of_a_secret(name: str) -> None:
     assert not is_secret_name(name)
     assert excerpt({name: "x" * 10}) == {name: "x" * 10}
 
@@ -80,7 +80,7 @@ def test_of_two_known_secrets_the_longer_one_is_masked_whole() -> None:
     assert excerpt(f"{SECRET}-more", SECRET, f"{SECRET}-more") == MASK
 
 
-def test_a_short_setting_is_no_secret() -> None:
+def test_a_short_setting_is_not_a_secret() -> None:
     assert excerpt("a general room", "a", "room") == "a general room"
 
 

@@ -47,7 +47,7 @@ def test_a_rule_is_carried_out_on_the_messages_it_counts(
     assert passed(Rule("websocket", action, nth=nth)) == wanted
 
 
-def test_a_delay_is_told_with_the_message_that_waits() -> None:
+def test_a_delay_is_reported_with_the_message_that_waits() -> None:
     faults = Faults([Rule("websocket", "delay", nth=(2,), seconds=1.5)], seed=1)
 
     taken = [faults.apply("websocket", "up", "tool.progress", text) for text in "ab"]

@@ -282,7 +282,7 @@ def test_every_problem_of_both_files_is_reported_together() -> None:
             a_package(displayName=""),
             (
                 "package.json: opentabs.displayName: is empty; "
-                'write the name that people see, such as "Chat"'
+                'write the name that users see, such as "Chat"'
             ),
         ),
         (

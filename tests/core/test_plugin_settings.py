@@ -186,7 +186,7 @@ def test_a_url_may_be_several_by_the_names_of_instances(given: object) -> None:
         (Typed('{"work": "x"}'), 'has an instance "work" that is "x", not an http or https URL'),
     ],
 )
-def test_instances_that_cannot_be_told_apart_or_opened_are_refused(
+def test_instances_that_cannot_be_distinguished_or_opened_are_refused(
     given: object, what: str
 ) -> None:
     assert what in problem("url", given)

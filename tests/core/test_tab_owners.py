@@ -57,7 +57,7 @@ def test_a_call_without_a_session_uses_no_tab_that_was_opened_unless_it_names_it
     assert all(made.may_name(None, tab) for tab in (1, 2, 7))
 
 
-def test_a_client_may_name_its_own_tabs_and_nobodys_but_not_anothers() -> None:
+def test_a_client_may_name_its_own_tabs_and_unowned_ones_but_not_anothers() -> None:
     made = owners(a=(1,))
     made.add(2, None)
     assert made.may_name("a", 1)

@@ -322,7 +322,7 @@ def test_a_tab_that_loads_is_waited_for_only_by_calls_for_its_instance() -> None
     assert "shows the instance 'a'" in str(for_instance("b", made, tab_id=1, now=0.0))
 
 
-# --- tabs of one's own ----------------------------------------------------------------
+# --- client-owned tabs ----------------------------------------------------------------
 
 
 def chosen_for(

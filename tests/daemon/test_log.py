@@ -38,7 +38,7 @@ def test_what_is_logged_or_printed_is_in_the_file(tmp_path: Path) -> None:
         assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_lines_of_one_plugin_are_told_from_others_and_from_continuations() -> None:
+def test_lines_of_one_plugin_are_distinguished_from_others_and_from_continuations() -> None:
     begin = "2026-11-23 10:00:00,000 WARNING"
     assert log.is_of_plugin(f"{begin} opentabs_py.plugin.chat: chat: x", "chat") is True
     assert log.is_of_plugin(f"{begin} opentabs_py.plugin.chats: chats: x", "chat") is False

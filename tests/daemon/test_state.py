@@ -113,6 +113,6 @@ def test_looking_for_a_server_creates_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "Work", "-a", "a" * 41])
-def test_a_name_that_is_no_file_name_is_refused(name: str) -> None:
+def test_a_name_that_is_not_a_file_name_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="not a valid server name"):
         check_name(name, "server name")

@@ -63,10 +63,10 @@ def test_one_that_repeats_itself_is_heard_and_not_read_again() -> None:
     assert known.directory.get(instance("a")) is read
     known.directory.remove_silent(2.5 * SILENT_FOR)
     assert known.usable == ["a"]
-    assert known.changes == [instance(name) for name in "abab"]  # the last one has gone
+    assert known.changes == [instance(name) for name in "abab"]  # the last one is gone
 
 
-def test_what_it_announced_before_the_last_time_is_no_repetition() -> None:
+def test_what_it_announced_before_the_last_time_is_not_a_repetition() -> None:
     known = Known()
     for calls in (1, 2, 1):
         known.hear("a", 10, calls=calls)

@@ -56,7 +56,7 @@ COOKIE = {"name": "xsrf", "value": VALUE, "httpOnly": False}
         (
             [ask("GET /api/session", {"a": {"token": VALUE}})],
             {},
-            "answer",
+            "response",
             'memberOf(await fetchJSON("/api/session"), ["a", "token"])',
         ),
     ],
@@ -117,7 +117,7 @@ def test_a_cookie_that_an_answer_sets_is_read() -> None:
         ([ask("GET /", "<p>")], "document.body !== null"),
     ],
 )
-def test_a_plugin_is_ready_when_somebody_is_signed_in(
+def test_a_plugin_is_ready_when_the_user_is_signed_in(
     exchanges: list[Exchange], expected: str
 ) -> None:
     assert expected in ready_source(site_of(*exchanges).auth)

@@ -108,11 +108,11 @@ def test_a_form_that_a_tool_should_not_send_is_left_out(form: str) -> None:
     assert tools_of(ask("GET /books/new", form), ask("POST /books", ITEM, form=SENT)) == {}
 
 
-def test_a_page_without_lists_and_labels_is_no_tool() -> None:
+def test_a_page_without_lists_and_labels_is_not_a_tool() -> None:
     assert tools_of(ask("GET /about", "<h1>About</h1><p>us</p>")) == {}
 
 
-def test_a_page_that_asks_for_a_password_is_no_tool() -> None:
+def test_a_page_that_asks_for_a_password_is_not_a_tool() -> None:
     assert tools_of(ask("GET /books", f"{CARDS}<input type=password>")) == {}
 
 

@@ -76,7 +76,7 @@ def test_what_a_request_writes_is_required_even_if_it_was_written_once() -> None
     assert [call.arguments for call in calls_of(tool)] == [{"title": "Tea"}]
 
 
-def test_a_secret_is_no_default() -> None:
+def test_a_secret_is_not_a_default() -> None:
     [tool] = tools_of(
         ask("GET /api/items?share=token-4", [ITEM]), scrubbed=[secret("token-4")]
     ).values()
@@ -104,7 +104,7 @@ def test_a_name_that_is_not_one_in_javascript_is_given_another() -> None:
         ask("OPTIONS /api/items", ITEM),
     ],
 )
-def test_what_is_no_use_as_a_tool_is_left_out(exchange: object) -> None:
+def test_what_is_useless_as_a_tool_is_left_out(exchange: object) -> None:
     assert tools_of(exchange) == {}  # type: ignore[arg-type]
 
 

@@ -540,7 +540,7 @@ async def test_what_a_plugin_prints_does_not_get_in_the_way(
     await build(builder, source(tmp_path, **{"src/index.ts": index}))
 
 
-async def test_what_goes_on_in_a_plugin_does_not_keep_the_build(
+async def test_what_happens_in_a_plugin_does_not_keep_the_build(
     builder: Builder, tmp_path: Path
 ) -> None:
     index = f"setInterval(() => {{}}, 1000); Promise.reject(new Error('no'));\n{INDEX}"

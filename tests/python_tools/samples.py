@@ -188,7 +188,7 @@ async def hangs(progress: Progress) -> None:
 
 @tool(idle=60, ceiling=0.3)
 def hangs_in_thread(note: str, progress: Progress) -> None:
-    """Report for ever, as long as somebody waits."""
+    """Report forever, as long as the caller waits."""
     while not progress.cancelled:
         progress.heartbeat()
         time.sleep(0.01)

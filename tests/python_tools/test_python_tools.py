@@ -102,4 +102,4 @@ async def test_a_thread_that_outlives_its_call_sees_that_nobody_waits(way: Way) 
     for _ in range(500):
         if (await way.call("was_closed", {"note": note})).text == "true":
             return
-    pytest.fail("the thread goes on")
+    pytest.fail("the thread continues")

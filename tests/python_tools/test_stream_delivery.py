@@ -76,7 +76,7 @@ async def wait_for_the_end(ear: Ear, uri: str) -> dict[str, Any]:
             return answer
 
 
-async def test_in_the_initialize_era_frames_go_on_on_the_sessions_own_stream() -> None:
+async def test_in_the_initialize_era_frames_continue_on_the_sessions_own_stream() -> None:
     async with an_ear("legacy") as (ear, _):
         await ear.call("release")
         with anyio.fail_after(PATIENT):

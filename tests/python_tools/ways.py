@@ -27,7 +27,7 @@ STDIO = StdioServerParameters(
 
 @dataclass
 class Outcome:
-    """The outcome of a call, and what was reported meanwhile."""
+    """The outcome of a call, and what was reported during the call."""
 
     result: types.CallToolResult
     progress: list[tuple[float | None, float | None, str | None]]

@@ -90,7 +90,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"log": {}}', "[" * 100_000])
-def test_what_is_no_recording_is_refused(tmp_path: Path, text: str) -> None:
+def test_what_is_not_a_recording_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "site.har"
     file.write_text(text)
     with pytest.raises(RecordingError, match=r"site\.har is not a recording"):

@@ -189,7 +189,7 @@ def test_links_are_right_in_another_directory() -> None:
     assert moved(report, Path("/p"), Path("/p")) is report
 
 
-def test_what_is_no_report_says_so(tmp_path: Path) -> None:
+def test_what_is_not_a_report_says_so(tmp_path: Path) -> None:
     file = finish(spool(tmp_path, *passed(A)))
     text = file.read_text()
 

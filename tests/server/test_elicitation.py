@@ -152,7 +152,7 @@ async def test_anything_but_a_yes_refuses_the_call(mode: str, answer: types.Elic
 
 
 @ERAS
-async def test_always_adds_a_rule_and_the_next_call_asks_nobody(mode: str) -> None:
+async def test_always_adds_a_rule_and_the_next_call_asks_no_user(mode: str) -> None:
     served, seen = Asking(), list[types.ElicitRequestFormParams]()
     async with connected(served, mode, says("always", seen)) as client:
         await client.call_tool("chat_send", {})
@@ -217,7 +217,7 @@ async def test_a_call_whose_user_signs_in_stays_in_the_tab_that_they_allowed_it_
 
 
 @ERAS
-async def test_signing_in_does_not_allow_a_call_that_nobody_was_asked_about(mode: str) -> None:
+async def test_signing_in_does_not_allow_a_call_that_had_no_prompt(mode: str) -> None:
     page, asked = SignedOut(), list[str]()
     served = Asking(page)
     served.gate.set_rules({"chat": "auto"})
@@ -233,7 +233,7 @@ async def test_signing_in_does_not_allow_a_call_that_nobody_was_asked_about(mode
     async with connected(served, mode, answer) as client:
         result = await client.call_tool("chat_send", {})
 
-    if mode == "auto":  # the call is made anew, so the new rule holds for it
+    if mode == "auto":  # the call is made again, so the new rule holds for it
         assert (result.meta or {})[ERROR_META_KEY]["code"] == "CONSENT_REFUSED"
         assert len(asked) == 2
         assert page.received == []

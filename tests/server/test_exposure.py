@@ -112,7 +112,7 @@ async def test_the_list_is_the_same_object_until_it_changes() -> None:
         assert it.ready.tools is before
 
 
-async def test_clients_are_told_that_the_list_follows_the_tabs() -> None:
+async def test_clients_are_notified_that_the_list_follows_the_tabs() -> None:
     async with exposed() as it:
         assert "Only the tools that work in an open tab are listed" in (
             it.server.instructions or ""

@@ -73,7 +73,7 @@ async def test_a_socket_of_another_origin_is_refused(origin: str | None) -> None
     assert caught.value.response.status_code == 403
 
 
-async def test_a_wrong_secret_is_closed_with_a_reason_a_person_can_act_on() -> None:
+async def test_a_wrong_secret_is_closed_with_a_reason_the_user_can_act_on() -> None:
     bridge = a_bridge()
     async with serving(bridge) as port, open_socket(port, secret="t" * 64) as socket:
         with pytest.raises(ConnectionClosed) as caught:
@@ -85,7 +85,7 @@ async def test_a_wrong_secret_is_closed_with_a_reason_a_person_can_act_on() -> N
     assert not bridge.connected
 
 
-async def test_a_wrong_version_is_closed_with_a_reason_a_person_can_act_on() -> None:
+async def test_a_wrong_version_is_closed_with_a_reason_the_user_can_act_on() -> None:
     async with serving(a_bridge()) as port, open_socket(port) as socket:
         await socket.send(json.dumps({"jsonrpc": "2.0", **hello(version=99)}))
         with pytest.raises(ConnectionClosed) as caught:

@@ -88,7 +88,7 @@ async def test_a_client_that_left_is_forgotten(mode: str) -> None:
             assert len(served.registry._listeners) == 1
 
 
-async def test_a_client_that_does_not_read_holds_up_nobody(mode: str) -> None:
+async def test_a_client_that_does_not_read_holds_up_no_other(mode: str) -> None:
     served = Served()
     async with raw_client(served.server) as slow, hearing(served.server, mode) as heard:
         await slow.say(INITIALIZED)

@@ -233,7 +233,7 @@ async def test_the_address_template_is_listed_and_another_address_refused(mode: 
         assert not client.server_capabilities.resources.subscribe  # a result does not change
         [template] = (await client.list_resource_templates()).resource_templates
         assert template.uri_template == "opentabs://result/{id}"
-        with pytest.raises(MCPError, match="is not a result address"):
+        with pytest.raises(MCPError, match="is not a result URI"):
             await client.read_resource("stream://abc")
 
 

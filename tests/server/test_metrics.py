@@ -168,7 +168,7 @@ def test_a_call_that_was_not_sent_to_a_page_has_no_hops() -> None:
     assert scraped.labels("opentabs_hop_duration_seconds_count", "hop") == set()
 
 
-def test_durations_from_5_ms_to_5_min_are_told_apart() -> None:
+def test_durations_from_5_ms_to_5_min_are_distinguished() -> None:
     scraped = observed(*(replace(SUCCEEDED, seconds=each) for each in (0.004, 0.2, 299.0, 301.0)))
     bounds = {
         each.labels["le"]: each.value

@@ -187,7 +187,7 @@ async def test_arguments_and_result_are_in_the_record_only_when_asked_for() -> N
     assert (record.arguments, record.result) == ('{"text":"hi, •••"}', '{"ok":1}')
 
 
-async def test_a_caller_gets_progress_and_logs_even_while_somebody_observes() -> None:
+async def test_a_caller_gets_progress_and_logs_even_while_another_observes() -> None:
     observed = Observed(reports=[ProgressReport(0)])
     running = RunningCall("chat_send", {})
     await running.run(observed.registry, None)

@@ -1,4 +1,4 @@
-"""`tabs_open` and `tabs_close`: tabs of one's own, and what becomes of them."""
+"""`tabs_open` and `tabs_close`: client-owned tabs, and their lifetime."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -157,7 +157,7 @@ async def test_a_page_that_loads_is_waited_for() -> None:
     assert answers[0]["plugins"] == [{"name": "chat", "readiness": "ready"}]
 
 
-async def test_a_page_is_opened_as_people_type_it() -> None:
+async def test_a_page_is_opened_as_users_type_it() -> None:
     async with own_tabs() as own, anyio.create_task_group() as tasks:
         tasks.start_soon(own.registry.call, "tabs_open", {"url": " chat.example/inbox"})
         with anyio.fail_after(PATIENT):
@@ -180,7 +180,7 @@ async def test_a_page_is_opened_as_people_type_it() -> None:
         "",
     ],
 )
-async def test_what_is_no_web_page_is_refused_before_anything_is_sent(url: str) -> None:
+async def test_what_is_not_a_web_page_is_refused_before_anything_is_sent(url: str) -> None:
     async with own_tabs() as own:
         if url.endswith("\n"):
             assert web_address(url) == "https://a.example/"
@@ -246,7 +246,7 @@ async def test_a_call_that_is_cancelled_as_the_tab_opens_leaves_no_tab_behind() 
             await own.until_closed()
 
 
-async def test_its_owner_closes_a_tab_and_nobody_else_can() -> None:
+async def test_its_owner_closes_a_tab_and_no_other_client_can() -> None:
     async with own_tabs(a_document()) as own:
         await own.open("a", a_document(), new_document())
         for who, tab in ((client("b"), NEW), (None, NEW), (client("a"), 7)):
@@ -279,7 +279,7 @@ async def test_a_tab_is_hidden_before_its_owner_is_known() -> None:
         assert own.bridge.tabs.owners.usable("b", [NEW]) == []
 
 
-async def test_the_tabs_of_a_client_that_goes_are_closed_and_used_by_nobody() -> None:
+async def test_the_tabs_of_a_client_that_goes_are_closed_and_unused() -> None:
     async with own_tabs() as own:
         await own.open("a", new_document())
         own.own_tabs.leave("b")

@@ -62,7 +62,7 @@ def peak(process: subprocess.Popen[bytes]) -> int:
     return int(line.split()[1]) * 1024
 
 
-def test_a_line_without_an_end_is_dropped_as_it_comes_and_the_server_goes_on(
+def test_a_line_without_an_end_is_dropped_as_it_comes_and_the_server_continues(
     server: subprocess.Popen[bytes],
 ) -> None:
     before = peak(server)

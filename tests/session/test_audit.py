@@ -38,7 +38,7 @@ async def test_a_program_records_nothing_unless_it_asks() -> None:
     assert not audit_file().exists()
 
 
-def test_a_command_records_unless_it_is_told_not_to() -> None:
+def test_a_command_records_unless_it_is_turned_off() -> None:
     assert Settings().audited.audit is True
     assert Settings(audit=False).audited.audit is False
     assert demo_settings(headed=None).audited.audit is False

@@ -15,7 +15,9 @@ from opentabs_py.session.recycling import RecycleAfter
         (["2gb", "10"], RecycleAfter(calls=10, memory=2_000_000_000)),
     ],
 )
-def test_calls_and_memory_are_told_apart_by_the_unit(given: list[str], after: RecycleAfter) -> None:
+def test_calls_and_memory_are_distinguished_by_the_unit(
+    given: list[str], after: RecycleAfter
+) -> None:
     assert RecycleAfter.read(given) == after
 
 

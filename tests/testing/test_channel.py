@@ -9,9 +9,9 @@ import pytest
 
 from opentabs_py.core.runner import PLAN
 from opentabs_py.core.runner.events import (
-    GoOn,
     Lost,
     Plan,
+    Resume,
     SetStays,
     Started,
     read_event,
@@ -90,18 +90,18 @@ def test_a_runner_that_has_gone_is_not_missed(ends: tuple[Channel, socket.socket
     for _ in range(100):
         channel.send(BIG)
     channel.close()
-    assert channel.is_to_go_on(1)
+    assert channel.is_to_resume(1)
 
 
 def test_only_the_stay_that_is_meant_ends(ends: tuple[Channel, socket.socket]) -> None:
     channel, ours = ends
-    assert not channel.is_to_go_on(1)
-    ours.sendall(to_line(GoOn(stay=1)))
-    assert not channel.is_to_go_on(2)
-    ours.sendall(b"nonsense\n" + to_line(GoOn(stay=2)))
-    assert channel.is_to_go_on(2)
+    assert not channel.is_to_resume(1)
+    ours.sendall(to_line(Resume(stay=1)))
+    assert not channel.is_to_resume(2)
+    ours.sendall(b"nonsense\n" + to_line(Resume(stay=2)))
+    assert channel.is_to_resume(2)
     ours.sendall(to_line(SetStays(stays=False)))
-    assert channel.is_to_go_on(3)
+    assert channel.is_to_resume(3)
     assert not channel.stays
 
 

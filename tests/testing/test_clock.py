@@ -123,7 +123,7 @@ async def test_a_report_that_the_server_has_moves_the_timer_on_a_clock_that_stan
 
 
 @pytest.mark.anyio
-async def test_a_clock_that_goes_again_goes_on_from_where_it_stood() -> None:
+async def test_a_clock_that_goes_again_continues_from_where_it_stood() -> None:
     clock = StoppableClock()
     clock.stop()
     stood = clock.now()

@@ -83,7 +83,7 @@ async def test_an_async_test_awaits_what_is_still_to_come() -> None:
 
 
 @pytest.mark.anyio
-async def test_while_an_expectation_is_awaited_other_tasks_go_on() -> None:
+async def test_while_an_expectation_is_awaited_other_tasks_continue() -> None:
     async with a_running_call() as (call, tool), anyio.create_task_group() as tasks:
 
         async def end_it() -> None:
@@ -127,7 +127,7 @@ async def test_a_failed_expectation_includes_the_tests_own_message() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_soft_expectation_lets_the_test_go_on() -> None:
+async def test_a_soft_expectation_lets_the_test_continue() -> None:
     async with a_running_call() as (call, tool):
         tool.end.set()
 

@@ -12,7 +12,7 @@ export type ProgressOptions = {
      */
     total?: number | undefined;
     /**
-     * what is being done, for people; truncated at 4096
+     * what is being done, for users; truncated at 4096
      * characters
      */
     message?: string | undefined;
@@ -35,7 +35,7 @@ export type ToolHandlerContext = {
  * @typedef {object} ProgressOptions
  * @property {number | undefined} [progress] how much is done; should increase
  * @property {number | undefined} [total] how much there is in total, in the unit of `progress`
- * @property {string | undefined} [message] what is being done, for people; truncated at 4096
+ * @property {string | undefined} [message] what is being done, for users; truncated at 4096
  *   characters
  */
 /**

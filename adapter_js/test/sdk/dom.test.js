@@ -69,7 +69,7 @@ function openDocument(t, specs = []) {
 
 const REASON = new Error("cancelled");
 
-test("waitForSelector gives an element that is there, without a timer or an observer", async (t) => {
+test("waitForSelector returns an element that is there, without a timer or an observer", async (t) => {
   const timers = fakeTimers(t);
   const page = openDocument(t, [{ selector: "a" }, { selector: "a" }]);
   assert.equal(await waitForSelector("a"), page.elements()[0]);
@@ -80,7 +80,7 @@ for (const [how, happen] of /** @type {const} */ ([
   ["after a mutation", "mutate"],
   ["without a mutation, at the next look", "advance"],
 ])) {
-  test(`waitForSelector gives an element that comes ${how}`, async (t) => {
+  test(`waitForSelector returns an element that comes ${how}`, async (t) => {
     const timers = fakeTimers(t);
     const page = openDocument(t);
     const waiting = waitForSelector("a");
@@ -95,7 +95,7 @@ for (const [how, happen] of /** @type {const} */ ([
   });
 }
 
-test("waitForSelector waits for a visible element, and gives the first", async (t) => {
+test("waitForSelector waits for a visible element, and returns the first", async (t) => {
   fakeTimers(t);
   const page = openDocument(t, [{ selector: "a", isVisible: false }]);
   assert.equal((await stateOf(waitForSelector("a"))).state, "fulfilled");
@@ -173,7 +173,7 @@ test("waitForSelectorRemoval ends when nothing matches any more, or ever did", a
   assert.equal(await waitForSelectorRemoval("a"), undefined);
 });
 
-test("querySelectorAll gives an array, empty when nothing matches", (t) => {
+test("querySelectorAll returns an array, empty when nothing matches", (t) => {
   const page = openDocument(t, [{ selector: "a" }, { selector: "b" }, { selector: "a" }]);
   const [first, , third] = page.elements();
   const found = querySelectorAll("a");
@@ -182,7 +182,7 @@ test("querySelectorAll gives an array, empty when nothing matches", (t) => {
   assert.deepEqual(querySelectorAll("c"), []);
 });
 
-test("getTextContent gives the first match's text without space around it, or null", (t) => {
+test("getTextContent returns the first match's text without space around it, or null", (t) => {
   openDocument(t, [
     { selector: "a", textContent: "\n one  two " },
     { selector: "a", textContent: "three" },
@@ -191,7 +191,7 @@ test("getTextContent gives the first match's text without space around it, or nu
   assert.deepEqual(["a", "b", "c"].map(getTextContent), ["one  two", "", null]);
 });
 
-test("getMetaContent finds a name or a property, whatever characters it has, or gives null", (t) => {
+test("getMetaContent finds a name or a property, whatever characters it has, or returns null", (t) => {
   const selector = "meta[content]";
   openDocument(t, [
     { selector, attributes: { name: 'odd"]name', content: "1" } },

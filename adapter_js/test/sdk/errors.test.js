@@ -49,7 +49,7 @@ for (const [name, code, category, retryable] of /** @type {const} */ ([
   ["timeout", "TIMEOUT", "timeout", true],
   ["internal", "INTERNAL_ERROR", "internal", false],
 ])) {
-  test(`${name}() gives ${code}, ${retryable ? "" : "not "}retryable, or the code it is given`, () => {
+  test(`${name}() returns ${code}, ${retryable ? "" : "not "}retryable, or the code it is given`, () => {
     const expected = { message: "m", code, category, retryable, retryAfterMs: undefined };
     assert.deepEqual(fields(ToolError[name]("m")), expected);
     assert.deepEqual(fields(ToolError[name]("m", "OWN")), { ...expected, code: "OWN" });

@@ -168,7 +168,7 @@ for (const [name, send] of Object.entries(ALL)) {
 
 // --- fetchFromPage ----------------------------------------------------------------------------
 
-test("fetchFromPage gives the response, and its limit ends with the headers", async (t) => {
+test("fetchFromPage returns the response, and its limit ends with the headers", async (t) => {
   const timers = fakeLimits(t);
   const url = serveText(201, "body", { "x-a": "1" });
   const response = await sdk.fetchFromPage(new URL(url), { timeout: 54 });
@@ -250,11 +250,11 @@ test("Retry-After of a refused request is kept", async () => {
 
 // --- text and JSON ----------------------------------------------------------------------------
 
-test("fetchText gives the text as it is", async () => {
+test("fetchText returns the text as it is", async () => {
   assert.equal(await sdk.fetchText(serveText(200, " a\n")), " a\n");
 });
 
-test("fetchJSON gives the value", async () => {
+test("fetchJSON returns the value", async () => {
   assert.deepEqual(await sdk.fetchJSON(serveText(200, '{"a": [1, null]}')), { a: [1, null] });
 });
 
@@ -263,7 +263,7 @@ for (const [what, status, body] of /** @type {[string, number, string?][]} */ ([
   ["an empty body", 200, ""],
   ["nothing but space", 200, " \n"],
 ])) {
-  test(`fetchJSON gives undefined for ${what}`, async () => {
+  test(`fetchJSON returns undefined for ${what}`, async () => {
     assert.equal(await sdk.fetchJSON(serveText(status, body)), undefined);
   });
 }

@@ -17,7 +17,7 @@ const { notifyReadinessChanged } = await import("../../sdk/readiness.js");
 
 // --- settings ---------------------------------------------------------------------------------
 
-test("getConfig gives what is set, false and 0 too, and undefined for all else", (t) => {
+test("getConfig returns what is set, false and 0 too, and undefined for all else", (t) => {
   openPage(t, { openTabs: { pluginConfig: { site: "https://a.example", on: false, count: 0 } } });
   const keys = ["site", "on", "count", "none", "toString", "__proto__"];
   const expected = ["https://a.example", false, 0, undefined, undefined, undefined];
@@ -27,7 +27,7 @@ test("getConfig gives what is set, false and 0 too, and undefined for all else",
   );
 });
 
-test("getConfig gives undefined where nothing was set, or there is no host", (t) => {
+test("getConfig returns undefined where nothing was set, or there is no host", (t) => {
   assert.equal(getConfig("site"), undefined);
   openPage(t);
   assert.equal(getConfig("site"), undefined);

@@ -84,7 +84,7 @@ test("without a page records are printed and no more", (t) => {
   assert.deepEqual(printed, [["[shop]", "in a unit test"]]);
 });
 
-test("a message that is no string is written as one", (t) => {
+test("a message that is not a string is written as one", (t) => {
   const page = openPage(t);
   fakeTimers(t);
   log.error(/** @type {any} */ ({ a: [1n] }));

@@ -28,12 +28,12 @@ test("every file that the package names is there", () => {
   }
 });
 
-test("defineTool gives back what it is given", () => {
+test("defineTool returns what it is given", () => {
   const tool = /** @type {any} */ ({ name: "a" });
   assert.equal(sdk.defineTool(tool), tool);
 });
 
-test("a plugin has nothing but what its author gives it", () => {
+test("a plugin has nothing but what its author defines", () => {
   class Shop extends /** @type {any} */ (sdk.OpenTabsPlugin) {
     name = "shop";
   }

@@ -15,7 +15,7 @@ test("getPageGlobal follows a path through own and inherited members, to any val
   assert.deepEqual(paths.map(getPageGlobal), ["t", 0, 1, false, null]);
 });
 
-test("getPageGlobal gives undefined for a step that is missing, throws or may not be taken", (t) => {
+test("getPageGlobal returns undefined for a step that is missing, throws or may not be taken", (t) => {
   const hostile = new Proxy(
     {},
     {
@@ -40,7 +40,7 @@ test("getPageGlobal gives undefined for a step that is missing, throws or may no
   }
 });
 
-test("getCurrentUrl and getPageTitle give what the page has now", (t) => {
+test("getCurrentUrl and getPageTitle return what the page has now", (t) => {
   const location = { href: "https://a.example/" };
   const document = { title: "A" };
   withGlobals(t, { location, document });
@@ -58,7 +58,7 @@ for (const [name, expected] of /** @type {const} */ ([
   ["empty", ""],
   ["none", null],
 ])) {
-  test(`getCookie gives ${JSON.stringify(expected)} for ${name}`, (t) => {
+  test(`getCookie returns ${JSON.stringify(expected)} for ${name}`, (t) => {
     const cookie = "sid=a=b==; id=1; encoded=%C3%BC%20%3B; broken=100%; empty=";
     withGlobals(t, { document: { cookie } });
     assert.equal(getCookie(name), expected);

@@ -52,7 +52,7 @@ for (const [what, headers, expected] of /** @type {[string, Record<string, strin
     { ratelimit: "limit=10, remaining=9, reset=8" },
     { limit: 10, remaining: 9, resetMs: 8000 },
   ],
-  ["nothing for what is no number", { "x-ratelimit-limit": "many", ratelimit: "r=x" }, {}],
+  ["nothing for what is not a number", { "x-ratelimit-limit": "many", ratelimit: "r=x" }, {}],
 ])) {
   test(`parseRateLimitHeader reads ${what}`, (t) => {
     t.mock.timers.enable({ apis: ["Date"], now: NOW });

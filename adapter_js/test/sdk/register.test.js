@@ -299,7 +299,7 @@ for (const [how, handle, success] of /** @type {[string, () => unknown, boolean]
   ["a value", async () => 1, true],
   ["an error", () => Promise.reject(REASON), false],
 ])) {
-  test(`the hooks are told of a call that ends in ${how}, before and after it`, async (t) => {
+  test(`the hooks are notified of a call that ends in ${how}, before and after it`, async (t) => {
     /** @type {unknown[]} */
     let before = [];
     const run = () => {
@@ -416,7 +416,7 @@ test("a plugin is activated once it is registered", (t) => {
   assert.equal(registered, page.openTabs().adapters.shop);
 });
 
-test("a plugin is told of each new URL, and of none twice", (t) => {
+test("a plugin is notified of each new URL, and of none twice", (t) => {
   const { page, calls } = start(t);
   page.go("https://shop.example/2");
   page.go("https://shop.example/2");
@@ -427,7 +427,7 @@ test("a plugin is told of each new URL, and of none twice", (t) => {
   ]);
 });
 
-test("a plugin is deactivated and then torn down, once, and told no more", (t) => {
+test("a plugin is deactivated and then torn down, once, and no longer notified", (t) => {
   const { page, adapter, calls } = start(t);
   adapter.teardown();
   adapter.teardown();
@@ -442,7 +442,7 @@ test("what was logged while a plugin was torn down has been sent", (t) => {
 });
 
 for (const first of ["shop", "other"]) {
-  test(`two plugins are told of URLs each for itself, when ${first} goes first`, (t) => {
+  test(`two plugins are notified of URLs each for itself, when ${first} goes first`, (t) => {
     const page = openPage(t);
     const plugins = { shop: makePlugin(), other: makePlugin() };
     for (const [name, { plugin, calls }] of Object.entries(plugins)) {
@@ -460,7 +460,7 @@ for (const first of ["shop", "other"]) {
   });
 }
 
-test("a new version takes over from the old: it alone is told of URLs", (t) => {
+test("a new version takes over from the old: it alone is notified of URLs", (t) => {
   const { page, calls } = start(t);
   const next = makePlugin();
   register(next.plugin, { name: "shop", hash: "2f" });

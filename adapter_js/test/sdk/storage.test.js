@@ -37,7 +37,7 @@ for (const [area, get, set, remove] of /** @type {const} */ ([
   ["localStorage", sdk.getLocalStorage, sdk.setLocalStorage, sdk.removeLocalStorage],
   ["sessionStorage", sdk.getSessionStorage, sdk.setSessionStorage, sdk.removeSessionStorage],
 ])) {
-  test(`${area} keeps, gives and forgets values, and has null for what it has not`, (t) => {
+  test(`${area} keeps, returns and forgets values, and has null for what it has not`, (t) => {
     withGlobals(t, { window: { [area]: makeStorage() } });
     assert.equal(get("a"), null);
     assert.equal(set("a", "1"), true);
@@ -80,7 +80,7 @@ for (const [area, get, set, remove] of /** @type {const} */ ([
   });
 }
 
-test("findLocalStorageEntry gives the first entry that is wanted, by key or by value", (t) => {
+test("findLocalStorageEntry returns the first entry that is wanted, by key or by value", (t) => {
   const entries = { other: "1", "token-1f": "2", "token-2f": "3" };
   withGlobals(t, { window: { localStorage: makeStorage(entries) } });
   const byKey = sdk.findLocalStorageEntry((key) => key.startsWith("token-"));

@@ -163,7 +163,7 @@ for (const [kind, predicate] of /** @type {[string, () => unknown][]} */ ([
 // --- retry ------------------------------------------------------------------------------------
 
 /**
- * Fails with each of some errors, then gives the number of the attempt.
+ * Fails with each of some errors, then returns the number of the attempt.
  * @param {unknown[]} errors
  */
 function failing(...errors) {
@@ -181,7 +181,7 @@ function failing(...errors) {
 
 const NO = new Error("no");
 
-test("retry gives the value of the first attempt that succeeds, and numbers them from 1", async (t) => {
+test("retry returns the value of the first attempt that succeeds, and numbers them from 1", async (t) => {
   const timers = fakeTimers(t);
   const { attempts, run } = failing(NO, NO);
   const trying = retry(run);

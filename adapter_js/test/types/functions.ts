@@ -1,4 +1,4 @@
-// What the SDK's functions take and give, as far as the types say more than the names.
+// The parameter and return types of the SDK's functions, as far as the types say more than the names.
 
 import {
   definePreScript,
@@ -52,7 +52,7 @@ export async function answers(context?: ToolHandlerContext): Promise<void> {
   fetchJSON("/api/me", { timeout: "5 s" });
   // @ts-expect-error a form has fields
   postForm("/api/me", "a=b");
-  // @ts-expect-error the schema gives another type
+  // @ts-expect-error the schema returns another type
   fetchJSON<User>("/api/me", {}, z.string());
 
   const attempt = await retry(async (count) => `${count.toFixed()}`, { signal, backoff: 1.5 });

@@ -1,5 +1,5 @@
 /**
- * What waits for a person: calls that ask, and plugins that nobody has reviewed.
+ * What waits for the user: calls that need approval, and plugins that need a review.
  */
 
 /** @import {Console, View} from "./main.js" */
@@ -104,7 +104,7 @@ export function approvalsView({ store, link }) {
         " wants to use ",
         h("strong", {}, title),
         site !== null && [" on ", site].join(""),
-        signsIn && ", but the page is not ready. Sign in there; then the call goes on.",
+        signsIn && ", but the page is not ready. Sign in there; then the call continues.",
       ),
       h(
         "p",

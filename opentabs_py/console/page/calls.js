@@ -1,5 +1,5 @@
 /**
- * The calls, live: a list, and all that is known of the chosen one.
+ * The calls, live: a list, and the details of the chosen one.
  */
 
 /** @import {Call} from "./viewer/model.js" */

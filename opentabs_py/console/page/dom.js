@@ -87,7 +87,7 @@ export function clock(seconds) {
 }
 
 /**
- * The part of an address that people recognize.
+ * The part of a URL that users recognize.
  * @param {string | null} url
  */
 export function site(url) {
@@ -101,7 +101,7 @@ export function site(url) {
 }
 
 /**
- * Tell whether every word of a query is in a text.
+ * Return whether every word of a query is in a string.
  * @param {readonly string[]} words in lower case
  * @param {string} text
  */
@@ -116,7 +116,7 @@ export function wordsOf(query) {
 }
 
 /**
- * Tell whether keys go to a field, so that they are no commands.
+ * Return whether keys go to a field, so that they are no commands.
  * @param {EventTarget | null} target
  */
 export function isTyping(target) {
@@ -128,7 +128,7 @@ export function isTyping(target) {
 }
 
 /**
- * A button that copies a text, and says so.
+ * A button that copies a string, and says so.
  * @param {() => string} text
  * @param {string} label
  */

@@ -5,14 +5,14 @@
 
 const NAME = "opentabs-console";
 
-/** Returns the key; empty if this browser was never let in. A new one comes with the address, once. */
+/** Returns the key; empty if this browser was never let in. A new one comes with the URL, once. */
 export function ownKey() {
   const given = /^#key=([\w-]+)$/.exec(location.hash)?.[1];
   try {
     if (given !== undefined) localStorage.setItem(NAME, given);
     return localStorage.getItem(NAME) ?? "";
   } catch {
-    return given ?? ""; // this browser stores nothing, so a reload needs a new address
+    return given ?? ""; // this browser stores nothing, so a reload needs a new URL
   } finally {
     if (given !== undefined) history.replaceState(null, "", location.pathname);
   }

@@ -40,7 +40,7 @@ export class Link {
 
   /**
    * @param {object} [where]
-   * @param {string} [where.base] the server's address; by default, the page's own
+   * @param {string} [where.base] the server's URL; by default, the page's own
    * @param {string} [where.key] the key of this browser's cookie
    * @param {Record<string, string>} [where.headers] more headers of each request
    */

@@ -1,5 +1,5 @@
 /**
- * What the server and its plugins log.
+ * The log of the server and its plugins.
  */
 
 /** @import {Console, View} from "./main.js" */

@@ -1,5 +1,5 @@
 /**
- * What a plugin's build contains and what has changed in it, for the person who approves it.
+ * The content of a plugin's build and its changes, for the user who approves it.
  */
 
 /** @import {Console} from "./main.js" */
@@ -22,7 +22,7 @@ import { whyFailed } from "./link.js";
 export function reviewSection(link, { name, standing }) {
   const place = h("div", {}, h("p", { class: "quiet" }, "Loading its source"));
   const what =
-    standing === "changed" ? "It has changed since you approved it" : "Nobody has reviewed it";
+    standing === "changed" ? "It has changed since you approved it" : "It has not been reviewed";
   const section = h(
     "section",
     { class: "problems review", "aria-label": "Review" },

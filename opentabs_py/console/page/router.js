@@ -1,5 +1,5 @@
 /**
- * Shows one view at a time: the one that the address names behind its `#`. The console and the side
+ * Shows one view at a time: the one that the URL names behind its `#`. The console and the side
  * panel have different views, and this in common.
  */
 
@@ -15,7 +15,7 @@ export class Router {
   #onShow;
 
   /**
-   * @param {string} home the view that is shown if the address names none
+   * @param {string} home the view that is shown if the URL names none
    * @param {() => void} [onShow] called when a view is shown
    */
   constructor(home, onShow = () => {}) {
@@ -26,7 +26,7 @@ export class Router {
 
   /**
    * @param {string} path
-   * @param {boolean} [replace] the address in the history
+   * @param {boolean} [replace] the URL in the history
    */
   go = (path, replace = false) => {
     if (`#/${path}` === location.hash) return;
@@ -39,7 +39,7 @@ export class Router {
   };
 
   /**
-   * Show the view that the address names, now and whenever that changes.
+   * Show the view that the URL names, now and whenever that changes.
    * @param {Record<string, {view: View}>} views
    */
   start(views) {

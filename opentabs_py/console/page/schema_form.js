@@ -397,7 +397,7 @@ function variantField(variants, context) {
 }
 
 /**
- * Tell whether a value is of a schema's kind, as far as it takes to choose a variant.
+ * Return whether a value is of a schema's kind, as far as it takes to choose a variant.
  * @param {unknown} value
  * @param {Schema} schema
  */

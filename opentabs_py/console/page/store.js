@@ -1,5 +1,5 @@
 /**
- * What the server has said so far, and who wants to know when that changes.
+ * The state received from the server, and the subscribers to its changes.
  *
  * @typedef {"succeeded" | "failed" | "refused" | "timed_out" | "cancelled" | "lost"} Outcome
  *

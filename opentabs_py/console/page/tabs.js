@@ -17,7 +17,7 @@ export function tabsView({ store }) {
   const query = h("input", {
     type: "search",
     class: "filter",
-    placeholder: "Filter by title, address or plugin  ( / )",
+    placeholder: "Filter by title, URL or plugin  ( / )",
     "aria-label": "Filter tabs",
     autocomplete: "off",
     oninput: () => show(),
@@ -109,7 +109,7 @@ export function tabsView({ store }) {
       h(
         "ul",
         { class: "badges", "aria-label": "Plugins" },
-        tab.focused && tab.active && h("li", { class: "badge" }, "in front"),
+        tab.focused && tab.active && h("li", { class: "badge" }, "active"),
         !tab.protected &&
           h(
             "li",

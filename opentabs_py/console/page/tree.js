@@ -6,7 +6,7 @@ import { h } from "./dom.js";
 
 const AT_ONCE = 200; // members that are shown before one asks for more
 const OPEN_UP_TO = 30; // members of a branch that is open from the beginning
-const LONGEST = 5000; // characters of a text
+const LONGEST = 5000; // characters of a string
 
 /**
  * @param {unknown} value

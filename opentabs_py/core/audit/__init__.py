@@ -1,1 +1,1 @@
-"""What is kept of every call, for how long, and what it amounts to."""
+"""Audit entries, their retention, and statistics."""

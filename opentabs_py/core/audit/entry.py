@@ -1,4 +1,4 @@
-"""What the audit keeps of a call: a few short fields, ready to be a row of its file."""
+"""An audit entry: a few short fields of a call, ready to be a row of its file."""
 
 import re
 from typing import Any, Final, NamedTuple
@@ -22,7 +22,7 @@ class AuditEntry(NamedTuple):  # not a dataclass: SQLite takes it as it is
         site: The host of the page it ran in, with a port other than the usual one.
         tab_id: The tab it ran in.
         client: Who made it; None if it came from within the process.
-        allowed: Who allowed it; None if nobody was asked.
+        allowed: Who allowed it; None if no approval was required.
         outcome: How it ended.
         code: The error's code; None if it returned a value.
         message: The error's text; None unless values were asked for.

@@ -1,4 +1,4 @@
-"""How long calls are kept."""
+"""Retention of audit entries."""
 
 from dataclasses import dataclass
 from math import ceil

@@ -1,4 +1,4 @@
-"""What many calls amount to, by tool."""
+"""Per-tool statistics."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,1 +1,1 @@
-"""What the console shows: bounded state, of which a reader gets what has changed."""
+"""The state of the console: bounded, and sent to each reader as deltas."""

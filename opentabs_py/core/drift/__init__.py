@@ -1,1 +1,1 @@
-"""How a site differs from its recordings, and what that does to a plugin's tools."""
+"""Drift of a site from its recordings, and its effect on a plugin's tools."""

@@ -1,4 +1,4 @@
-"""What has become of recorded calls."""
+"""Drift of recorded calls."""
 
 import json
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def judge_call(
         recorded: The call.
         outcome: How it ended this time.
         samples: All recordings of the site.
-        site: Its answers.
+        site: Its responses.
         live: The run.
     """
     verdict = _Verdicts(recorded, outcome)
@@ -94,7 +94,7 @@ def _judge_value(
 def _unfinished(
     tool: str, samples: Sequence[Recording], site: Site, live: LiveRun
 ) -> list[Finding]:
-    """Return the requests that a tool stops repeating after their answers have changed.
+    """Return the requests that a tool stops repeating after their responses have changed.
 
     That is how a tool looks that no longer finds the next page: its result is well-formed.
     """

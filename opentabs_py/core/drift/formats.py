@@ -41,7 +41,7 @@ def to_json(report: DriftReport, *, exit_code: int) -> dict[str, Any]:
 def to_junit(report: DriftReport) -> str:
     """Return a report as JUnit's XML: a call is a test, and drift a failure.
 
-    What cannot be told is skipped, with its reason.
+    Inconclusive calls are skipped, with the reason.
     """
     suites = ET.Element("testsuites", name="opentabs verify")
     for each in report.recordings:

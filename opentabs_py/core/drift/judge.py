@@ -43,19 +43,19 @@ def judge(
 
 
 def _if_read(call: CallVerdict, site: Site) -> CallVerdict:
-    """Return the verdict of a call, which is unknown if an answer was read then but not now."""
+    """Return the verdict of a call, which is unknown if a response was read then but not now."""
     if call.state != "same":
         return call
     for endpoint, was, now in site.known():
-        # Tools that only look at the status never read what the answer contains.
+        # Tools that only look at the status never read what the response contains.
         if was.media and now.is_unread and call.tool in now.tools:
-            reason = f"The answer to {endpoint} could not be read in time. Try again."
+            reason = f"The response to {endpoint} could not be read in time. Try again."
             return replace(call, state="unknown", reason=reason)
     return call
 
 
 def _doubt(call: CallVerdict, obstacle: str) -> CallVerdict:
-    """Return the verdict of a call in a run in which drift cannot be told."""
+    """Return the verdict of a call of an inconclusive run."""
     if call.state != "drift":
         return call
     return replace(call, state="unknown", severity=None, findings=(), reason=obstacle)

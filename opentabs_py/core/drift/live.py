@@ -1,4 +1,4 @@
-"""What happened when recorded calls were made again."""
+"""The results of repeating recorded calls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,10 +1,10 @@
-"""Why nothing can be told: being signed out or slowed down must never look like drift."""
+"""Reasons why drift is inconclusive, such as being signed out or rate limited."""
 
 import re
 from typing import Final
 
-from opentabs_py.core.drift.answers import Answers
 from opentabs_py.core.drift.live import LiveRun, Outcome
+from opentabs_py.core.drift.responses import Responses
 from opentabs_py.core.drift.site import Site
 from opentabs_py.core.recording.exchange import UNFINISHED, Recording
 from opentabs_py.core.shapes.endpoints import Endpoint
@@ -19,8 +19,8 @@ _LOGIN: Final = re.compile(
 _OURS: Final = frozenset({UNFINISHED, "net::ERR_ABORTED", "net::ERR_BLOCKED_BY_CLIENT"})
 _SIGN_IN: Final = "Pass --signed-in NAME, or sign in again with `opentabs login`."
 _BY_CATEGORY: Final = {
-    "auth": f"The tool says that nobody is signed in. {_SIGN_IN}",
-    "rate_limit": "The site has limited how often it answers. Try again later.",
+    "auth": f"The tool says that the user is not signed in. {_SIGN_IN}",
+    "rate_limit": "The site limited the request rate. Try again later.",
     "timeout": "The call has timed out.",
     "connection": "The browser's extension was not connected.",
     "lost": "The page went away during the call.",
@@ -30,22 +30,22 @@ _BY_CATEGORY: Final = {
 
 
 def find_obstacle(site: Site, recorded: Recording, live: LiveRun) -> str:
-    """Return why drift cannot be told from what this run saw; empty if it can.
+    """Return why drift is inconclusive in this run; empty if it is not.
 
     Args:
-        site: The site's answers.
+        site: The site's responses.
         recorded: The recording.
         live: The run.
     """
     if live.failure:
         return live.failure
-    for endpoint, answers in site.now.items():
-        if reason := _obstacle_of(endpoint, site.was.get(endpoint), answers):
+    for endpoint, responses in site.now.items():
+        if reason := _obstacle_of(endpoint, site.was.get(endpoint), responses):
             return reason
     if not any(map(_asks_password, site.was.values())):
-        for endpoint, answers in site.now.items():
+        for endpoint, responses in site.now.items():
             is_login = endpoint not in site.was and _LOGIN.search(endpoint.path)
-            if (is_login and _matters(answers)) or _asks_password(answers):
+            if (is_login and _matters(responses)) or _asks_password(responses):
                 return f"The site asks for a sign-in ({endpoint}). {_SIGN_IN}"
     if live.is_anonymous and (recorded.storage_state or {}).get("cookies"):
         return f"The recording was made signed in, and this run was not. {_SIGN_IN}"
@@ -57,25 +57,25 @@ def why_unknown(outcome: Outcome) -> str:
     return _BY_CATEGORY.get(outcome.category or "", "")
 
 
-def _obstacle_of(endpoint: Endpoint, was: Answers | None, now: Answers) -> str:
+def _obstacle_of(endpoint: Endpoint, was: Responses | None, now: Responses) -> str:
     known = set[int]() if was is None else was.statuses
     matters = _matters(now)
     for status in sorted(now.statuses - known):
         if status in _REFUSED and (matters or (was is not None and was.works)):
-            return f"{endpoint} answers {status}, so nobody seems to be signed in. {_SIGN_IN}"
+            return f"{endpoint} returns {status}, so the browser seems to be signed out. {_SIGN_IN}"
         if status == _RATE_LIMITED:
-            return f"{endpoint} answers 429: the site limits how often it answers. Try again later."
+            return f"{endpoint} returns 429: the site limits the request rate. Try again later."
         if status >= _SERVER_ERROR and matters:
-            return f"{endpoint} answers {status}: the site does not work. Try again later."
+            return f"{endpoint} returns {status}: the site does not work. Try again later."
     lost = now.failures - _OURS - (set[str]() if was is None else was.failures)
     if lost and matters:
         return f"{endpoint} cannot be reached: {min(lost)}."
     return ""
 
 
-def _matters(answers: Answers) -> bool:
-    return answers.is_document or bool(answers.tools)
+def _matters(responses: Responses) -> bool:
+    return responses.is_document or bool(responses.tools)
 
 
-def _asks_password(answers: Answers) -> bool:
-    return any(PASSWORD in marks for marks in answers.marks)
+def _asks_password(responses: Responses) -> bool:
+    return any(PASSWORD in marks for marks in responses.marks)

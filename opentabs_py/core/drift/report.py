@@ -1,4 +1,4 @@
-"""What there is to say after recorded calls were made again."""
+"""The drift report."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,11 +9,11 @@ from opentabs_py.core.shapes.change import Change, What
 
 Severity = Literal["harmless", "tool", "schema"]
 """`schema`: a result does not match its output schema any more. `tool`: a tool fails, or its result
-lacks something. `harmless`: the site has changed, and the tool does not mind."""
+lacks something. `harmless`: the site has changed, but the tool still works."""
 
 Kind = What | Literal["error", "schema", "readiness", "requests", "status", "media", "selector"]
 """What a finding is about: a change of a shape; a call's error, its output schema, or its plugin's
-readiness; requests that a tool no longer sends; an answer's status or media type; a selector."""
+readiness; requests that a tool no longer sends; a response's status or media type; a selector."""
 
 State = Literal["same", "drift", "unknown", "skipped"]
 
@@ -48,7 +48,7 @@ class CallVerdict:
     Attributes:
         tool: The tool's MCP name.
         arguments: With which it was called.
-        state: `same`; `drift`; `unknown` if that cannot be told; `skipped` if it was not called.
+        state: `same`; `drift`; `unknown` if that is inconclusive; `skipped` if it was not called.
         severity: How bad the drift is.
         findings: What has changed.
         reason: Why it is unknown or was skipped, in a sentence.
@@ -66,7 +66,7 @@ class CallVerdict:
 
 @dataclass(frozen=True, slots=True)
 class RequestVerdict:
-    """How the answers to a request have changed.
+    """How the responses to a request have changed.
 
     Attributes:
         request: Such as `GET /api/items/{id}`.
@@ -89,8 +89,8 @@ class RecordingVerdict:
         recording: The recording's file.
         url: The page that was opened.
         calls: The recorded calls, in their order.
-        requests: Requests whose answers have changed.
-        reason: Why nothing can be told of this recording; empty if something can.
+        requests: Requests whose responses have changed.
+        reason: Why this recording is inconclusive; empty if it is not.
     """
 
     recording: str
@@ -117,9 +117,9 @@ class DriftReport:
         return any(SEVERITIES.index(each) >= bar for each in self._severities())
 
     def exit_code(self, least: Severity = "harmless") -> int:
-        """Return 1 if there is drift that is at least so severe, 3 if that cannot be told, else 0.
+        """Return 1 if there is drift that is at least that severe, 3 if inconclusive, else 0.
 
-        It can be told if all calls that were not skipped have been compared, and there is one.
+        It is conclusive if all calls that were not skipped have been compared, and there is one.
         """
         if self.has_drift(least):
             return DRIFT

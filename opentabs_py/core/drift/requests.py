@@ -1,10 +1,10 @@
-"""How the answers to requests have changed."""
+"""Drift of the responses to requests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from opentabs_py.core.drift.answers import Answers
 from opentabs_py.core.drift.report import CallVerdict, Finding, RequestVerdict, Severity, worst
+from opentabs_py.core.drift.responses import Responses
 from opentabs_py.core.drift.site import Site
 from opentabs_py.core.shapes.change import Change
 from opentabs_py.core.shapes.changes import changed_values
@@ -15,10 +15,10 @@ _LISTED: Final = 3  # selectors that may be the new ones
 
 
 def judge_requests(site: Site, calls: Sequence[CallVerdict]) -> Sequence[RequestVerdict]:
-    """Return how the answers to requests have changed.
+    """Return how the responses to requests have changed.
 
     Args:
-        site: The answers.
+        site: The responses.
         calls: What has become of the calls.
     """
     broken = _broken(calls)
@@ -26,7 +26,7 @@ def judge_requests(site: Site, calls: Sequence[CallVerdict]) -> Sequence[Request
     for endpoint, was, now in site.known():
         tools = sorted({*was.tools, *now.tools})
         findings = [
-            *_compare_answers(was, now, site.changes[endpoint]),
+            *_compare_responses(was, now, site.changes[endpoint]),
             *_compare_values(endpoint, site),
             *_compare_pages(was, now, suspected=any(tool in broken for tool in tools)),
         ]
@@ -36,13 +36,15 @@ def judge_requests(site: Site, calls: Sequence[CallVerdict]) -> Sequence[Request
     return verdicts
 
 
-def _compare_answers(was: Answers, now: Answers, changed: Sequence[Change]) -> Sequence[Finding]:
+def _compare_responses(
+    was: Responses, now: Responses, changed: Sequence[Change]
+) -> Sequence[Finding]:
     found: list[Finding] = []
     refused = sorted(status for status in now.statuses - was.statuses if 400 <= status < 500)
     if refused:
-        found.append(Finding("status", f"answers {_or(refused)} (was {_or(was.statuses)})"))
+        found.append(Finding("status", f"returns {_or(refused)} (was {_or(was.statuses)})"))
     elif was.media and now.media and not was.media & now.media:
-        text = f"answers with {_or(now.media)} (was {_or(was.media)})"
+        text = f"returns {_or(now.media)} (was {_or(was.media)})"
         found.append(Finding("media", text))
     # There may just be nothing to list.
     return [*found, *(Finding.of(change) for change in changed if change.what != "empty")]
@@ -68,7 +70,7 @@ def _compare_values(endpoint: Endpoint, site: Site) -> Sequence[Finding]:
     return [*found.values()]
 
 
-def _compare_pages(was: Answers, now: Answers, *, suspected: bool) -> Sequence[Finding]:
+def _compare_pages(was: Responses, now: Responses, *, suspected: bool) -> Sequence[Finding]:
     """Compare the selectors of HTML pages."""
     known = {mark for page in was.marks for mark in page}
     new = sorted({mark for page in now.marks for mark in page} - known)

@@ -1,9 +1,9 @@
-"""The answers of a site, then and now."""
+"""The responses of a site, then and now."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from opentabs_py.core.drift.answers import Answers, answers_of
+from opentabs_py.core.drift.responses import Responses, responses_of
 from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.core.shapes.change import Change
 from opentabs_py.core.shapes.changes import changes
@@ -13,29 +13,29 @@ from opentabs_py.core.shapes.shape import shape_of
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The answers of a site, then and now; see `compare_site`.
+    """The responses of a site, then and now; see `compare_site`.
 
     Attributes:
-        before: The answers of each recording.
-        was: The answers of all recordings.
-        now: The answers of this run.
+        before: The responses of each recording.
+        was: The responses of all recordings.
+        now: The responses of this run.
         changes: How the JSON of the endpoints that were asked both times has changed.
         replaced: What the recordings have in place of secrets.
     """
 
-    before: Sequence[Mapping[Endpoint, Answers]]
-    was: Mapping[Endpoint, Answers]
-    now: Mapping[Endpoint, Answers]
+    before: Sequence[Mapping[Endpoint, Responses]]
+    was: Mapping[Endpoint, Responses]
+    now: Mapping[Endpoint, Responses]
     changes: Mapping[Endpoint, Sequence[Change]]
     replaced: Collection[str]
 
-    def known(self) -> Iterable[tuple[Endpoint, Answers, Answers]]:
-        """Yield what was asked both times, and its answers then and now."""
+    def known(self) -> Iterable[tuple[Endpoint, Responses, Responses]]:
+        """Yield what was asked both times, and its responses then and now."""
         for endpoint in self.changes:
             yield endpoint, self.was[endpoint], self.now[endpoint]
 
     def has_emptied(self, tool: str) -> bool:
-        """Return whether a list that the site answers during a tool's calls is empty now."""
+        """Return whether a list in the site's responses during a tool's calls is empty now."""
         return any(
             change.what == "empty"
             for endpoint, was, now in self.known()
@@ -47,36 +47,36 @@ class Site:
 def compare_site(
     recordings: Sequence[Recording], traffic: Recording, volatile: Sequence[str] = ()
 ) -> Site:
-    """Return the answers of a site in some recordings, and in a run.
+    """Return the responses of a site in some recordings, and in a run.
 
     Args:
         recordings: What was recorded.
         traffic: What passed in the run.
         volatile: Names of members of requests that do not count.
     """
-    before = [answers_of(each, volatile) for each in recordings]
-    was, now = _joined(before), answers_of(traffic, volatile)
+    before = [responses_of(each, volatile) for each in recordings]
+    was, now = _joined(before), responses_of(traffic, volatile)
     changed = {
-        endpoint: changes(shape_of(*answers.samples), shape_of(*now[endpoint].samples))
-        for endpoint, answers in was.items()
+        endpoint: changes(shape_of(*responses.samples), shape_of(*now[endpoint].samples))
+        for endpoint, responses in was.items()
         if endpoint in now
     }
     replaced = {secret.replacement for each in recordings for secret in each.scrubbed}
     return Site(before, was, now, changed, replaced - {""})
 
 
-def _joined(parts: Sequence[Mapping[Endpoint, Answers]]) -> Mapping[Endpoint, Answers]:
-    """Return the answers of several recordings as one."""
-    whole: dict[Endpoint, Answers] = {}
+def _joined(parts: Sequence[Mapping[Endpoint, Responses]]) -> Mapping[Endpoint, Responses]:
+    """Return the responses of several recordings as one."""
+    whole: dict[Endpoint, Responses] = {}
     for part in parts:
-        for endpoint, answers in part.items():
-            into = whole.setdefault(endpoint, Answers())
-            into.statuses |= answers.statuses
-            into.media |= answers.media
-            for key, values in answers.values.items():
+        for endpoint, responses in part.items():
+            into = whole.setdefault(endpoint, Responses())
+            into.statuses |= responses.statuses
+            into.media |= responses.media
+            for key, values in responses.values.items():
                 into.values.setdefault(key, []).extend(values)
-            into.marks += answers.marks
-            into.tools += answers.tools
-            into.is_document |= answers.is_document
-            into.failures |= answers.failures
+            into.marks += responses.marks
+            into.tools += responses.tools
+            into.is_document |= responses.is_document
+            into.failures |= responses.failures
     return whole

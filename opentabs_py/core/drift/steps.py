@@ -1,4 +1,4 @@
-"""How to make the calls of a recording again."""
+"""The steps that repeat the calls of a recording."""
 
 import json
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def steps_of(recording: Recording, site: str | None = None) -> Sequence[Step]:
 
     Args:
         recording: The recording.
-        site: The address of the same site elsewhere, if it is not to be the recorded one.
+        site: The URL of the same site elsewhere, if it is not to be the recorded one.
     """
     replacements = [each.replacement for each in recording.scrubbed if each.replacement]
     steps: list[Step] = []
@@ -50,12 +50,12 @@ def steps_of(recording: Recording, site: str | None = None) -> Sequence[Step]:
 
 
 def rebased(url: str, home: str, site: str | None) -> str:
-    """Return an address at another place of the same site.
+    """Return a URL at another place of the same site.
 
     Args:
-        url: The address.
-        home: The address of a page of its site; others are returned as they are.
-        site: Any address of the other place; None if it is at the same one.
+        url: The URL.
+        home: The URL of a page of its site; others are returned as they are.
+        site: Any URL of the other place; None if it is at the same one.
     """
     parts, other = urlsplit(url), urlsplit(site or url)
     if parts[:2] != urlsplit(home)[:2]:
@@ -64,7 +64,7 @@ def rebased(url: str, home: str, site: str | None) -> str:
 
 
 def _page(recording: Recording, call: RecordedCall) -> str:
-    """Return the address of the page that was open when a tool was called."""
+    """Return the URL of the page that was open when a tool was called."""
     opened = [
         each.request.url
         for each in recording.exchanges

@@ -1,1 +1,1 @@
-"""What a fleet decides: which worker takes a call, who is still there, what arrives in order."""
+"""Decisions of a fleet: choice of workers, liveness, ordered delivery."""

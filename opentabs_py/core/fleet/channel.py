@@ -39,7 +39,7 @@ class Packet:
         acknowledged: How many pieces of the other side have arrived.
         number: The number of the piece, from 0; None if this has none.
         piece: A part of a message.
-        more_follows: Whether the message goes on in the next piece.
+        more_follows: Whether the message continues in the next piece.
         unknown: Whether the sender does not know this channel, or no longer.
     """
 
@@ -88,7 +88,8 @@ class Channel:
 
     def __init__(self, *, most: int) -> None:
         self._most = most
-        # Pieces from the first unacknowledged one on, and whether their message goes on after them.
+        # Pieces from the first unacknowledged one on, and whether their message continues after
+        # them.
         self._pieces: deque[tuple[bytes | memoryview, bool]] = deque()
         self._first = 0  # the number of the first of them
         self._sent = 0  # how many of them have been published

@@ -31,7 +31,7 @@ def no_such_tab(tab_id: int) -> ChainError:
 
 
 def worker_lost(worker: str) -> ChainError:
-    """Return the error for a call whose worker has gone."""
+    """Return the error for a call whose worker is gone."""
     return ChainError(
         ErrorDetail(
             "WORKER_LOST",

@@ -1,9 +1,9 @@
-"""Whether the other side of a link is still there.
+"""Detect that the other side of a link is gone.
 
-NATS says at once that nobody listens to a subject, for example because a process was killed. It
+NATS reports at once that no process listens to a subject, for example because one was killed. It
 says so too while the other side only reconnects, which usually takes less than a second; and it
 says nothing if the other side's network is cut. So neither a missing listener nor silence counts
-before it has lasted. While one's own connection is down, nothing counts.
+before it has lasted. While this process's connection is down, nothing counts.
 """
 
 from math import inf
@@ -12,7 +12,7 @@ from typing import Final
 BEAT_EVERY: Final = 0.5  # s; how often an endpoint says to a worker that it is there
 ABSENT_FOR: Final = 1.2  # s without a listener, after which a worker is gone
 SILENT_FOR: Final = 4.0  # s without a word, after which the other side is gone
-BACK_WITHIN: Final = 5.0  # s after one's own reconnect, in which the others may reconnect too
+BACK_WITHIN: Final = 5.0  # s after this process reconnects, in which the others may reconnect too
 
 
 class Liveness:
@@ -33,11 +33,11 @@ class Liveness:
         self._absent_since = inf
 
     def handle_absent(self, now: float) -> None:
-        """Record that nobody listened where it should."""
+        """Record that no process listened where one should."""
         self._absent_since = min(self._absent_since, now)
 
     def handle_relinked(self, now: float) -> None:
-        """Record that one's own connection was interrupted and is back."""
+        """Record that this process's connection was interrupted and is back."""
         self._heard = now
         self._absent_since = inf
         self._spared_until = now + BACK_WITHIN

@@ -1,4 +1,4 @@
-"""What workers and endpoints say to each other, as JSON.
+"""The messages between workers and endpoints, as JSON.
 
 A worker announces itself to all. Everything else travels on a channel of its own: its first
 message says what is asked, `ToolsAsk`, `CallAsk` or `LeaveAsk`; the answers follow, and `Tools`,
@@ -48,7 +48,7 @@ class Announcement(Model):
     `number` is that of its first browser among those of the fleet; tabs are numbered by it.
     `running` counts the calls that run now, by endpoint; `calls` and `failures` those that have
     ended. `memory` is that of its processes, in bytes. A worker that is `starting` only claims its
-    name and number; one that is `draining` takes no calls; one that is `leaving` has gone.
+    name and number; one that is `draining` takes no calls; one that is `leaving` exits.
     """
 
     version: Count
@@ -104,7 +104,7 @@ class ToolsAsk(Model):
 
 
 class LeaveAsk(Model):
-    """Says that an MCP client has gone, so the tabs that it opened can be closed."""
+    """Says that an MCP client disconnected, so the tabs that it opened can be closed."""
 
     type: Literal["leave"] = "leave"
     client: Text
@@ -114,7 +114,7 @@ class CallAsk(Model):
     """Asks to call a tool.
 
     `client` is the MCP client's session, by which it owns tabs; `client_name` says who makes the
-    call, for people. With `record`, the answer contains the call's record; with `trace` too, and it
+    call, for users. With `record`, the answer contains the call's record; with `trace` too, and it
     says when the call passed each hop.
     """
 
@@ -219,7 +219,7 @@ class Done(Model):
 
 
 class Busy(Model):
-    """The worker took too many calls meanwhile, or takes none any more. The call did not run."""
+    """The worker took too many calls since then, or takes none any more. The call did not run."""
 
     type: Literal["busy"] = "busy"
 

@@ -1,4 +1,4 @@
-"""What a recording consists of. All times are seconds since the epoch, durations seconds."""
+"""The parts of a recording. All times are seconds since the epoch, durations seconds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ Headers = Sequence[tuple[str, str]]
 DOCUMENT: Final = "document"
 EVENT_STREAM: Final = "text/event-stream"
 UNFINISHED: Final = "unfinished"
-"""The error of a request that had no answer yet when the recording ended, or whose body the page
+"""The error of a request that had no response yet when the recording ended, or whose body the page
 had not read."""
 
 
@@ -50,7 +50,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The site's answer.
+    """The site's response.
 
     Attributes:
         status: The HTTP status.
@@ -74,12 +74,12 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request, and its answer or why there was none.
+    """A request, and its response or why there was none.
 
     Attributes:
         request: What the page asked.
-        response: What the site answered.
-        error: Chromium's error, such as `net::ERR_CONNECTION_REFUSED`, if it did not answer.
+        response: The response of the site.
+        error: Chromium's error, such as `net::ERR_CONNECTION_REFUSED`, if there was no response.
         started: When the request was sent.
         duration: How long it took.
     """
@@ -138,7 +138,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """A text that is not in the recording, and what is there instead.
+    """A string that is not in the recording, and what is there instead.
 
     Attributes:
         kind: What it was, such as `cookie` or `e-mail address`.
@@ -163,8 +163,9 @@ class Recording:
         sockets: WebSockets in the order they were opened.
         calls: The calls of tools.
         storage_state: Cookies and local storage at the start, in Playwright's format.
-        scrubbed: What was taken out.
-        storage_at_end: Cookies and local storage at the end, which pages have changed meanwhile.
+        scrubbed: What was scrubbed.
+        storage_at_end: Cookies and local storage at the end, which pages have changed since the
+            start.
     """
 
     url: str

@@ -1,6 +1,6 @@
-"""Whether two requests are the same one, and how they differ if they are not.
+"""Compare two requests, and describe how they differ.
 
-Method, address, query and body count; headers do not, and neither do members that change from one
+Method, URL, query and body count; headers do not, and neither do members that change from one
 visit to the next, such as a timestamp that only prevents caching.
 """
 

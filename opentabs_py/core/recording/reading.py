@@ -1,4 +1,4 @@
-"""Whether a request only reads."""
+"""Recognize requests that only read."""
 
 import json
 import re

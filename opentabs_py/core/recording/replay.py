@@ -1,4 +1,4 @@
-"""What a recorded site answers."""
+"""Replay the responses of a recorded site."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -49,14 +49,14 @@ class Index:
     """A recording, ready to be replayed any number of times.
 
     Args:
-        recording: What the site answered.
+        recording: The recorded responses.
         volatile: Names of members that do not count, besides the usual ones.
 
     Attributes:
         recording: The recording.
         volatile: Those names.
         exchanges: Equal requests, in the order of the recording, by what is equal of them.
-        sockets: WebSockets of one address, in the same order.
+        sockets: WebSockets of one URL, in the same order.
         known: Every request that differs from those before it.
     """
 
@@ -81,10 +81,10 @@ class Index:
 
 
 class Replay:
-    """Finds the recorded answer to each request.
+    """Finds the recorded response to each request.
 
-    Requests that are equal get their answers in the order of the recording. After the last one, a
-    request that only reads gets the last answer again; one that writes is not in the recording.
+    Requests that are equal get their responses in the order of the recording. After the last one, a
+    request that only reads gets the last response again; one that writes is not in the recording.
 
     Args:
         index: The recording.
@@ -99,7 +99,7 @@ class Replay:
         self._taken: Counter[object] = Counter()
 
     def answer(self, request: Request, *, is_needed: bool = True) -> Exchange | None:
-        """Return the exchange that answers a request; None if there is none.
+        """Return the recorded exchange for a request; None if there is none.
 
         Args:
             request: What the page asks.
@@ -120,7 +120,7 @@ class Replay:
         return None
 
     def follow(self, exchange: Exchange) -> Exchange | None:
-        """Return what answers a request in the end, after its redirects; None as `answer`."""
+        """Return the last response to a request, after its redirects; None as `answer`."""
         for _ in range(_MOST_REDIRECTS):
             to = redirect(exchange)
             if to is None:
@@ -140,13 +140,13 @@ class Replay:
         return exchange
 
     def socket(self, url: str, *, is_needed: bool = True) -> "SocketScript | None":
-        """Return the script of the next WebSocket of an address; None as `answer`."""
+        """Return the script of the next WebSocket of a URL; None as `answer`."""
         request = _as_request(url)
         key = self._index.comparable(request).key
         sockets = self._index.sockets.get(key, ())
         if not sockets:
             if is_needed:
-                why = "The recording has no WebSocket of this address."
+                why = "The recording has no WebSocket with this URL."
                 self.unrecorded.append(Unrecorded(request, why))
             return None
         self._taken[key] += 1
@@ -165,7 +165,7 @@ class Replay:
 
 
 def redirect(exchange: Exchange) -> str | None:
-    """Return where an answer redirects to; None if it does not."""
+    """Return where a response redirects to; None if it does not."""
     response = exchange.response
     if response is None or response.status not in _REDIRECTS:
         return None
@@ -174,12 +174,12 @@ def redirect(exchange: Exchange) -> str | None:
 
 
 def is_event_stream(exchange: Exchange) -> bool:
-    """Return whether an answer is an event stream."""
+    """Return whether a response is an event stream."""
     return exchange.response is not None and exchange.response.mime == EVENT_STREAM
 
 
 class SocketScript:
-    """What the site sends over one WebSocket, and what it waits for meanwhile.
+    """What the site sends over one WebSocket, and what it waits for in between.
 
     Args:
         socket: What was recorded.
@@ -210,7 +210,7 @@ class SocketScript:
         return due
 
     def receive(self, data: str | bytes) -> str | None:
-        """Take a message of the page; the site then goes on with `next`.
+        """Receive a message of the page; the site then continues with `next`.
 
         A message that is sent more often than it was recorded, such as a heartbeat, is ignored.
 

@@ -1,4 +1,4 @@
-"""JSON-RPC numbers its requests, and each answer names the one that it is for."""
+"""Match JSON-RPC responses to requests: each response names the id of its request."""
 
 import json
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from opentabs_py.core.recording.exchange import Exchange, Request, is_json
 
 
 def with_id_of(request: Request, exchange: Exchange) -> Exchange:
-    """Return the recorded exchange, whose answer is for this request if it is one of JSON-RPC."""
+    """Return the recorded exchange, whose response has the id of this request if it is JSON-RPC."""
     response = exchange.response
     if response is None or not response.body or not is_json(response.mime):
         return exchange
-    sent, answer = _message(request.body), _message(response.body)
-    if sent is None or answer is None or sent.get("id") == answer.get("id"):
+    sent, received = _message(request.body), _message(response.body)
+    if sent is None or received is None or sent.get("id") == received.get("id"):
         return exchange
-    body = json.dumps({**answer, "id": sent.get("id")}, ensure_ascii=False).encode()
+    body = json.dumps({**received, "id": sent.get("id")}, ensure_ascii=False).encode()
     return replace(exchange, response=replace(response, body=body))
 
 

@@ -1,4 +1,4 @@
-"""What users say of the secrets in their recordings."""
+"""The user's rules for secrets in recordings."""
 
 import re
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ class Rules:
 
     Attributes:
         members: Names of headers, JSON members, fields and query members; `*` is any text.
-        texts: Texts, such as names of persons.
+        texts: Strings, such as names of persons.
         patterns: Regular expressions.
-        keep: Names as in `members`, and texts, that are not secret.
+        keep: Names as in `members`, and strings, that are not secret.
     """
 
     members: Sequence[str] = ()

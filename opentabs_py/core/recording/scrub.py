@@ -1,7 +1,7 @@
 """Take the secrets out of a recording before it is written.
 
 The same secret is replaced by the same text everywhere, in whatever encoding it appears, so that a
-token which a page reads from one answer is still the one that it sends with its next request.
+token which a page reads from one response is still the one that it sends with its next request.
 """
 
 import base64
@@ -56,7 +56,7 @@ def scrub(
     Args:
         recording: A recording as it was made.
         rules: What is secret besides.
-        earlier: What was taken out of the recording that this one will be added to.
+        earlier: What was scrubbed from the recording that this one will be added to.
         step: Called twice for each exchange and WebSocket.
     """
     finder = Finder(rules or Rules())
@@ -238,7 +238,7 @@ class _Scrubber:
     # --- texts ---
 
     def text(self, text: str) -> str:
-        """Replace the secrets in a text."""
+        """Replace the secrets in a string."""
         if self._holding is not None:
             text = self._holding.sub(self._replace_held, text)
         return text if self._pattern is None else self._pattern.sub(self._replace, text)
@@ -393,7 +393,7 @@ def _continues(text: str, index: int) -> bool:
 
 
 def _pattern(forms: Mapping[str, object]) -> "re.Pattern[str] | None":
-    """Return what finds any of these texts, the longest one first.
+    """Return a pattern that finds any of these strings, the longest one first.
 
     It branches at each character rather than at each text, because there can be thousands.
     """

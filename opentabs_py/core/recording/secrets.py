@@ -1,7 +1,7 @@
-"""Where the secrets of a recording are: in headers, cookies, addresses, bodies and messages.
+"""Find the secrets of a recording: in headers, cookies, URLs, bodies and messages.
 
 Texts are recognized by the name of what holds them (`Authorization`, `csrf_token`, `phone`), by
-their form (an e-mail address, a JSON Web Token), or because they are a name of the person who is
+their form (an e-mail address, a JSON Web Token), or because they are a name of the user who is
 signed in. What none of this recognizes is kept, so read a recording before you publish it.
 """
 
@@ -35,7 +35,7 @@ Kind = Literal[
 ]
 
 SHORTEST: Final = 4  # characters of a secret that is known by the name of what holds it
-_SHORTEST_NAME: Final = 2  # characters of a person's name
+_SHORTEST_NAME: Final = 2  # characters of the user's name
 _PLAIN: Final = 16  # characters; a shorter word in letters of one case may be an ordinary word
 _DEEPEST: Final = 100  # objects and arrays within each other
 _STATIC: Final = frozenset({"script", "stylesheet", "image", "font", "media"})
@@ -96,7 +96,7 @@ _MULTIPART: Final = re.compile(
 
 @dataclass(slots=True)
 class Secret:
-    """A text that a recording must not contain.
+    """A string that a recording must not contain.
 
     Attributes:
         text: The text.
@@ -278,7 +278,7 @@ class Finder:
                 page.feed(text)
 
     def search_text(self, text: str, *, is_own: bool = False) -> None:
-        """Collect the secrets of a text, which may be JSON or contain some."""
+        """Collect the secrets of a string, which may be JSON or contain some."""
         self._search_forms(text)
         try:
             parsed = json.loads(text)
@@ -454,7 +454,7 @@ def _is_about_self(url: str) -> bool:
 
 
 def _is_distinct(text: str) -> bool:
-    """Return whether a text is more than a word or number that may also appear elsewhere."""
+    """Return whether a string is more than a word or number that may also appear elsewhere."""
     if text.isdigit():
         return len(text) >= 5
     if not text.replace("-", "").replace("_", "").isalnum():

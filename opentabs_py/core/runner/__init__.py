@@ -1,4 +1,4 @@
-"""A run of tests that people watch: what happened in it, and what runs next."""
+"""A test run shown live: its events so far, and the tests to run next."""
 
 from typing import Final
 

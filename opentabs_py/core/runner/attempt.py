@@ -1,4 +1,4 @@
-"""What is known of one attempt at a test: its calls, and how it ended."""
+"""One attempt at a test: its calls and its outcome."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -151,5 +151,5 @@ def _outcome(event: Phase) -> Outcome | None:
 
 
 def _cut(text: str) -> str:
-    """Return a text, or its end: an error ends with what went wrong."""
+    """Return a string, or its end: an error ends with what went wrong."""
     return text if len(text) <= LONGEST_TEXT else "…" + text[-LONGEST_TEXT:]

@@ -1,4 +1,4 @@
-"""Which tests run: those that were asked for, and those that run again after a change."""
+"""Choose the tests to run: those that were requested, and those that run again after a change."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

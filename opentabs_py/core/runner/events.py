@@ -1,4 +1,4 @@
-"""What pytest says to the process that started it, one JSON document per line, and its answers.
+"""The events of pytest for the process that started it, one JSON document per line, and replies.
 
 pytest runs in a process of its own; the test kit's part in it sends events, the runner reads them.
 """
@@ -33,14 +33,14 @@ class Plan(_Message):
     stays: bool = True
 
 
-class GoOn(_Message):
+class Resume(_Message):
     """End a stay at a failure.
 
     Attributes:
         stay: Its number.
     """
 
-    do: Literal["go_on"] = "go_on"
+    do: Literal["resume"] = "resume"
     stay: int
 
 
@@ -51,7 +51,7 @@ class SetStays(_Message):
     stays: bool
 
 
-Command = GoOn | SetStays
+Command = Resume | SetStays
 
 # --- what it says ---
 
@@ -237,7 +237,7 @@ class Browsed(_Message):
 
 
 class Lost(_Message):
-    """Events were not sent, because nobody read them or one was too long."""
+    """Events were not sent, because the reader was too slow or one was too long."""
 
     event: Literal["lost"] = "lost"
     count: int

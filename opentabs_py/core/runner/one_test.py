@@ -1,4 +1,4 @@
-"""What is known of one test, and how it changes with what happens."""
+"""The state of one test, and its changes with each event."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -18,7 +18,7 @@ class OneTest:
 
     Attributes:
         id: Its id, which is unique.
-        file: Its file, as people know it.
+        file: Its file, as users know it.
         path: Its file, absolute.
         name: Its name within the file.
         line: Where it begins; 0 if that is not known.

@@ -1,1 +1,1 @@
-"""What a site's answers look like, learned from samples."""
+"""The shapes of a site's responses, learned from samples."""

@@ -36,8 +36,8 @@ class Change:
         path: Where, such as `messages[].author`; an empty string is the value itself.
         what: `went`, `came`, `renamed` and `moved` are of members; `type`, `null`, `optional` and
             `format` say that values are of another type, may be null, may be missing, or have lost
-            their format; `choice` is a text that is new in a fixed set; `value` another value where
-            it was always the same; `empty` an array that had items and has none.
+            their format; `choice` is a string that is new in a fixed set; `value` another value
+            where it was always the same; `empty` an array that had items and has none.
         was: What was there, in words.
         now: What is there, in words; the new path of a member that was renamed or moved.
     """

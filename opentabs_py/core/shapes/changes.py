@@ -1,4 +1,4 @@
-"""How a shape differs from an earlier one.
+"""Compare a shape with an earlier one.
 
 Samples are few, and values vary by themselves. So nothing is reported that another sample of the
 same site might well have shown: an array without items says nothing about its items, and a member

@@ -1,4 +1,4 @@
-"""Which requests are of the same endpoint of a site's API."""
+"""Group requests by endpoint of a site's API."""
 
 import json
 import re
@@ -21,7 +21,7 @@ class Endpoint:
     """A part of a site's API.
 
     Attributes:
-        path: The path of its addresses, with `{id}` for ids, such as `/api/channels/{id}`.
+        path: The path of its URLs, with `{id}` for ids, such as `/api/channels/{id}`.
         method: In capital letters.
         operation: The name of the GraphQL operation or the method of JSON-RPC; else empty.
         origin: Such as `https://api.example.com`; empty if it is the one of the page.
@@ -42,7 +42,7 @@ def endpoint_of(request: Request, page_url: str) -> Endpoint:
 
     Args:
         request: The request.
-        page_url: The address of the page that was opened first.
+        page_url: The URL of the page that was opened first.
     """
     origin, home = _origin(request.url), _origin(page_url)
     segments = urlsplit(request.url).path.split("/")
@@ -67,7 +67,7 @@ def rpc_method(request: Request) -> str:
 
 
 def is_same_site(url: str, page_url: str) -> bool:
-    """Return whether an address belongs to the site of a page, as `api.example.com` does."""
+    """Return whether a URL belongs to the site of a page, as `api.example.com` does."""
     return _site(url) == _site(page_url)
 
 

@@ -1,4 +1,4 @@
-"""What plugins find their way by in HTML: classes, ids, names of fields, test ids."""
+"""The marks in HTML that plugins rely on: classes, ids, names of fields, test ids."""
 
 import re
 from collections import Counter

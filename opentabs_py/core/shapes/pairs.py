@@ -1,4 +1,4 @@
-"""Members that went and came may be the same ones, renamed or moved."""
+"""Match removed and added members as renames."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Shapes: what JSON values look like, learned from samples.
 
 A shape counts. From how often a member was there among how many objects follows whether it is
-required; from how often each text was there, whether the texts are of a fixed set. So merging two
-shapes is adding them up, and it does not matter in which order samples come.
+required; from how often each string occurred, whether the strings are of a fixed set. So merging
+two shapes is adding them up, and it does not matter in which order samples come.
 """
 
 import re
@@ -41,7 +41,7 @@ class Shape:
         entries: The shape of the members whose names are ids, if any.
         items: The shape of the items of all arrays; None if none had any.
         empty: How many of the arrays had no items.
-        formats: How many of the texts have each format.
+        formats: How many of the strings have each format.
         values: How often each text, number or truth value was there. None if there were too many
             different ones, or long ones.
     """
@@ -72,7 +72,7 @@ class Shape:
 
     @property
     def format(self) -> Format | None:
-        """The format that all texts have."""
+        """The format that all strings have."""
         return next((each for each, n in self.formats.items() if n == self.kinds["string"]), None)
 
     def is_required(self, member: str) -> bool:
@@ -80,7 +80,7 @@ class Shape:
         return self.members[member].count == self.kinds.get("object")
 
     def fixed_set(self, name: str) -> Sequence[str] | None:
-        """Return the texts that there are if they look like a fixed set; sorted.
+        """Return the strings that occurred if they look like a fixed set; sorted.
 
         That is guessed from words that are there several times, in a member whose name says that
         it is a choice, such as `status`.

@@ -1,4 +1,4 @@
-"""What the texts of a site are: dates, ids, words of a fixed set."""
+"""Kinds of strings in a site's responses: dates, ids, words of a fixed set."""
 
 import re
 from typing import Final, Literal
@@ -27,26 +27,26 @@ _LONGEST_ID: Final = 200
 
 
 def format_of(text: str) -> Format | None:
-    """Return the JSON Schema format that a text has; None if it has none that is known."""
+    """Return the JSON Schema format that a string has; None if it has none that is known."""
     if len(text) > _LONGEST:
         return None
     return next((name for name, pattern in _FORMATS if pattern.fullmatch(text)), None)
 
 
 def is_word(text: str) -> bool:
-    """Return whether a text looks like one of a fixed set, such as `open` or `IN_REVIEW`."""
+    """Return whether a string looks like one of a fixed set, such as `open` or `IN_REVIEW`."""
     if len(text) > _LONGEST_WORD:
         return False
     return bool(_WORD.fullmatch(text) or _CAMEL.fullmatch(text)) and not is_id(text)
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a decimal number."""
+    """Return whether a string is a decimal number."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def is_id(text: str) -> bool:
-    """Return whether a text looks like an id, such as `4711` or a UUID."""
+    """Return whether a string looks like an id, such as `4711` or a UUID."""
     if len(text) > _LONGEST_ID:
         return False
     return (

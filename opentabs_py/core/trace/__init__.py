@@ -1,1 +1,1 @@
-"""What is recorded of a call."""
+"""The record of a call."""

@@ -1,4 +1,4 @@
-"""Where the time of one call went, hop by hop.
+"""The time that a call spent on each hop.
 
 Each part of the chain stamps passing messages with its own clock. The browser's clock is
 aligned with the server's by the offset measured at `hello` and pings: half the round trip,

@@ -80,32 +80,33 @@ class CallRecord:
     """One call that has ended.
 
     Attributes:
-        call_id: Its id.
+        call_id: The call's id.
         name: The tool's MCP name, as the caller wrote it.
-        started: When the server received it, in seconds since the epoch.
-        seconds: How long it took, from there to its end.
-        outcome: How it ended; `refused` means before anything was sent.
-        limits: Its timers.
-        plugin: Its plugin; None if there is no such tool.
+        started: When the server received the call, in seconds since the epoch.
+        seconds: The duration of the call, from there to its end.
+        outcome: How the call ended; `refused` means before anything was sent.
+        limits: The call's timers.
+        plugin: The tool's plugin; None if there is no such tool.
         tool: The tool's name within the plugin.
-        timer: Which timer ended it, if it timed out.
-        error: Why it returned no value.
-        tab_id: The tab it was sent to.
+        timer: The timer that ended the call, if it timed out.
+        error: Why the call returned no value.
+        tab_id: The tab that the call was sent to.
         url: The page in that tab, without query and fragment.
-        attempts: How often it was sent to a document; more than once if one had just gone away.
-        stamps: When it passed each hop, in seconds since the epoch on the server's clock.
+        attempts: How often the call was sent to a document; more than once if one had just gone
+            away.
+        stamps: When the call passed each hop, in seconds since the epoch on the server's clock.
         left: The time left on the timers; None if they never ran.
         reports: How many progress reports arrived.
-        progress: The first and the last of them, in order.
+        progress: The first and the last reports, in order.
         dropped: Reports dropped in the page because the link was too slow.
         log_count: How many log records arrived.
-        logs: The first and the last of them, in order.
+        logs: The first and the last log records, in order.
         links: The state of the connection, and its changes.
-        arguments: As JSON, truncated; None unless requested.
-        result: As JSON, truncated; None unless requested.
-        client: Who made it, such as "claude-code 2.1.0" or "opentabs call"; None if it came from
-            within the process.
-        allowed: Who allowed it, such as "auto"; None if nobody was asked.
+        arguments: The arguments as JSON, truncated; None unless requested.
+        result: The result as JSON, truncated; None unless requested.
+        client: The client that made the call, such as "claude-code 2.1.0" or "opentabs call"; None
+            if it came from within the process.
+        allowed: Who allowed the call, such as "auto"; None if no approval was required.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _CONFIG

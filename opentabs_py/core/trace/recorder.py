@@ -277,7 +277,7 @@ class CallRecording:
         return replace(record, result=self._excerpts.of_value(value))
 
     def _at(self, now: Instant) -> float:
-        # If the wall clock is set back meanwhile, times must not become negative.
+        # If the wall clock is set back during the call, times must not become negative.
         return max(0.0, now.wall - self._began)
 
     def _clean(self, detail: ErrorDetail) -> ErrorDetail:

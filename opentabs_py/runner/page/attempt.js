@@ -1,5 +1,5 @@
 /**
- * All that is known of one attempt at a test: its failure, its calls with their hops and screenshots, its
+ * The details of one attempt at a test: its failure, its calls with their hops and screenshots, its
  * faults, what its recording did not answer, and what it printed.
  */
 

@@ -1,5 +1,5 @@
 /**
- * How many tests are in which state; each test is in one.
+ * The number of tests in each state; each test is in one.
  */
 
 /** @import {TestRow} from "./test_store.js" */

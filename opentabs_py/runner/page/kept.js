@@ -1,5 +1,5 @@
 /**
- * The files that were kept of a test: within the report if they are small, or else beside it.
+ * The files kept of a test: within the report if they are small, or else beside it.
  */
 
 /** @import {TestData} from "./test_details.js" */

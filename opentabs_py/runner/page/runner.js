@@ -56,7 +56,7 @@ const view = testsView({
   load: (image, { file }) => link.load(image, `/pictures/${file}`),
   go: router.go,
   run,
-  goOn: (stay) => post("/go_on", { stay }),
+  resume: (stay) => post("/resume", { stay }),
 });
 
 // --- the run as a whole ----------------------------------------------------------------------
@@ -160,7 +160,7 @@ function stayNotice(test, headed, terminal) {
   const on = h("button", { type: "button", class: "primary" }, sign("on"), "Continue");
   on.addEventListener("click", () => {
     on.disabled = true;
-    post("/go_on", { stay });
+    post("/resume", { stay });
   });
   const enter = terminal ? ", or press Enter in the terminal" : "";
   return h(

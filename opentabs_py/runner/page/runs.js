@@ -1,5 +1,5 @@
 /**
- * What a report says of the runs that it is of.
+ * The runs that a report covers.
  */
 
 /** @import {Run} from "./report.js" */

@@ -1,5 +1,5 @@
 /**
- * All that is known of one test: how it ended, each of its attempts, and the files that were kept.
+ * The details of one test: its outcome, its attempts, and the files kept of it.
  */
 
 /** @import {Attempt} from "./attempt.js" */
@@ -25,7 +25,7 @@ import { duration } from "./viewer/model.js";
  * @typedef {object} Actions
  * @property {Loader} load
  * @property {(tests: string[]) => void} [run] nothing runs in a report
- * @property {(stay: number) => void} [goOn]
+ * @property {(stay: number) => void} [resume]
  * @property {() => void} close
  * @property {(test: TestData) => (Node | null)[]} [more] what else there is of a test
  * @property {(attempt: Attempt) => string} [whose] what an attempt belongs to
@@ -70,7 +70,7 @@ export function describeFile(file, { run, close }) {
  * @param {Actions} actions
  */
 export function describeTest(test, actions) {
-  const { run, goOn, close, more } = actions;
+  const { run, resume, close, more } = actions;
   const isOver = !runs(test);
   const { stay, command } = test;
   const on = h(
@@ -79,7 +79,7 @@ export function describeTest(test, actions) {
     sign("on"),
     "Continue",
   );
-  on.addEventListener("click", () => stay !== null && goOn?.(stay));
+  on.addEventListener("click", () => stay !== null && resume?.(stay));
   const title = test.name || "Cannot be imported";
   const place = test.line > 0 ? `${test.file}:${test.line}` : test.file;
   const last = test.attempts.at(-1);
@@ -108,7 +108,7 @@ export function describeTest(test, actions) {
         h(
           "p",
           { class: "actions" },
-          goOn !== undefined && stay !== null && on,
+          resume !== undefined && stay !== null && on,
           run !== undefined &&
             test.kind !== "module" &&
             runButton("", () => run([test.id]), isOver && test.state !== "idle"),

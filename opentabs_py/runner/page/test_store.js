@@ -1,5 +1,5 @@
 /**
- * What the runner has said so far: the tests, and the state of their run.
+ * The state received from the runner: the tests, and the state of their run.
  *
  * @typedef {"idle" | "waiting" | "running" | "staying" | "passed" | "flaky" | "failed" | "skipped" | "xfailed"} TestState
  *
@@ -107,7 +107,7 @@ const STATE_TEXTS = {
 };
 
 /**
- * Tell whether it is not the test itself that has failed, but what is around it.
+ * Return whether it is not the test itself that has failed, but what is around it.
  * @param {Pick<TestRow, "state" | "kind" | "failedIn">} test
  */
 export function isError({ state, kind, failedIn }) {

@@ -1,5 +1,5 @@
 /**
- * The list of tests, by file, and all that is known of the chosen one.
+ * The list of tests, by file, and the details of the chosen one.
  */
 
 /** @import {View} from "./main.js" */
@@ -24,7 +24,7 @@ import { duration } from "./viewer/model.js";
  * @property {Loader} load
  * @property {(path: string, replace?: boolean) => void} go
  * @property {(tests: string[]) => void} [run]
- * @property {(stay: number) => void} [goOn]
+ * @property {(stay: number) => void} [resume]
  * @property {(test: TestData) => (Node | null)[]} [more] what else there is of a test
  * @property {(attempt: Attempt) => string} [whose] what an attempt belongs to
  * @property {(state: string) => void} [onFilter]
@@ -45,7 +45,7 @@ function isFile(row) {
  * @param {Shown} shown
  * @returns {View & {filter(state: string): void, reveal(id: string): void}}
  */
-export function testsView({ store, describe, load, go, run, goOn, more, whose, onFilter }) {
+export function testsView({ store, describe, load, go, run, resume, more, whose, onFilter }) {
   const narrow = matchMedia("(max-width: 900px)");
   const query = h("input", {
     type: "search",
@@ -110,7 +110,7 @@ export function testsView({ store, describe, load, go, run, goOn, more, whose, o
     close,
     memory,
     ...(run === undefined ? {} : { run }),
-    ...(goOn === undefined ? {} : { goOn }),
+    ...(resume === undefined ? {} : { resume }),
     ...(more === undefined ? {} : { more }),
     ...(whose === undefined ? {} : { whose }),
   };

@@ -1,5 +1,5 @@
 /**
- * Shows whether the extension has connected, and what to do until then and after.
+ * Shows whether the extension has connected, and the next steps.
  *
  * @typedef {{name: string, status: "ready" | "unavailable" | "closed", startPage: string | null}} Plugin
  * @typedef {{browsers: string[], directory: string, mcpUrl: string, plugins: Plugin[]}} State

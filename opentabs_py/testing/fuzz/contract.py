@@ -1,4 +1,4 @@
-"""What a tool promises for every valid input: pure checks of a snapshot of a call."""
+"""The contract of a tool for every valid input: pure checks of a snapshot of a call."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

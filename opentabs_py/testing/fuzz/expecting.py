@@ -39,13 +39,13 @@ _LOUD: Final = frozenset({"end", "page", "cancel", "other"})  # after these, a p
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The least input so far that breaks a promise."""
+    """The smallest input so far that breaks a promise."""
 
     arguments: Any
     breach: Breach
 
 
-_CHECKS: Final[Any] = list(HealthCheck)  # they are about tests that people write
+_CHECKS: Final[Any] = list(HealthCheck)  # they are about tests that users write
 
 
 class _Broken(Exception):  # noqa: N818 (it tells Hypothesis what to shrink)
@@ -71,7 +71,7 @@ def expect_contract(
     Arguments are drawn from its input schema. Each call has to end in time, with a value that
     matches the output schema or with a documented code; progress has to increase; a cancelled call
     has to stop; no call may affect another; and its page may fetch nothing outside the plugin's
-    sites. If a call breaks a promise, its arguments are shrunk to the least that still do.
+    sites. If a call breaks a promise, its arguments are shrunk to the minimal ones that still do.
 
     Args:
         tool: The tool, from `opentabs.tool(name)`; a page in which it is ready has to be open.
@@ -193,7 +193,7 @@ class _Contract:
     def _shrink(
         self, drawn: SearchStrategy[Any], count: int, check: Callable[[Any], Breach | None]
     ) -> _Found | None:
-        """Check drawn inputs; return the least that broke a promise, or None."""
+        """Check drawn inputs; return the smallest one that broke a promise, or None."""
         found: _Found | None = None
         broken: dict[str, Breach] = {}
         deadline = 0.0
@@ -242,7 +242,7 @@ class _Contract:
         *,
         arguments: Arguments | None = None,
     ) -> ContractError:
-        """Call once more with the least input, and return the error with what came of it."""
+        """Call once more with the minimal input, and return the error with what came of it."""
         least = found.arguments if arguments is None else arguments
         made = self._probe.made
         self._forget()

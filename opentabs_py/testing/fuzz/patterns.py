@@ -35,7 +35,7 @@ _PROPERTY: Final = re.compile(r"\\p\{([A-Za-z_=]+)\}")
 
 
 def strings(flat: Schema) -> SearchStrategy[str]:
-    """Draw texts that a flat schema allows, or that at least have its format or pattern."""
+    """Draw strings that a flat schema allows, or that at least have its format or pattern."""
     least: int = ceil(flat.get("minLength", 0))
     most: int | None = flat.get("maxLength")
     if most is not None and least > most:
@@ -53,7 +53,7 @@ def strings(flat: Schema) -> SearchStrategy[str]:
 
 
 def text(least: int = 0, most: int | None = None) -> SearchStrategy[str]:
-    """Draw a text of any characters, one that is often handled wrongly, or a huge one."""
+    """Draw a string of any characters, one that is often handled wrongly, or a huge one."""
     plain = st.text(_ANY, min_size=least, max_size=most)
     edges = [each for each in EDGES if least <= len(each) <= (most or HUGE_TEXT)]
     if most == 0 or (most is not None and most <= 8 and not edges):
@@ -69,7 +69,7 @@ def text(least: int = 0, most: int | None = None) -> SearchStrategy[str]:
 
 
 def matching(pattern: str) -> SearchStrategy[str] | None:
-    """Draw texts that match a pattern of JSON Schema; None if Python cannot read it."""
+    """Draw strings that match a pattern of JSON Schema; None if Python cannot read it."""
     try:
         return st.from_regex(re.compile(_python_pattern(pattern), re.ASCII), alphabet=_ANY)
     except (re.error, ValueError, NotImplementedError):
@@ -77,7 +77,7 @@ def matching(pattern: str) -> SearchStrategy[str] | None:
 
 
 def of_format(name: Any) -> SearchStrategy[str] | None:
-    """Draw texts of a format of JSON Schema; None if it is not known."""
+    """Draw strings of a format of JSON Schema; None if it is not known."""
     return _FORMATS.get(name) if isinstance(name, str) else None
 
 

@@ -10,12 +10,12 @@ _LONG: Final = 40  # characters or items from which a repetition is written as o
 
 
 def key_of(value: Any) -> str:
-    """Return a text that is equal for JSON values that are equal."""
+    """Return a string that is equal for JSON values that are equal."""
     return json.dumps(value, sort_keys=True)
 
 
 def unique_key(value: Any) -> str:
-    """Return a text that is equal for values that JSON Schema's `uniqueItems` takes for equal."""
+    """Return a string that is equal for values that JSON Schema's `uniqueItems` takes for equal."""
     return key_of(_with_plain_numbers(value))
 
 
@@ -41,7 +41,7 @@ def source(value: Any, indent: int = 0) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text as Python source, in double quotes where that needs no more escapes."""
+    """Return a string as Python source, in double quotes where that needs no more escapes."""
     written = repr(text)
     if written.startswith("'") and '"' not in text:
         return f'"{written[1:-1]}"'

@@ -1,4 +1,4 @@
-"""What pages do during calls: what they request, and which cancelled tools have stopped."""
+"""Watch pages during calls: their requests, and whether cancelled tools have stopped."""
 
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,5 +1,5 @@
 /**
- * All that is known of one call.
+ * The details of one call.
  */
 
 /** @import {Call, Hop} from "./model.js" */

@@ -1,5 +1,5 @@
 /**
- * What the reader does: filter, zoom, choose, switch between light and dark.
+ * The reader's actions: filter, zoom, choose, switch between light and dark.
  */
 
 /** @import {Call} from "./model.js" */

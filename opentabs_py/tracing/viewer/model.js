@@ -1,5 +1,5 @@
 /**
- * What the page shows, read from its data; how times are written; which calls are shown.
+ * The page's model, read from its data; time formats; the filter of calls.
  * Whatever a page on the web wrote is text here and is only ever set as text.
  *
  * @typedef {"succeeded" | "failed" | "refused" | "timed_out" | "cancelled" | "lost"} Outcome

@@ -79,7 +79,7 @@ def test_only_sections_that_have_changed_are_sent() -> None:
     }
 
 
-def test_a_new_reader_is_told_to_forget_what_it_had() -> None:
+def test_a_new_reader_is_notified_to_forget_what_it_had() -> None:
     board = Board()
     board.set("plugins", {})
     update = seen(board)

@@ -1,4 +1,4 @@
-"""What is drift, how bad it is, and what cannot be told."""
+"""What is drift, how bad it is, and what is inconclusive."""
 
 from dataclasses import replace
 from typing import Any
@@ -77,7 +77,7 @@ def test_a_long_error_is_cut() -> None:
         assert len(call.findings[0].text) < 320
 
 
-def test_an_error_without_a_code_or_a_message_is_told() -> None:
+def test_an_error_without_a_code_or_a_message_is_reported() -> None:
     call = only_call(recording(called(error={})), lived(called(error={"code": "X"})))
 
     assert call.findings[0].text == "failed with , and fails with X"
@@ -106,7 +106,7 @@ def test_a_call_that_fails_as_it_did_is_the_same() -> None:
 @pytest.mark.parametrize(
     "category", ["auth", "rate_limit", "timeout", "connection", "lost", "tab", "permission"]
 )
-def test_an_error_that_says_nothing_of_the_site_is_no_drift(category: str) -> None:
+def test_an_error_that_says_nothing_of_the_site_is_not_drift(category: str) -> None:
     call = only_call(
         recording(called(ITEMS)), lived(called(error={"code": "X"}), category=category)
     )
@@ -206,7 +206,7 @@ def test_a_result_that_is_empty_as_the_site_is_cannot_be_compared() -> None:
     assert found.requests == []
 
 
-def test_what_else_has_changed_is_told_of_a_result_that_is_empty() -> None:
+def test_what_else_has_changed_is_reported_for_a_result_that_is_empty() -> None:
     was = recording(got("/api", ITEMS), called({"items": ITEMS, "a": 1}))
 
     call = only_call(was, lived(got("/api", []), called({"items": []})))
@@ -274,30 +274,30 @@ def test_a_changed_answer_is_as_bad_as_what_it_breaks() -> None:
     assert [request.severity for request in found.requests] == ["schema"]
 
 
-def test_an_answer_with_another_status_or_type_is_told() -> None:
+def test_a_response_with_another_status_or_type_is_reported() -> None:
     was = recording(got("/api", {"a": 1}), got("/b", {"a": 1}), called(1))
     live = lived(got("/api", {}, status=404), got("/b", "<h1>Hello"), called(1))
 
     assert [each for request in verdict(was, live).requests for each in request.findings] == [
-        Finding("status", "answers 404 (was 200)"),
-        Finding("media", "answers with HTML (was JSON)"),
+        Finding("status", "returns 404 (was 200)"),
+        Finding("media", "returns HTML (was JSON)"),
     ]
 
 
 @pytest.mark.parametrize(("status", "is_drift"), [(399, False), (400, True), (499, True)])
-def test_only_refusals_are_told_by_their_status(status: int, is_drift: bool) -> None:
+def test_only_refusals_are_recognized_by_their_status(status: int, is_drift: bool) -> None:
     was = recording(got("/api", {"a": 1}), called(1))
 
     assert bool(texts(verdict(was, lived(got("/api", {}, status=status), called(1))))) is is_drift
 
 
-def test_a_site_that_fails_for_the_page_alone_is_not_told_by_its_status() -> None:
+def test_a_site_that_fails_for_the_page_alone_is_not_recognized_by_its_status() -> None:
     was = recording(got("/api", {"a": 1}, at=20), called(1))
 
     assert texts(verdict(was, lived(got("/api", {}, status=500, at=20), called(1)))) == []
 
 
-def test_members_that_do_not_count_do_not_tell_requests_apart() -> None:
+def test_members_that_do_not_count_do_not_distinguish_requests() -> None:
     was = recording(got("/api?sig=1", {"plan": "free"}), called(1))
     live = lived(got("/api?sig=2", {"plan": "paid"}), called(1))
 
@@ -330,7 +330,7 @@ def test_an_answer_counts_by_value_if_two_recordings_agree() -> None:
 ROWS = '<p class="row">1<p class="row">2'
 
 
-def test_a_selector_that_finds_nothing_is_told_with_what_may_replace_it() -> None:
+def test_a_selector_that_finds_nothing_is_reported_with_what_may_replace_it() -> None:
     was = recording(got("/", ROWS, kind="document"), called(1))
 
     found = verdict(was, lived(got("/", ROWS.replace("row", "line"), kind="document"), called(1)))
@@ -339,7 +339,7 @@ def test_a_selector_that_finds_nothing_is_told_with_what_may_replace_it() -> Non
     assert found.requests[0].findings[0].path == "p.row"
 
 
-def test_a_selector_that_is_there_only_now_and_then_is_told_of_a_broken_tool() -> None:
+def test_a_selector_that_is_there_only_now_and_then_is_reported_for_a_broken_tool() -> None:
     rare = '<p class="row new">1<p class="row">2'
     was = recording(got("/", rare, kind="document"), called({"a": 1}))
     page = got("/", ROWS, kind="document")
@@ -354,8 +354,8 @@ def test_a_selector_that_is_there_only_now_and_then_is_told_of_a_broken_tool() -
 @pytest.mark.parametrize(
     ("obstacle", "reason"),
     [
-        (got("/api", {}, status=401), "GET /api answers 401"),
-        (got("/api", {}, status=403), "nobody seems to be signed in"),
+        (got("/api", {}, status=401), "GET /api returns 401"),
+        (got("/api", {}, status=403), "the browser seems to be signed out"),
         (got("/api", {}, status=429), "the site limits"),
         (got("/api", {}, status=503), "the site does not work"),
         (failed("/api", "net::ERR_CONNECTION_REFUSED"), "cannot be reached: net::ERR_CONNECTION"),
@@ -363,7 +363,7 @@ def test_a_selector_that_is_there_only_now_and_then_is_told_of_a_broken_tool() -
         (got("/", '<input type="password">', kind="document"), "asks for a sign-in (GET /)"),
     ],
 )
-def test_what_bars_the_way_is_no_drift(obstacle: Exchange, reason: str) -> None:
+def test_an_obstacle_is_not_drift(obstacle: Exchange, reason: str) -> None:
     was = recording(got("/", ROWS, kind="document"), got("/api", ITEMS), called(ITEMS))
 
     found = verdict(was, lived(obstacle, called({})))
@@ -430,14 +430,14 @@ def test_a_page_that_cannot_be_opened_says_nothing() -> None:
     assert (found.calls[0].state, found.reason) == ("unknown", "Cannot open it.")
 
 
-def test_a_call_is_not_the_same_if_its_answer_could_not_be_read() -> None:
+def test_a_call_is_not_the_same_if_its_response_could_not_be_read() -> None:
     read, unread = got("/api", {"id": 1}), unread_answer("/api")
 
     found = verdict(recording(read, called({})), lived(unread, called({})))
 
     assert (found.calls[0].state, found.calls[0].reason) == (
         "unknown",
-        "The answer to GET /api could not be read in time. Try again.",
+        "The response to GET /api could not be read in time. Try again.",
     )
     assert only_call(recording(unread, called({})), lived(unread, called({}))).state == "same"
     assert only_call(recording(read, called({})), lived(unread, called(None))).state == "drift"

@@ -65,7 +65,7 @@ def test_json_has_what_the_report_has() -> None:
     ]
 
 
-def test_junit_has_drift_as_failures_and_what_cannot_be_told_as_skipped() -> None:
+def test_junit_has_drift_as_failures_and_inconclusive_calls_as_skipped() -> None:
     calls = [
         call("same", seconds=1.5),
         call("drift", "tool", findings=[Finding("went", "b is \x1b[1mgone", "b")]),

@@ -1,4 +1,4 @@
-"""The answers of several recordings as one."""
+"""The responses of several recordings as one."""
 
 from opentabs_py.core.drift.site import compare_site
 from opentabs_py.core.recording.exchange import Scrubbed
@@ -7,7 +7,7 @@ from tests.core.drift.samples import called, failed, got, recording
 PAGE = '<p class="a">1'
 
 
-def test_the_answers_of_all_recordings_count() -> None:
+def test_the_responses_of_all_recordings_count() -> None:
     one = recording(
         got("/", PAGE, kind="document"),
         got("/api?q=1", {"a": 1}),
@@ -26,7 +26,7 @@ def test_the_answers_of_all_recordings_count() -> None:
 
     site = compare_site([one, other], recording(got("/api", {"b": 1}), got("/new", 1)))
 
-    by_name = {str(endpoint): answers for endpoint, answers in site.was.items()}
+    by_name = {str(endpoint): responses for endpoint, responses in site.was.items()}
     home, api, lost = by_name["GET /"], by_name["GET /api"], by_name["GET /lost"]
     assert (home.media, home.is_document, len(home.marks)) == ({"HTML", "JSON"}, True, 2)
     assert (api.statuses, dict(api.tools)) == ({200, 201}, {"t": 1, "u": 2})

@@ -139,7 +139,7 @@ def test_an_acknowledgement_of_what_was_never_sent_counts_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"12345678", b"\xff" + bytes(8)])
-def test_bytes_that_are_no_packet_are_refused(data: bytes) -> None:
+def test_bytes_that_are_not_a_packet_are_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError):
         Packet.decode(data)
 

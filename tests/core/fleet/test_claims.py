@@ -43,7 +43,7 @@ def test_rivals_share_a_name_or_a_number() -> None:
     assert claims.rivals(other) == [other]
 
 
-def test_one_that_has_gone_is_no_rival() -> None:
+def test_one_that_is_gone_is_not_a_rival() -> None:
     a, b = worker("a", 10), worker("b", 10)
     claims = Claims()
     claims.put(a)

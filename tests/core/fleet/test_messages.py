@@ -64,7 +64,7 @@ def test_anything_else_is_refused_with_the_member(data: bytes, why: str) -> None
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'"text"', b"{"])
-def test_what_is_no_announcement_is_refused(data: bytes) -> None:
+def test_what_is_not_an_announcement_is_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError) as refused:
         read_announcement(data, opentabs="1")
     assert not isinstance(refused.value, VersionSkewError)

@@ -173,7 +173,7 @@ def test_the_worker_of_the_named_tab_takes_it() -> None:
 
 
 @pytest.mark.parametrize("tab_id", [7, 22 * BLOCK, 19 * BLOCK])
-def test_a_tab_of_nobody_is_an_error(tab_id: int) -> None:
+def test_an_unowned_tab_is_an_error(tab_id: int) -> None:
     pool = a_pool(worker("b", 20, browsers=2))
     assert pool.holder(tab_id) is None
     error = pool.choose(Wanted("chat", tab_id=tab_id))
@@ -181,7 +181,7 @@ def test_a_tab_of_nobody_is_an_error(tab_id: int) -> None:
     assert error.detail.code == "TAB_NOT_FOUND"
 
 
-def test_the_tabs_of_a_worker_that_has_gone_are_of_nobody() -> None:
+def test_the_tabs_of_a_worker_that_is_gone_are_unowned() -> None:
     a = worker("a", 10)
     pool = a_pool(a)
     assert pool.remove(a.instance)

@@ -39,7 +39,7 @@ def test_clients_take_turns() -> None:
     assert (len(queue), queue.running) == (0, 4)
 
 
-def test_turns_go_on_where_they_stopped() -> None:
+def test_turns_continue_where_they_stopped() -> None:
     queue = a_queue()
     add(queue, "aabbcc")
     assert take(queue, 2) == ["a", "b"]
@@ -143,7 +143,7 @@ def test_a_call_that_did_not_run_is_the_next_again() -> None:
     assert take(queue, 3) == ["a", "b", "a"]
 
 
-def test_a_call_that_nobody_waits_for_is_forgotten() -> None:
+def test_a_call_that_no_caller_waits_for_is_forgotten() -> None:
     queue = a_queue()
     a1, a2 = add(queue, "aa")
     queue.discard(a1)

@@ -180,6 +180,6 @@ def test_a_request_without_an_answer_has_failed() -> None:
         ),
     ],
 )
-def test_what_is_no_recording_is_refused(wrong: object, said: str) -> None:
+def test_what_is_not_a_recording_is_refused(wrong: object, said: str) -> None:
     with pytest.raises(HarError, match=said):
         from_har(wrong, lambda _: b"")

@@ -237,7 +237,7 @@ def test_websockets_of_one_address_come_in_order_and_the_last_again() -> None:
     scripts = [replay.socket("wss://site.test/s?t=9") for _ in range(3)]
     assert [script and script.socket for script in scripts] == [one, two, two]
     assert replay.socket("wss://site.test/other") is None
-    assert "no WebSocket of this address" in str(replay.unrecorded[0])
+    assert "no WebSocket with this URL" in str(replay.unrecorded[0])
 
 
 def test_the_site_answers_each_message_as_it_did() -> None:

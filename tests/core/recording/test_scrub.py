@@ -1,4 +1,4 @@
-"""What is taken out of a recording, and what is there instead."""
+"""Scrubbing of recordings: what is a secret, and its placeholder."""
 
 import base64
 import html
@@ -222,7 +222,7 @@ def test_a_word_that_a_field_holds_is_replaced_only_there() -> None:
     assert after == '<input name=token value="token-1"><p>In general, yes.'
 
 
-def test_a_page_that_is_no_html_is_kept() -> None:
+def test_a_page_that_is_not_html_is_kept() -> None:
     assert page("<![x[<!DOCTYPE <p") == "<![x[<!DOCTYPE <p"
 
 
@@ -404,7 +404,7 @@ def test_a_script_loses_what_is_secret_elsewhere() -> None:
         (f"{URL}api/me", {"data": {"user": {"name": "Ada Lovelace"}}}),
     ],
 )
-def test_the_names_of_the_person_who_is_signed_in_are_replaced(url: str, value: object) -> None:
+def test_the_names_of_the_user_who_is_signed_in_are_replaced(url: str, value: object) -> None:
     one, two = scrubbed(answer(value, url=url), answer({"say": "Dear Ada, or Ms. Lovelace: Adair"}))
     assert "Ada Lovelace" not in text(one)
     assert re.fullmatch(r"Dear (\w+), or Ms\. (\w+): Adair", body(two)["say"])
@@ -441,7 +441,7 @@ def test_more_names_than_there_are_replacements_get_numbers() -> None:
     assert after.isdisjoint(names)
 
 
-def test_a_name_of_two_words_that_are_no_names_is_kept() -> None:
+def test_a_name_of_two_words_that_are_not_names_is_kept() -> None:
     [one] = scrubbed(answer({"name": "Test User"}, url=f"{URL}me"))
     assert body(one) == {"name": "Test User"}
 
@@ -570,7 +570,7 @@ def test_a_picture_without_a_secret_and_a_call_without_a_value_come_through() ->
     assert after.calls == [RecordedCall("x")]
 
 
-def test_a_short_secret_that_is_no_word_is_replaced_everywhere() -> None:
+def test_a_short_secret_that_is_not_a_word_is_replaced_everywhere() -> None:
     [one] = scrubbed(answer({"password": "a b!", "hint": "is a b! or so"}))
     assert body(one) == {"password": "token-1", "hint": "is token-1 or so"}
 

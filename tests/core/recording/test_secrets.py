@@ -226,7 +226,7 @@ def test_the_name_of_the_user_is_found_in(recording: Recording) -> None:
         ),
     ],
 )
-def test_a_name_is_no_secret_in(recording: Recording) -> None:
+def test_a_name_is_not_a_secret_in(recording: Recording) -> None:
     assert found(recording) == {}
 
 
@@ -286,7 +286,7 @@ def test_an_address_of_few_letters_is_secret_everywhere() -> None:
 
 
 @pytest.mark.parametrize("value", [True, None, 1.5, "", "abc", "Undefined", "NULL"])
-def test_what_is_short_or_says_nothing_is_no_secret(value: Any) -> None:
+def test_what_is_short_or_says_nothing_is_not_a_secret(value: Any) -> None:
     assert found(answered({"token": value})) == {}
 
 
@@ -311,7 +311,7 @@ def test_a_word_is_secret_only_where_it_is_held(value: str, is_distinct: bool) -
     assert found(answered({"token": value})) == {value: ("token", "token", is_distinct)}
 
 
-def test_what_users_keep_is_no_secret_and_what_they_add_is() -> None:
+def test_what_users_keep_is_not_a_secret_and_what_they_add_is() -> None:
     rules = Rules(members=("room*",), keep=("token", "k3pt"))
     secrets = found(answered({"token": SECRET, "roomKey": "a1b2c3", "room2": "k3pt"}), rules)
     assert secrets == {"a1b2c3": ("token", "roomKey", True)}

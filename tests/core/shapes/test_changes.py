@@ -71,7 +71,7 @@ def told(was: Any, now: Any) -> list[str]:
         ),
     ],
 )
-def test_a_difference_is_told_in_words(was: Any, now: Any, expected: list[str]) -> None:
+def test_a_difference_is_reported_in_words(was: Any, now: Any, expected: list[str]) -> None:
     assert told(was, now) == expected
 
 
@@ -93,11 +93,11 @@ def test_a_difference_is_told_in_words(was: Any, now: Any, expected: list[str]) 
         ([{"status": "open"}, {"status": "shut"}] * 3, [{"status": "open"}]),
     ],
 )
-def test_what_another_sample_might_show_is_no_difference(was: Any, now: Any) -> None:
+def test_what_another_sample_might_show_is_not_a_difference(was: Any, now: Any) -> None:
     assert told(was, now) == []
 
 
-def test_more_nulls_or_gaps_than_there_is_room_for_are_told() -> None:
+def test_more_nulls_or_gaps_than_there_is_room_for_are_reported() -> None:
     was = [{"a": 1, "b": 1}] * 25
 
     assert told(was, [{"a": None, "b": 1}, {"a": 1}]) == [
@@ -125,7 +125,7 @@ def test_a_shape_in_words_names_formats_and_null() -> None:
     assert in_words(shape_of(1, [])) == "array or number"
 
 
-def test_a_value_that_was_always_the_same_is_told_when_it_changes() -> None:
+def test_a_value_that_was_always_the_same_is_reported_when_it_changes() -> None:
     was = {"plan": "free", "me": {"admin": False}, "seen": 3, "of": ["x"]}
     now = {"plan": "paid", "me": {"admin": True}, "seen": 4, "of": ["y"]}
 

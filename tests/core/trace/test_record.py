@@ -136,7 +136,7 @@ def test_blank_lines_are_skipped() -> None:
     assert parse_trace([FIRST, "\n", record_line(FULL), " \n"]).records == (FULL,)
 
 
-def test_stamps_of_format_1_are_read_as_seconds_also_where_the_file_goes_on() -> None:
+def test_stamps_of_format_1_are_read_as_seconds_also_where_the_file_continues() -> None:
     stamps = {"server.accepted": 1_700_000_001_000.0, "server.sent": 1_700_000_001_500.0}
     old = [header_line(TraceHeader(1, "1", 0.0)), record_line(replace(FULL, stamps=stamps))]
 

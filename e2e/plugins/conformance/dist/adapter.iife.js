@@ -47,7 +47,7 @@
 
     custom_header: async ({ region }) => `The region is ${region}.`,
 
-    // The site builds another plugin anew, which `opentabs serve` sees.
+    // The site builds another plugin again, which `opentabs serve` sees.
     async trigger_tool_change() {
       await fetch("/rebuild", { method: "POST" });
       return "A plugin was built.";

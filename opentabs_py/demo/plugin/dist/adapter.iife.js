@@ -142,7 +142,7 @@
   Reflect.set(adapters, NAME, adapter);
   Reflect.set(root, "adapters", adapters);
   if (root.adapters?.[NAME] !== adapter) {
-    // Another plugin has locked the registry behind itself, as builds do: go on with a copy.
+    // Another plugin has locked the registry behind itself, as builds do: continue with a copy.
     world.__openTabs = { ...root, adapters: { ...adapters, [NAME]: adapter } };
   }
 })();

@@ -1,8 +1,8 @@
-"""Which answers of a site count."""
+"""Which responses of a site count."""
 
 import json
 
-from opentabs_py.core.drift.answers import Answers, answers_of
+from opentabs_py.core.drift.responses import Responses, responses_of
 from opentabs_py.core.recording.exchange import (
     Event,
     Exchange,
@@ -16,12 +16,12 @@ from opentabs_py.core.recording.exchange import (
 from tests.core.drift.samples import HOME, JSON, called, got, recording
 
 
-def found(*parts: Exchange | RecordedCall) -> dict[str, Answers]:
-    return {str(each): answers for each, answers in answers_of(recording(*parts)).items()}
+def found(*parts: Exchange | RecordedCall) -> dict[str, Responses]:
+    return {str(each): responses for each, responses in responses_of(recording(*parts)).items()}
 
 
-def test_answers_are_those_of_the_site_and_of_calls() -> None:
-    answers = found(
+def test_responses_are_those_of_the_site_and_of_calls() -> None:
+    responses = found(
         got("/api", 1, at=20),
         got("https://api.example.com/", 1, at=20),
         got("https://ads.example.org/", 1, at=20),
@@ -30,7 +30,7 @@ def test_answers_are_those_of_the_site_and_of_calls() -> None:
         called(),
     )
 
-    assert [*answers] == [
+    assert [*responses] == [
         "GET /api",
         "GET https://api.example.com/",
         "GET https://data.example.org/",
@@ -42,22 +42,30 @@ def test_a_request_belongs_to_the_call_during_which_it_was_sent() -> None:
     times = (0.5, 1.5, 2.1, 2.9, 3.0, 4.2, 9.0)
     traffic = Recording(HOME, [got(f"/{at}", at=at) for at in times], calls=calls)
 
-    answers = answers_of(traffic)
+    responses = responses_of(traffic)
 
-    assert [[*each.tools] for each in answers.values()] == [[], ["a"], ["a"], [], ["b"], ["b"], []]
+    assert [[*each.tools] for each in responses.values()] == [
+        [],
+        ["a"],
+        ["a"],
+        [],
+        ["b"],
+        ["b"],
+        [],
+    ]
 
 
-def test_only_successful_answers_are_samples() -> None:
-    answers = found(
+def test_only_successful_responses_are_samples() -> None:
+    responses = found(
         got("/api", {"a": 1}),
         got("/api", {"error": 1}, status=404),
         got("/api", status=304),
         got("/api", {}, status=204),
     )["GET /api"]
 
-    assert answers.samples == [{"a": 1}, {}]
-    assert answers.statuses == {200, 404, 204}
-    assert answers.works
+    assert responses.samples == [{"a": 1}, {}]
+    assert responses.statuses == {200, 404, 204}
+    assert responses.works
 
 
 def test_what_is_not_what_it_says_is_of_another_type() -> None:
@@ -72,13 +80,17 @@ def test_what_is_not_what_it_says_is_of_another_type() -> None:
     assert found(empty)["GET /"].media == set()
 
 
-def test_a_request_without_an_answer_has_failed() -> None:
-    answers = found(Exchange(Request("GET", HOME), None, started=1))["GET /"]
+def test_a_request_without_a_response_has_failed() -> None:
+    responses = found(Exchange(Request("GET", HOME), None, started=1))["GET /"]
 
-    assert (answers.statuses, answers.failures, answers.works) == ({0}, {"no answer"}, False)
+    assert (responses.statuses, responses.failures, responses.works) == (
+        {0},
+        {"no response"},
+        False,
+    )
 
 
-def test_messages_of_an_event_stream_are_answers_by_their_name() -> None:
+def test_messages_of_an_event_stream_are_responses_by_their_name() -> None:
     events = [Event(1, '{"a": 1}', "note"), Event(2, "not JSON", "note"), Event(3, "[]")]
     stream = Exchange(
         Request("GET", f"{HOME}events", kind="eventsource"),
@@ -86,16 +98,16 @@ def test_messages_of_an_event_stream_are_answers_by_their_name() -> None:
         started=1,
     )
 
-    answers = found(stream, called())
+    responses = found(stream, called())
 
-    assert {name: each.samples for name, each in answers.items()} == {
+    assert {name: each.samples for name, each in responses.items()} == {
         "message /events note": [{"a": 1}],
         "message /events message": [[]],
     }
-    assert [*answers["message /events note"].tools] == ["t"]
+    assert [*responses["message /events note"].tools] == ["t"]
 
 
-def test_messages_of_a_websocket_are_answers_by_their_type() -> None:
+def test_messages_of_a_websocket_are_responses_by_their_type() -> None:
     frames = [
         Frame(1, True, '{"type": "hello"}'),
         Frame(2, False, json.dumps({"type": "note", "a": 1})),
@@ -109,13 +121,13 @@ def test_messages_of_a_websocket_are_answers_by_their_type() -> None:
         Socket("wss://example.com/live?x", 1, frames),
     ]
 
-    answers = answers_of(Recording(HOME, sockets=sockets))
+    responses = responses_of(Recording(HOME, sockets=sockets))
 
-    assert [str(each) for each in answers] == [
+    assert [str(each) for each in responses] == [
         "message /live note",
         "message /live seen",
         "message /live",
     ]
-    assert [each.samples for each in answers.values()][2] == [[1]]
-    assert [each.statuses for each in answers.values()] == [{200}] * 3
-    assert [each.media for each in answers.values()] == [{"JSON"}] * 3
+    assert [each.samples for each in responses.values()][2] == [[1]]
+    assert [each.statuses for each in responses.values()] == [{200}] * 3
+    assert [each.media for each in responses.values()] == [{"JSON"}] * 3

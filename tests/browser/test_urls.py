@@ -1,8 +1,8 @@
-"""Addresses as people type them."""
+"""URLs as people type them."""
 
 import pytest
 
-from opentabs_py.browser.addresses import with_scheme
+from opentabs_py.browser.urls import with_scheme
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ from opentabs_py.browser.addresses import with_scheme
         ("file:///tmp/x.html", "file:///tmp/x.html"),
     ],
 )
-def test_an_address_without_a_scheme_gets_the_one_that_people_mean(typed: str, url: str) -> None:
+def test_a_url_without_a_scheme_gets_the_one_that_users_mean(typed: str, url: str) -> None:
     assert with_scheme(typed) == url

@@ -1,4 +1,4 @@
-"""Complete addresses as people type them."""
+"""Complete URLs as users type them."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a site has answered, by endpoint."""
+"""The responses of a site, by endpoint."""
 
 import json
 from collections import Counter
@@ -33,18 +33,18 @@ MESSAGES: Final = "message"  # the method of messages that come by themselves
 
 
 @dataclass(slots=True)
-class Answers:
-    """The answers of one endpoint in one recording.
+class Responses:
+    """The responses of one endpoint in one recording.
 
     Attributes:
-        statuses: The HTTP statuses; 0 if there was no answer.
-        media: What the successful answers contained.
-        values: The JSON of successful answers, by what tells their requests apart.
+        statuses: The HTTP statuses; 0 if there was no response.
+        media: What the successful responses contained.
+        values: The JSON of successful responses, by what tells their requests apart.
         marks: The CSS selectors of each HTML page.
         tools: The tools during whose calls it was asked, and how often.
         is_document: Whether it is a page.
-        is_unread: Whether what a successful answer contained is not known: it was not read in time.
-        failures: Why there was no answer, such as `net::ERR_CONNECTION_REFUSED`.
+        is_unread: Whether the body of a successful response is unknown: it was not read in time.
+        failures: Why there was no response, such as `net::ERR_CONNECTION_REFUSED`.
     """
 
     statuses: set[int] = field(default_factory=set[int])
@@ -67,8 +67,10 @@ class Answers:
         return any(200 <= status < 400 for status in self.statuses)
 
 
-def answers_of(recording: Recording, volatile: Sequence[str] = ()) -> Mapping[Endpoint, Answers]:
-    """Return what a site has answered.
+def responses_of(
+    recording: Recording, volatile: Sequence[str] = ()
+) -> Mapping[Endpoint, Responses]:
+    """Return the responses of a site.
 
     Only what the plugin and its page depend on counts: requests of the page's site for data and
     pages, and all others that were sent during a call.
@@ -77,7 +79,7 @@ def answers_of(recording: Recording, volatile: Sequence[str] = ()) -> Mapping[En
         recording: What passed between the page and its site, and the calls that were made.
         volatile: Names of members of requests that do not count.
     """
-    found: dict[Endpoint, Answers] = {}
+    found: dict[Endpoint, Responses] = {}
     for exchange in recording.exchanges:
         tools = _during(exchange.started, recording.calls)
         request = exchange.request
@@ -87,10 +89,10 @@ def answers_of(recording: Recording, volatile: Sequence[str] = ()) -> Mapping[En
             for endpoint, value in _messages_of_stream(exchange, recording.url):
                 _note_value(found, endpoint, value, tools)
             continue
-        answers = found.setdefault(endpoint_of(request, recording.url), Answers())
-        answers.tools.update(tools)
-        answers.is_document |= request.kind == DOCUMENT
-        _note(answers, exchange, comparable(request, volatile).key)
+        responses = found.setdefault(endpoint_of(request, recording.url), Responses())
+        responses.tools.update(tools)
+        responses.is_document |= request.kind == DOCUMENT
+        _note(responses, exchange, comparable(request, volatile).key)
     for socket in recording.sockets:
         if is_same_site(socket.url, recording.url):
             for endpoint, value in _messages_of_socket(socket):
@@ -98,28 +100,28 @@ def answers_of(recording: Recording, volatile: Sequence[str] = ()) -> Mapping[En
     return found
 
 
-def _note(answers: Answers, exchange: Exchange, key: Any) -> None:
+def _note(responses: Responses, exchange: Exchange, key: Any) -> None:
     response = exchange.response
     if response is None:
-        answers.statuses.add(0)
-        answers.failures.add(exchange.error or "no answer")
+        responses.statuses.add(0)
+        responses.failures.add(exchange.error or "no response")
         return
     if response.status == _NOT_MODIFIED:
         return
-    answers.statuses.add(response.status)
+    responses.statuses.add(response.status)
     if not 200 <= response.status < 300:
         return
-    answers.is_unread |= response.body is None
+    responses.is_unread |= response.body is None
     if not response.body:
         return
     if response.mime in _HTML:
-        answers.media.add("HTML")
-        answers.marks.append(marks_of(response.body[:_LONGEST_PAGE].decode("utf-8", "replace")))
+        responses.media.add("HTML")
+        responses.marks.append(marks_of(response.body[:_LONGEST_PAGE].decode("utf-8", "replace")))
     elif is_json(response.mime) and (read := _read(response.body)) is not None:
-        answers.media.add("JSON")
-        answers.values.setdefault(key, []).append(read[0])
+        responses.media.add("JSON")
+        responses.values.setdefault(key, []).append(read[0])
     else:
-        answers.media.add("another type")
+        responses.media.add("another type")
 
 
 def _during(at: float, calls: Sequence[RecordedCall]) -> set[str]:
@@ -152,13 +154,13 @@ def _messages_of_socket(socket: Socket) -> Iterator[tuple[Endpoint, Any]]:
 
 
 def _note_value(
-    found: dict[Endpoint, Answers], endpoint: Endpoint, value: Any, tools: set[str]
+    found: dict[Endpoint, Responses], endpoint: Endpoint, value: Any, tools: set[str]
 ) -> None:
-    answers = found.setdefault(endpoint, Answers())
-    answers.statuses.add(200)
-    answers.media.add("JSON")
-    answers.tools.update(tools)
-    answers.values.setdefault((), []).append(value)
+    responses = found.setdefault(endpoint, Responses())
+    responses.statuses.add(200)
+    responses.media.add("JSON")
+    responses.tools.update(tools)
+    responses.values.setdefault((), []).append(value)
 
 
 def _kind_of_message(value: Any) -> str:

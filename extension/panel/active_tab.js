@@ -1,5 +1,5 @@
 /**
- * The tab in front: the plugins that work on it, and their tools.
+ * The active tab: the plugins that work on it, and their tools.
  */
 
 /** @import {Console} from "./console/main.js" */
@@ -18,8 +18,8 @@ const READINESS = { ready: "Ready", pending: "Starting", unavailable: "Not ready
  * @param {Console} console_
  * @param {() => string | null} profile the id of this browser
  */
-export function frontTab({ store, link }, profile) {
-  const element = h("section", { "aria-label": "The tab in front" });
+export function activeTabView({ store, link }, profile) {
+  const element = h("section", { "aria-label": "The active tab" });
   /** @type {chrome.tabs.Tab | undefined} */
   let tab;
   let looks = 0;
@@ -36,7 +36,7 @@ export function frontTab({ store, link }, profile) {
   }
 
   /** The tab as the server knows it; undefined if no plugin works on it. */
-  function row() {
+  function activeRow() {
     const browser = [...store.rows("browsers").values()].find(
       (each) => each.profile !== null && each.profile === profile(),
     );
@@ -63,13 +63,13 @@ export function frontTab({ store, link }, profile) {
 
   function show() {
     if (!store.isFilled || tab === undefined) return;
-    const front = row();
-    const plugins = (front?.plugins ?? []).flatMap(({ name }) => {
+    const row = activeRow();
+    const plugins = (row?.plugins ?? []).flatMap(({ name }) => {
       const plugin = store.rows("plugins").get(name);
       return plugin === undefined ? [] : [plugin];
     });
     const version = JSON.stringify([
-      front ?? [tab.id, tab.url],
+      row ?? [tab.id, tab.url],
       plugins,
       plugins.map(toolsOf),
       plugins.length > 0 || others(),
@@ -79,7 +79,7 @@ export function frontTab({ store, link }, profile) {
     const active = document.activeElement;
     const focused = active instanceof HTMLElement ? active.dataset.plugin : undefined;
     element.replaceChildren(
-      ...(front === undefined || plugins.length === 0 ? nothing() : found(front, plugins)),
+      ...(row === undefined || plugins.length === 0 ? nothing() : found(row, plugins)),
     );
     if (focused === undefined) return;
     const again = element.querySelector(`[data-plugin="${CSS.escape(focused)}"]`);
@@ -87,34 +87,34 @@ export function frontTab({ store, link }, profile) {
   }
 
   /**
-   * @param {TabRow} front
+   * @param {TabRow} row
    * @param {PluginRow[]} plugins
    */
-  function found(front, plugins) {
+  function found(row, plugins) {
     return [
-      h("h2", {}, "The tab in front"),
+      h("h2", {}, "The active tab"),
       h(
         "p",
-        { class: "front-title" },
-        h("strong", {}, front.loading ? "Loading" : front.title || "No title"),
-        h("span", { class: "quiet" }, site(front.url)),
+        { class: "active-title" },
+        h("strong", {}, row.loading ? "Loading" : row.title || "No title"),
+        h("span", { class: "quiet" }, site(row.url)),
       ),
-      !front.protected &&
+      !row.protected &&
         h(
           "p",
           { class: "notice" },
           "This page was open before the extension was loaded, so it can observe its tools. Reload it.",
         ),
-      ...plugins.map((plugin) => ofPlugin(front, plugin)),
+      ...plugins.map((plugin) => ofPlugin(row, plugin)),
     ].filter((each) => each !== false);
   }
 
   /**
-   * @param {TabRow} front
+   * @param {TabRow} row
    * @param {PluginRow} plugin
    */
-  function ofPlugin(front, plugin) {
-    const state = front.plugins.find(({ name }) => name === plugin.name);
+  function ofPlugin(row, plugin) {
+    const state = row.plugins.find(({ name }) => name === plugin.name);
     const tools = toolsOf(plugin);
     const readiness = state?.readiness ?? "pending";
     return h(
@@ -152,7 +152,7 @@ export function frontTab({ store, link }, profile) {
     const where = tab?.url && /^https?:/i.test(tab.url) ? site(tab.url).split("/")[0] : "this page";
     const elsewhere = others();
     return [
-      h("h2", {}, "The tab in front"),
+      h("h2", {}, "The active tab"),
       h("p", { class: "lead" }, `No plugin works on ${where}.`),
       elsewhere.length > 0
         ? h(
