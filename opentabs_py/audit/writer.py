@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -110,6 +111,8 @@ class AuditWriter:
         except AuditError as error:
             self._note_failure(error)
             return False
+        except Exception:  # noqa: BLE001 (it must not end the audit of all later calls)
+            self._add_each(file, entries)
         for entry in entries:
             self._queue.popleft()
             self._characters_out += _characters(entry)
@@ -124,6 +127,15 @@ class AuditWriter:
         self._is_failing = False
         self._missed_written = missed
         return True
+
+    def _add_each(self, file: AuditFile, entries: Sequence[AuditEntry]) -> None:
+        """Write those of some calls that can be written."""
+        for entry in entries:
+            try:
+                file.add([entry], missed=0)
+            except Exception:
+                text = "The call %s is missing in the audit %s"
+                logger.exception(text, entry.call_id, self._path)
 
     def _note_failure(self, error: AuditError) -> None:
         if not self._is_failing:

@@ -112,11 +112,12 @@ class Admitted:
             await Response(None, HTTPStatus.NO_CONTENT, _preflight(origin))(scope, receive, send)
             return
         answer: ASGIApp = self._app
-        is_image = scope["path"].endswith(".svg")  # an element that loads it sends no key
+        reads = scope["method"] in ("GET", "HEAD")
+        is_image = reads and scope["path"].endswith(".svg")  # an element that loads it sends no key
         is_in = self._access.shows(headers) if is_image else self._access.admits(headers)
         if not is_in:
             answer = refuse(SIGNED_OUT, HTTPStatus.UNAUTHORIZED)
-        elif scope["method"] not in ("GET", "HEAD"):
+        elif not reads:
             why = self._access.refusal(headers)
             answer = self._app if why is None else refuse(why, HTTPStatus.FORBIDDEN)
 

@@ -413,6 +413,12 @@ def invalid_arguments(tool: str, violations: Sequence[tuple[str, str]]) -> CallR
     )
 
 
+def id_in_use(call_id: str) -> CallRefusedError:
+    """Return the error for a call whose id a running call has."""
+    message = f"A call with the id {shorten(call_id)!r} is still running. Use another call_id."
+    return CallRefusedError(ErrorDetail("INVALID_ARGUMENTS", message, category="validation"))
+
+
 def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
     """Return the error for arguments larger than the message limit."""
     return CallRefusedError(

@@ -217,7 +217,8 @@ class Streams:
         """Return the streams of a reader's session; none without one, because ids are secret."""
         if reader is None or reader.owner is None:
             return []
-        return [each for each in self._by_id.values() if _is_for(each, reader) and _owner(each)]
+        streams = list(self._by_id.values())  # tools open more in threads of their own
+        return [each for each in streams if _is_for(each, reader) and _owner(each)]
 
     def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
         """Call a function, which must not raise, with the URI of each stream that changes.

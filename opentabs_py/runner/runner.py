@@ -205,13 +205,16 @@ class Runner:
             self._set_state("idle")
 
     async def _build(self) -> None:
-        self._is_stale = False
+        self._is_stale = False  # until a file changes, perhaps during the build
+        is_built = False
         try:
             self._problems = await self._suite.build()
+            is_built = not self._problems
         except BuildError as error:
             self._problems = [Problem("", str(error))]
-        if self._problems:
-            self._is_stale = True
+        finally:
+            if not is_built:  # also if it was cancelled
+                self._is_stale = True
 
     async def _test(self, chosen: Chosen) -> str:
         """Run the tests; return what went wrong, besides tests that fail."""

@@ -370,7 +370,7 @@ class ToolRegistry:
             observers: Are notified of what the call does.
             client: The MCP client that makes the call.
             client_name: Who makes the call; by default, the client's name.
-            call_id: The call's id; a new one by default.
+            call_id: The call's id, which no running call may have; a new one by default.
             on_record: Called with its record when it has ended, before this returns.
             traced: Whether that record should say when the call passed each hop.
             allowed_by: The user who makes the call, so that no prompt is needed.
@@ -384,6 +384,8 @@ class ToolRegistry:
             ToolFailedError: The tool threw.
             BrokenResultError: Its value does not match its output schema; see `OutputCheck`.
         """
+        if call_id in self._running:
+            raise failures.id_in_use(call_id)
         found = self.get(tool) if isinstance(tool, str) else tool
         name = str(tool) if found is None else found.listing.name
         own = None if found is None else found.limits

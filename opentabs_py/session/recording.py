@@ -27,7 +27,8 @@ class SessionRecorder:
         self._url = url
         self._state = state
         self._calls: list[RecordedCall] = []
-        registry = tabs.registry
+        registry = self._registry = tabs.registry
+        self._before = registry.record_values, registry.excerpts
         registry.record_values, registry.excerpts = True, WholeValues()
         self._end_observing = registry.observe(self._note, traced=False)
         ours = urlsplit(tabs.mcp_url).netloc
@@ -70,6 +71,7 @@ class SessionRecorder:
     async def stop(self) -> Recording:
         """Stop, and return the recording, with all its secrets."""
         self._end_observing()
+        self._registry.record_values, self._registry.excerpts = self._before
         await self._catch_up()
         with anyio.move_on_after(SETTLE_WITHIN):
             while self._traffic.unfinished:

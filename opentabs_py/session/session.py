@@ -162,6 +162,7 @@ class OpenTabs:
         traceback: TracebackType | None,
     ) -> None:
         """Stop everything, in reverse order."""
+        self._is_open = False
         for browser in self._browsers:
             browser.keep_closed()  # the last calls must not launch it
             await browser.leave()

@@ -128,6 +128,7 @@ class SessionServer:
         self._equal = equal
         self.fleet: Fleet | None = None
         self._playgrounds: dict[Path, str] = {}
+        self._serving_playground = anyio.Lock()
         self._watching = ExitStack()
         self._is_watched = False
         self.plugins = PluginSet(
@@ -378,12 +379,13 @@ class SessionServer:
         patterns = [parse_match_pattern(each) for each in plugin.manifest.url_patterns]
         if directory is None or not any(each.matches("http://127.0.0.1/") for each in patterns):
             return None
-        if plugin.directory not in self._playgrounds:
-            listener = bind("127.0.0.1", 0)
-            # In a task of the session, because the caller's task may end.
-            await self.tasks.start(serve_directory, directory, listener)
-            port = listener.getsockname()[1]
-            self._playgrounds[plugin.directory] = f"http://127.0.0.1:{port}/"
+        async with self._serving_playground:
+            if plugin.directory not in self._playgrounds:
+                listener = bind("127.0.0.1", 0)
+                # In a task of the session, because the caller's task may end.
+                await self.tasks.start(serve_directory, directory, listener)
+                port = listener.getsockname()[1]
+                self._playgrounds[plugin.directory] = f"http://127.0.0.1:{port}/"
         return self._playgrounds[plugin.directory]
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> Callable[[], None]:

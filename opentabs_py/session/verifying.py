@@ -46,18 +46,18 @@ async def run_again(
     is_anonymous = tabs.settings.signed_in is None and tabs.settings.profile is None
     recorder = await SessionRecorder.start(tabs, home)
     run = _Run(tabs, recorder, writes=writes)
-    failure, outcomes = "", [Outcome()] * len(steps)
+    page, failure, outcomes = None, "", [Outcome()] * len(steps)
     try:
         page = await tabs.open(home)
-        try:
-            for index, step in enumerate(steps):
-                outcomes[index] = await run.make(step, page)
-                on_call()
-        finally:
-            traffic = await recorder.stop()
-            await page.close()
+        for index, step in enumerate(steps):
+            outcomes[index] = await run.make(step, page)
+            on_call()
     except BrowserError as error:
-        failure, traffic = str(error), await recorder.stop()
+        failure = str(error)
+    finally:
+        traffic = await recorder.stop()
+        if page is not None:
+            await page.close()
     made = [each.call for each in outcomes if each.call is not None]
     traffic = replace(traffic, calls=made)
     return LiveRun(traffic, outcomes, sorted(run.unready), is_anonymous, failure)

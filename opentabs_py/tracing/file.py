@@ -69,15 +69,16 @@ class TraceWriter:
         self.close()
 
     def _append(self, text: str) -> None:
+        if self._failed:
+            return
         data = memoryview(text.encode())
         try:
             while data:
                 data = data[self._file.write(data) :]
         except OSError as error:
-            if not self._failed:
-                logger.warning(
-                    "Cannot write the trace %s, tracing stopped: %s", self.path, error.strerror
-                )
+            logger.warning(
+                "Cannot write the trace %s, tracing stopped: %s", self.path, error.strerror
+            )
             self._failed = True
 
 

@@ -129,3 +129,16 @@ def test_what_cannot_be_written_at_the_end_is_said(
     locked.execute("ROLLBACK")
     assert "not written in time: 1" in caplog.text
     assert len(read_calls(path)) == 1
+
+
+def test_a_call_that_cannot_be_written_takes_no_other_with_it(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer = AuditWriter(path, retention=FOREVER)
+    for number in range(5):
+        writer.write(a_record(number, **({"name": "x\udcff"} if number == 2 else {})))
+    wait_for(path, 4)
+    writer.write(a_record(5))
+    writer.close()
+    assert numbers(path) == [0, 1, 3, 4, 5]
+    assert f"The call {2:032x} is missing in the audit" in caplog.text

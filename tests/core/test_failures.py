@@ -63,6 +63,8 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "RESULT_NOT_SERIALIZABLE", "not JSON-serializable: a socket", "This is a bug in the tool"),
     (lambda: failures.result_too_large("export", 2000, 1000), ToolFailedError,
      "RESULT_TOO_LARGE", "takes 2,000 characters", "Ask for less"),
+    (lambda: failures.id_in_use("mine"), CallRefusedError, "INVALID_ARGUMENTS",
+     "'mine' is still running", "Use another call_id"),
     (lambda: failures.no_stream("abc"), CallRefusedError, "UNKNOWN_STREAM",
      "This session has no stream 'abc'", "Pass the id from the result"),
     (lambda: failures.python_tool_timed_out(Timers(Limits(), 0.0, 3.0, 2)),

@@ -20,16 +20,21 @@ HANGS = "import time\ndef test_hangs():\n    print('x')\n    time.sleep(3600)\n"
 
 
 class Builds:
-    """A build that ends as it is told."""
+    """A build that ends as it is told, or not before it is cancelled."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.hangs = False
+        self.begun = anyio.Event()
         self.problems: list[Problem] = []
         self.error: BuildError | None = None
 
     async def __call__(self) -> Sequence[Problem]:
         await anyio.lowlevel.checkpoint()
         self.count += 1
+        if self.hangs:
+            self.begun.set()
+            await anyio.sleep_forever()
         if self.error is not None:
             raise self.error
         return self.problems
@@ -158,6 +163,19 @@ async def test_a_change_runs_nothing_if_nobody_wants_that_and_is_built_later(
         assert status(runner)["state"] == "idle"
         runner.run_tests(None)
         await ended(runner)
+        assert builds.count == 2
+
+
+async def test_a_build_that_was_stopped_is_made_by_the_next_run(
+    suite: Suite, builds: Builds
+) -> None:
+    write(suite, a=TWO)
+    builds.hangs = True
+    async with running(suite) as runner:
+        await builds.begun.wait()
+        builds.hangs = False
+        runner.run_tests(("tests/test_a.py::test_one",))
+        await until(runner, lambda: states(runner).get("test_one") == "passed")
         assert builds.count == 2
 
 

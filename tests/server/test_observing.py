@@ -18,7 +18,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
-from opentabs_py.errors import CallError, ErrorDetail, ToolFailedError
+from opentabs_py.errors import CallError, CallRefusedError, ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.tracing.otel import span_exporter
@@ -154,6 +154,24 @@ async def test_a_call_has_one_id_for_its_caller_and_its_record() -> None:
     observed = Observed()
     await observed.registry.call("chat_send", {}, call_id="mine")
     assert [record.call_id for record in observed.records] == ["mine"]
+
+
+async def test_two_running_calls_cannot_have_the_same_id() -> None:
+    observed = Observed()
+
+    async def again() -> None:
+        with pytest.raises(CallRefusedError, match="is still running"):
+            await observed.registry.call("chat_send", {}, call_id="mine")
+
+    async with anyio.create_task_group() as tasks:
+
+        def begin_another(_: RecordSoFar) -> None:
+            tasks.start_soon(again)
+
+        observed.registry.observe(lambda _: None, on_start=begin_another)
+        await observed.registry.call("chat_send", {}, call_id="mine")
+    await observed.registry.call("chat_send", {}, call_id="mine")
+    assert [record.outcome for record in observed.records] == ["succeeded"] * 2
 
 
 async def test_a_call_of_an_unknown_tool_is_recorded_as_refused() -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import psutil
 import pytest
 
@@ -13,6 +14,7 @@ from opentabs_py import OpenTabs
 from opentabs_py.browser.launch import Planned
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError
+from opentabs_py.server.mcp import ERROR_META_KEY
 
 WATCHED_LAUNCH = """
 import sys, anyio
@@ -160,3 +162,15 @@ def test_without_a_fleet_and_without_metrics_nothing_of_them_is_loaded() -> None
     loaded = run.stdout.split()
     assert "opentabs_py.session.startup" in loaded
     assert not {"nats", "prometheus_client", "opentabs_py.fleet"} & {*loaded}
+
+
+async def test_a_tool_called_after_the_session_still_times_out() -> None:
+    async def hang() -> None:
+        await anyio.sleep_forever()
+
+    session = OpenTabs(tools=[hang], settings=load_settings(idle=0.05))
+    async with session:
+        pass
+    with anyio.fail_after(10):
+        result = await session.call_tool("hang")
+    assert (result.meta or {})[ERROR_META_KEY]["code"] == "TIMEOUT_IDLE"

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import resource
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,6 +71,21 @@ def test_a_call_that_ends_after_the_file_was_closed_is_not_written(tmp_path: Pat
 def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"Cannot write the trace .*trace\.jsonl: No such file"):
         TraceWriter(tmp_path / "missing" / "trace.jsonl", version="1")
+
+
+def test_after_a_failure_nothing_is_appended_to_half_a_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer = TraceWriter(tmp_path / "trace.jsonl", version="1")
+    before = writer.path.read_bytes()
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limit[1]))  # as a full disk
+    writer.write(SUCCEEDED)
+    resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    writer.write(SUCCEEDED)
+    writer.close()
+    assert "tracing stopped" in caplog.text
+    assert len(writer.path.read_bytes()) == len(before) + 10
 
 
 def test_a_full_disk_is_logged_once_and_affects_no_call(caplog: pytest.LogCaptureFixture) -> None:
