@@ -114,7 +114,10 @@ def test_what_the_picture_names_is_there() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for target, _, fragment in re.findall(r"\]\(([^)#]+)(#([^)]+))?\)", README):
+    links = re.findall(r"\]\(([^)#]+)(#([^)]+))?\)", README)
+
+    assert len(links) > 10
+    for target, _, fragment in links:
         text = (ROOT / target).read_text()
         headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
         # As GitHub writes them.
@@ -126,6 +129,7 @@ def test_links_lead_somewhere() -> None:
 def test_the_targets_of_make_are_there() -> None:
     lines = [line for block in marked("make") for line in block.text.splitlines()]
 
+    assert lines
     for line in lines:
         assert line.startswith("make ")
         assert run(["make", "-n", *line.split()[1:]], ROOT).returncode == 0, line

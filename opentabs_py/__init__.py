@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.calling.running import RunningCall
     from opentabs_py.client import Client
+    from opentabs_py.config.fleet import FleetOptions
     from opentabs_py.config.settings import Settings, load_settings
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.errors import (
+        BrokenResultError,
         BrowserError,
         BuildError,
         CallError,
@@ -18,20 +21,25 @@ if TYPE_CHECKING:
         CallTimeoutError,
         ChainError,
         ConfigError,
+        ErrorDetail,
+        FleetError,
         OpenTabsError,
         PluginError,
         ToolError,
         ToolFailedError,
         TraceError,
     )
+    from opentabs_py.plugins.plugin import PluginChanges, Quarantined
     from opentabs_py.python_tools.declare import skill, tool
     from opentabs_py.python_tools.progress import Progress
     from opentabs_py.python_tools.streams import Module, ToolStream
+    from opentabs_py.session.plugins import PluginView
     from opentabs_py.session.session import OpenTabs, Server
 
 __version__ = "0.1.0"
 __all__ = [
     "Attach",
+    "BrokenResultError",
     "BrowserError",
     "BuildError",
     "CallError",
@@ -41,13 +49,20 @@ __all__ = [
     "ChainError",
     "Client",
     "ConfigError",
+    "ErrorDetail",
+    "FleetError",
+    "FleetOptions",
     "Limits",
     "Module",
     "OpenTabs",
     "OpenTabsError",
+    "PluginChanges",
     "PluginError",
+    "PluginView",
     "Progress",
     "ProgressReport",
+    "Quarantined",
+    "RunningCall",
     "Server",
     "Settings",
     "ToolError",
@@ -62,6 +77,7 @@ __all__ = [
 # Loaded on first use, so that a command that needs none of them starts immediately.
 _PLACES = {
     "Attach": "opentabs_py.browser.endpoints",
+    "BrokenResultError": "opentabs_py.errors",
     "BrowserError": "opentabs_py.errors",
     "BuildError": "opentabs_py.errors",
     "CallError": "opentabs_py.errors",
@@ -71,13 +87,20 @@ _PLACES = {
     "ChainError": "opentabs_py.errors",
     "Client": "opentabs_py.client",
     "ConfigError": "opentabs_py.errors",
+    "ErrorDetail": "opentabs_py.errors",
+    "FleetError": "opentabs_py.errors",
+    "FleetOptions": "opentabs_py.config.fleet",
     "Limits": "opentabs_py.core.limits",
     "Module": "opentabs_py.python_tools.streams",
     "OpenTabs": "opentabs_py.session.session",
     "OpenTabsError": "opentabs_py.errors",
+    "PluginChanges": "opentabs_py.plugins.plugin",
     "PluginError": "opentabs_py.errors",
+    "PluginView": "opentabs_py.session.plugins",
     "Progress": "opentabs_py.python_tools.progress",
     "ProgressReport": "opentabs_py.core.progress",
+    "Quarantined": "opentabs_py.plugins.plugin",
+    "RunningCall": "opentabs_py.calling.running",
     "Server": "opentabs_py.session.session",
     "Settings": "opentabs_py.config.settings",
     "ToolError": "opentabs_py.errors",

@@ -88,6 +88,12 @@ class OpenTabs:
         while_launching: Called once the browsers have what they need to start. Until they have
             started, the session only waits, so this is the time to load what is needed later.
         seams: Where tests take the place of the chain's parts.
+
+    Attributes:
+        mcp_url: The URL that MCP clients connect to; set in the context, like the others.
+        extension_dir: The extension that connects to this session: with `browser="none"`, the
+            directory to load by hand.
+        registry: The tools, and every call: `registry.observe` receives the record of each.
     """
 
     registry: ToolRegistry
@@ -344,10 +350,6 @@ class OpenTabs:
         """Record that the browser was closed or died; for launchers that yielded no context."""
         self._first.handle_gone()
 
-    async def wait_browser_back(self) -> None:
-        """Wait until a browser that was closed has been relaunched."""
-        await self._first.wait_back()
-
     async def reopen_browser(self) -> None:
         """Relaunch the browser in the same way, if it was closed or has died.
 
@@ -399,7 +401,27 @@ class OpenTabs:
         limits: Limits | None = None,
         on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
     ) -> Any:
-        """Call a tool by its MCP name, without an MCP client; see `ToolRegistry.call`."""
+        """Call a tool and return its value, without an MCP client.
+
+        Cancelling this coroutine cancels the call, and notifies the tool.
+
+        Args:
+            name: The tool's MCP name, as in `tools/list`.
+            arguments: They must match the tool's input schema; `tabId` chooses a tab.
+            limits: Timers to use instead of the tool's, in seconds.
+            on_progress: Called with each batch of reports, in order; must not block or raise.
+
+        Returns:
+            A JSON value; of a tool written in Python, perhaps an `Output` with other content.
+
+        Raises:
+            CallRefusedError: There is no such tool, the arguments do not match its schema or are
+                too large, or the user does not allow the call.
+            CallTimeoutError: No progress for `limits.idle` seconds, or no result after
+                `limits.ceiling`.
+            ChainError: There is no browser or no tab, or the page went away.
+            ToolFailedError: The tool threw; its error's fields are in `detail`.
+        """
         from opentabs_py.calling.observer import progress_observers  # noqa: PLC0415
 
         observers = progress_observers(on_progress)
@@ -473,7 +495,8 @@ class OpenTabs:
     ) -> RunningCall:
         """Start a call; return it once it has been sent to its page, or has ended before that.
 
-        The call holds its own outcome, including its `record`: from the first started call on,
+        The arguments are those of `call`; what that raises is the call's `error` here. The call
+        holds its own outcome, including its `record`: from the first started call on,
         this session's calls are traced. Leaving the session cancels it.
         """
         from opentabs_py.calling.running import RunningCall, keep_record, keep_start  # noqa: PLC0415

@@ -200,12 +200,14 @@ async def test_only_the_cookies_own_server_is_served_its_page_by_any_method() ->
 
 def test_every_file_that_the_page_names_is_there() -> None:
     page = Path(console.__file__).with_name("page")
-    for name in ("index.html", "signed_out.html"):
-        for path in (page / name).read_text().split('"'):
-            if path.startswith("/console/viewer/"):
-                assert (VIEWER / path.removeprefix("/console/viewer/")).is_file()
-            elif path.startswith("/console/"):
-                assert (page / path.removeprefix("/console/")).is_file()
+    html = "".join((page / name).read_text() for name in ("index.html", "signed_out.html"))
+    named = {each.removeprefix("/console/") for each in html.split('"') if "/console/" in each}
+    viewers = {each for each in named if each.startswith("viewer/")}
+
+    assert viewers
+    assert [each for each in viewers if not (VIEWER.parent / each).is_file()] == []
+    assert "main.js" in named
+    assert [each for each in named - viewers if not (page / each).is_file()] == []
 
 
 def test_every_module_is_preloaded_because_each_import_would_wait_for_the_one_before() -> None:
