@@ -184,12 +184,13 @@ async def test_an_mcp_client_so_configured_calls_the_plugin(workspace: Path, por
 def test_an_error_reads_as_shown() -> None:
     [block] = marked("error")
     fields = json.loads(block.text.partition("```json\n")[2].rpartition("```")[0])
+    after = fields["retryAfterMs"]
     detail = ErrorDetail(
         code=fields["code"],
         message=fields["message"],
         category=fields["category"],
         retryable=fields["retryable"],
-        retry_after_ms=fields["retryAfterMs"],
+        retry_after=after and after / 1000,
     )
 
     [content] = to_error_result(ToolFailedError(detail)).content

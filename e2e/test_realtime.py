@@ -46,5 +46,5 @@ async def test_the_documented_limits_are_the_real_ones(open_tab: Callable[..., A
 
 def ends_at(call: Running, seconds: float, which: str) -> None:
     assert isinstance(call.error, CallTimeoutError)
-    assert call.error.which == which
+    assert call.error.timer == which
     assert seconds <= call.seconds <= seconds + LATE

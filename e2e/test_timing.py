@@ -25,7 +25,7 @@ async def test_silence_ends_a_call_and_says_idle(tab: Tab) -> None:
 
     error = timed_out(await tab.fail("run", {"steps": [{"wait": 60_000}]}, limits=SHORT))
 
-    assert error.which == "idle"
+    assert error.timer == "idle"
     assert "no progress for 0.8 s; no progress report arrived" in str(error)
     assert anyio.current_time() - began >= SHORT.idle
 
@@ -48,7 +48,7 @@ async def test_a_gap_ends_a_call_one_idle_limit_after_the_last_report(tab: Tab) 
 
     error = timed_out(await tab.fail("run", {"steps": steps}, limits=SHORT, on_progress=note))
 
-    assert error.which == "idle"
+    assert error.timer == "idle"
     assert "1 progress report arrived" in str(error)
     assert anyio.current_time() - last >= SHORT.idle
 
@@ -59,7 +59,7 @@ async def test_reporting_for_ever_ends_at_the_ceiling_and_says_so(tab: Tab) -> N
 
     error = timed_out(await tab.fail("run", {"steps": steps}, limits=SHORT))
 
-    assert error.which == "ceiling"
+    assert error.timer == "ceiling"
     assert "no result after 2.5 s, the longest a call may take" in str(error)
     assert anyio.current_time() - began >= SHORT.ceiling
 

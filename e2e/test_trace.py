@@ -127,7 +127,9 @@ async def test_a_call_that_is_cancelled_is_recorded_as_such(
     tab: Tab, records: list[CallRecord]
 ) -> None:
     async with anyio.create_task_group() as tasks:
-        await tab.start(tasks, HANG, "cancelled")
+        # The page's receipt may come later than its tool begins; a report does not come before it.
+        running = await tab.start(tasks, [{"report": {}}, *HANG], "cancelled")
+        await running.wait_for_report()
         tasks.cancel_scope.cancel()
     assert [(record.outcome, record.reached) for record in records] == [("cancelled", "page")]
 

@@ -277,7 +277,7 @@ def _timed_out(name: str, which: Literal["idle", "ceiling"], seconds: float) -> 
         "tool may already have finished; check before retrying."
     )
     detail = ErrorDetail(f"TIMEOUT_{which.upper()}", message, category="timeout")
-    return CallTimeoutError(detail, which=which)
+    return CallTimeoutError(detail, timer=which)
 
 
 @asynccontextmanager

@@ -96,7 +96,7 @@ class ErrorDetail:
         message: One or two sentences: what happened, then what to do.
         category: `auth`, `rate_limit`, `timeout`, ... if there is one.
         retryable: Whether the same call may succeed later.
-        retry_after_ms: How long to wait before that, in milliseconds.
+        retry_after: How long to wait before that, in seconds.
         stack: Where the tool threw, mapped to its source where possible. For developers: MCP
             clients receive it only from `serve --debug`.
     """
@@ -105,8 +105,13 @@ class ErrorDetail:
     message: str
     category: str | None = None
     retryable: bool = False
-    retry_after_ms: float | None = None
+    retry_after: float | None = None
     stack: str | None = None
+
+    @property
+    def retry_after_ms(self) -> float | None:
+        """`retry_after` in milliseconds, as on the wire."""
+        return None if self.retry_after is None else round(self.retry_after * 1000, 3)
 
     def to_json(self) -> ErrorJson:
         """Return the fields for agents, under the names that MCP clients receive."""
@@ -152,7 +157,7 @@ class ToolError(ToolFailedError):
         code: Machine-readable, upper case.
         category: `auth`, `rate_limit`, `not_found`, ... if one fits.
         retryable: Whether the same call may succeed later.
-        retry_after_ms: How long to wait before that, in milliseconds.
+        retry_after: How long to wait before that, in seconds.
     """
 
     def __init__(
@@ -162,9 +167,9 @@ class ToolError(ToolFailedError):
         *,
         category: str | None = None,
         retryable: bool = False,
-        retry_after_ms: float | None = None,
+        retry_after: float | None = None,
     ) -> None:
-        super().__init__(ErrorDetail(code, message, category, retryable, retry_after_ms))
+        super().__init__(ErrorDetail(code, message, category, retryable, retry_after))
 
 
 class BrokenResultError(ToolFailedError):
@@ -191,9 +196,9 @@ class CallTimeoutError(CallError):
     """A timer ended the call.
 
     Attributes:
-        which: `idle` after a silence, `ceiling` after the longest a call may take.
+        timer: `idle` after a silence, `ceiling` after the longest a call may take.
     """
 
-    def __init__(self, detail: ErrorDetail, *, which: Literal["idle", "ceiling"]) -> None:
+    def __init__(self, detail: ErrorDetail, *, timer: Literal["idle", "ceiling"]) -> None:
         super().__init__(detail)
-        self.which: Literal["idle", "ceiling"] = which
+        self.timer: Literal["idle", "ceiling"] = timer

@@ -87,7 +87,7 @@ async def test_a_deadline_ends_the_call_and_the_tool_with_it(
             await client.call_tool("hangs", **deadlines)
         with anyio.fail_after(PATIENT):
             await stopped.wait()
-    assert caught.value.which == which
+    assert caught.value.timer == which
 
 
 async def test_a_callback_that_fails_does_not_end_the_call(

@@ -43,12 +43,13 @@ _LOST = {
 
 def from_wire(error: WireError) -> CallError:
     """Return the error that a page sent, with all its fields."""
+    after = error.retry_after_ms
     detail = ErrorDetail(
         code=error.code,
         message=error.message,
         category=error.category,
         retryable=error.retryable,
-        retry_after_ms=error.retry_after_ms,
+        retry_after=None if after is None else after / 1000,
         stack=error.stack,
     )
     return ToolFailedError(detail) if error.started else ChainError(detail)
@@ -174,7 +175,7 @@ def _timeout(timers: Timers, happened: str, remedy: str) -> CallTimeoutError:
         what = f"Timed out (ceiling): no result after {ceiling:g} s, the longest a call may take"
         advice = "Have the tool do less per call, or raise the ceiling (--ceiling)"
     detail = ErrorDetail(code, f"{what}; {_heard(timers)}{happened} {advice}.", category="timeout")
-    return CallTimeoutError(detail, which=which)
+    return CallTimeoutError(detail, timer=which)
 
 
 def not_connected(asks: str = "") -> ChainError:

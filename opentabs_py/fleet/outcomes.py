@@ -76,12 +76,13 @@ def failed(error: Exception, tool: str) -> Failed:
 
 def error_of(message: Failed) -> CallError:
     """Return the error of a message."""
+    after = message.retry_after_ms
     detail = ErrorDetail(
         message.code,
         message.message,
         category=message.category,
         retryable=message.retryable,
-        retry_after_ms=message.retry_after_ms,
+        retry_after=None if after is None else after / 1000,
         stack=message.stack,
     )
     error: CallError
@@ -95,7 +96,7 @@ def error_of(message: Failed) -> CallError:
         case "chain":
             error = ChainError(detail)
         case "idle" | "ceiling":
-            error = CallTimeoutError(detail, which=message.kind)
+            error = CallTimeoutError(detail, timer=message.kind)
         case "other":
             error = CallError(detail)
     error.partial = message.partial
@@ -111,7 +112,7 @@ def _kind(error: CallError) -> Any:
         case CallRefusedError():
             return "refused"
         case CallTimeoutError():
-            return error.which
+            return error.timer
         case ChainError():
             return "chain"
         case _:

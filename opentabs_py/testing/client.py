@@ -175,12 +175,13 @@ def error_of(result: types.CallToolResult) -> CallError:
     if fields is None:
         text = "".join(b.text for b in result.content if isinstance(b, types.TextContent))
         return ToolFailedError(ErrorDetail("UNKNOWN", text))
+    after: float | None = fields["retryAfterMs"]
     detail = ErrorDetail(
         code=fields["code"],
         message=fields["message"],
         category=fields["category"],
         retryable=fields["retryable"],
-        retry_after_ms=fields["retryAfterMs"],
+        retry_after=None if after is None else after / 1000,
     )
     match meta.get(FAILED_META_KEY), _TIMERS.get(detail.code):
         case "tool", _:
@@ -188,8 +189,8 @@ def error_of(result: types.CallToolResult) -> CallError:
         case "caller", _:
             return CallRefusedError(detail)
         case _, "idle":
-            return CallTimeoutError(detail, which="idle")
+            return CallTimeoutError(detail, timer="idle")
         case _, "ceiling":
-            return CallTimeoutError(detail, which="ceiling")
+            return CallTimeoutError(detail, timer="ceiling")
         case _:
             return ChainError(detail)

@@ -109,7 +109,7 @@ def timed_out(seen: Seen, which: Literal["idle", "ceiling"] | None) -> Verdict:
     if not seen.ended:
         return Verdict(None, ending(seen))
     error = seen.error
-    holds = isinstance(error, CallTimeoutError) and which in (None, error.which)
+    holds = isinstance(error, CallTimeoutError) and which in (None, error.timer)
     return Verdict(holds, ending(seen))
 
 
@@ -215,7 +215,7 @@ def ending(seen: Seen) -> str:
         case "cancelled":
             return f"cancelled, {reports}"
         case outcome:
-            which = f" ({seen.error.which})" if isinstance(seen.error, CallTimeoutError) else ""
+            which = f" ({seen.error.timer})" if isinstance(seen.error, CallTimeoutError) else ""
             code = f"{seen.error.detail.code}: " if isinstance(seen.error, CallError) else ""
             ended = outcome.replace("_", " ")
             return f"{ended}{which}, {reports}: {code}{seen.error}"

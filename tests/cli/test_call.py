@@ -31,7 +31,7 @@ def export(progress: Progress) -> dict[str, int]:
 def refuse(code: str) -> None:
     """Fail."""
     raise ToolError(
-        "slow down", code, category="rate_limit", retryable=True, retry_after_ms=1500
+        "slow down", code, category="rate_limit", retryable=True, retry_after=1.5
     )
 
 

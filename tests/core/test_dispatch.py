@@ -149,7 +149,7 @@ def test_an_error_ends_the_call_with_its_fields_whole_and_has_a_receipt() -> Non
         "Too fast.",
         "rate_limit",
     )
-    assert (detail.retryable, detail.retry_after_ms) == (True, 1500.0)
+    assert (detail.retryable, detail.retry_after) == (True, 1.5)
     assert receipts(dispatch) == {PAGE: [A]}
 
 
@@ -171,7 +171,7 @@ def test_silence_ends_a_call_at_exactly_idle() -> None:
     dispatch.handle_timer(30.0)
     error = the_error(dispatch)
     assert isinstance(error, CallTimeoutError)
-    assert error.which == "idle"
+    assert error.timer == "idle"
     assert error.detail.code == "TIMEOUT_IDLE"
 
 
@@ -210,7 +210,7 @@ def test_reporting_past_the_ceiling_ends_the_call_at_the_ceiling_and_says_so() -
     dispatch.handle_timer(300.0)
     error = the_error(dispatch)
     assert isinstance(error, CallTimeoutError)
-    assert error.which == "ceiling"
+    assert error.timer == "ceiling"
     assert error.detail.code == "TIMEOUT_CEILING"
 
 

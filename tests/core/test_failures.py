@@ -231,7 +231,7 @@ def test_a_timeout_says_which_hop_was_reached() -> None:
 
 
 def test_a_timeout_says_which_timer_ended_it() -> None:
-    assert (timed_out("idle").which, timed_out("ceiling").which) == ("idle", "ceiling")
+    assert (timed_out("idle").timer, timed_out("ceiling").timer) == ("idle", "ceiling")
 
 
 def test_the_fields_of_a_tools_error_stay_whole() -> None:
@@ -242,7 +242,7 @@ def test_the_fields_of_a_tools_error_stay_whole() -> None:
     error = failures.from_wire(wire)
     assert isinstance(error, ToolFailedError)
     assert error.detail == ErrorDetail(
-        "SLOW_DOWN", "Too fast.", "rate_limit", True, 1500.0, "at run"
+        "SLOW_DOWN", "Too fast.", "rate_limit", True, 1.5, "at run"
     )
 
 

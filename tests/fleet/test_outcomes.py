@@ -21,7 +21,7 @@ from opentabs_py.errors import (
 )
 from opentabs_py.fleet.outcomes import error_of, failed, returned, value_of
 
-DETAIL = ErrorDetail("CODE", "It failed.", "auth", retryable=True, retry_after_ms=5.0, stack="at x")
+DETAIL = ErrorDetail("CODE", "It failed.", "auth", retryable=True, retry_after=0.005, stack="at x")
 
 
 def cross_value(value: Any) -> Any:
@@ -62,8 +62,8 @@ def test_content_that_is_not_that_of_mcp_is_refused() -> None:
         BrokenResultError(DETAIL, value={"a": None}),
         CallRefusedError(DETAIL),
         ChainError(DETAIL),
-        CallTimeoutError(DETAIL, which="idle"),
-        CallTimeoutError(DETAIL, which="ceiling"),
+        CallTimeoutError(DETAIL, timer="idle"),
+        CallTimeoutError(DETAIL, timer="ceiling"),
         CallError(DETAIL),
     ],
 )
@@ -78,7 +78,7 @@ def test_an_error_arrives_with_its_kind_and_all_fields(error: CallError) -> None
         assert arrived.value == {"a": None}
     if isinstance(error, CallTimeoutError):
         assert isinstance(arrived, CallTimeoutError)
-        assert arrived.which == error.which
+        assert arrived.timer == error.timer
 
 
 def test_a_bug_says_nothing_of_itself() -> None:

@@ -56,7 +56,7 @@ class Caller:
         try:
             await bridge.call(Target("chat"), "send", CALL)
         except CallTimeoutError as error:
-            self.ended = error.which
+            self.ended = error.timer
             self.ended_at = bridge.clock.now()
 
 

@@ -31,7 +31,7 @@ def reports(*values: float | None) -> list[ProgressReport]:
 
 
 def timed_out(which: Literal["idle", "ceiling"]) -> Seen:
-    return ended(error=CallTimeoutError(ErrorDetail("TIMEOUT", "Too long."), which=which))
+    return ended(error=CallTimeoutError(ErrorDetail("TIMEOUT", "Too long."), timer=which))
 
 
 @pytest.mark.parametrize(

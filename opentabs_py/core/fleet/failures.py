@@ -81,6 +81,6 @@ def fleet_busy(waiting: int, retry_after: float) -> ChainError:
             "call did not run. Call again after retryAfterMs.",
             category="rate_limit",
             retryable=True,
-            retry_after_ms=round(retry_after * 1000),
+            retry_after=round(retry_after, 3),
         )
     )

@@ -235,7 +235,7 @@ class CallRecording:
         timer: Literal["idle", "ceiling"] | None = None
         match error:
             case CallTimeoutError():
-                outcome, timer = "timed_out", error.which
+                outcome, timer = "timed_out", error.timer
             case CallRefusedError():
                 outcome = "refused"
             case ChainError() if detail.category == "lost":

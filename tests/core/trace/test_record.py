@@ -78,7 +78,7 @@ def test_the_example_has_a_value_for_every_field() -> None:
 def test_a_record_is_one_line_with_the_names_that_javascript_has() -> None:
     (line,) = record_line(FULL).splitlines()
     assert {"callId", "tabId", "logCount"} <= json.loads(line).keys()
-    assert json.loads(line)["error"]["retryAfterMs"] == 5.0
+    assert json.loads(line)["error"]["retryAfter"] == 5.0
     assert json.loads(line) == FULL.to_json()
 
 
