@@ -146,8 +146,8 @@ def _warn_of_no_page(*, is_so: bool) -> None:
     if not is_so:
         return
     err.print(
-        "[yellow]The browser will be headless and open no page, so page tools have no page to run "
-        "in. Add --open URL, or --headed to open pages yourself.[/]",
+        "[yellow]The browser will be headless and open no page, so plugin tools cannot run. "
+        "Add --open URL, or --headed to open pages yourself.[/]",
         soft_wrap=True,
     )
 

@@ -1,4 +1,4 @@
-"""The arguments every page tool accepts besides its own: which tab, and which instance."""
+"""The arguments every plugin tool accepts besides its own: which tab, and which instance."""
 
 import difflib
 import json
@@ -17,7 +17,7 @@ INSTANCE: Final = "instance"
 
 
 def listed_schema(schema: JsonObject, instances: Sequence[str] = ()) -> JsonObject:
-    """Return a tool's input schema with the optional `tabId` that every page tool accepts.
+    """Return a tool's input schema with the optional `tabId` that every plugin tool accepts.
 
     If there are several instances, a required `instance` names one. A closed schema is marked
     `additionalProperties: false`.

@@ -1,4 +1,4 @@
-"""Map the stack traces of page tools to the plugin's own source."""
+"""Map the stack traces of plugin tools to the plugin's own source."""
 
 import posixpath
 import re

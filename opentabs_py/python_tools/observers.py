@@ -85,7 +85,7 @@ class Observers:
     def notify_page_reports(
         self, tool: str, call_id: str, reports: Sequence[ProgressReport]
     ) -> None:
-        """Send every handler what a page tool reported; call it on the event loop."""
+        """Send every handler what a plugin tool reported; call it on the event loop."""
         for report in reports:
             self.notify(ToolEvent(tool, call_id, report.seq, ToolReport.of_report(report)))
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Protocol, cast
 
 from opentabs_py.core.progress import ProgressReport
 
-MESSAGE_LIMIT: Final = 4096  # characters, as for page tools
+MESSAGE_LIMIT: Final = 4096  # characters, as for plugin tools
 Kind = Literal["report", "callback", "yield", "page", "heartbeat", "stream"]
 
 
@@ -31,7 +31,7 @@ class ToolReport:
 
     @classmethod
     def of_report(cls, report: ProgressReport) -> "ToolReport":
-        """Return a page tool's report in this form, with all of it as the data."""
+        """Return a plugin tool's report in this form, with all of it as the data."""
         message, progress, total = report.message, report.progress, report.total
         return cls("page", _said(message, progress, total), message, progress, total)
 
@@ -115,7 +115,7 @@ class Progress:
         return "" if self._run is None else self._run.call_id
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
-        """Call another tool, such as a page tool, and return its value.
+        """Call another tool, such as a plugin tool, and return its value.
 
         Its reports count as this call's as well. Sync tools use `call_from_thread`.
 

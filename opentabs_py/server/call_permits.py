@@ -18,7 +18,7 @@ class CallPermits:
 
     Args:
         gate: Asks them.
-        pages: Where page tools run.
+        pages: Where plugin tools run.
         tool: The tool.
         gated: What the decision about it depends on.
     """

@@ -149,7 +149,7 @@ def _with_arguments(tool: Listing) -> dict[str, Any]:
     arguments = {
         f"{name}" if name in required else f"{name}?": _about(schema)
         for name, schema in tool.input_schema.get("properties", {}).items()
-        if name != TAB_ID  # every page tool has it
+        if name != TAB_ID  # every plugin tool has it
     }
     return {**_in_a_line(tool), "arguments": arguments}
 

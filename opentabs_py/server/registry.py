@@ -60,13 +60,13 @@ class ToolRegistry:
     """Finds tools, runs them, and checks their results.
 
     Args:
-        pages: Where page tools run.
+        pages: Where plugin tools run.
         limits: The default timers of calls.
         status: Returns the status of a plugin; by default, across the tabs of `pages`.
         input_limit: The largest input, in characters of JSON.
         strict_output: Fail calls whose value does not match the tool's output schema.
         debug: Send the stack traces of errors to MCP clients.
-        beside_pages: Tools of our own that are served whenever page tools are; with hands among
+        beside_pages: Tools of our own that are served whenever plugin tools are; with hands among
             them, always.
         gate: Decides which calls may run; by default, all may.
 
@@ -79,7 +79,7 @@ class ToolRegistry:
         debug: Send the stack traces of errors to MCP clients.
         read_stack: Maps a plugin's stack trace to its source, given the plugin's name and the
             stack trace as the page sent it.
-        on_page_report: Called with the name, the id and the reports of every call of a page tool;
+        on_page_report: Called with the name, the id and the reports of every call of a plugin tool;
             must not block or raise. Python tools have their own handlers.
     """
 
@@ -130,7 +130,7 @@ class ToolRegistry:
         manifests: Iterable[PluginManifest],
         standings: Mapping[str, Standing] = MappingProxyType({}),
     ) -> None:
-        """Serve the tools of these plugins, instead of any other page tools.
+        """Serve the tools of these plugins, instead of any other plugin tools.
 
         Args:
             manifests: The plugins.
@@ -152,7 +152,7 @@ class ToolRegistry:
         self._list()
 
     def set_remote(self, tools: Iterable[OtherwiseNamed]) -> None:
-        """Serve these tools of a fleet's workers, instead of any other page tools."""
+        """Serve these tools of a fleet's workers, instead of any other plugin tools."""
         self._of_pages = [*tools]
         self._list()
 

@@ -649,7 +649,7 @@ class OpenTabs:
         return Observers(self._observe_pages)
 
     def _observe_pages(self) -> None:
-        """Pass the reports of page tools to the progress handlers, if there are any."""
+        """Pass the reports of plugin tools to the progress handlers, if there are any."""
         observers: Observers | None = vars(self).get("_observers")  # created on first use
         if observers and hasattr(self, "registry"):
             self.registry.on_page_report = observers.notify_page_reports

@@ -482,7 +482,7 @@ def create_registry(
 
     Args:
         settings: The settings.
-        pages: Where page tools run.
+        pages: Where plugin tools run.
         tab_tools: The tools about tabs.
         clock: The clock on which questions to the user expire.
         status: Returns the status of a plugin; by default, across the tabs of `pages`.

@@ -241,9 +241,7 @@ def test_the_fields_of_a_tools_error_stay_whole() -> None:
     )  # fmt: skip
     error = failures.from_wire(wire)
     assert isinstance(error, ToolFailedError)
-    assert error.detail == ErrorDetail(
-        "SLOW_DOWN", "Too fast.", "rate_limit", True, 1.5, "at run"
-    )
+    assert error.detail == ErrorDetail("SLOW_DOWN", "Too fast.", "rate_limit", True, 1.5, "at run")
 
 
 @pytest.mark.parametrize(("started", "kind"), [(False, ChainError), (True, ToolFailedError)])
