@@ -106,7 +106,9 @@ def _declaration(name: str, found: Object) -> str:
         return f"{name}: {found.annotation}"
     parameters: list[Parameter] = []
     if isinstance(found, Class | Function):
-        parameters = [each for each in found.parameters if each.name not in ("self", "cls")]
+        hidden = ("self", "cls")
+        named = [each for each in found.parameters if each.name not in hidden]
+        parameters = [each for each in named if not each.name.startswith("_")]
     before = ""
     if isinstance(found, Function) and "async" in found.labels:
         is_context = any("contextmanager" in str(each.value) for each in found.decorators)

@@ -71,7 +71,7 @@ async def probe(
     site: str, settings: Settings, seams: Seams | None = None
 ) -> AsyncGenerator[tuple[OpenTabs, int]]:
     """A session whose probe is ready in a tab, and the tab's number."""
-    async with OpenTabs(plugins=[PROBE], settings=settings, seams=seams) as tabs:
+    async with OpenTabs(plugins=[PROBE], settings=settings, _seams=seams) as tabs:
         url = f"{site}/page"
         await tabs.open(url)
         document = await wait_for_document(tabs, url, "ready")

@@ -91,7 +91,7 @@ async def test_a_call_whose_page_had_no_time_to_confirm_it_is_not_made_again(
 ) -> None:
     settings = load_settings(port=0)
     async with OpenTabs(
-        plugins=[PROBE], settings=settings, seams=Seams(relay_script=DEAF_TO_RECEIPT)
+        plugins=[PROBE], settings=settings, _seams=Seams(relay_script=DEAF_TO_RECEIPT)
     ) as own:
         # Where it would be made again.
         await open_tab(own, f"{site}/other")

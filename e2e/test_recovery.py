@@ -195,7 +195,7 @@ async def test_a_late_answer_of_a_page_goes_to_no_other_connection_than_the_one_
 
     settings = load_settings(port=0)
     async with OpenTabs(
-        plugins=[PROBE], settings=settings, seams=Seams(wrap_socket=listen)
+        plugins=[PROBE], settings=settings, _seams=Seams(wrap_socket=listen)
     ) as tabs:
         page = await tabs.open(f"{site}/late")
         tab = Tab(page, (await wait_for_document(tabs, page.url)).tab_id, tabs)

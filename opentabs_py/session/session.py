@@ -74,7 +74,6 @@ class OpenTabs:
         browsers: Several browsers to launch instead of one: the profile directory of each, by name.
             Or a number of equal ones with new profiles: the one with the fewest calls takes the
             next.
-        first_number: The number of the first browser, with which the numbers of its tabs begin.
         nats: The fleet whose workers' tools to serve, instead of a browser's: the address of its
             NATS server, or `FleetOptions`. See docs/fleet.md.
         settings: Where to listen, what to launch, how long calls may take.
@@ -87,7 +86,6 @@ class OpenTabs:
         trace: A file to write every call to; `opentabs trace show` reads it.
         while_launching: Called once the browsers have what they need to start. Until they have
             started, the session only waits, so this is the time to load what is needed later.
-        seams: Where tests take the place of the chain's parts.
 
     Attributes:
         mcp_url: The URL that MCP clients connect to; set in the context, like the others.
@@ -107,7 +105,6 @@ class OpenTabs:
         plugins: Sequence[str | Path] = (),
         browser: Literal["launch", "none"] | Attach | Launcher = "launch",
         browsers: Mapping[str, str | Path] | int | None = None,
-        first_number: int = 0,
         nats: str | FleetOptions | None = None,
         settings: Settings | None = None,
         read_settings: Callable[[], Settings] | None = None,
@@ -116,7 +113,8 @@ class OpenTabs:
         reopen: Sequence[str] | None = None,
         trace: Path | None = None,
         while_launching: Callable[[], None] = lambda: None,
-        seams: Seams | None = None,
+        _first_number: int = 0,
+        _seams: Seams | None = None,
     ) -> None:
         if nats is not None and (plugins or browsers):
             raise ConfigError(
@@ -130,11 +128,11 @@ class OpenTabs:
         self._browser = browser
         self._equal = isinstance(browsers, int)
         self._profiles = _named_profiles(browsers)
-        self._first_number = first_number
+        self._first_number = _first_number  # of its browsers; their tabs' numbers begin with it
         self._fleet = FleetOptions(nats) if isinstance(nats, str) else nats
         self._args = args
         self._ignore_default_args = ignore_default_args
-        self._seams = seams or Seams()
+        self._seams = _seams or Seams()  # where tests take the place of the chain's parts
         self._clock = AlarmClock(self._seams.clock)
         self._trace = trace
         self._while_launching = while_launching

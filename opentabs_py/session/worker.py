@@ -63,7 +63,7 @@ async def run_worker(
         # Endpoints know the tools of plugins, but not of pages, which come and go.
         own = settings.model_copy(update={"webmcp": (), "hands": False})
         async with OpenTabs(
-            settings=own, browsers=browsers, first_number=identity.number, **session
+            settings=own, browsers=browsers, _first_number=identity.number, **session
         ) as tabs:
             worker = FleetWorker(
                 link, identity, WorkerSession(tabs), most=longest_message(settings)

@@ -185,7 +185,7 @@ class Chain:
                     tools=self._tools,
                     settings=self._settings,
                     browser=self._launch,
-                    seams=seams,
+                    _seams=seams,
                 ) as session,
             ):
                 self._started.set_result(session)

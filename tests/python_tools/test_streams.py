@@ -312,7 +312,7 @@ async def test_a_silence_and_a_total_end_a_stream_that_is_left_open(
     steps: list[float], why: str
 ) -> None:
     clock, module = HeldClock(), Streamers()
-    async with Server(tools=[module], seams=Seams(clock)) as server:
+    async with Server(tools=[module], _seams=Seams(clock)) as server:
         module.all_here.set()
         await server.call_tool("open", {"name": "a"})
         [stream] = server._python.host.streams._by_id.values()  # type: ignore[union-attr]

@@ -83,7 +83,7 @@ async def live(name: str, steps: list[float], limits: Limits) -> CallToolResult:
     """Call a tool, and have it give a sign after each step but the last."""
     clock, module = HeldClock(), Lives()
     results: list[CallToolResult] = []
-    async with Server(tools=[module], seams=Seams(clock)) as server:
+    async with Server(tools=[module], _seams=Seams(clock)) as server:
 
         async def call() -> None:
             # The tool that it calls is to be ended by the timers of the one that is called here.
