@@ -1,10 +1,12 @@
 """What `@pytest.mark.opentabs(...)` can say."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opentabs_py.testing.marks import Marks, read_marks
+from opentabs_py.testing.marks import KNOWN, Marks, read_marks
 
 
 def test_without_a_mark_nothing_is_otherwise() -> None:
@@ -59,3 +61,10 @@ def test_an_invalid_mark_is_an_error_that_says_why(
 ) -> None:
     with pytest.raises(ValueError, match=why):
         read_marks([(args, kwargs)])
+
+
+def test_every_option_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
+    table = text.partition("## The mark\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)`", "".join(rows))) == sorted(KNOWN)
