@@ -397,6 +397,7 @@ class Bridge:
                 pass  # an answer that is awaited elsewhere
 
     def _handle_tabs(self, params: protocol.HelloParams | protocol.TabsParams) -> None:
+        self.tabs.owners.reported(self._numbers, params.tab_ids)
         self.tabs.update(params.documents, anyio.current_time(), loading=params.loading)
         if self.page_tools is not None:
             self.page_tools.update(params.documents, params.loading)
