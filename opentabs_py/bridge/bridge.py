@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import anyio
@@ -224,6 +225,15 @@ class Bridge:
                 await self.wait_connected()
         else:
             await self._sync.wait(SYNC_WITHIN)
+
+    def hold_calls(self, seconds: float) -> None:
+        """Send the browser no new call for some seconds, or until `release_calls`."""
+        self.tabs.held_until = anyio.current_time() + seconds
+
+    def release_calls(self) -> None:
+        """Send the browser the calls that were held back, and new ones."""
+        self.tabs.held_until = -inf
+        self._notify()
 
     def handle_browser_gone(self) -> None:
         """Handle the browser's exit: every page is gone."""
