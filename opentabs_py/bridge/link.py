@@ -95,7 +95,13 @@ class Connection:
         """Queue a message; it is sent when the socket accepts it."""
         document_id = getattr(getattr(message, "params", None), "document_id", _NO_DOCUMENT)
         self._stream += 1
-        self._outbox.extend(split(protocol.to_json(message), document_id, self._stream))
+        frames = [*split(protocol.to_json(message), document_id, self._stream)]
+        if len(frames) > 1 and isinstance(message, protocol.ToolDispatch):
+            announced = protocol.AnnounceParams(
+                document_id=document_id, call_id=message.params.call_id
+            )
+            self._outbox.append(protocol.to_json(protocol.ToolAnnounce(params=announced)))
+        self._outbox.extend(frames)
         self._filled.set()
 
     def request(

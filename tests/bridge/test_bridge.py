@@ -1,5 +1,6 @@
 """The bridge, with a hand-written extension at the other end of its socket."""
 
+import json
 import logging
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pytest
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.observer import ProgressObserver, instant
 from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core.chunks import WHOLE
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PluginSpec
@@ -17,6 +19,7 @@ from opentabs_py.core.trace.recorder import CallRecording
 from opentabs_py.errors import CallTimeoutError, ChainError, ToolFailedError
 from tests.fakes import (
     OTHER_PAGE,
+    PAGE,
     TAB,
     FakeSocket,
     Json,
@@ -326,6 +329,22 @@ async def test_a_call_is_dispatched_and_its_value_returned_and_acknowledged() ->
         assert receipt["params"]["callIds"] == [dispatch["params"]["callId"]]
         assert dispatch["params"]["input"] == {"text": "hi"}
         assert (dispatch["params"]["plugin"], dispatch["params"]["tool"]) == ("chat", "send")
+
+
+async def test_a_call_that_is_sent_in_parts_is_announced_first() -> None:
+    bridge = a_bridge()
+    long = ToolCall({"text": "x" * WHOLE}, Limits())
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Caller(), bridge, long)
+            announced = await socket.hear("tool.announce")
+            parts = [await socket.hear_frame() for _ in range(5)]
+            tasks.cancel_scope.cancel()
+    assert all(frame.startswith(f"~{PAGE}") for frame in parts)
+    dispatched = json.loads("".join(frame[42:] for frame in parts))
+    params = dispatched["params"]
+    assert announced["params"] == {"documentId": PAGE, "callId": params["callId"]}
 
 
 async def test_the_error_of_a_tool_is_raised_with_its_fields() -> None:
