@@ -411,6 +411,24 @@ async def test_a_tab_that_the_extension_names_when_asked_is_used() -> None:
         assert await caller.outcome() == 1
 
 
+async def test_an_answer_that_nobody_waits_for_any_more_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.bridge.QUERY_WITHIN", 0.01)
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect)
+        sync = await socket.hear("plugins.sync")
+        socket.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
+        with anyio.fail_after(5):
+            await bridge.ask("chat")
+        query = await socket.hear("tabs.query")
+        socket.say({"id": query["id"], "result": {"tabIds": [TAB], "documents": [a_document()]}})
+        socket.say({"method": "ping", "params": {"time": 1}})
+        await socket.hear("pong")
+        assert list(bridge.tabs.documents) == []
+
+
 async def test_a_call_waits_for_a_document_that_is_getting_ready_and_then_runs() -> None:
     bridge = a_bridge()
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
