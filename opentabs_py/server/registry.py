@@ -220,7 +220,7 @@ class ToolRegistry:
                 self._by_other_names[name].listing.owner,
                 self._by_other_names[name].listing.name,
             )
-        self.output.set_tools(tool.listing for tool in tools)
+        self.output.clear()
         if [_seen(tool.listing) for tool in self.tools] != before:
             self._listeners.notify()
 
