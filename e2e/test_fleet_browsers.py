@@ -147,6 +147,23 @@ async def test_a_client_works_in_its_own_tab_which_is_closed_when_it_goes(
     await until(tabs, lambda known: _ready(known) == 5)
 
 
+async def test_a_client_that_closed_its_own_tab_uses_all_workers_again(
+    tabs: OpenTabs, site: str
+) -> None:
+    steps = [{"wait": 60000}]
+    async with Client(tabs.mcp_url, mode="legacy") as mine, anyio.create_task_group() as tasks:
+        opened = (await mine.call_tool("tabs_open", {"url": f"{site}/own"})).structured_content
+        assert opened is not None
+        assert not (await mine.call_tool("tabs_close", {"tabId": opened["tabId"]})).is_error
+        await until(tabs, lambda known: _ready(known) == 5)
+        for number in range(4):
+            arguments = {"key": f"again-{number}", "steps": steps}
+            tasks.start_soon(mine.call_tool, "probe_run", arguments)
+        await until(tabs, lambda known: [each.total_running for each in known] == [1] * 4)
+        tasks.cancel_scope.cancel()
+    await until(tabs, lambda known: not any(each.total_running for each in known))
+
+
 async def test_a_killed_endpoint_has_its_calls_aborted_in_their_pages(
     tabs: OpenTabs, fleet: Fleet
 ) -> None:

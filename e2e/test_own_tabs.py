@@ -156,6 +156,16 @@ async def test_it_is_closed_when_its_client_goes_or_asks_for_it(tabs: OpenTabs, 
     await until_open(tabs, 1)
 
 
+async def test_a_tab_that_is_closed_by_hand_belongs_to_nobody(tabs: OpenTabs, site: str) -> None:
+    async with agent(tabs) as mine:
+        await open_own(mine, f"{site}/chat/mine")
+        await until_open(tabs, 2)
+        await tabs.context.pages[-1].close()
+        with anyio.fail_after(PATIENT):
+            while tabs.bridge.tabs.owners:
+                await tabs.bridge.changed().wait()
+
+
 async def test_its_owner_stays_in_it_when_the_worker_dies(tabs: OpenTabs, site: str) -> None:
     await open_users(tabs, f"{site}/user")
     async with agent(tabs) as client:

@@ -40,6 +40,7 @@
 /** @typedef {{documentId: string, callId: string, seq: number}} AckParams */
 /** @typedef {{jsonrpc: "2.0", method: "activity.changed", params: ActivityParams}} ActivityChanged */
 /** @typedef {{running: number, waiting: number}} ActivityParams */
+/** @typedef {{documentId: string, callId: string}} AnnounceParams */
 /** @typedef {{documentId: string, callId: string, reason: string}} CancelParams */
 /** @typedef {{tabId: number}} CloseParams */
 /** @typedef {{documentId: string, callId: string, plugin: string, tool: string, input: Record<string, any>, trace?: boolean}} DispatchParams */
@@ -59,13 +60,14 @@
 /** @typedef {{jsonrpc: "2.0", method: "tabs.targets", id: number, params: TargetsParams}} TabsTargets */
 /** @typedef {{}} TargetsParams */
 /** @typedef {{jsonrpc: "2.0", method: "tool.ack", params: AckParams}} ToolAck */
+/** @typedef {{jsonrpc: "2.0", method: "tool.announce", params: AnnounceParams}} ToolAnnounce */
 /** @typedef {{jsonrpc: "2.0", method: "tool.cancel", params: CancelParams}} ToolCancel */
 /** @typedef {{jsonrpc: "2.0", method: "tool.dispatch", params: DispatchParams}} ToolDispatch */
 /** @typedef {{jsonrpc: "2.0", method: "tool.settled", params: SettledParams}} ToolSettled */
 /** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PageTools | PluginLog | ToolStamps | Ping | Pong} FromExtension */
 /** @typedef {Response | Failure} Answer */
 /** @typedef {{injected: number, problems: PluginProblem[]}} SyncResult */
-/** @typedef {PluginsSync | TabsQuery | TabsOpen | TabsClose | TabsTargets | ExtensionRemove | ToolDispatch | ToolAck | ToolSettled | ToolCancel | ActivityChanged | Ping | Pong} ToExtension */
+/** @typedef {PluginsSync | TabsQuery | TabsOpen | TabsClose | TabsTargets | ExtensionRemove | ToolAnnounce | ToolDispatch | ToolAck | ToolSettled | ToolCancel | ActivityChanged | Ping | Pong} ToExtension */
 /** @typedef {HelloResponse | Failure} HelloAnswer */
 
 export const PROTOCOL_VERSION = 3;
@@ -133,6 +135,24 @@ const definitions = {
     "required": [
       "running",
       "waiting"
+    ],
+    "type": "object"
+  },
+  "AnnounceParams": {
+    "additionalProperties": false,
+    "properties": {
+      "documentId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      },
+      "callId": {
+        "pattern": "^[0-9a-f]{32}$",
+        "type": "string"
+      }
+    },
+    "required": [
+      "documentId",
+      "callId"
     ],
     "type": "object"
   },
@@ -709,6 +729,26 @@ const definitions = {
     ],
     "type": "object"
   },
+  "ToolAnnounce": {
+    "additionalProperties": false,
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "method": {
+        "const": "tool.announce",
+        "type": "string"
+      },
+      "params": {
+        "$ref": "#/$defs/AnnounceParams"
+      }
+    },
+    "required": [
+      "params"
+    ],
+    "type": "object"
+  },
   "ToolCancel": {
     "additionalProperties": false,
     "properties": {
@@ -792,6 +832,9 @@ const roots = {
       },
       {
         "$ref": "#/$defs/ExtensionRemove"
+      },
+      {
+        "$ref": "#/$defs/ToolAnnounce"
       },
       {
         "$ref": "#/$defs/ToolDispatch"

@@ -69,6 +69,11 @@ class FakeSocket:
                 if message.get("method") == what or ("method" not in message and what in message):
                     return message
 
+    async def hear_frame(self) -> str:
+        """Wait for the next frame, which may be a part of a message."""
+        with anyio.fail_after(5):
+            return await self._for_test.receive()
+
     async def hear_the_end(self) -> None:
         """Wait until the bridge has closed the connection."""
         with anyio.fail_after(5):

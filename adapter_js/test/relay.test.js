@@ -362,6 +362,18 @@ test("a dispatch in parts is joined, and the worker is notified of its call", ()
   assert.deepEqual(relay.drain(), [{ type: "received", callId: CALL }]);
 });
 
+test("a dispatch in parts that a lost link cut short does not mix with the next link's", () => {
+  const relay = startRelay();
+  const params = { callId: CALL, plugin: "demo", tool: "t", input: {} };
+  const text = JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params });
+  const head = `~${relay.documentId()}00000001`;
+  relay.worker.say(`${head}+${text.slice(0, 10)}`);
+  relay.resend();
+  relay.worker.say(`${head}+${text.slice(0, 10)}`);
+  relay.worker.say(`${head}.${text.slice(10)}`);
+  assert.deepEqual(relay.page.ofKind("d"), [text]);
+});
+
 test("the start of a traced call is reported at once, because its tool may never answer", () => {
   const relay = startCall({ trace: true });
   relay.page.say(`t${CALL}{"runtime.down":1}`);

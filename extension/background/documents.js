@@ -164,16 +164,29 @@ function handleRelayMessage(doc, message) {
 }
 
 /**
+ * A call is on its way to a document.
+ * @param {{documentId: string, callId: string}} params
+ * @returns {Doc | undefined} undefined if it is gone, and the call is lost
+ */
+export function expect({ documentId, callId }) {
+  const doc = documents.get(documentId);
+  if (doc === undefined) {
+    sendLost(callId, "not_delivered");
+  } else if (!doc.calls.has(callId)) {
+    doc.calls.set(callId, false);
+  }
+  return doc;
+}
+
+/**
  * @param {import("../protocol.js").DispatchParams} params
  * @param {string} frame
  */
 export function dispatch(params, frame) {
-  const doc = documents.get(params.documentId);
+  const doc = expect(params);
   if (doc === undefined) {
-    sendLost(params.callId, "not_delivered");
     return;
   }
-  doc.calls.set(params.callId, false);
   post(doc, frame);
   if (params.trace) {
     stamp(params.callId, { "worker.down": link.now() });

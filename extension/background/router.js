@@ -71,6 +71,9 @@ export function receive(frame) {
     return;
   }
   switch (message.method) {
+    case "tool.announce":
+      documents.expect(message.params);
+      break;
     case "tool.dispatch":
       documents.dispatch(message.params, frame);
       break;

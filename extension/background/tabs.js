@@ -74,7 +74,8 @@ export async function snapshot() {
       active: tab?.active ?? false,
       focused: tab !== undefined && tab.windowId === focused?.id,
       protected: doc.isProtected,
-      calls: [...doc.calls.keys()],
+      // A call that was not confirmed may have arrived in part; the relay ignores one that it has.
+      calls: Array.from(doc.calls).flatMap(([callId, received]) => (received ? [callId] : [])),
       plugins: Object.fromEntries(
         Array.from(doc.plugins, ([name, { readiness, reason }]) => [
           name,

@@ -255,6 +255,7 @@
     switch (message.type) {
       case "resend":
         limit = message.limit;
+        partial.clear(); // the rest of what a lost link cut short never comes
         post({ type: "resending", epoch: message.epoch });
         for (const { outbox } of calls.values()) {
           outbox.resend();

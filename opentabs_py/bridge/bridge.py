@@ -3,13 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import anyio
 
 from opentabs_py.bridge.activity import Activity
 from opentabs_py.bridge.calls import PageCalls
-from opentabs_py.bridge.link import Connection, Incoming, Socket
+from opentabs_py.bridge.link import AnyResult, Connection, Incoming, Socket
 from opentabs_py.bridge.plugin_sync import PluginSync
 from opentabs_py.bridge.reception import equal, offers, serve_connection
 from opentabs_py.calling.clock import MS, Clock, SystemClock, wall_clock
@@ -225,6 +226,15 @@ class Bridge:
         else:
             await self._sync.wait(SYNC_WITHIN)
 
+    def hold_calls(self, seconds: float) -> None:
+        """Send the browser no new call for some seconds, or until `release_calls`."""
+        self.tabs.held_until = anyio.current_time() + seconds
+
+    def release_calls(self) -> None:
+        """Send the browser the calls that were held back, and new ones."""
+        self.tabs.held_until = -inf
+        self._notify()
+
     def handle_browser_gone(self) -> None:
         """Handle the browser's exit: every page is gone."""
         self.tabs.has_browser = False
@@ -254,21 +264,13 @@ class Bridge:
         closed as soon as it is open.
         """
         await self.wait_linked()
-        if self._connection is None:
-            return None
         params = protocol.OpenParams(url=url)
-        answer = self._connection.request(
-            lambda number: protocol.TabsOpen(id=number, params=params), protocol.OpenedTab
+        opened = await self._request(
+            lambda number: protocol.TabsOpen(id=number, params=params),
+            protocol.OpenedTab,
+            OPEN_WITHIN,
+            late=self._close_late,
         )
-        try:
-            await asyncio.wait([answer], timeout=OPEN_WITHIN)
-        except anyio.get_cancelled_exc_class():
-            answer.add_done_callback(self._close_late)
-            raise
-        if not answer.done():
-            answer.add_done_callback(self._close_late)
-            return None
-        opened = None if answer.cancelled() else answer.result()
         return None if opened is None else self._numbers[opened.tab_id]
 
     def _close_late(self, answer: "asyncio.Future[protocol.OpenedTab | None]") -> None:
@@ -397,6 +399,7 @@ class Bridge:
                 pass  # an answer that is awaited elsewhere
 
     def _handle_tabs(self, params: protocol.HelloParams | protocol.TabsParams) -> None:
+        self.tabs.owners.reported(self._numbers, params.tab_ids)
         self.tabs.update(params.documents, anyio.current_time(), loading=params.loading)
         if self.page_tools is not None:
             self.page_tools.update(params.documents, params.loading)
@@ -429,14 +432,12 @@ class Bridge:
             ChainError: It is not connected.
         """
         await self.wait_linked()
-        if self._connection is None:
-            return ()
         params = protocol.TargetsParams()
-        answer = self._connection.request(
-            lambda number: protocol.TabsTargets(id=number, params=params), protocol.Targets
+        found = await self._request(
+            lambda number: protocol.TabsTargets(id=number, params=params),
+            protocol.Targets,
+            QUERY_WITHIN,
         )
-        await asyncio.wait([answer], timeout=QUERY_WITHIN)
-        found = answer.result() if answer.done() and not answer.cancelled() else None
         return [
             each.model_copy(update={"tab_id": self._numbers[each.tab_id]})
             for each in (() if found is None else found.tabs)
@@ -450,13 +451,42 @@ class Bridge:
         """
         # A worker that has just started knows no plugins, so it would know no tabs of them either.
         await self._sync.wait(SYNC_WITHIN)
-        if self._connection is None:
-            return
         query = protocol.QueryParams(plugin=plugin)
-        answer = self._connection.request(
-            lambda number: protocol.TabsQuery(id=number, params=query), protocol.TabsParams
+        await self._request(
+            lambda number: protocol.TabsQuery(id=number, params=query),
+            protocol.TabsParams,
+            QUERY_WITHIN,
         )
-        await asyncio.wait([answer], timeout=QUERY_WITHIN)
+
+    async def _request(
+        self,
+        make: Callable[[int], protocol.Message],
+        result: type[AnyResult],
+        within: float,
+        late: "Callable[[asyncio.Future[AnyResult | None]], None] | None" = None,
+    ) -> AnyResult | None:
+        """Send a request and return its result; None for an error, or if none arrives in time.
+
+        Args:
+            make: Creates the request, given its id.
+            result: The type of the result.
+            within: How long to wait, in seconds.
+            late: Called with an answer that nobody waited for, because it took longer, or the
+                caller was cancelled. Without it, such an answer is dropped.
+        """
+        if self._connection is None:
+            return None
+        answer = self._connection.request(make, result)
+        is_in_time = False
+        try:
+            await asyncio.wait([answer], timeout=within)
+            is_in_time = answer.done()
+        finally:
+            if late is not None and not is_in_time:
+                answer.add_done_callback(late)
+            else:
+                answer.cancel()
+        return answer.result() if is_in_time and not answer.cancelled() else None
 
 
 def _log_plugin(params: protocol.LogParams) -> None:

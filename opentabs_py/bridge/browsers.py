@@ -1,5 +1,6 @@
 """All browsers of a server, as its tools and its clients see them."""
 
+import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from math import inf
@@ -16,6 +17,8 @@ from opentabs_py.core import protocol
 from opentabs_py.core.browsers import BLOCK, Browser, JoinedTabs, choose
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import ChainError
+
+logger = logging.getLogger(__name__)
 
 REMEMBERED: Final = 1000  # how many clients' last browsers are known, one for each plugin
 
@@ -94,6 +97,23 @@ class Pages(Protocol):
     def knows(self, secret: str) -> bool:
         """Return whether a secret is that of an extension of ours."""
         ...
+
+
+async def bring_any(bridges: Sequence[Bridge]) -> None:
+    """Launch the browsers that were closed, if they may be launched again.
+
+    Raises:
+        ChainError: None of them is there.
+    """
+    errors: list[ChainError] = []
+    for bridge in bridges:
+        try:
+            await bridge.bring()
+        except ChainError as error:
+            logger.warning("The browser %s did not start: %s", bridge.name, error)
+            errors.append(error)
+    if errors and len(errors) == len(bridges):
+        raise errors[0]
 
 
 class Browsers:
@@ -175,11 +195,11 @@ class Browsers:
         Raises:
             ChainError: As for one browser, or several could take the call.
         """
-        if not (self._equal and self.connected):
-            for bridge in self.bridges:
-                await bridge.bring()
         user = self._user(target)
-        index = await self._choose(target, None if user is None else self._last.get(user))
+        last = None if user is None else self._last.get(user)
+        if last is not None and target.tab_id is None:
+            await self.bridges[last].bring()  # another's pages may be those of another person
+        index = await self._choose(target, last)
         if user is not None:
             self._remember(user, index)
         self.loads[index] += 1
@@ -266,8 +286,11 @@ class Browsers:
             if isinstance(choice, int):
                 if has_asked or self._views[choice].tabs.status(target.plugin) == "ready":
                     return choice
-                # A page that was just opened, or a user who just signed in, may be unknown.
+                # A page that was just opened, or a user who just signed in, may be unknown; and a
+                # browser that was closed opens its pages again.
                 has_asked = True
+                if target.tab_id is None and not (self._equal and self.connected):
+                    await bring_any(self.bridges)
                 async with anyio.create_task_group() as tasks:
                     for bridge in self.bridges:
                         tasks.start_soon(bridge.ask, target.plugin)

@@ -95,7 +95,13 @@ class Connection:
         """Queue a message; it is sent when the socket accepts it."""
         document_id = getattr(getattr(message, "params", None), "document_id", _NO_DOCUMENT)
         self._stream += 1
-        self._outbox.extend(split(protocol.to_json(message), document_id, self._stream))
+        frames = [*split(protocol.to_json(message), document_id, self._stream)]
+        if len(frames) > 1 and isinstance(message, protocol.ToolDispatch):
+            announced = protocol.AnnounceParams(
+                document_id=document_id, call_id=message.params.call_id
+            )
+            self._outbox.append(protocol.to_json(protocol.ToolAnnounce(params=announced)))
+        self._outbox.extend(frames)
         self._filled.set()
 
     def request(
@@ -104,16 +110,18 @@ class Connection:
         """Send a request; return its result to come, or None for an error, which is logged.
 
         `receive` returns the result too, in its order among the messages. If the connection ends
-        first, the future is cancelled.
+        first, the future is cancelled. If the caller cancels it, the answer is dropped.
 
         Args:
             make: Creates the request, given its id.
             result: The type of the result.
         """
         self._last_id += 1
+        number = self._last_id
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._requests[self._last_id] = _Request(result, answer)
-        self.send(make(self._last_id))
+        self._requests[number] = _Request(result, answer)
+        answer.add_done_callback(lambda _: self._requests.pop(number, None))
+        self.send(make(number))
         return answer
 
     def abandon_requests(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from opentabs_py.bridge.browsers import Pages
-from opentabs_py.bridge.page_tool import Checked, PageTool
+from opentabs_py.bridge.plugin_tool import Checked, PluginTool
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
@@ -21,7 +21,7 @@ META_KEY: Final = "opentabs/webmcp"  # in `_meta` of a listed tool
 Place = tuple[DocumentState, RegisteredTool]
 
 
-class RegisteredPageTool(PageTool):
+class RegisteredPageTool(PluginTool):
     """A tool of one or several pages of a site, ready to be called.
 
     Args:

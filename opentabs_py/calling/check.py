@@ -1,7 +1,7 @@
 """Check the values of tools against their output schemas."""
 
 import logging
-from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from opentabs_py.calling.tool import Listing, Output
@@ -11,6 +11,13 @@ from opentabs_py.core.schemas import Checker
 from opentabs_py.core.text import shorten
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Checked:
+    listing: Listing
+    checker: Checker
+    is_warned: bool = False
 
 
 class OutputCheck:
@@ -23,43 +30,43 @@ class OutputCheck:
 
     def __init__(self, *, strict: bool) -> None:
         self.strict = strict
-        self._checkers: dict[str, Checker] = {}
-        self._warned: set[str] = set()
+        self._checked: dict[str, _Checked] = {}  # by name, the build that returned a value last
 
-    def set_tools(self, listings: Iterable[Listing]) -> None:
-        """Check the values of these tools, and warn about each again."""
-        self._checkers = {
-            listing.name: Checker(listing.output_schema)
-            for listing in listings
-            if listing.output_schema
-        }
-        self._warned.clear()
+    def clear(self) -> None:
+        """Forget all tools, because they may be others now, and warn about each again."""
+        self._checked.clear()
 
     def check(self, listing: Listing, value: Any) -> None:
         """Check a value.
+
+        Args:
+            listing: That of the tool that returned it, which may not be served any more.
+            value: The value.
 
         Raises:
             BrokenResultError: It does not match, and this is strict, or the tool promises an
                 object and this is none, which MCP clients refuse.
         """
         name = listing.name
-        checker = self._checkers.get(name)
-        if checker is None:
+        if not listing.output_schema:
             return
         structured = value.structured if isinstance(value, Output) else value
         if listing.promises_object and not _is_object(structured):
             kind = "content" if isinstance(value, Output) else type(value).__name__
             violation = ("", f"it is {kind}, not an object")
             raise failures.result_breaks_schema(name, [violation], value)
-        if not self.strict and name in self._warned:
+        checked = self._checked.get(name)
+        if checked is None or checked.listing is not listing:
+            checked = self._checked[name] = _Checked(listing, Checker(listing.output_schema))
+        if not self.strict and checked.is_warned:
             return
-        violations = checker.violations(structured, most=MAX_VIOLATIONS)
+        violations = checked.checker.violations(structured, most=MAX_VIOLATIONS)
         if not violations:
             return
         error = failures.result_breaks_schema(name, violations, value)
         if self.strict:
             raise error
-        self._warned.add(name)
+        checked.is_warned = True
         logger.warning("%s", shorten(str(error), 500))
 
 

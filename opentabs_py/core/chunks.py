@@ -17,6 +17,7 @@ from opentabs_py.errors import ProtocolError
 
 CHUNK = 256 * 1024  # characters; the fastest part size measured for 16 MiB over a Port
 WHOLE = 1024 * 1024  # characters; a message up to this length is sent as one frame
+REFUSED = 1024  # how many refused messages are known, until their last parts come
 _HEADER = 42
 
 
@@ -45,7 +46,7 @@ class Assembler:
         self._limit = limit
         self._streams = streams
         self._open: dict[str, _Partial] = {}  # the most recently updated comes last
-        self._refused: set[str] = set()
+        self._refused: dict[str, None] = {}  # the latest last
 
     def feed(self, frame: str) -> str | None:
         """Receive a frame and return the message it completes, if any.
@@ -63,14 +64,14 @@ class Assembler:
         key, is_last, part = frame[1 : _HEADER - 1], frame[_HEADER - 1] == ".", frame[_HEADER:]
         if key in self._refused:
             if is_last:
-                self._refused.discard(key)
+                del self._refused[key]
             return None
         message = self._open.pop(key, None) or _Partial()
         message.parts.append(part)
         message.size += len(part)
         if message.size > self._limit:
             if not is_last:
-                self._refused.add(key)
+                self._refuse(key)
             raise ProtocolError(f"a chunked message is over the limit of {self._limit} characters")
         if is_last:
             return "".join(message.parts)
@@ -78,9 +79,14 @@ class Assembler:
         if len(self._open) > self._streams:
             oldest = next(iter(self._open))
             del self._open[oldest]
-            self._refused.add(oldest)
+            self._refuse(oldest)
             raise ProtocolError(f"more than {self._streams} messages are unfinished")
         return None
+
+    def _refuse(self, key: str) -> None:
+        self._refused[key] = None
+        if len(self._refused) > REFUSED:  # the last parts of most never come: their page has gone
+            del self._refused[next(iter(self._refused))]
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from opentabs_py.core import failures
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import CallError
@@ -45,6 +46,8 @@ class Placement:
         Raises:
             ChainError: There is no document for it.
         """
+        if now < tabs.held_until:
+            return Wait(tabs.held_until, failures.not_connected(tabs.asks))
         if self._has_moved:
             self._has_moved = False
             return Ask()

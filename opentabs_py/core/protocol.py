@@ -210,6 +210,13 @@ class DispatchParams(Model):
     trace: bool = False
 
 
+class AnnounceParams(Model):
+    """The call whose `tool.dispatch` follows in parts, which the worker does not read."""
+
+    document_id: DocumentId
+    call_id: CallId
+
+
 class ProgressParams(Model):
     """Reports of one call, in order; `dropped` counts those the relay dropped at its limit."""
 
@@ -412,6 +419,13 @@ class ToolDispatch(Message):
     params: DispatchParams
 
 
+class ToolAnnounce(Message):
+    """A long call follows, so that the worker can tell if its page is left before it arrives."""
+
+    method: Literal["tool.announce"] = "tool.announce"
+    params: AnnounceParams
+
+
 class ToolProgress(Message):
     """What a running tool reported."""
 
@@ -577,6 +591,7 @@ ToExtension = (
     | TabsClose
     | TabsTargets
     | ExtensionRemove
+    | ToolAnnounce
     | ToolDispatch
     | ToolAck
     | ToolSettled

@@ -13,6 +13,7 @@ class TabOwners:
     def __init__(self) -> None:
         self._owners: dict[int, str | None] = {}  # the most recently used last
         self._leaving: set[int] = set()
+        self._reported: set[int] = set()  # as open, since it was opened
 
     def __bool__(self) -> bool:
         return bool(self._owners)
@@ -25,6 +26,7 @@ class TabOwners:
         """Forget a tab, which was closed or is now the user's."""
         self._owners.pop(tab_id, None)
         self._leaving.discard(tab_id)
+        self._reported.discard(tab_id)
 
     def use(self, tab_id: int) -> None:
         """Record that a call uses a tab."""
@@ -71,6 +73,21 @@ class TabOwners:
         """Keep all calls out of a tab until it is closed."""
         self._owners[tab_id] = None
         self._leaving.add(tab_id)
+
+    def reported(self, tabs: range, open_tabs: Collection[int]) -> None:
+        """Handle a browser's report of its open tabs: forget those that have been closed.
+
+        A tab that was never reported is kept: the report may be older than the tab.
+
+        Args:
+            tabs: The numbers that its tabs can have.
+            open_tabs: The numbers of those that are open.
+        """
+        for tab in [each for each in self._owners if each in tabs]:
+            if tab in open_tabs:
+                self._reported.add(tab)
+            elif tab in self._reported:
+                self.remove(tab)
 
     def reconnected(self, tabs: range, open_tabs: Collection[int]) -> list[int]:
         """Handle a browser that reports its tabs again; return those to close.

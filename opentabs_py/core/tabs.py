@@ -63,12 +63,14 @@ class Tabs:
         has_browser: Whether there is a browser from which it could reconnect.
         asks: What the user should do so that it connects; empty if nothing is known.
         owners: Which tabs, of all browsers, belong to which clients.
+        held_until: Before this time, no call is placed in the browser.
     """
 
     grace: float = 5.0
     has_browser: bool = True
     asks: str = ""
     owners: TabOwners = field(default_factory=TabOwners)
+    held_until: float = float("-inf")
     connected: bool = False
     documents: Sequence[DocumentState] = ()
     loading: Sequence[LoadingTab] = ()

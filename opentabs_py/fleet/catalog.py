@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
@@ -12,6 +12,7 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core.fleet.messages import (
     Announcement,
+    ToEndpoint,
     ToolJson,
     Tools,
     ToolsAsk,
@@ -20,12 +21,13 @@ from opentabs_py.core.fleet.messages import (
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.match_patterns import MatchPattern, parse
 from opentabs_py.errors import ChainError
-from opentabs_py.fleet.asks import Asks, NotDeliveredError
+from opentabs_py.fleet.asks import NotDeliveredError
 
 logger = logging.getLogger(__name__)
 
 KEPT_FOR: Final = 30.0  # s
 LOOK_EVERY: Final = 1.0  # s
+AGAIN_AFTER: Final = 1.0  # s; if a worker did not send the tools that it announces
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,14 @@ class Entry:
     limits: Limits | None
 
 
+class Asking(Protocol):
+    """The part of `Asks` that reads tools."""
+
+    async def ask(self, worker: Announcement, message: ToolsAsk) -> ToEndpoint:
+        """Ask something of a worker, and return its last answer."""
+        ...
+
+
 class Catalog:
     """The tools of all workers.
 
@@ -53,12 +63,13 @@ class Catalog:
         workers: Returns the workers.
     """
 
-    def __init__(self, asks: Asks, workers: Callable[[], Sequence[Announcement]]) -> None:
+    def __init__(self, asks: Asking, workers: Callable[[], Sequence[Announcement]]) -> None:
         self._asks = asks
         self._workers = workers
         self._read: dict[str, Tools] = {}
         self._patterns: dict[str, Sequence[MatchPattern]] = {}  # of their pages
         self._reading: set[str] = set()
+        self._not_before: dict[tuple[str, str], float] = {}  # by digest and worker
         self._shown: dict[str, str] = {}
         self._served_at: dict[str, float] = {}
         self._entries: Sequence[Entry] = ()
@@ -98,11 +109,15 @@ class Catalog:
 
     def _update(self, tasks: TaskGroup) -> None:
         self._stale = anyio.Event()
+        now = anyio.current_time()
+        self._not_before = {each: at for each, at in self._not_before.items() if at > now}
         for worker in self._workers():
             for owner, served in worker.served.items():
-                if served.digest not in self._read and served.digest not in self._reading:
-                    self._reading.add(served.digest)
-                    tasks.start_soon(self._read_tools, worker, owner, served.digest)
+                digest = served.digest
+                is_known = digest in self._read or digest in self._reading
+                if not is_known and (digest, worker.instance) not in self._not_before:
+                    self._reading.add(digest)
+                    tasks.start_soon(self._read_tools, worker, owner, digest)
         self._show()
 
     async def _read_tools(self, worker: Announcement, owner: str, digest: str) -> None:
@@ -114,6 +129,8 @@ class Catalog:
             if isinstance(answer, Tools):
                 self._keep(answer, worker)
         self._reading.discard(digest)
+        if digest not in self._read:
+            self._not_before[digest, worker.instance] = anyio.current_time() + AGAIN_AFTER
         self.refresh()  # if they were not read, another worker may have them
 
     def _keep(self, tools: Tools, worker: Announcement) -> None:
@@ -143,13 +160,13 @@ class Catalog:
         for owner, digest in self._shown.items():
             if owner not in shown and now < self._served_at[owner] + KEPT_FOR:
                 shown[owner] = digest
-        if shown == self._shown:
-            return
-        self._shown = shown
         in_use = {each.digest for worker in self._workers() for each in worker.served.values()}
         in_use.update(shown.values())
         for digest in self._read.keys() - in_use:
             del self._read[digest], self._patterns[digest]
+        if shown == self._shown:
+            return
+        self._shown = shown
         self._entries = [
             _entry(owner, tool, needs_tab=bool(self._read[digest].patterns))
             for owner, digest in shown.items()

@@ -248,6 +248,12 @@ class Fleet:
         if client is not None and self.own_tabs.add(client, tab, worker, plugins):
             self._asks.hold(worker)
 
+    def disown(self, client: str | None, tab: int) -> None:
+        """Record that a client's tab is closed."""
+        worker = self.own_tabs.remove(client, tab)
+        if worker is not None:
+            self._asks.release(worker.instance)
+
     async def _find_place(self, waiting: Waiting, place: Place) -> Announcement:
         found: asyncio.Future[Announcement] = asyncio.get_running_loop().create_future()
         self._places[waiting] = found

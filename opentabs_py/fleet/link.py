@@ -231,10 +231,14 @@ def _text(error: Exception) -> str:
 
 
 def _tls(options: FleetOptions) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=None if options.ca is None else str(options.ca))
+    try:
+        # Without a file, it trusts those of the system.
+        context = ssl.create_default_context(cafile=options.ca)
+    except OSError as error:  # which ssl.SSLError is
+        raise ConfigError(f"Cannot use the certificates {options.ca}: {error}") from error
     if options.cert is not None:
         try:
             context.load_cert_chain(options.cert)
-        except (OSError, ssl.SSLError) as error:
+        except OSError as error:
             raise ConfigError(f"Cannot use the certificate {options.cert}: {error}") from error
     return context

@@ -29,6 +29,14 @@ class OwnRemoteTabs:
         by_instance = {worker.instance: worker for worker, _ in reversed(tabs.values())}
         return [*by_instance.values()]
 
+    def remove(self, client: str | None, tab: int) -> Announcement | None:
+        """Forget a closed tab; return its worker if it was the client's last one there."""
+        worker, _ = self._tabs.get(client or "", {}).pop(tab, (None, ()))
+        is_left = worker is None or any(
+            worker.instance == each.instance for each in self.workers(client)
+        )
+        return None if is_left else worker
+
     def discard(self, client: str) -> Sequence[Announcement]:
         """Forget a client, and return the workers in which it had tabs."""
         workers = self.workers(client)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import anyio
 
 from opentabs_py.bridge.browsers import Pages
-from opentabs_py.bridge.page_tool import PageTool
+from opentabs_py.bridge.plugin_tool import PluginTool
 from opentabs_py.calling.check import OutputCheck
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners
@@ -138,7 +138,7 @@ class ToolRegistry:
         """
         self._standings = standings
         self._of_pages = [
-            PageTool(self._pages, manifest, tool, input_limit=self._input_limit)
+            PluginTool(self._pages, manifest, tool, input_limit=self._input_limit)
             for manifest in manifests
             for tool in manifest.tools
         ]
@@ -220,7 +220,7 @@ class ToolRegistry:
                 self._by_other_names[name].listing.owner,
                 self._by_other_names[name].listing.name,
             )
-        self.output.set_tools(tool.listing for tool in tools)
+        self.output.clear()
         if [_seen(tool.listing) for tool in self.tools] != before:
             self._listeners.notify()
 

@@ -15,7 +15,7 @@ from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_names import mcp_name, qualified_names
-from opentabs_py.errors import CallError
+from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.server.own_tabs import CLOSE, OPEN, web_address
 from opentabs_py.server.tabs_tool import LISTING
 
@@ -169,7 +169,13 @@ class RemoteTabsClose:
         worker = self._fleet.holder(tab)
         if worker is None:
             raise failures.not_opened(tab)
-        return await self._fleet.call_in(worker, CLOSE.name, call)
+        try:
+            closed = await self._fleet.call_in(worker, CLOSE.name, call)
+        except CallRefusedError:  # a person or the page may have closed it
+            self._fleet.disown(call.owner, tab)
+            raise
+        self._fleet.disown(call.owner, tab)
+        return closed
 
 
 def browser_names(worker: "Announcement") -> list[str]:

@@ -143,9 +143,11 @@ class SessionBrowser:
         await self._gone.wait()
 
     async def wait_back(self) -> None:
-        """Wait until it has been relaunched."""
+        """Wait until it has been relaunched, and its pages have been opened again."""
         while self.is_gone:
             await self.bridge.changed().wait()
+        async with self._reopening:
+            pass
 
     def handle_gone(self) -> None:
         """Record that it was closed or died; for launchers that yielded no context."""

@@ -7,7 +7,7 @@ import anyio
 from playwright.async_api import BrowserContext
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.browsers import Pages, bring_any
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.settings import Settings
@@ -56,8 +56,7 @@ def create_hands(
         ]
 
     async def bring() -> None:
-        for each in browsers:
-            await each.bridge.bring()
+        await bring_any([each.bridge for each in browsers])
 
     def missing() -> str:
         return next((each.asks for each in browsers if each.asks), _NONE)

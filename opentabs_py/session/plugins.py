@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import anyio
 
@@ -31,6 +32,9 @@ from opentabs_py.session.page_tools import page_spec
 from opentabs_py.session.standings import find_standings, why_off
 
 logger = logging.getLogger(__name__)
+
+# s; longer than a reload of the extension may take, and a third of what clients wait for a call
+HELD_FOR: Final = 20.0
 
 
 class PluginView:
@@ -193,10 +197,10 @@ class PluginSet:
             is_changed = bool(changes.added or changes.removed or changes.changed)
             is_changed |= staging.standings != self.standings
             if is_changed:
-                reloads = await self._let_in(self._sites(plugins, quarantined))
-                # First the pages, then the list, so that everything listed can be called. If this
-                # is cancelled or fails, the next reload does it.
-                await self._sync(staging.specs, reloads=reloads)
+                async with self._let_in(self._sites(plugins, quarantined)) as reloads:
+                    # First the pages, then the list, so that everything listed can be called. If
+                    # this is cancelled or fails, the next reload does it.
+                    await self._sync(staging.specs, reloads=reloads)
             self.plugins, self.quarantined = plugins, quarantined
             self.standings = staging.standings
             if is_changed:
@@ -272,20 +276,38 @@ class PluginSet:
             files=() if self._read_settings is None else (*settings_files(), self.reviews.file),
         )
 
-    async def _let_in(self, sites: Sequence[str]) -> bool:
+    @asynccontextmanager
+    async def _let_in(self, sites: Sequence[str]) -> AsyncGenerator[bool]:
         """Grant the extensions access to new sites, once no call is running.
 
-        Returns:
-            Whether they reload when they next receive the list of plugins.
+        Yields:
+            Whether they reload when they next receive the list of plugins; no call begins before
+            the end of the context.
         """
         lacking = [each for each in self._staged if each.lacks(sites)]
-        if lacking:
-            with anyio.move_on_after(self._registry.limits.ceiling):
+        try:
+            if lacking:
+                await self._drain()
+            for each in lacking:
+                each.allow(sites)
+            yield bool(lacking)
+        finally:
+            if lacking:
+                for bridge in self._bridges:
+                    bridge.release_calls()
+
+    async def _drain(self) -> None:
+        """Wait until no call runs in any browser, but not for ever; hold back new ones then."""
+        self._hold_calls()
+        with anyio.move_on_after(self._registry.limits.ceiling):
+            while any(bridge.calls.running for bridge in self._bridges):
                 for bridge in self._bridges:
                     await bridge.calls.wait_idle()
-        for each in lacking:
-            each.allow(sites)
-        return bool(lacking)
+        self._hold_calls()
+
+    def _hold_calls(self) -> None:
+        for bridge in self._bridges:
+            bridge.hold_calls(HELD_FOR)
 
     async def _read_stack(self, name: str, stack: str) -> str:
         plugin = self.find(name)

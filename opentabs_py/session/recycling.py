@@ -4,18 +4,20 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 
+from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.browsers import Browsers
+from opentabs_py.browser.launch import BackgroundLaunch
 from opentabs_py.errors import ConfigError
-from opentabs_py.session.browser import SessionBrowser
 
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY: Final = 0.5  # s
 MEASURE_EVERY: Final = 10.0  # s; it reads every process of the system
+BACK_WITHIN: Final = 30.0  # s; a launch usually takes one, on a loaded machine several
 _UNITS: Final = {"mb": 10**6, "gb": 10**9}
 _LIMIT: Final = re.compile(r"(?P<number>[0-9]+)(?P<unit>[a-z]*)", re.IGNORECASE)
 
@@ -55,10 +57,38 @@ class RecycleAfter:
         return cls(calls, memory)
 
 
+class ReplaceableBrowser(Protocol):
+    """The part of a `SessionBrowser` that is needed to replace it."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for people and agents."""
+        ...
+
+    @property
+    def launch(self) -> BackgroundLaunch | None:
+        """Its launch; None for one that is running already."""
+        ...
+
+    @property
+    def bridge(self) -> Bridge:
+        """The link to its extension."""
+        ...
+
+    async def close(self) -> None:
+        """Close it, as its user might."""
+        ...
+
+    async def wait_back(self) -> None:
+        """Wait until it has been relaunched, and its pages have been opened again."""
+        ...
+
+
 class Recycling:
     """Closes tired browsers once nothing runs in them; what keeps them open relaunches them.
 
     A browser in which a client has opened a tab of its own is not replaced before that is closed.
+    A call that no other browser can take waits until it is back.
 
     Args:
         browsers: The browsers.
@@ -67,7 +97,7 @@ class Recycling:
     """
 
     def __init__(
-        self, browsers: Sequence[SessionBrowser], pages: Browsers, after: RecycleAfter
+        self, browsers: Sequence[ReplaceableBrowser], pages: Browsers, after: RecycleAfter
     ) -> None:
         self._browsers = browsers
         self._pages = pages
@@ -109,7 +139,11 @@ class Recycling:
         logger.info(
             "Replacing the browser %s after %d calls", browser.name, self._pages.ended[index]
         )
-        await browser.close()
-        await browser.wait_back()
+        browser.bridge.hold_calls(BACK_WITHIN)
+        try:
+            await browser.close()
+            await browser.wait_back()
+        finally:
+            browser.bridge.release_calls()
         self._pages.ended[index] = 0
         self._pages.resting.discard(index)

@@ -1,5 +1,6 @@
 """The bridge, with a hand-written extension at the other end of its socket."""
 
+import json
 import logging
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pytest
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.observer import ProgressObserver, instant
 from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core.chunks import WHOLE
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PluginSpec
@@ -17,6 +19,7 @@ from opentabs_py.core.trace.recorder import CallRecording
 from opentabs_py.errors import CallTimeoutError, ChainError, ToolFailedError
 from tests.fakes import (
     OTHER_PAGE,
+    PAGE,
     TAB,
     FakeSocket,
     Json,
@@ -328,6 +331,22 @@ async def test_a_call_is_dispatched_and_its_value_returned_and_acknowledged() ->
         assert (dispatch["params"]["plugin"], dispatch["params"]["tool"]) == ("chat", "send")
 
 
+async def test_a_call_that_is_sent_in_parts_is_announced_first() -> None:
+    bridge = a_bridge()
+    long = ToolCall({"text": "x" * WHOLE}, Limits())
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Caller(), bridge, long)
+            announced = await socket.hear("tool.announce")
+            parts = [await socket.hear_frame() for _ in range(5)]
+            tasks.cancel_scope.cancel()
+    assert all(frame.startswith(f"~{PAGE}") for frame in parts)
+    dispatched = json.loads("".join(frame[42:] for frame in parts))
+    params = dispatched["params"]
+    assert announced["params"] == {"documentId": PAGE, "callId": params["callId"]}
+
+
 async def test_the_error_of_a_tool_is_raised_with_its_fields() -> None:
     bridge = a_bridge()
     error = about_call("tool.error", "", seq=0, error={"code": "NOPE", "message": "No."})
@@ -390,6 +409,24 @@ async def test_a_tab_that_the_extension_names_when_asked_is_used() -> None:
         call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
         socket.say(about_call("tool.result", call_id, seq=0, value=1))
         assert await caller.outcome() == 1
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.bridge.QUERY_WITHIN", 0.01)
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect)
+        sync = await socket.hear("plugins.sync")
+        socket.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
+        with anyio.fail_after(5):
+            await bridge.ask("chat")
+        query = await socket.hear("tabs.query")
+        socket.say({"id": query["id"], "result": {"tabIds": [TAB], "documents": [a_document()]}})
+        socket.say({"method": "ping", "params": {"time": 1}})
+        await socket.hear("pong")
+        assert list(bridge.tabs.documents) == []
 
 
 async def test_a_call_waits_for_a_document_that_is_getting_ready_and_then_runs() -> None:

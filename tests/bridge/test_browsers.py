@@ -2,18 +2,38 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import anyio
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.browsers import Browsers
+from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core import failures
 from opentabs_py.core.browsers import BLOCK
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import PluginSpec
-from tests.fakes import TAB, FakeSocket, a_bridge, a_document, hello
+from opentabs_py.core.tabs import Target
+from opentabs_py.errors import ChainError
+from tests.fakes import (
+    TAB,
+    FakeSocket,
+    a_bridge,
+    a_document,
+    about_call,
+    greeted,
+    hello,
+    running,
+    state,
+)
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
+CALL = ToolCall({}, Limits())
 SECRET = "s" * 64
 PLUGIN = PluginSpec(
     name="chat", version="1", matches=[], exclude_matches=[], file="adapters/x.js", config={}
@@ -91,3 +111,104 @@ async def test_a_browser_that_joins_later_receives_the_plugins() -> None:
 async def test_an_extension_with_another_secret_is_not_admitted() -> None:
     browsers = Browsers([a_bridge()], join=join)
     assert browsers.admit(["opentabs.secret.wrong"]) is None
+
+
+# --- a browser that was closed and cannot be started again -----------------------------
+
+
+@dataclass
+class Pair:
+    """Two browsers: one with a page of the plugin, and one that does not start."""
+
+    browsers: Browsers
+    extension: FakeSocket
+    closed: Bridge
+    launches: int = 0
+
+    async def call(self, plugin: str = "chat", **target: Any) -> object:
+        target = {"client": "a", **target}
+        return await self.browsers.call(Target(plugin, **target), "send", CALL)
+
+    async def answer_call(self) -> None:
+        params = (await self.extension.hear("tool.dispatch"))["params"]
+        self.extension.say(about_call("tool.result", params["callId"], seq=0, value="done"))
+
+    async def answer_query(self) -> None:
+        asked = await self.extension.hear("tabs.query")
+        self.extension.say({"id": asked["id"], "result": state(a_document())})
+
+
+@asynccontextmanager
+async def a_pair() -> AsyncGenerator[Pair]:
+    first, closed = a_bridge(), join("b", 1)
+    async with running(first) as connect:
+        extension = await greeted(connect, a_document())
+        sync = await extension.hear("plugins.sync")
+        extension.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
+        pair = Pair(Browsers([first, closed]), extension, closed)
+
+        async def launch() -> None:
+            pair.launches += 1
+            raise failures.no_browser("Another browser uses the profile.")
+
+        closed.handle_browser_gone()
+        closed.bring_browser = launch
+        with anyio.fail_after(PATIENT):
+            yield pair
+
+
+@pytest.mark.parametrize("tab_id", [None, TAB])
+async def test_a_browser_that_cannot_start_is_not_started_for_a_call_that_another_takes(
+    tab_id: int | None,
+) -> None:
+    async with a_pair() as pair, anyio.create_task_group() as tasks:
+        tasks.start_soon(pair.answer_call)
+        assert await pair.call(tab_id=tab_id) == "done"
+    assert pair.launches == 0
+
+
+async def test_a_call_that_no_running_browser_can_take_fails_for_lack_of_a_tab() -> None:
+    async with a_pair() as pair, anyio.create_task_group() as tasks:
+        for _ in range(2):
+            tasks.start_soon(pair.answer_query)
+        with pytest.raises(ChainError, match="No open tab") as caught:
+            await pair.call("mail")
+    assert caught.value.detail.code == "TAB_NOT_FOUND"
+    assert pair.launches == 1
+
+
+async def test_a_call_that_names_a_tab_of_the_browser_that_cannot_start_says_why() -> None:
+    async with a_pair() as pair, anyio.create_task_group() as tasks:
+        tasks.start_soon(pair.answer_query)
+        with pytest.raises(ChainError, match="Another browser uses the profile"):
+            await pair.call(tab_id=BLOCK + TAB)
+    assert pair.launches == 1
+
+
+async def test_a_client_is_not_moved_from_a_browser_that_cannot_start_to_another_persons() -> None:
+    async with a_pair() as pair, running(pair.closed) as connect:
+        launch, pair.closed.bring_browser = pair.closed.bring_browser, None
+        pair.closed.handle_browser()
+        theirs = await greeted(connect, a_document())
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(pair.call, tab_id=BLOCK + TAB))
+            params = (await theirs.hear("tool.dispatch"))["params"]
+            theirs.say(about_call("tool.result", params["callId"], seq=0, value=None))
+        theirs.hang_up()
+        pair.closed.handle_browser_gone()
+        pair.closed.bring_browser = launch
+        with pytest.raises(ChainError, match="Another browser uses the profile"):
+            await pair.call()
+
+
+async def test_if_no_browser_starts_the_call_says_why() -> None:
+    async with a_pair() as pair:
+        pair.extension.hang_up()
+        first = pair.browsers.bridges[0]
+        while first.connected:
+            await first.changed().wait()
+        first.handle_browser_gone()
+        first.bring_browser = pair.closed.bring_browser
+        with pytest.raises(ChainError, match="Another browser uses the profile"):
+            await pair.call()
+    assert pair.launches == 2

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opentabs_py.core.chunks import CHUNK, WHOLE, Assembler, split
+from opentabs_py.core.chunks import CHUNK, REFUSED, WHOLE, Assembler, split
 from opentabs_py.errors import ProtocolError
 
 PAGE, OTHER_PAGE = "d" * 32, "e" * 32
@@ -147,3 +147,12 @@ def test_messages_abandoned_midway_do_not_keep_later_ones_out() -> None:
 def test_a_chunk_with_a_malformed_header_is_refused(frame: str) -> None:
     with pytest.raises(ProtocolError, match="header is malformed"):
         Assembler(limit=100).feed(frame)
+
+
+def test_only_the_latest_refused_messages_are_remembered_when_their_ends_never_come() -> None:
+    assembler = Assembler(limit=2)
+    for stream in range(REFUSED + 1):
+        with pytest.raises(ProtocolError, match="over the limit"):
+            assembler.feed(chunk("abc", stream=stream))
+    assert assembler.feed(chunk("d", stream=1, last=True)) is None
+    assert assembler.feed(chunk("d", stream=0, last=True)) == "d"  # as if it began there

@@ -45,6 +45,15 @@ def test_a_call_runs_in_a_document_that_is_ready() -> None:
     assert Placement(CHAT).step(made, 1.0) is made.documents[0]
 
 
+def test_no_call_is_placed_while_its_browser_holds_them_back() -> None:
+    made = tabs("ready")
+    made.held_until = 5.0
+    held = Placement(CHAT).step(made, 4.9)
+    assert isinstance(held, Wait)
+    assert held.until == 5.0
+    assert Placement(CHAT).step(made, 5.0) is made.documents[0]
+
+
 def test_a_plugin_that_was_just_injected_is_waited_for() -> None:
     assert isinstance(Placement(CHAT).step(tabs("pending"), 1.0), Wait)
 

@@ -97,3 +97,37 @@ def test_a_browser_that_reconnects_gets_the_tabs_to_close_and_forgets_those_that
     assert made.reconnected(range(10), {1, 2}) == [2]
     assert made.every() == [1, 2, 11, 12]
     assert made.of("a") == [11, 1]
+
+
+def test_a_tab_that_was_reported_open_and_is_not_any_more_is_forgotten() -> None:
+    made = owners(a=(1, 2))
+    made.reported(range(10), {1, 2, 7})
+    made.reported(range(10), {2, 7})
+    assert made.every() == [2]
+    made.reported(range(10), {7})
+    assert not made
+
+
+def test_a_report_from_before_a_tab_was_opened_does_not_forget_it() -> None:
+    made = owners(a=(1,))
+    made.reported(range(10), {7})
+    assert made.every() == [1]
+
+
+def test_a_report_of_one_browser_forgets_no_tab_of_another() -> None:
+    made = owners(a=(1, 11))
+    made.reported(range(10), {1})
+    made.reported(range(10, 20), {11})
+    made.reported(range(10), {1})
+    assert made.every() == [1, 11]
+    made.reported(range(10), ())
+    assert made.every() == [11]
+
+
+def test_a_tab_with_the_number_of_a_forgotten_one_is_another() -> None:
+    made = owners(a=(1,))
+    made.reported(range(10), {1})
+    made.remove(1)
+    made.add(1, "b")
+    made.reported(range(10), ())
+    assert made.every() == [1]

@@ -4,7 +4,7 @@ import pytest
 
 from opentabs_py.core.recording.exchange import Exchange
 from opentabs_py.generate.calls import calls_of
-from opentabs_py.generate.page_tools import PageTool
+from opentabs_py.generate.page_tools import PluginTool
 from opentabs_py.generate.plugin import write_plugin
 from tests.generate.recorded import ask, site_of, tools_of
 
@@ -37,9 +37,9 @@ SENT = {"csrf_token": "t1", "title": "Tea", "copies": "2", "kind": "old", "lang"
         "save": "yes"}  # fmt: skip
 
 
-def the_tool(*exchanges: Exchange) -> PageTool:
+def the_tool(*exchanges: Exchange) -> PluginTool:
     [tool] = tools_of(*exchanges).values()
-    assert isinstance(tool, PageTool)
+    assert isinstance(tool, PluginTool)
     return tool
 
 

@@ -89,7 +89,7 @@ async def test_a_value_that_breaks_the_promise_of_an_object_is_an_error_and_is_n
 
 
 async def test_a_tools_error_has_its_fields_in_a_line_and_as_json(mode: str) -> None:
-    detail = ErrorDetail("SLOW_DOWN", "Too fast.", "rate_limit", True, 1500.0)
+    detail = ErrorDetail("SLOW_DOWN", "Too fast.", "rate_limit", True, 1.5)
     async with a_client(FakeBridge(error=ToolFailedError(detail)), mode) as client:
         result = await client.call_tool("chat_send", {})
     assert result.is_error

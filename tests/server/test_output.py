@@ -45,6 +45,16 @@ async def test_in_service_a_broken_promise_is_logged_once_for_each_tool_and_the_
     assert len(warnings(caplog)) == 2, "a plugin that is built again is checked again"
 
 
+async def test_a_value_is_checked_by_the_schema_of_the_build_that_returned_it() -> None:
+    served = serving({"n": 1}, strict=True)
+    older = served.registry.find("chat_send")
+    newer = {"type": "object", "properties": {"n": {"type": "string"}}}
+    served.registry.set_plugins([a_manifest(a_tool("send", output_schema=newer))])
+    assert await served.registry.call(older, {}) == {"n": 1}
+    with pytest.raises(BrokenResultError):
+        await served.registry.call("chat_send", {})
+
+
 async def test_strictly_it_is_an_error_that_holds_the_value_and_is_recorded_as_one() -> None:
     served = serving({"n": "one"}, strict=True)
     records: list[CallRecord] = []

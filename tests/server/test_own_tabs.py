@@ -260,6 +260,13 @@ async def test_its_owner_closes_a_tab_and_no_other_client_can() -> None:
         assert not own.bridge.tabs.owners
 
 
+async def test_a_tab_that_a_person_or_its_page_closes_belongs_to_nobody() -> None:
+    async with own_tabs(a_document()) as own:
+        await own.open("a", a_document(), new_document())
+        own.extension.say(tabs_changed(a_document(), tabs=[7]))
+        await own.until_closed()
+
+
 async def test_the_list_shows_each_client_its_own_tabs() -> None:
     async with own_tabs(a_document()) as own:
         await own.open("a", a_document(), new_document())

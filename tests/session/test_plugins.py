@@ -8,14 +8,32 @@ from pathlib import Path
 import anyio
 import pytest
 
+from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.stage import stage_extension
+from opentabs_py.calling.tool import ToolCall
 from opentabs_py.config.paths import user_file
 from opentabs_py.config.settings import load_settings
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.tabs import Target
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.plugins import PluginSet
-from tests.fakes import FakeBridge, a_tool, package_json, tools_json
+from tests.fakes import (
+    Connect,
+    FakeBridge,
+    FakeSocket,
+    Json,
+    a_bridge,
+    a_document,
+    a_tool,
+    about_call,
+    greeted,
+    hello,
+    package_json,
+    running,
+    tools_json,
+)
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -210,3 +228,61 @@ async def test_what_a_cancelled_reload_has_not_done_is_done_by_the_next(
     assert [tool.listing.name for tool in registry.tools] == ["chat_send"]
     assert (await plugins.reload()).changed == ("chat",)
     assert [tool.listing.name for tool in registry.tools] == ["chat_read"]
+
+
+async def call_chat(bridge: Bridge) -> None:
+    await bridge.call(Target("chat"), "send", ToolCall({}, Limits()))
+
+
+def answer_call(extension: FakeSocket, dispatched: Json) -> None:
+    """Answer a call, as its page does."""
+    extension.say(about_call("tool.result", dispatched["params"]["callId"], seq=0, value=None))
+
+
+async def reload_extension(before: FakeSocket, connect: Connect) -> FakeSocket:
+    """Connect again, as an extension does that has reloaded for a plugin of a new site."""
+    before.hang_up()
+    again = hello(a_document())
+    again["params"] |= {"bootId": "reloaded", "fresh": True}
+    extension = connect()
+    extension.say(again)
+    asked = await extension.hear("plugins.sync")
+    extension.say({"id": asked["id"], "result": {"injected": 0, "problems": []}})
+    return extension
+
+
+async def test_no_call_begins_between_the_end_of_the_last_one_and_a_reload_of_the_extensions(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "plugins"
+    build(folder / "chat")
+    settings = load_settings(plugins=(), plugin_folders=(folder,))
+    plugins = PluginSet([], settings, reviews=Reviews(tmp_path / "reviews"))
+    first, second = a_bridge(), a_bridge()
+    registry = ToolRegistry(first, limits=Limits(), input_limit=1_000_000)
+    staged = stage_extension(tmp_path / "extension", port=1)
+    staged.allow(plugins.sites)
+
+    async with running(first) as connect_first, running(second) as connect_second:
+        await plugins.serve([first, second], registry, [staged])
+        one = await greeted(connect_first, a_document())
+        two = await greeted(connect_second, a_document())
+        for extension in (one, two):
+            await extension.hear("plugins.sync")
+        with anyio.fail_after(PATIENT):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(call_chat, second)
+                running_call = await two.hear("tool.dispatch")
+                build(folder / "mail", name="mail")
+                tasks.start_soon(plugins.reload)
+                while first.tabs.held_until < 0:
+                    await anyio.lowlevel.checkpoint()
+                tasks.start_soon(call_chat, first)
+                await until_all_wait()
+                answer_call(two, running_call)
+                await one.hear("plugins.sync")
+                assert "tool.dispatch" not in [each.get("method") for each in one.heard]
+                await two.hear("plugins.sync")
+                one = await reload_extension(one, connect_first)
+                await reload_extension(two, connect_second)
+                answer_call(one, await one.hear("tool.dispatch"))

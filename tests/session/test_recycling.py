@@ -1,9 +1,17 @@
-"""When a browser is tired, as people write it."""
+"""When a browser is tired, and what becomes of calls while it is replaced."""
 
+import anyio
 import pytest
 
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.bridge.browsers import Browsers
+from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.tabs import Target
 from opentabs_py.errors import ConfigError
-from opentabs_py.session.recycling import RecycleAfter
+from opentabs_py.session.recycling import RecycleAfter, Recycling
+from tests.fakes import a_bridge, a_document, about_call, greeted, running
+from tests.waiting import PATIENT, until_all_wait
 
 
 @pytest.mark.parametrize(
@@ -25,3 +33,54 @@ def test_calls_and_memory_are_distinguished_by_the_unit(
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ConfigError, match="such as 1500MB"):
         RecycleAfter.read([text])
+
+
+class FakeBrowser:
+    """A browser that closes and comes back when the test says so."""
+
+    name = "one"
+    launch = None
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.bridge = bridge
+        self.closing = anyio.Event()
+        self.closed = anyio.Event()
+        self.back = anyio.Event()
+
+    async def close(self) -> None:
+        self.closing.set()
+        await self.closed.wait()
+
+    async def wait_back(self) -> None:
+        await self.back.wait()
+
+
+@pytest.mark.anyio
+async def test_a_call_that_begins_while_its_only_browser_closes_runs_in_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.session.recycling.LOOK_EVERY", 0.01)
+    bridge = a_bridge()
+    browser = FakeBrowser(bridge)
+    pages = Browsers([bridge], equal=True)
+    pages.ended[0] = 1
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        dying = await greeted(connect, a_document())
+        tasks.start_soon(Recycling([browser], pages, RecycleAfter(calls=1)).run)
+        with anyio.fail_after(PATIENT):
+            await browser.closing.wait()
+            tasks.start_soon(pages.call, Target("chat"), "send", ToolCall({}, Limits()))
+            await until_all_wait()
+            dying.hang_up()
+            bridge.handle_browser_gone()
+            browser.closed.set()
+            await until_all_wait()
+            bridge.handle_browser()
+            extension = await greeted(connect, a_document())
+            browser.back.set()
+            call = (await extension.hear("tool.dispatch"))["params"]["callId"]
+            extension.say(about_call("tool.result", call, seq=0, value=None))
+            while pages.loads != [0]:
+                await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert pages.ended == [1]  # since it came back

@@ -29,7 +29,7 @@ Checked: TypeAlias = tuple[Target, str, JsonObject]
 """Where a call runs, the tool's name there, and its arguments."""
 
 
-class PageTool:
+class PluginTool:
     """A tool of a plugin, ready to be called.
 
     Args:

@@ -1,0 +1,151 @@
+// The worker's documents, with a hand-written server and hand-written relays at its other ends.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { settled } from "./fakes.js";
+
+const TAB = 7;
+const PAGE = "d".repeat(32);
+const NEXT = "e".repeat(32);
+
+/** @type {any[]} what the server was sent and nobody has looked at yet */
+const sent = [];
+
+class FakeSocket {
+  static OPEN = 1;
+  readyState = FakeSocket.OPEN;
+  constructor() {
+    server = this;
+  }
+  onopen() {}
+  /** @param {{data: string}} event */
+  onmessage({ data }) {
+    assert.fail(data);
+  }
+  /** @param {string} text */
+  send(text) {
+    sent.push(JSON.parse(text));
+  }
+}
+/** @type {FakeSocket} the server's end */
+let server;
+
+Object.assign(globalThis, {
+  WebSocket: FakeSocket,
+  fetch: async () => ({ json: async () => ({ server: "127.0.0.1:1", secret: "s" }) }),
+  chrome: {
+    action: { setTitle() {}, setBadgeText() {} },
+    runtime: { getURL: String, getManifest: () => ({ version: "1" }) },
+    scripting: { executeScript: async () => [] },
+    storage: { local: { get: async () => ({}), set: async () => {} } },
+    tabs: { query: async () => [{ id: TAB, status: "complete" }] },
+    windows: { getLastFocused: async () => ({ id: 1 }) },
+  },
+});
+
+const documents = await import("../../extension/background/documents.js");
+const link = await import("../../extension/background/link.js");
+const router = await import("../../extension/background/router.js");
+
+/** @param {object | string} message */
+function say(message) {
+  const text =
+    typeof message === "string" ? message : JSON.stringify({ jsonrpc: "2.0", ...message });
+  server.onmessage({ data: text });
+}
+
+/** Connects the worker to the server. */
+async function greet() {
+  link.start(router.sayHello, router.receive);
+  await settled();
+  server.onopen();
+  await settled();
+  say({ id: 1, result: { serverVersion: "1", time: 0, messageLimit: 1e9 } });
+  await settled();
+}
+
+/**
+ * Attaches a document's relay.
+ * @param {string} documentId
+ */
+async function attach(documentId) {
+  /** @type {Function} */
+  let listener = () => {};
+  const port = {
+    name: "relay",
+    sender: { tab: { id: TAB }, frameId: 0, documentId: "1", url: "https://chat.example/" },
+    onMessage: { addListener: (/** @type {Function} */ given) => (listener = given) },
+    onDisconnect: { addListener() {} },
+    postMessage() {},
+  };
+  documents.attach(/** @type {any} */ (port));
+  const plugins = [["chat", { file: "", readiness: "ready" }]];
+  const about = { documentId, calls: [], isProtected: true, complete: false, plugins };
+  listener({ type: "attach", ...about });
+  await settled();
+  return { say: listener };
+}
+
+/** @param {string} method */
+function take(method) {
+  return sent.splice(0).flatMap((each) => (each.method === method ? [each.params] : []));
+}
+
+/**
+ * Announces a call whose first part is on its way.
+ * @param {string} callId
+ */
+function announce(callId, documentId = PAGE) {
+  say({ method: "tool.announce", params: { documentId, callId } });
+  say(`~${documentId}00000001+{"jsonrpc":"2.0",`);
+}
+
+/** @param {string} callId */
+function dispatch(callId) {
+  const params = { documentId: PAGE, callId, plugin: "chat", tool: "send", input: {} };
+  say({ method: "tool.dispatch", params });
+}
+
+const FIRST = "1".repeat(32);
+const SECOND = "2".repeat(32);
+const THIRD = "3".repeat(32);
+
+await greet();
+
+test("a call whose page is left before its last part was not delivered", async () => {
+  await attach(PAGE);
+  announce(FIRST);
+  take("tool.lost");
+  await attach(NEXT);
+  assert.deepEqual(take("tool.lost"), [{ callId: FIRST, reason: "not_delivered" }]);
+});
+
+test("a call in parts for a document that has gone was not delivered", () => {
+  announce(SECOND, "f".repeat(32));
+  assert.deepEqual(take("tool.lost"), [{ callId: SECOND, reason: "not_delivered" }]);
+});
+
+test("a call of which only parts came is not named as one that the page has", async () => {
+  const relay = await attach(PAGE);
+  announce(THIRD);
+  say({ method: "tabs.query", id: 5, params: {} });
+  await settled();
+  const [before] = sent.splice(0).flatMap(({ id, result }) => (id === 5 ? [result] : []));
+  relay.say({ type: "received", callId: THIRD });
+  say({ method: "tabs.query", id: 6, params: {} });
+  await settled();
+  const [after] = sent.splice(0).flatMap(({ id, result }) => (id === 6 ? [result] : []));
+  assert.deepEqual(before.documents[0].calls, []);
+  assert.deepEqual(after.documents[0].calls, [THIRD]);
+});
+
+test("a call that the page has and that is sent again may have run", async () => {
+  const relay = await attach(PAGE);
+  dispatch(FIRST);
+  relay.say({ type: "received", callId: FIRST });
+  dispatch(FIRST);
+  announce(FIRST);
+  take("tool.lost");
+  await attach(NEXT);
+  assert.deepEqual(take("tool.lost"), [{ callId: FIRST, reason: "navigated" }]);
+});
