@@ -20,7 +20,7 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.manifest import PluginManifest, PluginTool
+from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs import Target
 from opentabs_py.server.endpoints import run_endpoints
@@ -47,7 +47,7 @@ class AtOnce:
 
 
 def create_ours() -> Server[Any]:
-    tool = PluginTool("echo", "Echo", "Give it back", None, "wrench", None, SCHEMA, None, None)
+    tool = ManifestTool("echo", "Echo", "Give it back", None, "wrench", None, SCHEMA, None, None)
     plugin = PluginManifest("bench", "1", "Bench", "Bench", (), (), None, {}, (tool,), None)
     bridge = cast("Bridge", AtOnce())
     registry = ToolRegistry(bridge, limits=Limits(idle=30, ceiling=300), input_limit=MIB)

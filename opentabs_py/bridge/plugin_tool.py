@@ -12,7 +12,7 @@ from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.instances import Instance
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.manifest import PluginManifest, PluginTool
+from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.page_arguments import (
     INSTANCE,
     TAB_ID,
@@ -49,7 +49,7 @@ class PluginTool:
     plugin: str
 
     def __init__(
-        self, pages: Pages, plugin: PluginManifest, tool: PluginTool, *, input_limit: int
+        self, pages: Pages, plugin: PluginManifest, tool: ManifestTool, *, input_limit: int
     ) -> None:
         self.listing = listing_of(plugin, tool)
         self.other_names = qualified_names(plugin.name, tool.name)

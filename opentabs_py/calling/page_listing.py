@@ -1,12 +1,12 @@
 """The entry of a plugin's tool in the tool list."""
 
 from opentabs_py.calling.tool import Listing
-from opentabs_py.core.manifest import PluginManifest, PluginTool
+from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.page_arguments import listed_schema
 from opentabs_py.core.plugin_names import mcp_name
 
 
-def listing_of(plugin: PluginManifest, tool: PluginTool) -> Listing:
+def listing_of(plugin: PluginManifest, tool: ManifestTool) -> Listing:
     """Return the public description of a plugin's tool."""
     return Listing(
         name=mcp_name(plugin.name, tool.name),

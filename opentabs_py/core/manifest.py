@@ -15,7 +15,7 @@ from opentabs_py.errors import PluginError
 
 
 @dataclass(frozen=True, slots=True)
-class PluginTool:
+class ManifestTool:
     """A tool as its plugin describes it.
 
     Attributes:
@@ -69,7 +69,7 @@ class PluginManifest:
     exclude_patterns: tuple[str, ...]
     homepage: str | None
     config_schema: dict[str, JsonObject]
-    tools: tuple[PluginTool, ...]
+    tools: tuple[ManifestTool, ...]
     pre_script_file: str | None
     sdk_version: str | None = None
     icon_svg: str | None = field(default=None, repr=False)

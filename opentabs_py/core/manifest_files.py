@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from opentabs_py.core.manifest import PluginManifest, PluginTool
+from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.manifest_problems import WHAT_TO_WRITE, Problem, problem_of, show
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.page_arguments import TAB_ID
@@ -279,8 +279,8 @@ class _ToolsFile(_File):
     icon_svg: _Icon = None
 
 
-def _tool(tool: _Tool) -> PluginTool:
-    return PluginTool(
+def _tool(tool: _Tool) -> ManifestTool:
+    return ManifestTool(
         name=tool.name,
         display_name=tool.display_name,
         description=tool.description,

@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import urljoin
 
 from opentabs_py.core.recording.matching import comparable
-from opentabs_py.generate.page_tools import PluginTool
+from opentabs_py.generate.page_tools import HtmlTool
 from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES, Tool
 from opentabs_py.generate.samples import Sample
 
@@ -58,7 +58,7 @@ def calls_of(tool: Tool) -> Sequence[Call]:
 def _call(tool: Tool, sample: Sample) -> Call | None:
     if tool.answers(sample):
         stable = _is_stable(tool, sample)
-        if isinstance(tool, PluginTool) and tool.has_next:
+        if isinstance(tool, HtmlTool) and tool.has_next:
             value, pages = tool.read_on(sample)
             arguments = tool.inputs.of(sample)
             if value[HAS_MORE]:

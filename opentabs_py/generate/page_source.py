@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from opentabs_py.generate.api_source import typed
 from opentabs_py.generate.inputs import Input
 from opentabs_py.generate.names import is_identifier
-from opentabs_py.generate.page_tools import NOTICES, PluginTool
+from opentabs_py.generate.page_tools import NOTICES, HtmlTool
 from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES
 from opentabs_py.generate.source import Language, module_source, path_source, variable
 from opentabs_py.generate.zod import literal, member, schema
@@ -15,7 +15,7 @@ from opentabs_py.generate.zod import literal, member, schema
 _LISTED: Final = ", ".join(['[role="alert"]', '[role="status"]', *(f".{each}" for each in NOTICES)])
 
 
-def page_tool_source(tool: PluginTool, language: Language) -> str:
+def page_tool_source(tool: HtmlTool, language: Language) -> str:
     """Return the module of a tool that reads a page or sends a form."""
     body = _send(tool) if tool.form is not None else _read(tool)
     text = "\n".join(body)
@@ -34,7 +34,7 @@ def pages_source(language: Language) -> str:
     return typed(_PAGES.replace("NOTICES", literal(_LISTED)), language)
 
 
-def _schema(tool: PluginTool) -> Sequence[str]:
+def _schema(tool: HtmlTool) -> Sequence[str]:
     members = ["title: z.string()"]
     if tool.form is not None:
         members.append("notice: z.string().nullable()")
@@ -46,7 +46,7 @@ def _schema(tool: PluginTool) -> Sequence[str]:
     return ["const Result = z.object({", *(f"  {each}," for each in members), "});"]
 
 
-def _fields(tool: PluginTool) -> Sequence[str]:
+def _fields(tool: HtmlTool) -> Sequence[str]:
     if tool.listing is None:
         return []
     lines = [
@@ -57,7 +57,7 @@ def _fields(tool: PluginTool) -> Sequence[str]:
             "const FIELDS⟦: Record<string, string[]>⟧ = {", *lines, "};"]  # fmt: skip
 
 
-def _read(tool: PluginTool) -> Sequence[str]:
+def _read(tool: HtmlTool) -> Sequence[str]:
     query = _object(tool, "query")
     options = f"{{ {f'query: {query}, ' if query != '{}' else ''}signal: context?.signal }}"
     rows = ""
@@ -97,7 +97,7 @@ def _read(tool: PluginTool) -> Sequence[str]:
     ]
 
 
-def _send(tool: PluginTool) -> Sequence[str]:
+def _send(tool: HtmlTool) -> Sequence[str]:
     form = tool.form
     assert form is not None
     fixed = [f"{member(name)}: {literal(value)}" for name, value in tool.fixed.items()]
@@ -113,7 +113,7 @@ def _send(tool: PluginTool) -> Sequence[str]:
     ]
 
 
-def _page_of(tool: PluginTool) -> str:
+def _page_of(tool: HtmlTool) -> str:
     """Return the expression for the URL of the page that has the form."""
     form, sample = tool.form, tool.operation.works[0]
     assert form is not None
@@ -131,7 +131,7 @@ def _page_of(tool: PluginTool) -> str:
     return f"`{'/'.join(segments)}`" if is_template else literal(text)
 
 
-def _object(tool: PluginTool, place: str) -> str:
+def _object(tool: HtmlTool, place: str) -> str:
     fixed = tool.inputs.query if place == "query" else tool.inputs.payload
     members = [f"{member(name)}: {literal(value)}" for name, value in fixed.items()]
     members += [_member(each) for each in tool.inputs.arguments if each.place == place]

@@ -31,7 +31,7 @@ _SKIPPED: Final = frozenset({"password", "file"})
 
 
 @dataclass(frozen=True, slots=True)
-class PluginTool(Tool):
+class HtmlTool(Tool):
     """A tool that reads a page, or sends a form and reads the page that answers it.
 
     Attributes:
@@ -114,7 +114,7 @@ def plan_pages(
     flows: Flows,
     replaced: Collection[str] = (),
     chosen: Sequence[str] = (),
-) -> Sequence[PluginTool]:
+) -> Sequence[HtmlTool]:
     """Return the tools for the pages of a site.
 
     Args:
@@ -131,7 +131,7 @@ def plan_pages(
         if each.page
         for form in forms_of(trees[_key(each)], each.request.url)
     ]
-    tools: list[PluginTool] = []
+    tools: list[HtmlTool] = []
     for operation in operations:
         if operation.style != "page":
             continue
@@ -155,7 +155,7 @@ def _reader(
     forms: Sequence[Form],
     flows: Flows,
     replaced: Collection[str],
-) -> PluginTool | None:
+) -> HtmlTool | None:
     """Return the tool that reads a page; None if there is nothing to read."""
     shown = [page for page in pages.values() if not _asks_password(page)]
     if not shown:
@@ -185,7 +185,7 @@ def _reader(
     inputs.arguments = [_labelled(each, fields.get(str(each.key))) for each in inputs.arguments]
     name = next(iter(names_for(operation)))
     wrap = camel(noun_of(operation, name)) if listing is not None else ""
-    tool = PluginTool(
+    tool = HtmlTool(
         name, "", ICONS.get(name.partition("_")[0], "eye"), operation, inputs, None, (), wrap,
         listing=listing, has_details=has_details, has_next=has_next, pages=pages,
     )  # fmt: skip
@@ -198,7 +198,7 @@ def _sender(
     forms: Sequence[Form],
     flows: Flows,
     replaced: Collection[str],
-) -> PluginTool | None:
+) -> HtmlTool | None:
     """Return the tool that sends a form; None if it is not one that a tool should send."""
     samples = [each for each in operation.works if each.payload is not None and _key(each) in pages]
     if not samples:
@@ -221,7 +221,7 @@ def _sender(
         if form.field(name) is None
     }
     name = next(iter(names_for(operation)))
-    tool = PluginTool(
+    tool = HtmlTool(
         name, "", ICONS.get(name.partition("_")[0], "send"), operation, inputs, None,
         form=form, fixed=fixed, pages=pages,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from opentabs_py.generate.api_source import api_source, index_source, ready_sour
 from opentabs_py.generate.calls import Call, calls_of
 from opentabs_py.generate.names import pascal
 from opentabs_py.generate.page_source import page_tool_source, pages_source
-from opentabs_py.generate.page_tools import PluginTool
+from opentabs_py.generate.page_tools import HtmlTool
 from opentabs_py.generate.site import Site
 from opentabs_py.generate.source import Language, tool_source
 
@@ -68,13 +68,13 @@ def write_plugin(site: Site, name: str, language: Language) -> Generated:
     for tool in site.tools:
         text = (
             page_tool_source(tool, language)
-            if isinstance(tool, PluginTool)
+            if isinstance(tool, HtmlTool)
             else tool_source(tool, language)
         )
         files[f"src/tools/{tool.name}.{language}"] = text
-    if any(isinstance(tool, PluginTool) for tool in site.tools):
+    if any(isinstance(tool, HtmlTool) for tool in site.tools):
         files[f"src/pages.{language}"] = pages_source(language)
-    api = [tool for tool in site.tools if not isinstance(tool, PluginTool)]
+    api = [tool for tool in site.tools if not isinstance(tool, HtmlTool)]
     if api or 'from "./api' in index:
         files[f"src/api.{language}"] = api_source(api, site.auth, language)
     if volatile := _volatile(site):
@@ -100,7 +100,7 @@ def _volatile(site: Site) -> Sequence[str]:
         {
             each.name
             for tool in site.tools
-            if isinstance(tool, PluginTool) and tool.form is not None
+            if isinstance(tool, HtmlTool) and tool.form is not None
             for each in tool.form.fields
             if each.is_token
         }

@@ -8,7 +8,7 @@ from typing import Any
 
 from opentabs_py.calling.page_listing import listing_of
 from opentabs_py.calling.tool import Listing
-from opentabs_py.core.manifest import PluginManifest, PluginTool
+from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.sdk_version import UNKNOWN
 from opentabs_py.core.tool_tokens import ToolTokens, advise_on_list, count_tool
 from opentabs_py.plugins.freshness import is_stale
@@ -30,7 +30,7 @@ class ToolSize:
     """
 
     name: str
-    tool: PluginTool
+    tool: ManifestTool
     schema_bytes: int
     tokens: ToolTokens
 
@@ -80,7 +80,7 @@ def inspect_plugin(directory: Path) -> Inspection:
     return Inspection(directory, manifest, tools, sizes, tuple(warnings))
 
 
-def _weigh(listing: Listing, tool: PluginTool) -> ToolSize:
+def _weigh(listing: Listing, tool: ManifestTool) -> ToolSize:
     schemas = json.dumps([tool.input_schema, tool.output_schema], separators=(",", ":"))
     return ToolSize(listing.name, tool, len(schemas), count_tool(listing.describe()))
 
@@ -112,7 +112,7 @@ def _of_plugin(
         yield advice
 
 
-def _of_tool(tool: PluginTool) -> Iterator[str]:
+def _of_tool(tool: ManifestTool) -> Iterator[str]:
     properties = tool.input_schema.get("properties")
     silent = [
         name

@@ -18,7 +18,7 @@ from typing import Any, Final, Self, TypeVar
 
 from pydantic_core import from_json, to_json
 
-from opentabs_py.core.manifest import PluginManifest, PluginTool
+from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.plugins.files import Stamp
 
 logger = logging.getLogger(__name__)
@@ -210,7 +210,7 @@ def _checksum(key: bytes, content: bytes) -> bytes:
 
 def _restore(content: bytes) -> PluginManifest:
     stored: dict[str, Any] = from_json(content)
-    stored["tools"] = tuple(PluginTool(**tool) for tool in stored["tools"])
+    stored["tools"] = tuple(ManifestTool(**tool) for tool in stored["tools"])
     stored["url_patterns"] = tuple(stored["url_patterns"])
     stored["exclude_patterns"] = tuple(stored["exclude_patterns"])
     del stored["instances"]  # come from the settings

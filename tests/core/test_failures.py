@@ -280,3 +280,9 @@ def test_a_refusal_for_lack_of_consent_says_who_can_change_that_and_how() -> Non
     assert codes == [*["CONSENT_NEEDED"] * 4, "CONSENT_REFUSED"]
     retryable = [each.detail.retryable for each in (off, review, nobody, silent, refused)]
     assert retryable == [False, False, False, True, False]
+
+
+def test_a_call_that_someone_else_ended_names_them() -> None:
+    error = failures.cancelled_by("the user, in the console")
+    assert error.detail.code == "CANCELLED"
+    assert str(error) == "The call was cancelled by the user, in the console."

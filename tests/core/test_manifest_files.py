@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.core.manifest import PluginManifest, PluginTool, find_name_clashes
+from opentabs_py.core.manifest import ManifestTool, PluginManifest, find_name_clashes
 from opentabs_py.core.manifest_files import LONGEST_ICON, find_sites, parse_plugin
 from opentabs_py.core.match_patterns import LONGEST_PATTERN
 from opentabs_py.core.plugin_names import LONGEST_ID, RESERVED_IDS, mcp_name, plugin_id
@@ -87,7 +87,7 @@ def test_a_manifest_holds_what_both_files_say() -> None:
         homepage="https://chat.example/",
         config_schema={"token": {"type": "string", "label": "Token"}},
         tools=(
-            PluginTool(
+            ManifestTool(
                 name="send_message",
                 display_name="Send message",
                 description="Send a message to a channel.",

@@ -4,7 +4,7 @@ import pytest
 
 from opentabs_py.core.recording.exchange import Exchange
 from opentabs_py.generate.calls import calls_of
-from opentabs_py.generate.page_tools import PluginTool
+from opentabs_py.generate.page_tools import HtmlTool
 from opentabs_py.generate.plugin import write_plugin
 from tests.generate.recorded import ask, site_of, tools_of
 
@@ -37,9 +37,9 @@ SENT = {"csrf_token": "t1", "title": "Tea", "copies": "2", "kind": "old", "lang"
         "save": "yes"}  # fmt: skip
 
 
-def the_tool(*exchanges: Exchange) -> PluginTool:
+def the_tool(*exchanges: Exchange) -> HtmlTool:
     [tool] = tools_of(*exchanges).values()
-    assert isinstance(tool, PluginTool)
+    assert isinstance(tool, HtmlTool)
     return tool
 
 
