@@ -5,7 +5,7 @@ with an underscore.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from griffe import (
@@ -152,10 +152,13 @@ def _text(found: Object) -> Iterator[str]:
         return
     for section in found.docstring.parse("google", **_QUIET):
         if section.kind in _TABLES:
-            yield from (f"| {_TABLES[section.kind]} | |", "|---|---|")
+            defaults = _defaults(found) if section.kind is DocstringSectionKind.attributes else {}
+            more = " default |" if defaults else ""
+            yield from (f"| {_TABLES[section.kind]} |{more} |", f"|---|---|{'---|' * bool(more)}")
             for item in section.value:
                 name = getattr(item, "name", None) or str(item.annotation)
-                yield f"| `{name}` | {' '.join(item.description.split())} |"
+                default = f" `{defaults[name]}` |" if name in defaults else " |" * bool(more)
+                yield f"| `{name}` |{default} {' '.join(item.description.split())} |"
         elif section.kind is DocstringSectionKind.returns:
             yield " ".join(f"Returns: {item.description}" for item in section.value)
         elif section.kind is DocstringSectionKind.yields:
@@ -165,6 +168,18 @@ def _text(found: Object) -> Iterator[str]:
         else:
             yield _fenced(str(section.value))
         yield ""
+
+
+def _defaults(found: Object) -> Mapping[str, str]:
+    """Return the defaults of settings, by name; a class of another kind shows its own above."""
+    if not isinstance(found, Class) or not any("BaseSettings" in str(each) for each in found.bases):
+        return {}
+    attributes = {name: each for name, each in found.members.items() if isinstance(each, Attribute)}
+    return {
+        name: re.sub(r"^Field\(default=(.*?), .*\)$", r"\1", str(each.value))
+        for name, each in attributes.items()
+        if each.value is not None and not name.startswith(("_", "model_"))
+    }
 
 
 def _fenced(text: str) -> str:
