@@ -3,7 +3,6 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +52,7 @@ class AuditWriter:
         self._characters_out = 0
         self._missed = 0
         self._missed_written = 0
+        self._one_by_one = 0  # how many of the next calls are written alone
         self._is_failing = False
         self._fed = threading.Event()
         self._closing = threading.Event()
@@ -104,15 +104,23 @@ class AuditWriter:
         file.close()
 
     def _write_some(self, file: AuditFile) -> bool:
-        entries = [self._queue[index] for index in range(min(len(self._queue), MOST_AT_ONCE))]
+        most = 1 if self._one_by_one else MOST_AT_ONCE
+        entries = [self._queue[index] for index in range(min(len(self._queue), most))]
         missed = self._missed
         try:
             file.add(entries, missed=missed - self._missed_written)
         except AuditError as error:
             self._note_failure(error)
             return False
-        except Exception:  # noqa: BLE001 (it must not end the audit of all later calls)
-            self._add_each(file, entries)
+        except Exception:
+            # SQLite refuses one of them, which must not end the audit of the others.
+            if len(entries) > 1:
+                self._one_by_one = len(entries)
+                return True
+            text = "The call %s cannot be written to the audit %s"
+            logger.exception(text, entries[0].call_id, self._path)
+            missed = self._missed_written  # their number is written with the next call
+        self._one_by_one = max(0, self._one_by_one - len(entries))
         for entry in entries:
             self._queue.popleft()
             self._characters_out += _characters(entry)
@@ -127,15 +135,6 @@ class AuditWriter:
         self._is_failing = False
         self._missed_written = missed
         return True
-
-    def _add_each(self, file: AuditFile, entries: Sequence[AuditEntry]) -> None:
-        """Write those of some calls that can be written."""
-        for entry in entries:
-            try:
-                file.add([entry], missed=0)
-            except Exception:
-                text = "The call %s is missing in the audit %s"
-                logger.exception(text, entry.call_id, self._path)
 
     def _note_failure(self, error: AuditError) -> None:
         if not self._is_failing:

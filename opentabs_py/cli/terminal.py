@@ -110,7 +110,7 @@ class ProgressLines:
         self._shown = -inf
 
     def say(self, message: str) -> None:
-        """Ignore the message: there is no terminal."""
+        """Print nothing, because there is no terminal."""
 
     def stop(self) -> None:
         """Do nothing: there is no bar to remove."""

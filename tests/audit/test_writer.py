@@ -141,4 +141,4 @@ def test_a_call_that_cannot_be_written_takes_no_other_with_it(
     writer.write(a_record(5))
     writer.close()
     assert numbers(path) == [0, 1, 3, 4, 5]
-    assert f"The call {2:032x} is missing in the audit" in caplog.text
+    assert f"The call {2:032x} cannot be written to the audit" in caplog.text

@@ -1,5 +1,6 @@
 """The connection to NATS, before it is there."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,15 @@ pytestmark = pytest.mark.anyio
 NOWHERE = "tls://127.0.0.1:1"
 
 
-@pytest.mark.parametrize("option", ["ca", "cert"])
+@pytest.mark.parametrize(
+    "with_file",
+    [lambda file: FleetOptions(NOWHERE, ca=file), lambda file: FleetOptions(NOWHERE, cert=file)],
+    ids=["ca", "cert"],
+)
 async def test_a_file_without_certificates_is_named_in_the_error(
-    option: str, tmp_path: Path
+    with_file: Callable[[Path], FleetOptions], tmp_path: Path
 ) -> None:
     file = tmp_path / "empty.pem"
     file.touch()
-    options = FleetOptions(NOWHERE, **{option: file})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"Cannot use the certificate.*empty\.pem"):
-        await NatsLink(options, version="1").open()
+        await NatsLink(with_file(file), version="1").open()

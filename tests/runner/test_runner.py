@@ -20,7 +20,7 @@ HANGS = "import time\ndef test_hangs():\n    print('x')\n    time.sleep(3600)\n"
 
 
 class Builds:
-    """A build that ends as it is told, or not before it is cancelled."""
+    """A build that ends as the test says, or hangs until it is cancelled."""
 
     def __init__(self) -> None:
         self.count = 0
