@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import Self
 
 import anyio
+import nats
 import pytest
 from anyio.abc import ByteStream, SocketAttribute
+from nats.errors import NoRespondersError
+from nats.errors import TimeoutError as NatsTimeoutError
 
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.core.fleet.messages import Announcement
+from opentabs_py.core.fleet.subjects import Subjects
 from opentabs_py.session.session import OpenTabs
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
@@ -96,6 +100,20 @@ class Worker:
         """Drain it as a process manager does, and return its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=PATIENT)
+
+
+async def until_missed(fleet: "Fleet", worker: Announcement) -> None:
+    """Wait until NATS knows that a worker is gone.
+
+    Until it has read the end of the connection, it sends messages into the void.
+    """
+    client = await nats.connect(fleet.nats.url)
+    subject = f"{Subjects(fleet.name).worker(worker.name, worker.instance)}.nothing"
+    with anyio.fail_after(PATIENT), suppress(NoRespondersError):
+        while True:
+            with suppress(NatsTimeoutError):
+                await client.request(subject, timeout=0.2)
+    await client.close()
 
 
 class Fleet:

@@ -29,6 +29,7 @@ from e2e.fleet import (
     nats_server,
     poll,
     until,
+    until_missed,
 )
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import load_settings
@@ -231,7 +232,9 @@ async def test_a_killed_worker_loses_its_calls_and_says_that_they_may_have_run(
 async def test_a_call_whose_worker_dies_before_it_arrives_runs_in_another(fleet: Fleet) -> None:
     workers = [fleet.worker("one"), fleet.worker("two")]
     async with endpoint(fleet, workers=2) as tabs:
+        [dead] = [each for each in tabs.fleet.directory.usable if each.name == "one"]
         workers[0].kill()
+        await until_missed(fleet, dead)
         for number in range(4):  # some of them are sent to the dead one first
             assert await tabs.call("work", {"key": str(number)}) == str(number)
         assert fleet.count("began") == {str(number): 1 for number in range(4)}
