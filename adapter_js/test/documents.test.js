@@ -37,7 +37,10 @@ Object.assign(globalThis, {
     action: { setTitle() {}, setBadgeText() {} },
     runtime: { getURL: String, getManifest: () => ({ version: "1" }) },
     scripting: { executeScript: async () => [] },
-    storage: { local: { get: async () => ({}), set: async () => {} } },
+    storage: {
+      local: { get: async () => ({}), set: async () => {} },
+      session: { get: async () => ({ load: "this" }), set: async () => {} },
+    },
     tabs: { query: async () => [{ id: TAB, status: "complete" }] },
     windows: { getLastFocused: async () => ({ id: 1 }) },
   },
@@ -45,6 +48,7 @@ Object.assign(globalThis, {
 
 const documents = await import("../../extension/background/documents.js");
 const link = await import("../../extension/background/link.js");
+const registry = await import("../../extension/background/registry.js");
 const router = await import("../../extension/background/router.js");
 
 /** @param {object | string} message */
@@ -67,8 +71,10 @@ async function greet() {
 /**
  * Attaches a document's relay.
  * @param {string} documentId
+ * @param {string} load the extension's load that the relay belongs to
+ * @param {string[]} calls that the relay has
  */
-async function attach(documentId) {
+async function attach(documentId, load = "this", calls = /** @type {string[]} */ ([])) {
   /** @type {Function} */
   let listener = () => {};
   const port = {
@@ -80,7 +86,7 @@ async function attach(documentId) {
   };
   documents.attach(/** @type {any} */ (port));
   const plugins = [["chat", { file: "", readiness: "ready" }]];
-  const about = { documentId, calls: [], isProtected: true, complete: false, plugins };
+  const about = { documentId, calls, isProtected: true, complete: false, load, plugins };
   listener({ type: "attach", ...about });
   await settled();
   return { say: listener };
@@ -148,4 +154,25 @@ test("a call that the page has and that is sent again may have run", async () =>
   take("tool.lost");
   await attach(NEXT);
   assert.deepEqual(take("tool.lost"), [{ callId: FIRST, reason: "navigated" }]);
+});
+
+/** The ids of the documents that the server is told. */
+async function listed() {
+  sent.splice(0);
+  say({ method: "tabs.query", id: 7, params: {} });
+  await settled();
+  const [state] = sent.splice(0).flatMap(({ id, result }) => (id === 7 ? [result] : []));
+  return state.documents.map((/** @type {any} */ each) => each.documentId);
+}
+
+test("a relay of an earlier load of the extension is not listed", async () => {
+  await attach(PAGE, "this", [FIRST]);
+  await attach(NEXT, "earlier", [SECOND]); // before the worker knows which load it is
+  assert.deepEqual(await listed(), [NEXT]);
+  registry.restore();
+  await registry.ready();
+  assert.deepEqual(await listed(), []);
+  await attach(PAGE, "this", [FIRST]);
+  await attach(NEXT, "earlier", [SECOND]);
+  assert.deepEqual(await listed(), [PAGE]);
 });

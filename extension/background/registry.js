@@ -24,6 +24,7 @@ import { serves } from "./match.js";
  *     that a relay sends before that are dropped, because earlier ones may have been lost
  * @property {Map<string, PromiseWithResolvers<void>>} asked plugins that were asked whether they
  *     are ready and have not answered
+ * @property {string | null} load the extension's load that its relay belongs to, if it was told
  * @property {chrome.runtime.Port} port
  */
 
@@ -31,6 +32,7 @@ import { serves } from "./match.js";
 export const UNHEARD = -1;
 
 const STORED = "plugins";
+const LOAD = "load";
 
 /**
  * The documents that have a relay, by their ids.
@@ -47,17 +49,50 @@ export const leaving = new Set();
 /** @type {PluginSpec[]} */
 let specs = [];
 let synced = false;
+/** @type {string | null} */
+let load = null;
 /** @type {Promise<void>} */
 let restored = Promise.resolve();
 
 /** A newly started worker reads the plugins from storage until the server syncs them. */
 export function restore() {
-  restored = chrome.storage.session.get(STORED).then((stored) => {
-    if (Array.isArray(stored[STORED])) {
-      synced = true;
-      specs = specs.length === 0 ? stored[STORED] : specs;
+  restored = read();
+}
+
+async function read() {
+  const stored = await chrome.storage.session.get([STORED, LOAD]);
+  if (Array.isArray(stored[STORED])) {
+    synced = true;
+    specs = specs.length === 0 ? stored[STORED] : specs;
+  }
+  const kept = stored[LOAD];
+  const made = typeof kept === "string" ? kept : crypto.randomUUID();
+  if (made !== kept) {
+    await chrome.storage.session.set({ [LOAD]: made });
+  }
+  load = made;
+  for (const doc of documents.values()) {
+    if (isLeftover(doc.load)) {
+      documents.delete(doc.id);
     }
-  });
+  }
+}
+
+/**
+ * What this load of the extension is called: another word after each reload, and the same for all
+ * of its workers. Null until it is known.
+ */
+export function ownLoad() {
+  return load;
+}
+
+/**
+ * Whether a relay belongs to an earlier load: it may connect while the extension is reloaded, but
+ * Chrome delivers no message to it.
+ * @param {string | null} of the load that the relay was told
+ */
+export function isLeftover(of) {
+  return of !== null && load !== null && of !== load;
 }
 
 /** Resolves once the plugins are known. */
