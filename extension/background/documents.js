@@ -6,7 +6,7 @@
  */
 import * as link from "./link.js";
 import * as plugins from "./plugins.js";
-import { documents, isLeftover, leaving, ownLoad, post, UNHEARD } from "./registry.js";
+import { currentLoad, documents, isLeftover, leaving, post, UNHEARD } from "./registry.js";
 import * as tabs from "./tabs.js";
 
 /** @import { PluginState } from "../protocol.js" */
@@ -251,7 +251,7 @@ export function resendAll() {
 
 /** @param {Doc} doc */
 function resend(doc) {
-  post(doc, { type: "resend", limit: link.limit(), epoch: link.epoch(), load: ownLoad() });
+  post(doc, { type: "resend", limit: link.limit(), epoch: link.epoch(), load: currentLoad() });
 }
 
 /** @param {Doc} doc */

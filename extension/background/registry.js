@@ -82,7 +82,7 @@ async function read() {
  * What this load of the extension is called: another word after each reload, and the same for all
  * of its workers. Null until it is known.
  */
-export function ownLoad() {
+export function currentLoad() {
   return load;
 }
 
