@@ -39,7 +39,7 @@ Object.assign(globalThis, {
     scripting: { executeScript: async () => [] },
     storage: {
       local: { get: async () => ({}), set: async () => {} },
-      session: { get: async () => ({ load: "this" }), set: async () => {} },
+      session: { get: async () => ({ loadId: "this" }), set: async () => {} },
     },
     tabs: { query: async () => [{ id: TAB, status: "complete" }] },
     windows: { getLastFocused: async () => ({ id: 1 }) },
@@ -71,10 +71,10 @@ async function greet() {
 /**
  * Attaches a document's relay.
  * @param {string} documentId
- * @param {string} load the extension's load that the relay belongs to
+ * @param {string} loadId the load of the extension that answered the relay
  * @param {string[]} calls that the relay has
  */
-async function attach(documentId, load = "this", calls = /** @type {string[]} */ ([])) {
+async function attach(documentId, loadId = "this", calls = /** @type {string[]} */ ([])) {
   /** @type {Function} */
   let listener = () => {};
   const port = {
@@ -86,7 +86,7 @@ async function attach(documentId, load = "this", calls = /** @type {string[]} */
   };
   documents.attach(/** @type {any} */ (port));
   const plugins = [["chat", { file: "", readiness: "ready" }]];
-  const about = { documentId, calls, isProtected: true, complete: false, load, plugins };
+  const about = { documentId, calls, isProtected: true, complete: false, loadId, plugins };
   listener({ type: "attach", ...about });
   await settled();
   return { say: listener };
@@ -156,7 +156,7 @@ test("a call that the page has and that is sent again may have run", async () =>
   assert.deepEqual(take("tool.lost"), [{ callId: FIRST, reason: "navigated" }]);
 });
 
-/** The ids of the documents that the server is told. */
+/** Returns the ids of the documents that the server receives. */
 async function listed() {
   sent.splice(0);
   say({ method: "tabs.query", id: 7, params: {} });
@@ -167,7 +167,7 @@ async function listed() {
 
 test("a relay of an earlier load of the extension is not listed", async () => {
   await attach(PAGE, "this", [FIRST]);
-  await attach(NEXT, "earlier", [SECOND]); // before the worker knows which load it is
+  await attach(NEXT, "earlier", [SECOND]); // before the worker has read its own load id
   assert.deepEqual(await listed(), [NEXT]);
   registry.restore();
   await registry.ready();

@@ -143,8 +143,8 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     report: (...reports) =>
       page.say(`p${CALL}${reports.map((report) => JSON.stringify(report)).join(",")}`),
     result: (/** @type {unknown} */ value) => page.say(`r${CALL}${JSON.stringify(value)}`),
-    resend: (limit = Number.MAX_SAFE_INTEGER, epoch = 1) =>
-      worker.say({ type: "resend", limit, epoch }),
+    resend: (limit = Number.MAX_SAFE_INTEGER, epoch = 1, loadId = "load") =>
+      worker.say({ type: "resend", limit, epoch, loadId }),
     adopt: (plugin = "demo") => worker.say({ type: "adopt", plugin, file: "adapters/x.js" }),
     /** @param {object} data @param {unknown} [from] */
     post: (data, from = window) =>
@@ -234,6 +234,14 @@ test("a document whose worker died connects again and names its calls", () => {
   relay.worker.die();
   const [attach] = relay.drain();
   assert.deepEqual([attach.documentId, attach.calls], [before, [CALL]]);
+});
+
+test("a relay that connects again says which load of the extension answered it", () => {
+  const relay = startRelay();
+  assert.equal(relay.attached[0].loadId, null);
+  relay.resend(1e6, 1, "first");
+  relay.worker.die();
+  assert.equal(relay.drain().find(({ type }) => type === "attach").loadId, "first");
 });
 
 test("a relay whose extension is gone does not connect again", () => {

@@ -6,7 +6,7 @@
  */
 import * as link from "./link.js";
 import * as plugins from "./plugins.js";
-import { currentLoad, documents, isLeftover, leaving, post, UNHEARD } from "./registry.js";
+import { currentLoadId, documents, isLeftover, leaving, post, UNHEARD } from "./registry.js";
 import * as tabs from "./tabs.js";
 
 /** @import { PluginState } from "../protocol.js" */
@@ -15,7 +15,7 @@ import * as tabs from "./tabs.js";
 /**
  * A relay's messages to the worker, besides frames.
  * @typedef {{type: "attach", documentId: string, calls: string[], isProtected: boolean,
- *     complete: boolean, load: string | null, plugins: [string, PluginState & {file: string}][]}
+ *     complete: boolean, loadId: string | null, plugins: [string, PluginState & {file: string}][]}
  *   | {type: "resending", epoch: number}
  *   | {type: "complete"}
  *   | {type: "received", callId: string}
@@ -41,7 +41,7 @@ export function attach(port) {
       }
     } else if (doc !== null) {
       handleRelayMessage(doc, message);
-    } else if (message.type === "attach" && !isLeftover(message.load)) {
+    } else if (message.type === "attach" && !isLeftover(message.loadId)) {
       doc = {
         id: message.documentId,
         tabId,
@@ -54,7 +54,7 @@ export function attach(port) {
         injecting: Promise.resolve(),
         epoch: UNHEARD,
         asked: new Map(),
-        load: message.load,
+        loadId: message.loadId,
         port,
       };
       supersede(doc);
@@ -251,7 +251,7 @@ export function resendAll() {
 
 /** @param {Doc} doc */
 function resend(doc) {
-  post(doc, { type: "resend", limit: link.limit(), epoch: link.epoch(), load: currentLoad() });
+  post(doc, { type: "resend", limit: link.limit(), epoch: link.epoch(), loadId: currentLoadId() });
 }
 
 /** @param {Doc} doc */

@@ -24,7 +24,7 @@ import { serves } from "./match.js";
  *     that a relay sends before that are dropped, because earlier ones may have been lost
  * @property {Map<string, PromiseWithResolvers<void>>} asked plugins that were asked whether they
  *     are ready and have not answered
- * @property {string | null} load the extension's load that its relay belongs to, if it was told
+ * @property {string | null} loadId the load of the extension that answered its relay
  * @property {chrome.runtime.Port} port
  */
 
@@ -32,7 +32,7 @@ import { serves } from "./match.js";
 export const UNHEARD = -1;
 
 const STORED = "plugins";
-const LOAD = "load";
+const LOAD_ID = "loadId";
 
 /**
  * The documents that have a relay, by their ids.
@@ -50,49 +50,51 @@ export const leaving = new Set();
 let specs = [];
 let synced = false;
 /** @type {string | null} */
-let load = null;
+let loadId = null;
 /** @type {Promise<void>} */
 let restored = Promise.resolve();
 
 /** A newly started worker reads the plugins from storage until the server syncs them. */
 export function restore() {
-  restored = read();
+  restored = readStored();
 }
 
-async function read() {
-  const stored = await chrome.storage.session.get([STORED, LOAD]);
+async function readStored() {
+  const stored = await chrome.storage.session.get([STORED, LOAD_ID]);
   if (Array.isArray(stored[STORED])) {
     synced = true;
     specs = specs.length === 0 ? stored[STORED] : specs;
   }
-  const kept = stored[LOAD];
-  const made = typeof kept === "string" ? kept : crypto.randomUUID();
-  if (made !== kept) {
-    await chrome.storage.session.set({ [LOAD]: made });
+  if (typeof stored[LOAD_ID] === "string") {
+    loadId = stored[LOAD_ID];
+  } else {
+    // It is stored before a relay receives it, so that no later worker ignores that relay.
+    const made = crypto.randomUUID();
+    await chrome.storage.session.set({ [LOAD_ID]: made });
+    loadId = made;
   }
-  load = made;
   for (const doc of documents.values()) {
-    if (isLeftover(doc.load)) {
+    if (isLeftover(doc.loadId)) {
       documents.delete(doc.id);
     }
   }
 }
 
 /**
- * What this load of the extension is called: another word after each reload, and the same for all
- * of its workers. Null until it is known.
+ * The id of this load of the extension: all of its workers have the same, and a reload changes it.
+ * Null until it has been read.
  */
-export function currentLoad() {
-  return load;
+export function currentLoadId() {
+  return loadId;
 }
 
 /**
- * Whether a relay belongs to an earlier load: it may connect while the extension is reloaded, but
- * Chrome delivers no message to it.
- * @param {string | null} of the load that the relay was told
+ * Whether a relay was injected before the extension was reloaded. Such a relay may still connect,
+ * but Chrome delivers no message to it.
+ * @param {string | null} relayLoadId null if no worker has answered the relay yet
  */
-export function isLeftover(of) {
-  return of !== null && load !== null && of !== load;
+export function isLeftover(relayLoadId) {
+  return relayLoadId !== null && loadId !== null && relayLoadId !== loadId;
 }
 
 /** Resolves once the plugins are known. */

@@ -43,8 +43,8 @@
   let port = null;
   let limit = Number.POSITIVE_INFINITY;
   let stream = 0;
-  /** @type {string | null} the extension's load that this relay belongs to */
-  let load = null;
+  /** @type {string | null} the load of the extension that answered this relay */
+  let loadId = null;
   let complete = false;
   let leaving = false;
 
@@ -212,7 +212,7 @@
       calls: [...calls.keys()],
       isProtected: channel.isProtected,
       complete,
-      load,
+      loadId,
       plugins: [...plugins],
     });
   }
@@ -258,7 +258,7 @@
     switch (message.type) {
       case "resend":
         limit = message.limit;
-        load = message.load;
+        loadId = message.loadId;
         partial.clear(); // the rest of what a lost link cut short never comes
         post({ type: "resending", epoch: message.epoch });
         for (const { outbox } of calls.values()) {
