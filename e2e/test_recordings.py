@@ -46,6 +46,15 @@ async def use(page, opentabs):
     await page.goto(home + "old")
 """
 
+HURRIED = 40
+HURRY = f"""
+async def use(page, opentabs):
+    for number in range({HURRIED}):
+        async with page.expect_response(f"**/?page={{number}}") as received:
+            await page.evaluate("number => {{ location.href = `/?page=${{number}}` }}", number)
+        await (await received.value).finished()
+"""
+
 
 class Served(Protocol):
     """A site that can be served."""
@@ -193,6 +202,21 @@ def test_a_recording_is_not_replaced_unless_that_is_asked_for(made: tuple[Path, 
     assert done.returncode == 2
     assert "--force" in done.stderr
     assert (plugin / "tests" / "site.har").read_bytes() == before
+
+
+def test_what_a_page_received_is_recorded_although_it_is_left_at_once(tmp_path: Path) -> None:
+    (tmp_path / "hurry.py").write_text(HURRY)
+    with serving(Site()) as url:
+        done = record(tmp_path, url, "--script", "hurry.py", "--out", "site.har")
+
+    assert done.returncode == 0, done.stderr
+    pages = [
+        exchange.response
+        for exchange in read_recording(tmp_path / "site.har").exchanges
+        if "?page=" in exchange.request.url
+    ]
+    assert len(pages) == HURRIED
+    assert all(page is not None and page.body for page in pages)
 
 
 def test_a_script_that_fails_says_so_and_leaves_what_was_recorded(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ value, which in the async API has to be awaited first.
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -181,21 +181,22 @@ class TrafficRecorder:
                 # The page went away before it read the body, if it ever would have.
                 self._exchanges.append(_unfinished(request, received, started))
                 return
-            headers = yield request.headers_array()
+            # Chromium reports a page's response as failed if it became a download, for example.
+            received = self._responses.get(request) if failure is None else None
+            # The body comes first: Chromium drops it when the page goes away.
+            body = None if received is None else (yield from _body(received))
+            headers = yield from _headers(request)
             sent = Request(
                 request.method,
                 _plain(request.url),
-                _pairs(headers),
+                headers,
                 request.post_data_buffer or b"",
                 request.resource_type,
             )
             response = None
-            # Chromium reports a page's response as failed if it became a download, for example.
-            if failure is None and (received := (yield request.response())) is not None:
-                headers = yield received.headers_array()
-                response = Response(received.status, received.status_text, _pairs(headers))
-                body = yield from _body(received)
-                response = replace(response, body=body)
+            if received is not None:
+                headers = yield from _headers(received)
+                response = Response(received.status, received.status_text, headers, body)
             started = _started(request, started)
             duration = max(0.0, time.time() - started)
             self._exchanges.append(Exchange(sent, response, failure, started, duration))
@@ -316,6 +317,11 @@ def _plain(url: str) -> str:
     return url.partition("#")[0]
 
 
-def _pairs(headers: Sequence[dict[str, str]]) -> Headers:
+def _headers(message: Any) -> Generator[Any, Any, Headers]:
+    """Return the headers of a request or a response; after its page was closed, those known."""
+    try:
+        headers = yield message.headers_array()
+    except Error:
+        return [*message.headers.items()]
     # A name with a colon is of HTTP/2's own.
     return [(each["name"], each["value"]) for each in headers if not each["name"].startswith(":")]
