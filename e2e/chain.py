@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -39,7 +39,7 @@ class Tab:
         arguments: dict[str, Any] | None = None,
         *,
         limits: Limits | None = None,
-        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        on_progress: Callable[[ProgressReport], object] | None = None,
     ) -> Any:
         """Call a tool of the probe in this tab."""
         with anyio.fail_after(60):
@@ -115,8 +115,8 @@ class Running:
         self.seconds = anyio.current_time() - began
         self.ended.set()
 
-    def take(self, reports: Sequence[ProgressReport]) -> None:
-        self.reports.extend(reports)
+    def take(self, report: ProgressReport) -> None:
+        self.reports.append(report)
         self.reported.set()
 
     async def wait_for_report(self) -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -116,7 +116,7 @@ async def test_calls_are_spread_over_the_workers(fleet: Fleet) -> None:
 async def test_reports_arrive_in_order_and_each_once(shared: Fleet) -> None:
     async with endpoint(shared, workers=1) as tabs:
         reports: list[ProgressReport] = []
-        value = await tabs.call("work", {"key": "k", "reports": 2000}, on_progress=reports.extend)
+        value = await tabs.call("work", {"key": "k", "reports": 2000}, on_progress=reports.append)
         assert value == "k"
         assert [report.message for report in reports] == [str(n) for n in range(2000)]
 
@@ -172,8 +172,8 @@ async def test_a_call_that_waits_says_its_place_and_then_runs(fleet: Fleet) -> N
         said: list[str | None] = []
         waiting = anyio.Event()
 
-        def note(reports: Sequence[ProgressReport]) -> None:
-            said.extend(report.message for report in reports)
+        def note(report: ProgressReport) -> None:
+            said.append(report.message)
             waiting.set()
 
         async with anyio.create_task_group() as tasks:
@@ -262,7 +262,7 @@ async def test_a_call_continues_while_nats_restarts(fleet: Fleet) -> None:
         fleet.nats.start()
         with anyio.fail_after(PATIENT):
             assert await call.wait() == "k"
-        reports = call.reports
+        reports = call.progress
         assert [report.message for report in reports] == [str(n) for n in range(300)]
         assert fleet.count("began")["k"] == 1
 
@@ -515,7 +515,7 @@ async def test_a_worker_that_pauses_for_a_moment_keeps_its_calls(fleet: Fleet) -
         worker.process.send_signal(signal.SIGCONT)
         with anyio.fail_after(PATIENT):
             assert await call.wait() == "k"
-        assert [report.message for report in call.reports] == [str(n) for n in range(30)]
+        assert [report.message for report in call.progress] == [str(n) for n in range(30)]
 
 
 async def test_a_worker_that_pauses_for_long_loses_its_calls_and_cancels_them(

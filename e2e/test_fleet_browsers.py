@@ -115,8 +115,8 @@ async def test_reports_and_the_result_of_a_page_arrive(tabs: OpenTabs) -> None:
     steps = [{"report": {"progress": n, "total": 50, "message": f"{n}"}} for n in range(50)]
     call = await tabs.start("probe_run", {"key": "reports", "steps": steps, "result": "done"})
     assert await call.wait() == {"key": "reports", "result": "done"}
-    assert [report.message for report in call.reports] == [str(n) for n in range(50)]
-    assert [report.seq for report in call.reports] == [*range(50)]
+    assert [report.message for report in call.progress] == [str(n) for n in range(50)]
+    assert [report.seq for report in call.progress] == [*range(50)]
 
 
 async def test_a_silent_tool_times_out_in_its_worker(tabs: OpenTabs) -> None:

@@ -88,7 +88,7 @@ async def run_secretly(victim: Tab) -> list[float | None]:
     """Run a tool with secrets in its input, reports and result, and return what it reported."""
     reports: list[ProgressReport] = []
     arguments = {"key": "SECRET", "steps": STEPS, "result": {"SECRET": True}}
-    value = await victim.call("run", arguments, on_progress=reports.extend)
+    value = await victim.call("run", arguments, on_progress=reports.append)
     assert value == {"key": "SECRET", "result": {"SECRET": True}}
     assert [report.message for report in reports] == ["SECRET"] * 3
     return [report.progress for report in reports]

@@ -69,7 +69,7 @@ async def test_tools_work_and_report_on_a_host_with(host: Callable[..., Any], sc
     value = await tab.call(
         "run",
         {"key": "a", "steps": [{"report": {"progress": 1}}, {"wait": 5}], "result": {"deep": [1]}},
-        on_progress=lambda batch: reports.extend(each.progress for each in batch),
+        on_progress=lambda report: reports.append(report.progress),
     )
 
     assert value == {"key": "a", "result": {"deep": [1]}}

@@ -104,7 +104,7 @@ async def test_what_a_tool_reported_and_returned_arrives_though_it_leaves_its_pa
     reports: list[ProgressReport] = []
 
     arguments = {"key": "leave", "steps": [{"flood": count}], "result": "left"}
-    value = await tab.call("run", arguments, on_progress=reports.extend)
+    value = await tab.call("run", arguments, on_progress=reports.append)
 
     assert value["result"] == "left"
     assert [report.progress for report in reports] == list(range(1, count + 1))

@@ -1,6 +1,5 @@
 """Progress travels every hop in order, and no mistake in it touches the result."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -87,7 +86,7 @@ async def test_without_a_token_the_client_gets_none_and_the_timer_resets_all_the
 async def test_ten_thousand_reports_in_a_loop_arrive_in_order_and_none_is_lost(tab: Tab) -> None:
     reports: list[ProgressReport] = []
 
-    await tab.call("run", {"steps": [{"flood": 10_000}]}, on_progress=reports.extend)
+    await tab.call("run", {"steps": [{"flood": 10_000}]}, on_progress=reports.append)
 
     assert [report.progress for report in reports] == list(range(1, 10_001))
     assert [report.seq for report in reports] == list(range(10_000))
@@ -97,7 +96,7 @@ async def test_thirty_thousand_reports_in_a_loop_leave_the_call_alive(tab: Tab) 
     reports: list[ProgressReport] = []
 
     value = await tab.call(
-        "run", {"steps": [{"flood": 30_000}], "result": "done"}, on_progress=reports.extend
+        "run", {"steps": [{"flood": 30_000}], "result": "done"}, on_progress=reports.append
     )
 
     assert value["result"] == "done"
@@ -113,9 +112,9 @@ async def test_a_flood_of_long_reports_takes_a_bounded_amount_of_memory(tab: Tab
     most = before
     count = 0
 
-    def take(reports: Sequence[ProgressReport]) -> None:
+    def take(_: ProgressReport) -> None:
         nonlocal most, count
-        count += len(reports)
+        count += 1
         most = max(most, resident())
 
     value = await tab.call(
@@ -143,7 +142,7 @@ async def test_malformed_reports_reset_the_timer_and_do_not_affect_the_result(ta
     reports: list[ProgressReport] = []
 
     value = await tab.call(
-        "run", {"steps": [{"hostile": True}], "result": "whole"}, on_progress=reports.extend
+        "run", {"steps": [{"hostile": True}], "result": "whole"}, on_progress=reports.append
     )
 
     assert value["result"] == "whole"

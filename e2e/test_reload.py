@@ -3,7 +3,7 @@
 import json
 import logging
 import shutil
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,7 +129,7 @@ async def test_a_call_under_way_ends_in_the_version_it_began_in(shared: Shared, 
     reported = anyio.Event()
     values: list[Any] = []
 
-    def note(_reports: Sequence[ProgressReport]) -> None:
+    def note(_: ProgressReport) -> None:
         reported.set()
 
     tabs = shared.tabs

@@ -252,7 +252,7 @@ async def test_a_client_of_the_newer_era_that_asked_for_no_logs_gets_none(
 async def test_arguments_are_what_zod_makes_of_them(running: OpenTabs) -> None:
     reports: list[ProgressReport] = []
 
-    value = await running.call("sdk_probe_sum", {"numbers": [1, 2]}, on_progress=reports.extend)
+    value = await running.call("sdk_probe_sum", {"numbers": [1, 2]}, on_progress=reports.append)
 
     assert value == {"sum": 103}
     assert [(report.progress, report.total) for report in reports] == [(1, 2), (2, 2)]

@@ -127,7 +127,7 @@ async def test_a_hidden_tab_runs_its_tool_and_reports(
         value = await tabs.call(
             "probe_run",
             {**where, "key": "hidden", "steps": steps},
-            on_progress=lambda batch: reports.extend(each.progress for each in batch),
+            on_progress=lambda report: reports.append(report.progress),
         )
 
     assert seen == {"visibility": "hidden"}

@@ -254,7 +254,7 @@ async def test_arguments_are_checked_before_the_page_hears_of_the_call(
 @pytest.mark.usefixtures("page")
 async def test_progress_arrives_in_order(tabs: OpenTabs) -> None:
     reports: list[ProgressReport] = []
-    assert await tabs.call(COUNT, {"to": 20}, on_progress=reports.extend) == "counted"
+    assert await tabs.call(COUNT, {"to": 20}, on_progress=reports.append) == "counted"
     assert [report.progress for report in reports] == [*range(1, 21)]
     assert (reports[-1].total, reports[-1].message) == (20, "20 of 20")
 
@@ -527,7 +527,7 @@ async def test_a_page_that_replaces_builtins_breaks_only_its_own_tools(
         await page.goto(f"{shop}hostile")
         await wait_listed(tabs, lambda names: names >= ALL)
         reports: list[ProgressReport] = []
-        assert await tabs.call(COUNT, {"to": 3}, on_progress=reports.extend) == "counted"
+        assert await tabs.call(COUNT, {"to": 3}, on_progress=reports.append) == "counted"
         assert [report.progress for report in reports] == [1, 2, 3]
         assert await tabs.call(VALUE) is None
     finally:

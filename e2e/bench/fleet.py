@@ -116,7 +116,7 @@ class Endpoint:
     async def _reports(self) -> float:
         came: list[ProgressReport] = []
         began = time.perf_counter()
-        await self.tabs.call(f"{OWNER}_report", {"reports": REPORTS}, on_progress=came.extend)
+        await self.tabs.call(f"{OWNER}_report", {"reports": REPORTS}, on_progress=came.append)
         took = time.perf_counter() - began
         assert [report.seq for report in came] == [*range(REPORTS)]
         return REPORTS / took

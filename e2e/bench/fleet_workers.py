@@ -101,7 +101,7 @@ class SimulatedSession:
             await anyio.sleep_forever()
         for number in range(arguments.get("reports", 0)):
             for observer in observers:
-                observer.on_progress([ProgressReport(number, progress=number)])
+                observer.on_reports([ProgressReport(number, progress=number)])
         return dict(arguments)
 
 

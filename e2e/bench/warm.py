@@ -4,7 +4,7 @@ import gc
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,9 +72,9 @@ class Reports:
     taken: list[ProgressReport] = field(default_factory=list[ProgressReport])
     last_came: float = 0.0
 
-    def take(self, reports: Sequence[ProgressReport]) -> None:
+    def take(self, report: ProgressReport) -> None:
         self.last_came = time.perf_counter()
-        self.taken.extend(reports)
+        self.taken.append(report)
 
 
 @dataclass(slots=True)
@@ -224,9 +224,8 @@ class Bench:
         took: list[float] = []
         bare: list[float] = []
 
-        def take(reports: Sequence[ProgressReport]) -> None:
-            now = time.time() * 1000
-            took.extend(now - origin - float(report.message or 0) for report in reports)
+        def take(report: ProgressReport) -> None:
+            took.append(time.time() * 1000 - origin - float(report.message or 0))
 
         arguments = {"count": REPORTS_IN_A_ROW, "gap": GAP, "tabId": self.tab}
         for _ in range(LONE_REPORTS // REPORTS_IN_A_ROW):

@@ -17,7 +17,7 @@ class CallObserver:
     def on_waiting(self, why: str, /) -> None:
         """Handle that the call waits for the user, now and every few seconds until it does not."""
 
-    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+    def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         """Handle a batch of reports; batches arrive in order, each report once."""
 
     def on_log(self, entries: Sequence[LogEntry], /) -> None:
@@ -25,18 +25,19 @@ class CallObserver:
 
 
 class ProgressObserver(CallObserver):
-    """Passes each batch of reports to a function."""
+    """Passes each report to a function."""
 
-    def __init__(self, handle: Callable[[Sequence[ProgressReport]], object]) -> None:
+    def __init__(self, handle: Callable[[ProgressReport], object]) -> None:
         self._handle = handle
 
-    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
-        """Pass the batch on."""
-        self._handle(reports)
+    def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
+        """Pass them on, one by one."""
+        for report in reports:
+            self._handle(report)
 
 
 def progress_observers(
-    handle: Callable[[Sequence[ProgressReport]], object] | None,
+    handle: Callable[[ProgressReport], object] | None,
 ) -> tuple[CallObserver, ...]:
     """Return the observers for an optional function that receives reports."""
     return () if handle is None else (ProgressObserver(handle),)
@@ -54,7 +55,7 @@ class Recorder(CallObserver):
         self._recording = recording
         self._clock = clock
 
-    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+    def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         """Record the batch."""
         self._recording.record_progress(reports, instant(self._clock))
 

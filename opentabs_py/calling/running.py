@@ -32,14 +32,14 @@ class Caller(Protocol):
         ...
 
 
-class RunningCall(CallObserver):
+class RunningCall:
     """A running call, and later its outcome.
 
     Attributes:
         name: The tool's MCP name.
         arguments: The arguments of the call.
         output_schema: The JSON Schema of the tool's value.
-        reports: Every progress report so far, in order.
+        progress: Every progress report so far, in order.
         logs: What the plugin logged in its page during the call.
         error: Why it returned no value.
         cancelled: Whether `cancel` ended it.
@@ -60,7 +60,7 @@ class RunningCall(CallObserver):
         self.name = name
         self.arguments = arguments
         self.output_schema = output_schema
-        self.reports: list[ProgressReport] = []
+        self.progress: list[ProgressReport] = []
         self.logs: list[LogEntry] = []
         self.error: Exception | None = None
         self.cancelled = False
@@ -115,25 +115,14 @@ class RunningCall(CallObserver):
         """Cancel the call: the tool's signal fires. Does nothing once it has ended."""
         self._scope.cancel()
 
-    def on_sent(self) -> None:
-        """Wake those that wait until the call is sent."""
-        self._sent.set()
-
-    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
-        """Collect reports."""
-        self.reports.extend(reports)
-
-    def on_log(self, entries: Sequence[LogEntry], /) -> None:
-        """Collect log entries."""
-        self.logs.extend(entries)
-
     async def run(self, caller: Caller, limits: Limits | None) -> None:
         """Make the call; run this once, in its own task."""
         current_call.set(self)
+        observer = _Observer(self._sent, self.progress, self.logs)
         try:
             with self._scope:
                 self._value = await caller.call(
-                    self.name, self.arguments, limits=limits, observers=[self]
+                    self.name, self.arguments, limits=limits, observers=[observer]
                 )
             self.cancelled = self._scope.cancelled_caught
         except Exception as error:  # noqa: BLE001
@@ -144,6 +133,24 @@ class RunningCall(CallObserver):
         finally:
             self._sent.set()
             self._ended.set()
+
+
+class _Observer(CallObserver):
+    def __init__(
+        self, sent: anyio.Event, progress: list[ProgressReport], logs: list[LogEntry]
+    ) -> None:
+        self._sent = sent
+        self._progress = progress
+        self._logs = logs
+
+    def on_sent(self) -> None:
+        self._sent.set()
+
+    def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
+        self._progress.extend(reports)
+
+    def on_log(self, entries: Sequence[LogEntry], /) -> None:
+        self._logs.extend(entries)
 
 
 def _without_our_frames(error: Exception) -> Exception:

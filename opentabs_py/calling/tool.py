@@ -251,7 +251,7 @@ class ToolCall:
     def notify_progress(self, reports: Sequence[ProgressReport]) -> None:
         """Pass a batch of reports to the observers."""
         for observer in self.observers:
-            observer.on_progress(reports)
+            observer.on_reports(reports)
 
     def notify_log(self, entries: Sequence[LogEntry]) -> None:
         """Pass log entries to the observers."""

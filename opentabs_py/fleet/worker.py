@@ -336,7 +336,7 @@ class _Reporter(CallObserver):
     def on_sent(self) -> None:
         self._channel.send(encode(Sent()))
 
-    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+    def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         if self._channel.queued < MOST_UNREAD:
             self._channel.send(encode(Progress(reports=[*reports])))
 

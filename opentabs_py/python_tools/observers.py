@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -82,12 +82,9 @@ class Observers:
         for observer in self._all():
             observer.put(event)
 
-    def notify_page_reports(
-        self, tool: str, call_id: str, reports: Sequence[ProgressReport]
-    ) -> None:
+    def notify_page_report(self, tool: str, call_id: str, report: ProgressReport) -> None:
         """Send every handler what a plugin tool reported; call it on the event loop."""
-        for report in reports:
-            self.notify(ToolEvent(tool, call_id, report.seq, ToolReport.of_report(report)))
+        self.notify(ToolEvent(tool, call_id, report.seq, ToolReport.of_report(report)))
 
     async def settle(self) -> None:
         """Let handlers that do not wait for anything process all their events."""

@@ -83,7 +83,7 @@ class _Relay(CallObserver):
         self._run.record(ToolReport("heartbeat"))
         self._call.notify_waiting(why)
 
-    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+    def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         """Pass the reports on."""
         for report in reports:
             self._run.record(ToolReport.of_report(report))

@@ -114,7 +114,7 @@ class CallStream(CallObserver):
         """Send why the call waits."""
         self.say(why)
 
-    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+    def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         """Receive progress reports; `core.progress` decides which of them are sent."""
         now = anyio.current_time()
         for report in reports:

@@ -91,7 +91,7 @@ class ProgressSender(CallObserver):
         self._settle = SETTLE if reports and find_http_headers(ctx) is not None else 0.0
         self._sent_at = float("-inf")
 
-    def on_progress(self, reports: Sequence[ProgressReport], /) -> None:
+    def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         """Receive progress reports; `core.progress` decides which of them are sent."""
         now = anyio.current_time()
         for report in reports:
@@ -114,7 +114,7 @@ class ProgressSender(CallObserver):
 
     def on_waiting(self, why: str, /) -> None:
         """Send as progress why the call has to wait, so that the client continues to wait."""
-        self.on_progress([ProgressReport(0, message=why)])
+        self.on_reports([ProgressReport(0, message=why)])
 
     def follow(self, stream: Followed) -> None:
         """Send every update of a stream, as long as that is possible."""

@@ -63,7 +63,7 @@ class ToolRegistry(ServedTools):
         debug: Send the stack traces of errors to MCP clients.
         read_stack: Maps a plugin's stack trace to its source, given the plugin's name and the
             stack trace as the page sent it.
-        on_page_report: Called with the name, the id and the reports of every call of a plugin tool;
+        on_page_report: Called with the name, the id and each report of every call of a plugin tool;
             must not block or raise. Python tools have their own handlers.
     """
 
@@ -88,7 +88,7 @@ class ToolRegistry(ServedTools):
         self.output = OutputCheck(strict=strict_output)
         self.debug = debug
         self.read_stack: Callable[[str, str], Awaitable[str]] | None = None
-        self.on_page_report: Callable[[str, str, Sequence[ProgressReport]], None] | None = None
+        self.on_page_report: Callable[[str, str, ProgressReport], None] | None = None
         self._clock = pages.clock
         self._running: dict[str, _Running] = {}
         self._started: Listeners[[RecordSoFar]] = Listeners("calls")

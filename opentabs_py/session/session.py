@@ -397,7 +397,7 @@ class OpenTabs:
         arguments: Mapping[str, Any] | None = None,
         *,
         limits: Limits | None = None,
-        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        on_progress: Callable[[ProgressReport], object] | None = None,
     ) -> Any:
         """Call a tool and return its value, without an MCP client.
 
@@ -407,7 +407,7 @@ class OpenTabs:
             name: The tool's MCP name, as in `tools/list`.
             arguments: They must match the tool's input schema; `tabId` chooses a tab.
             limits: Timers to use instead of the tool's, in seconds.
-            on_progress: Called with each batch of reports, in order; must not block or raise.
+            on_progress: Called with each report, in order; must not block or raise.
 
         Returns:
             A JSON value; of a tool written in Python, perhaps an `Output` with other content.
@@ -431,7 +431,7 @@ class OpenTabs:
         arguments: Mapping[str, Any] | None = None,
         *,
         limits: Limits | None = None,
-        on_progress: Callable[[Sequence[ProgressReport]], None] | None = None,
+        on_progress: Callable[[ProgressReport], object] | None = None,
         call_id: str | None = None,
     ) -> CallToolResult:
         """Call a tool by its MCP name, and return its result as MCP clients receive it.
@@ -442,7 +442,7 @@ class OpenTabs:
             name: As in `tools/list`.
             arguments: They must match the tool's schema.
             limits: Timers to use instead of the tool's.
-            on_progress: Called with each batch of reports, in order; must not block or raise.
+            on_progress: Called with each report, in order; must not block or raise.
             call_id: The call's id, as progress handlers receive it; a new one by default.
 
         Raises:
@@ -650,7 +650,7 @@ class OpenTabs:
         """Pass the reports of plugin tools to the progress handlers, if there are any."""
         observers: Observers | None = vars(self).get("_observers")  # created on first use
         if observers and hasattr(self, "registry"):
-            self.registry.on_page_report = observers.notify_page_reports
+            self.registry.on_page_report = observers.notify_page_report
 
 
 def _named_profiles(

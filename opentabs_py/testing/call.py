@@ -33,7 +33,7 @@ class Call:
 
     def __repr__(self) -> str:
         state = "ended" if self.ended else "running"
-        return f"<Call {self.name} {state}, {len(self.running.reports)} reports>"
+        return f"<Call {self.name} {state}, {len(self.running.progress)} reports>"
 
     @property
     def name(self) -> str:
@@ -74,7 +74,7 @@ class Call:
     @property
     def progress(self) -> Sequence[ProgressReport]:
         """Every progress report so far, in order."""
-        return tuple(self.running.reports)
+        return tuple(self.running.progress)
 
     @property
     def logs(self) -> Sequence[LogEntry]:

@@ -151,7 +151,7 @@ class _McpCaller:
         async def note(progress: float, total: float | None, message: str | None) -> None:
             nonlocal count
             for observer in observers:
-                observer.on_progress([ProgressReport(count, progress, total, message)])
+                observer.on_reports([ProgressReport(count, progress, total, message)])
             count += 1
 
         for observer in observers:

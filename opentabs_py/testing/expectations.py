@@ -407,7 +407,7 @@ def seen(call: RunningCall) -> Seen:
         cancelled=call.cancelled,
         value=call.value if ended and call.error is None and not call.cancelled else None,
         error=call.error,
-        reports=tuple(call.reports),
+        reports=tuple(call.progress),
         logs=tuple(call.logs),
         output_schema=call.output_schema,
     )

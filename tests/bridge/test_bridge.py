@@ -361,7 +361,7 @@ async def test_the_error_of_a_tool_is_raised_with_its_fields() -> None:
 
 async def test_every_report_arrives_in_order_before_the_value() -> None:
     bridge, reports = a_bridge(), list[ProgressReport]()
-    call = ToolCall({}, Limits(), (ProgressObserver(reports.extend),))
+    call = ToolCall({}, Limits(), (ProgressObserver(reports.append),))
     said = [
         about_call("tool.progress", "", reports=[{"seq": 0, "progress": 1}, {"seq": 1}]),
         about_call("tool.progress", "", reports=[{"seq": 2, "message": "three"}]),

@@ -47,7 +47,7 @@ class FakeCaller:
         self.seen.append(current_call.get(None))
         if self._sent:
             observer.on_sent()
-            observer.on_progress([ProgressReport(0, 1)])
+            observer.on_reports([ProgressReport(0, 1)])
             observer.on_log([LOG])
         await self._end.wait()
         if self.error is not None:
@@ -63,7 +63,7 @@ async def test_a_running_call_shows_what_came_of_it_so_far() -> None:
             await call.wait_sent()
 
             assert not call.ended
-            assert [report.progress for report in call.reports] == [1]
+            assert [report.progress for report in call.progress] == [1]
             assert call.logs == [LOG]
             with pytest.raises(RuntimeError, match="has not ended yet"):
                 _ = call.value

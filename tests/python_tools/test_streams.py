@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -396,10 +395,9 @@ async def test_fifty_streams_from_fifty_threads_arrive_whole_and_in_order() -> N
     server = Server(tools=[Crowd])
     told: dict[str, list[tuple[float | None, str]]] = {}
 
-    def take(reports: Sequence[ProgressReport]) -> None:
-        for report in reports:
-            name, text = str(report.message).split()
-            told.setdefault(name, []).append((report.progress, text))
+    def take(report: ProgressReport) -> None:
+        name, text = str(report.message).split()
+        told.setdefault(name, []).append((report.progress, text))
 
     await server.call_tool("crowd", {"streams": 50, "updates": 1_000}, on_progress=take)
     assert told == {f"s{n}": [(i + 1, str(i)) for i in range(1_000)] for n in range(50)}

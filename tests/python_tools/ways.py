@@ -73,8 +73,8 @@ class Way:
             result = await self.server.call_tool(
                 name,
                 arguments,
-                on_progress=lambda reports: progress.extend(
-                    (each.progress, each.total, each.message) for each in reports
+                on_progress=lambda report: progress.append(
+                    (report.progress, report.total, report.message)
                 ),
             )
             return Outcome(result, progress)

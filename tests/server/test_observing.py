@@ -209,7 +209,7 @@ async def test_a_caller_gets_progress_and_logs_even_while_another_observes() -> 
     observed = Observed(reports=[ProgressReport(0)])
     running = RunningCall("chat_send", {})
     await running.run(observed.registry, None)
-    assert running.reports == [ProgressReport(0)]
+    assert running.progress == [ProgressReport(0)]
     entry = LogEntry(level="info", message="hello", time=0)
     observed.bridge.received[0].call.notify_log([entry])
     assert running.logs == [entry]

@@ -33,7 +33,7 @@ class Tool:
         **_: Any,
     ) -> Any:
         for observer in observers:
-            observer.on_progress([ProgressReport(0, 1)])
+            observer.on_reports([ProgressReport(0, 1)])
         self.reported.set()
         await self.end.wait()
         return {"name": name, **arguments}
