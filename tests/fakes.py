@@ -11,6 +11,7 @@ import anyio
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.link import SocketClosedError
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.manifest import PluginManifest
@@ -204,6 +205,11 @@ class Received:
     call: ToolCall
 
 
+def pages_of(*bridges: Bridge) -> Pages:
+    """Return the pages of some browsers."""
+    return Pages(bridges, clock=bridges[0].clock)
+
+
 class FakeBridge(Bridge):
     """A bridge whose calls all end alike: after `reports`, with `error`, or with `value`."""
 
@@ -220,6 +226,7 @@ class FakeBridge(Bridge):
         self.cancelled = anyio.Event()
         self.hangs = False
         self.value, self._error, self._reports = value, error, reports
+        self.pages = pages_of(self)
 
     async def call(self, target: Target, tool: str, call: ToolCall) -> object:
         self.received.append(Received(target, tool, call))

@@ -43,7 +43,7 @@ class Served:
     ) -> None:
         self.bridge = bridge or FakeBridge(value={})
         self.registry = ToolRegistry(
-            self.bridge, limits=Limits(), input_limit=1_000_000, strict_output=strict
+            self.bridge.pages, limits=Limits(), input_limit=1_000_000, strict_output=strict
         )
         self.serve("send")
         self.server = create_mcp_server(self.registry, version="1", pace=pace)
@@ -58,7 +58,7 @@ class Served:
         with bind("127.0.0.1", 0) as listener:
             async with (
                 run_endpoints(servers, request_limit=100_000) as endpoints,
-                serve_http(create_app(endpoints, self.bridge), listener),
+                serve_http(create_app(endpoints, self.bridge.pages), listener),
             ):
                 yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
 

@@ -17,6 +17,7 @@ from mcp.server.stdio import stdio_server
 from starlette.types import ASGIApp
 
 from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
@@ -49,8 +50,8 @@ class AtOnce:
 def create_ours() -> Server[Any]:
     tool = ManifestTool("echo", "Echo", "Give it back", None, "wrench", None, SCHEMA, None, None)
     plugin = PluginManifest("bench", "1", "Bench", "Bench", (), (), None, {}, (tool,), None)
-    bridge = cast("Bridge", AtOnce())
-    registry = ToolRegistry(bridge, limits=Limits(idle=30, ceiling=300), input_limit=MIB)
+    pages = cast("Pages", AtOnce())
+    registry = ToolRegistry(pages, limits=Limits(idle=30, ceiling=300), input_limit=MIB)
     registry.set_plugins([plugin])
     return create_mcp_server(registry, version="0")
 
@@ -77,11 +78,12 @@ async def serve(kind: str, transport: str) -> None:
     if transport == "http":
         listener = bind("127.0.0.1", 0)
         bridge = Bridge(secret="", origin="", version="0")
+        pages = Pages([bridge], clock=bridge.clock)
         async with AsyncExitStack() as stack:
             app: ASGIApp = server.streamable_http_app()
             if kind == "ours":
                 endpoints = run_endpoints({"/mcp": server}, request_limit=MIB)
-                app = create_app(await stack.enter_async_context(endpoints), bridge)
+                app = create_app(await stack.enter_async_context(endpoints), pages)
             await stack.enter_async_context(serve_http(app, listener))
             print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
             await anyio.sleep_forever()

@@ -314,7 +314,7 @@ async def warm_bench(chromium: Path, url: str) -> AsyncGenerator[Bench]:
         endpoints = await stack.enter_async_context(
             run_endpoints(bare_servers, request_limit=settings.message_limit)
         )
-        app = create_app(endpoints, tabs.bridge)
+        app = create_app(endpoints, tabs.pages)
         await stack.enter_async_context(serve_http(app, listener))
         bare_url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
         clients = {}

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 from typing import Any
 
@@ -152,24 +152,6 @@ class Bridge:
                 if document.plugins[plugin].readiness == "ready":
                     return document
             await self._changed.wait()
-
-    @property
-    def bridges(self) -> "Sequence[Bridge]":
-        """The link to the browser, which is the only one."""
-        return [self]
-
-    def last_used(self, client: str | None) -> int | None:  # noqa: ARG002
-        """Return the index of the browser that a client used last."""
-        return 0
-
-    def index_of(self, tab_id: int) -> int:  # noqa: ARG002
-        """Return the index of the browser that has a tab."""
-        return 0
-
-    @property
-    def names(self) -> Mapping[int, str]:
-        """The name of the browser, by its number."""
-        return {self.number: self.name}
 
     @property
     def plugins(self) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Final
 
 import anyio
 
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.core import failures
 from opentabs_py.core.browsers import choose_for_new
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.page_listing import listing_of
 from opentabs_py.calling.tool import Listing, ToolCall
 from opentabs_py.core import failures

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.plugin_tool import Checked, PluginTool
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core import failures

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Tool
 from opentabs_py.consent.questions import Questions
 from opentabs_py.core.browsers import BLOCK

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import anyio
 
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.console.log_tail import LogTail
 from opentabs_py.console.rows import (
     browser_rows,

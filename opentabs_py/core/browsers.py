@@ -41,10 +41,14 @@ class JoinedTabs:
 
     Args:
         all_tabs: The tabs of each browser.
+
+    Attributes:
+        owners: Which tabs belong to which clients; each browser's tabs are given it.
     """
 
     def __init__(self, all_tabs: Sequence[Tabs]) -> None:
         self._all = all_tabs
+        self.owners = TabOwners()
 
     @property
     def documents(self) -> Sequence[DocumentState]:
@@ -55,11 +59,6 @@ class JoinedTabs:
     def loading(self) -> Sequence[LoadingTab]:
         """The tabs of all browsers whose document has not reported yet."""
         return [tab for tabs in self._all for tab in tabs.loading]
-
-    @property
-    def owners(self) -> TabOwners:
-        """Which tabs belong to which clients."""
-        return self._all[0].owners
 
     @property
     def has_browser(self) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.plugin_tool import PluginTool
 from opentabs_py.calling.tool import Tool, ToolCall
 from opentabs_py.consent.gate import Gate, Permit, Request

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import anyio
 
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import Tool
 from opentabs_py.core.exposure import Exposure

@@ -20,8 +20,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from opentabs_py.bridge.browsers import Pages
 from opentabs_py.bridge.link import SocketClosedError
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.reception import SUBPROTOCOL
 from opentabs_py.server import guards, slow_clients
 from opentabs_py.server.guards import LocalOnly, RequireToken

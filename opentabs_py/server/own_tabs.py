@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from opentabs_py.bridge.browsers import Pages
 from opentabs_py.bridge.own_tabs import OwnTabs
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.browser.urls import with_scheme
 from opentabs_py.calling.tool import Listing, ToolCall
 from opentabs_py.core import failures

@@ -6,7 +6,7 @@ from math import inf
 
 import anyio
 
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.registered_tool import RegisteredPageTool
 from opentabs_py.core.page_tool_names import site_of
 from opentabs_py.core.page_tools import Cadence, PageReports, SchemaCache, SiteTool, list_tools

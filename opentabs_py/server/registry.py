@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.check import OutputCheck
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, ProgressObserver, Recorder, instant

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.plugin_tool import PluginTool
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from opentabs_py.bridge.browsers import Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Listing, ToolCall
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.limits import Limits

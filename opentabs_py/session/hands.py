@@ -7,7 +7,7 @@ import anyio
 from playwright.async_api import BrowserContext
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.browsers import Pages, bring_any
+from opentabs_py.bridge.pages import Pages, bring_any
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.settings import Settings

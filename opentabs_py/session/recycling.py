@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import anyio
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.browsers import Browsers
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.browser.launch import BackgroundLaunch
 from opentabs_py.errors import ConfigError
 
@@ -97,7 +97,7 @@ class Recycling:
     """
 
     def __init__(
-        self, browsers: Sequence[ReplaceableBrowser], pages: Browsers, after: RecycleAfter
+        self, browsers: Sequence[ReplaceableBrowser], pages: Pages, after: RecycleAfter
     ) -> None:
         self._browsers = browsers
         self._pages = pages

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
     from opentabs_py.bridge.bridge import Bridge
-    from opentabs_py.bridge.browsers import Pages
+    from opentabs_py.bridge.pages import Pages
     from opentabs_py.bridge.registered_tool import RegisteredPageTool
     from opentabs_py.browser.endpoints import Attach
     from opentabs_py.calling.running import RunningCall
@@ -448,25 +448,17 @@ class OpenTabs:
         Raises:
             RuntimeError: There are plugins, but the server is not running.
         """
-        from opentabs_py.bridge.bridge import Bridge  # noqa: PLC0415
-        from opentabs_py.bridge.own_tabs import OwnTabs  # noqa: PLC0415
+        from opentabs_py.bridge.pages import Pages  # noqa: PLC0415
         from opentabs_py.calling.observer import progress_observers  # noqa: PLC0415
         from opentabs_py.server.mcp import run_tool  # noqa: PLC0415
-        from opentabs_py.session.startup import (  # noqa: PLC0415
-            add_python_tools,
-            create_registry,
-            create_tab_tools,
-        )
+        from opentabs_py.session.startup import add_python_tools, create_registry  # noqa: PLC0415
 
         async with AsyncExitStack() as stack:
             if not self._is_open:
                 if self.has_pages:
                     raise RuntimeError("Enter the server first: async with Server(...) as server.")
-                no_bridge = Bridge(secret="", origin="", version=__version__, clock=self._clock)
-                tab_tools = create_tab_tools(no_bridge, OwnTabs(no_bridge))
-                self.registry = create_registry(
-                    self.settings, no_bridge, tab_tools, clock=self._clock
-                )
+                no_pages = Pages([], clock=self._clock)
+                self.registry = create_registry(self.settings, no_pages, (), clock=self._clock)
                 self._observe_pages()
                 if self._python is not None:
                     add_python_tools(self.registry, self._python)

@@ -13,8 +13,8 @@ from anyio.abc import TaskGroup
 from starlette.routing import BaseRoute
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.browsers import Browsers, Pages
 from opentabs_py.bridge.own_tabs import OwnTabs
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.launch import LaunchPlan
 from opentabs_py.browser.scratch import temporary_dir
@@ -211,13 +211,13 @@ class SessionServer:
             )
         while_launching()
         self.extension_dir = staged[0].path
-        bridges = [browser.bridge for browser in browsers]
-        if by_hand or attached:
-            several = Browsers(bridges, join=partial(self._join, browsers, staged[0]))
-            self.pages, bridges = several, several.bridges
-        else:
-            alone = len(bridges) == 1 and not self._equal
-            self.pages = bridges[0] if alone else Browsers(bridges, equal=self._equal)
+        self.pages = Pages(
+            [browser.bridge for browser in browsers],
+            clock=self._clock,
+            join=partial(self._join, browsers, staged[0]) if by_hand or attached else None,
+            equal=self._equal,
+        )
+        bridges = self.pages.bridges
         stack.push(self._watching)
         self.own_tabs = OwnTabs(self.pages, keep=settings.keep_tabs)
         self.registry = await self._create_registry(stack, browsers)

@@ -8,7 +8,6 @@ import anyio
 import psutil
 
 from opentabs_py import __version__
-from opentabs_py.bridge.browsers import Browsers
 from opentabs_py.browser.process import proportional_memory
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
@@ -74,7 +73,7 @@ async def run_worker(
                     for browser in tabs.browsers.values():
                         tasks.start_soon(_keep_open, browser)
                     pages = tabs.pages
-                    if recycle_after != NEVER and isinstance(pages, Browsers):
+                    if recycle_after != NEVER:
                         every = [*tabs.browsers.values()]
                         tasks.start_soon(Recycling(every, pages, recycle_after).run)
                 tasks.start_soon(_measure, tabs, worker)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.browsers import Browsers, Pages
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.registered_tool import RegisteredPageTool
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.browsers import BLOCK
@@ -13,6 +13,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_tools import PageReports, SchemaCache, list_tools
 from opentabs_py.core.protocol import DocumentState, PageToolsParams, RegisteredTool
 from opentabs_py.errors import CallError, CallRefusedError, ChainError
+from tests.fakes import pages_of
 
 pytestmark = pytest.mark.anyio
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -85,7 +86,7 @@ def failure(tool: RegisteredPageTool, client: str | None = None, **arguments: An
 
 
 async def test_the_tab_in_front_takes_the_call_unless_another_is_named() -> None:
-    tool = a_tool(a_bridge(1, 2, focused=1))
+    tool = a_tool(pages_of(a_bridge(1, 2, focused=1)))
     assert chosen(tool) == 1
     assert chosen(tool, tabId=2) == 2
     assert failure(tool, tabId=3) == "TAB_NOT_FOUND"
@@ -93,14 +94,14 @@ async def test_the_tab_in_front_takes_the_call_unless_another_is_named() -> None
 
 
 async def test_arguments_are_checked_first() -> None:
-    tool = a_tool(a_bridge(1))
+    tool = a_tool(pages_of(a_bridge(1)))
     with pytest.raises(CallRefusedError):
         tool.check({"a": "x", "tabId": 9}, None)
 
 
 async def test_a_tool_whose_pages_have_gone_is_gone() -> None:
     bridge = a_bridge(1)
-    tool = a_tool(bridge)
+    tool = a_tool(pages_of(bridge))
     assert bridge.page_tools is not None
     bridge.page_tools.update([], [])
     assert failure(tool) == "PAGE_TOOL_GONE"
@@ -112,7 +113,7 @@ async def test_a_tool_whose_pages_have_gone_is_gone() -> None:
 
 async def test_a_client_s_own_tab_is_not_another_client_s() -> None:
     bridge = a_bridge(1, 2)
-    tool = a_tool(bridge)
+    tool = a_tool(pages_of(bridge))
     bridge.tabs.owners.add(2, "ann")
     assert chosen(tool, "ben") == 1
     assert failure(tool, "ben", tabId=2) == "TAB_NOT_YOURS"
@@ -120,8 +121,8 @@ async def test_a_client_s_own_tab_is_not_another_client_s() -> None:
 
 
 async def test_of_several_browsers_none_is_guessed() -> None:
-    alike = Browsers([a_bridge(1), a_bridge(1, number=1)])
+    alike = pages_of(a_bridge(1), a_bridge(1, number=1))
     assert failure(a_tool(alike)) == "SEVERAL_BROWSERS"
     assert chosen(a_tool(alike), tabId=BLOCK + 1) == BLOCK + 1
-    focused = Browsers([a_bridge(1), a_bridge(1, number=1, focused=1)])
+    focused = pages_of(a_bridge(1), a_bridge(1, number=1, focused=1))
     assert chosen(a_tool(focused)) == BLOCK + 1

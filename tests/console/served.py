@@ -54,12 +54,12 @@ class ServedConsole:
     ) -> None:
         self.clock = Clock()
         self.bridge = bridge or FakeBridge(value={"sent": True})
-        self.registry = ToolRegistry(self.bridge, limits=Limits(), input_limit=1_000_000)
+        self.registry = ToolRegistry(self.bridge.pages, limits=Limits(), input_limit=1_000_000)
         manifest = a_manifest(a_tool("send", summary="Say it", group="Messages"))
         self.registry.set_plugins([manifest])
         self.plugins = PluginsOnDisk()
         self.plugins.plugins.append(Plugin(Path("/p/chat"), manifest, manifest, cast(Any, None)))
-        self.watch = Watch(self.registry, self.bridge, self.plugins, wall=self.clock)
+        self.watch = Watch(self.registry, self.bridge.pages, self.plugins, wall=self.clock)
         self.access = Access(PORT, self.clock, self.bridge)
         self.console = Console(
             self.access,
@@ -71,7 +71,7 @@ class ServedConsole:
             audit=audit,
         )
         self.app: Starlette = create_app(
-            {}, self.bridge, more=self.console.routes(), for_extension=API
+            {}, self.bridge.pages, more=self.console.routes(), for_extension=API
         )
 
     def browser(self, *, signed_in: bool = True, base: str = ORIGIN) -> httpx2.AsyncClient:

@@ -3,8 +3,8 @@
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.browsers import Browsers
 from tests.console.served import OURS, PORT, ServedConsole
+from tests.fakes import pages_of
 
 pytestmark = pytest.mark.anyio
 
@@ -102,7 +102,7 @@ async def test_pages_of_the_extension_get_nothing_else_of_the_server() -> None:
 
 async def test_each_of_several_browsers_has_its_secret_and_no_secret_is_empty() -> None:
     bridges = [Bridge(secret=each, origin=EXTENSION, version="1") for each in ("a" * 64, "b" * 64)]
-    several = Browsers(bridges)
+    several = pages_of(*bridges)
     assert several.knows("a" * 64)
     assert several.knows("b" * 64)
     assert not several.knows("c" * 64)

@@ -273,11 +273,6 @@ def test_the_browser_of_an_own_tab_is_waited_for_while_it_reconnects() -> None:
     assert isinstance(found, Wait)
 
 
-def test_joined_tabs_have_the_owners_of_all() -> None:
-    both = with_own_tabs(browser("work"), browser("home"), a=1)
-    assert JoinedTabs([each.tabs for each in both]).owners.of("a") == [1]
-
-
 def test_a_new_tab_is_opened_in_the_named_browser_the_last_one_or_the_only_one() -> None:
     assert choose_for_new(["work", "home"], "home", 0) == 1
     assert choose_for_new(["work", "home"], None, 1) == 1

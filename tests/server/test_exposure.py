@@ -28,6 +28,7 @@ from tests.fakes import (
     a_manifest,
     a_tool,
     greeted,
+    pages_of,
     running,
     tabs_changed,
 )
@@ -59,13 +60,14 @@ class Exposed:
 async def exposed() -> AsyncGenerator[Exposed]:
     """Serve two plugins' tools as they become ready, at once."""
     bridge = a_bridge()
+    pages = pages_of(bridge)
     registry = ToolRegistry(
-        bridge, limits=Limits(), input_limit=1_000, beside_pages=[TabsTool(bridge)]
+        pages, limits=Limits(), input_limit=1_000, beside_pages=[TabsTool(pages)]
     )
     manifests = [a_manifest(a_tool("send"), name=name) for name in ("chat", "mail")]
     registry.set_plugins(manifests)
     registry.set_tools(PythonTools([chat], ToolHost(AlarmClock())).tools)
-    ready = ReadyTools(registry, ReadyInPages(bridge), Exposure(rest=0.0, apart=0.0))
+    ready = ReadyTools(registry, ReadyInPages(pages), Exposure(rest=0.0, apart=0.0))
     server = create_mcp_server(registry, version="1", listed=ready)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         extension = await greeted(connect)

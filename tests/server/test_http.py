@@ -19,7 +19,7 @@ from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import a_bridge, hello
+from tests.fakes import a_bridge, hello, pages_of
 
 pytestmark = pytest.mark.anyio
 
@@ -30,11 +30,12 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 @asynccontextmanager
 async def serving(bridge: Bridge, *, token: str | None = None) -> AsyncGenerator[int]:
     """Serve a bridge and no tools; yield the port."""
-    server = create_mcp_server(ToolRegistry(bridge, limits=Limits(), input_limit=1000), version="1")
+    pages = pages_of(bridge)
+    server = create_mcp_server(ToolRegistry(pages, limits=Limits(), input_limit=1000), version="1")
     with bind("127.0.0.1", 0) as listener:
         async with (
             run_endpoints({"/mcp": server}, request_limit=100_000) as endpoints,
-            serve_http(create_app(endpoints, bridge, token=token), listener),
+            serve_http(create_app(endpoints, pages, token=token), listener),
         ):
             yield listener.getsockname()[1]
 
@@ -206,7 +207,7 @@ async def test_a_request_over_the_limit_is_refused() -> None:
 
 async def test_an_error_of_the_servers_user_propagates_unchanged() -> None:
     with bind("127.0.0.1", 0) as listener, pytest.raises(ZeroDivisionError):
-        async with serve_http(create_app({}, a_bridge()), listener):
+        async with serve_http(create_app({}, pages_of(a_bridge())), listener):
             raise ZeroDivisionError
 
 

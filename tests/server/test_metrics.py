@@ -49,10 +49,10 @@ class Exported:
     ) -> None:
         self.bridge = FakeBridge(value={}, error=error, reports=reports)
         self.registry = ToolRegistry(
-            self.bridge,
+            self.bridge.pages,
             limits=Limits(),
             input_limit=1000,
-            beside_pages=[TabsTool(self.bridge)],
+            beside_pages=[TabsTool(self.bridge.pages)],
         )
         self.registry.set_plugins([a_manifest(a_tool("send"))])
         self.exporter = Exporter()

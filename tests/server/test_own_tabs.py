@@ -11,7 +11,6 @@ import pytest
 from mcp.client import Client
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.browsers import Browsers
 from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import CallClient
@@ -31,6 +30,7 @@ from tests.fakes import (
     a_manifest,
     a_tool,
     greeted,
+    pages_of,
     running,
     tabs_changed,
 )
@@ -113,9 +113,10 @@ async def own_tabs(*documents: Json, keep: bool = False) -> AsyncGenerator[Own]:
     bridge = a_bridge()
     async with running(bridge) as connect:
         extension = await greeted(connect, *documents)
-        opener = OwnTabs(bridge, keep=keep)
-        tools, clock = create_tab_tools(bridge, opener), AlarmClock()
-        registry = create_registry(load_settings(port=0), bridge, tools, clock=clock)
+        pages = pages_of(bridge)
+        opener = OwnTabs(pages, keep=keep)
+        tools, clock = create_tab_tools(pages, opener), AlarmClock()
+        registry = create_registry(load_settings(port=0), pages, tools, clock=clock)
         registry.set_plugins([a_manifest(a_tool("send"))])
         bridge._sync.plugins = [CHAT]
         yield Own(bridge, extension, opener, registry)
@@ -320,7 +321,7 @@ async def test_at_the_end_all_tabs_are_closed() -> None:
 
 async def test_a_tab_whose_client_goes_while_the_extension_reconnects_is_closed_then() -> None:
     bridge = a_bridge()
-    opener = OwnTabs(bridge)
+    opener = OwnTabs(pages_of(bridge))
     async with running(bridge) as connect:
         extension = await greeted(connect, tabs=[7, NEW])
         bridge.tabs.owners.add(NEW, "a")
@@ -346,7 +347,7 @@ async def test_of_several_browsers_the_named_one_opens_and_closes_the_tab() -> N
     home = Bridge(
         secret="t" * 64, origin="chrome-extension://x", version="1", name="home", number=1
     )
-    pages = Browsers([work, home])
+    pages = pages_of(work, home)
     opener = OwnTabs(pages)
     async with running(work), running(home) as connect, anyio.create_task_group() as tasks:
         extension = await greeted(connect)

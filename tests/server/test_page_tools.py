@@ -15,7 +15,7 @@ from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.page_tools import PageToolList
 from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import PAGE, FakeSocket, a_document, greeted, running
+from tests.fakes import PAGE, FakeSocket, a_document, greeted, pages_of, running
 from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
@@ -29,8 +29,9 @@ class Listed:
         self.bridge = Bridge(
             secret="s" * 64, origin="chrome-extension://x", version="1", page_tools=PageReports()
         )
-        self.registry = ToolRegistry(self.bridge, limits=Limits(1.0, 2.0), input_limit=1000)
-        self.tools = PageToolList(self.bridge, self.registry, input_limit=1000, cadence=cadence)
+        pages = pages_of(self.bridge)
+        self.registry = ToolRegistry(pages, limits=Limits(1.0, 2.0), input_limit=1000)
+        self.tools = PageToolList(pages, self.registry, input_limit=1000, cadence=cadence)
         self.changed = anyio.Event()
         self.registry.subscribe(self._note)
 

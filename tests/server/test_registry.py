@@ -37,7 +37,7 @@ def a_registry(
     *manifests: PluginManifest, input_limit: int = 1_000_000
 ) -> tuple[ToolRegistry, FakeBridge]:
     bridge = FakeBridge(value={"sent": True})
-    registry = ToolRegistry(bridge, limits=Limits(1.0, 2.0), input_limit=input_limit)
+    registry = ToolRegistry(bridge.pages, limits=Limits(1.0, 2.0), input_limit=input_limit)
     registry.set_plugins(manifests or [a_manifest(a_tool("send", input_schema=SCHEMA))])
     return registry, bridge
 

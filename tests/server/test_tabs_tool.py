@@ -22,6 +22,7 @@ from tests.fakes import (
     a_manifest,
     a_tool,
     greeted,
+    pages_of,
     running,
     tabs_changed,
 )
@@ -37,7 +38,8 @@ def add() -> int:
 
 
 def a_registry(bridge: Bridge) -> ToolRegistry:
-    return ToolRegistry(bridge, limits=Limits(), input_limit=1_000, beside_pages=[TabsTool(bridge)])
+    pages = pages_of(bridge)
+    return ToolRegistry(pages, limits=Limits(), input_limit=1_000, beside_pages=[TabsTool(pages)])
 
 
 def names(registry: ToolRegistry) -> list[str]:
@@ -87,7 +89,7 @@ async def test_an_extension_that_reconnects_is_waited_for() -> None:
         found: list[int] = []
 
         async def ask() -> None:
-            answer = await TabsTool(bridge).prepare(a_call())()
+            answer = await TabsTool(pages_of(bridge)).prepare(a_call())()
             found.extend(tab["tabId"] for tab in answer["tabs"])
 
         with anyio.fail_after(PATIENT):
@@ -104,14 +106,14 @@ async def test_an_extension_that_reconnects_is_waited_for() -> None:
 async def test_without_an_extension_it_says_so_and_without_a_browser_there_are_no_tabs() -> None:
     bridge = FakeBridge()
     with pytest.raises(ChainError, match="extension is not connected"):
-        await TabsTool(bridge).prepare(a_call())()
+        await TabsTool(pages_of(bridge)).prepare(a_call())()
     bridge.handle_browser_gone()
-    assert await TabsTool(bridge).prepare(a_call())() == {"tabs": []}
+    assert await TabsTool(pages_of(bridge)).prepare(a_call())() == {"tabs": []}
 
 
 async def test_it_takes_no_arguments() -> None:
     with pytest.raises(CallRefusedError, match="no such argument; the tool takes no arguments"):
-        await TabsTool(FakeBridge()).prepare(a_call(tabId=7))()
+        await TabsTool(FakeBridge().pages).prepare(a_call(tabId=7))()
 
 
 async def test_no_python_tool_may_have_its_name() -> None:

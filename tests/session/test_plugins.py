@@ -30,6 +30,7 @@ from tests.fakes import (
     greeted,
     hello,
     package_json,
+    pages_of,
     running,
     tools_json,
 )
@@ -49,7 +50,7 @@ def build(directory: Path, *, name: str = "chat", tools: str | None = None) -> P
 
 async def serve(plugins: PluginSet, tmp_path: Path) -> ToolRegistry:
     bridge = FakeBridge()
-    registry = ToolRegistry(bridge, limits=Limits(), input_limit=1_000_000)
+    registry = ToolRegistry(bridge.pages, limits=Limits(), input_limit=1_000_000)
     await plugins.serve([bridge], registry, [stage_extension(tmp_path / "extension", port=1)])
     return registry
 
@@ -259,7 +260,7 @@ async def test_no_call_begins_between_the_end_of_the_last_one_and_a_reload_of_th
     settings = load_settings(plugins=(), plugin_folders=(folder,))
     plugins = PluginSet([], settings, reviews=Reviews(tmp_path / "reviews"))
     first, second = a_bridge(), a_bridge()
-    registry = ToolRegistry(first, limits=Limits(), input_limit=1_000_000)
+    registry = ToolRegistry(pages_of(first, second), limits=Limits(), input_limit=1_000_000)
     staged = stage_extension(tmp_path / "extension", port=1)
     staged.allow(plugins.sites)
 

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.browsers import Browsers
+from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs import Target
@@ -62,7 +62,7 @@ async def test_a_call_that_begins_while_its_only_browser_closes_runs_in_the_next
     monkeypatch.setattr("opentabs_py.session.recycling.LOOK_EVERY", 0.01)
     bridge = a_bridge()
     browser = FakeBrowser(bridge)
-    pages = Browsers([bridge], equal=True)
+    pages = Pages([bridge], clock=bridge.clock, equal=True)
     pages.ended[0] = 1
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         dying = await greeted(connect, a_document())

@@ -1,4 +1,4 @@
-"""Browsers with the same extension, loaded by hand, are distinguished by their ids."""
+"""Pages with the same extension, loaded by hand, are distinguished by their ids."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.browsers import Browsers
+from opentabs_py.bridge.pages import Pages
+from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.browsers import BLOCK
@@ -47,7 +48,7 @@ def join(name: str, index: int) -> Bridge:
 
 
 @asynccontextmanager
-async def connecting(browsers: Browsers) -> AsyncGenerator[Callable[[str], Awaitable[FakeSocket]]]:
+async def connecting(browsers: Pages) -> AsyncGenerator[Callable[[str], Awaitable[FakeSocket]]]:
     """Yield a function that connects the browser with an id, and waits until it is greeted."""
     serve = browsers.admit([f"opentabs.secret.{SECRET}"])
     assert serve is not None
@@ -75,7 +76,7 @@ async def connecting(browsers: Browsers) -> AsyncGenerator[Callable[[str], Await
 
 
 async def test_each_browser_has_a_link_a_name_and_tabs_of_its_own() -> None:
-    browsers = Browsers([a_bridge()], join=join)
+    browsers = Pages([a_bridge()], clock=SystemClock(), join=join)
     async with connecting(browsers) as connect:
         await connect("a1b2" + "0" * 28)
         await connect("c3d4" + "0" * 28)
@@ -85,7 +86,7 @@ async def test_each_browser_has_a_link_a_name_and_tabs_of_its_own() -> None:
 
 
 async def test_a_browser_that_connects_again_is_the_same() -> None:
-    browsers = Browsers([a_bridge()], join=join)
+    browsers = Pages([a_bridge()], clock=SystemClock(), join=join)
     async with connecting(browsers) as connect:
         await connect("a" * 32)
         first = await connect("b" * 32)
@@ -99,7 +100,7 @@ async def test_a_browser_that_connects_again_is_the_same() -> None:
 
 async def test_a_browser_that_joins_later_receives_the_plugins() -> None:
     first = a_bridge()
-    browsers = Browsers([first], join=join)
+    browsers = Pages([first], clock=SystemClock(), join=join)
     await first.sync_plugins([PLUGIN])
     async with connecting(browsers) as connect:
         await connect("a" * 32)
@@ -109,7 +110,7 @@ async def test_a_browser_that_joins_later_receives_the_plugins() -> None:
 
 
 async def test_an_extension_with_another_secret_is_not_admitted() -> None:
-    browsers = Browsers([a_bridge()], join=join)
+    browsers = Pages([a_bridge()], clock=SystemClock(), join=join)
     assert browsers.admit(["opentabs.secret.wrong"]) is None
 
 
@@ -120,7 +121,7 @@ async def test_an_extension_with_another_secret_is_not_admitted() -> None:
 class Pair:
     """Two browsers: one with a page of the plugin, and one that does not start."""
 
-    browsers: Browsers
+    browsers: Pages
     extension: FakeSocket
     closed: Bridge
     launches: int = 0
@@ -145,7 +146,7 @@ async def a_pair() -> AsyncGenerator[Pair]:
         extension = await greeted(connect, a_document())
         sync = await extension.hear("plugins.sync")
         extension.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
-        pair = Pair(Browsers([first, closed]), extension, closed)
+        pair = Pair(Pages([first, closed], clock=SystemClock()), extension, closed)
 
         async def launch() -> None:
             pair.launches += 1

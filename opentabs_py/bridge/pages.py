@@ -1,10 +1,10 @@
-"""All browsers of a server, as its tools and its clients see them."""
+"""The pages of all browsers of a server, as its tools and its clients see them."""
 
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from math import inf
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import anyio
 
@@ -21,82 +21,6 @@ from opentabs_py.errors import ChainError
 logger = logging.getLogger(__name__)
 
 REMEMBERED: Final = 1000  # how many clients' last browsers are known, one for each plugin
-
-
-class Pages(Protocol):
-    """The pages of one browser or of several, in which tools run."""
-
-    @property
-    def clock(self) -> Clock:
-        """The clock of the calls' timers."""
-        ...
-
-    @property
-    def tabs(self) -> Tabs | JoinedTabs:
-        """The state of the tabs."""
-        ...
-
-    @property
-    def connected(self) -> bool:
-        """Whether an extension has said hello and is still connected."""
-        ...
-
-    @property
-    def names(self) -> Mapping[int, str]:
-        """The names of the browsers, by the number that their tabs' numbers begin with."""
-        ...
-
-    @property
-    def plugins(self) -> list[str]:
-        """The names of the plugins that the pages receive."""
-        ...
-
-    @property
-    def plugin_problems(self) -> Sequence[protocol.PluginProblem]:
-        """The plugins that could not be injected, and where."""
-        ...
-
-    @property
-    def origin(self) -> str:
-        """The Origin of the extension, `chrome-extension://ID`."""
-        ...
-
-    @property
-    def bridges(self) -> Sequence[Bridge]:
-        """The browsers' links, each at its index."""
-        ...
-
-    def index_of(self, tab_id: int) -> int:
-        """Return the index of the browser that has a tab, if any of them has."""
-        ...
-
-    def last_used(self, client: str | None) -> int | None:
-        """Return the index of the browser that a client used last; None if there is none."""
-        ...
-
-    async def call(self, target: Target, tool: str, call: ToolCall) -> Any:
-        """Run a plugin's tool in a page and return its JSON value; see `Bridge.call`."""
-        ...
-
-    def foresee(self, target: Target) -> protocol.DocumentState | None:
-        """Return the document in which a call would run now; None if that is not known."""
-        ...
-
-    async def wait_linked(self) -> None:
-        """Wait for an extension that has just disconnected; see `Bridge.wait_linked`."""
-        ...
-
-    def changed(self) -> anyio.Event:
-        """Return an event that is set at the next change of connection, tabs or plugins."""
-        ...
-
-    def admit(self, subprotocols: Sequence[str]) -> Callable[[Socket], Awaitable[None]] | None:
-        """Return what serves an extension's connection; None if it sends no secret of ours."""
-        ...
-
-    def knows(self, secret: str) -> bool:
-        """Return whether a secret is that of an extension of ours."""
-        ...
 
 
 async def bring_any(bridges: Sequence[Bridge]) -> None:
@@ -116,16 +40,20 @@ async def bring_any(bridges: Sequence[Bridge]) -> None:
         raise errors[0]
 
 
-class Browsers:
-    """Several browsers as one: a call finds the right one of them.
+class Pages:
+    """The pages of all browsers, in which tools run: a call finds the right one of them.
 
     Args:
-        bridges: The browsers' links, each with its index; at least one. More may follow.
+        bridges: The browsers' links, each at its index. None, if all tools are written in Python.
+        clock: The clock of the calls' timers.
         join: For browsers in which the user has loaded the extension: creates the link to one
             more, with this name and index. Without it, each browser has a secret of its own.
         equal: It does not matter which of them takes a call, so the one with the fewest does.
 
     Attributes:
+        bridges: The browsers' links.
+        clock: The clock of the calls' timers.
+        tabs: The state of the tabs.
         loads: How many calls run in each browser.
         ended: How many calls have ended in each.
         resting: The browsers, by index, that get no more calls than they must.
@@ -135,12 +63,12 @@ class Browsers:
         self,
         bridges: Sequence[Bridge],
         *,
+        clock: Clock,
         join: Callable[[str, int], Bridge] | None = None,
         equal: bool = False,
     ) -> None:
         self.bridges: list[Bridge] = []
-        self.clock = bridges[0].clock
-        self.origin = bridges[0].origin
+        self.clock = clock
         self._all_tabs: list[Tabs] = []
         self.tabs = JoinedTabs(self._all_tabs)
         self._views: list[Browser] = []
@@ -154,6 +82,11 @@ class Browsers:
         self._changed = anyio.Event()
         for bridge in bridges:
             self._add(bridge)
+
+    @property
+    def origin(self) -> str:
+        """The Origin of the extensions, `chrome-extension://ID`."""
+        return self.bridges[0].origin
 
     @property
     def connected(self) -> bool:
@@ -174,6 +107,8 @@ class Browsers:
 
         Of equal browsers, it is the one with the fewest calls, whoever asks.
         """
+        if len(self.bridges) == 1:
+            return 0
         if self._equal:
             return min(range(len(self.bridges)), key=self._rank)
         used = (index for (user, _), index in reversed(self._last.items()) if user == client)
@@ -195,12 +130,8 @@ class Browsers:
         Raises:
             ChainError: As for one browser, or several could take the call.
         """
-        user = self._user(target)
-        last = None if user is None else self._last.get(user)
-        if last is not None and target.tab_id is None:
-            await self.bridges[last].bring()  # another's pages may be those of another person
-        index = await self._choose(target, last)
-        if user is not None:
+        index = 0 if len(self.bridges) == 1 else await self._choose(target)
+        if (user := self._user(target)) is not None:
             self._remember(user, index)
         self.loads[index] += 1
         try:
@@ -211,6 +142,8 @@ class Browsers:
 
     def foresee(self, target: Target) -> protocol.DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""
+        if len(self.bridges) == 1:
+            return self.bridges[0].foresee(target)
         user = self._user(target)
         choice = self._choice(target, None if user is None else self._last.get(user))
         return self.bridges[choice].foresee(target) if isinstance(choice, int) else None
@@ -278,7 +211,11 @@ class Browsers:
         self.loads.append(0)
         self.ended.append(0)
 
-    async def _choose(self, target: Target, last: int | None) -> int:
+    async def _choose(self, target: Target) -> int:
+        user = self._user(target)
+        last = None if user is None else self._last.get(user)
+        if last is not None and target.tab_id is None:
+            await self.bridges[last].bring()  # another's pages may be those of another person
         has_asked = False
         while True:
             changed = self._changed
