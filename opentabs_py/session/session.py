@@ -574,10 +574,21 @@ class OpenTabs:
         # Not abandoned when cancelled: if the interpreter exits while a thread imports a C++
         # module, it aborts.
         await anyio.to_thread.run_sync(import_module, "opentabs_py.session.startup")
+        from opentabs_py.session.browser_setup import BrowserOptions  # noqa: PLC0415
         from opentabs_py.session.startup import SessionServer  # noqa: PLC0415
 
+        options = BrowserOptions(
+            profiles={name: path for name, path in self._profiles.items() if path is not None},
+            args=self._args,
+            ignore_default_args=self._ignore_default_args,
+            by_hand=self._browser == "none" and self.has_pages,
+            attached=self._attach is not None,
+            first_number=self._first_number,
+            equal=self._equal,
+        )
         server = self._server = SessionServer(
             self.settings,
+            options,
             version=__version__,
             directories=self._directories,
             read_settings=self._read_settings,
@@ -586,19 +597,8 @@ class OpenTabs:
             trace=self._trace,
             seams=self._seams,
             fleet=self._fleet,
-            first_number=self._first_number,
-            equal=self._equal,
         )
-        await server.start(
-            stack,
-            self._browsers,
-            profiles={name: path for name, path in self._profiles.items() if path is not None},
-            args=self._args,
-            ignore_default_args=self._ignore_default_args,
-            while_launching=self._while_launching,
-            by_hand=self._browser == "none" and self.has_pages,
-            attached=self._attach is not None,
-        )
+        await server.start(stack, self._browsers, while_launching=self._while_launching)
         self.registry = server.registry
         self.mcp_url, self.extension_dir = server.mcp_url, server.extension_dir
         self._observe_pages()

@@ -1,7 +1,7 @@
 """Set up what a session serves: plugins and tools, to the extension and to MCP clients."""
 
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from pathlib import Path
@@ -15,12 +15,7 @@ from starlette.routing import BaseRoute
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.browser.chromium import configured_chromium
-from opentabs_py.browser.launch import LaunchPlan
 from opentabs_py.browser.scratch import temporary_dir
-from opentabs_py.browser.signed_in import read_sign_in
-from opentabs_py.browser.stage import StagedExtension, kept_secret, stage_extension
-from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.calling.clock import AlarmClock, wall_clock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
@@ -34,7 +29,6 @@ from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
 from opentabs_py.core.consent import Permission
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
-from opentabs_py.core.page_tools import PageReports
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.plugins.load import playground
 from opentabs_py.plugins.manifest_cache import ManifestCache
@@ -51,7 +45,7 @@ from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.tabs_tool import ListTabs, TabsTool
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
-from opentabs_py.session.page_tools import browser_features
+from opentabs_py.session.browser_setup import BrowserOptions, BrowserSetup
 from opentabs_py.session.plugins import PluginSet
 from opentabs_py.session.seams import Seams
 from opentabs_py.tracing.file import TraceWriter
@@ -66,6 +60,7 @@ class SessionServer:
 
     Args:
         settings: Where to listen, how long calls may take.
+        options: How the browsers are started.
         version: The server's version, as reported to clients and the extension.
         directories: Directories of built plugins, in addition to those in the settings.
         read_settings: Reads the settings again, because those of plugins may change.
@@ -74,8 +69,6 @@ class SessionServer:
         trace: A file to write every call to.
         seams: Where tests take the place of the chain's parts.
         fleet: The fleet whose workers' tools are served.
-        first_number: The number of the first browser, with which those of its tabs begin.
-        equal: It does not matter which of several browsers takes a call.
 
     Attributes:
         plugins: The plugins found in the directories.
@@ -105,6 +98,7 @@ class SessionServer:
     def __init__(
         self,
         settings: Settings,
+        options: BrowserOptions,
         *,
         version: str,
         directories: Sequence[Path],
@@ -114,18 +108,15 @@ class SessionServer:
         trace: Path | None,
         seams: Seams,
         fleet: FleetOptions | None,
-        first_number: int,
-        equal: bool,
     ) -> None:
         self._settings = settings
+        self._options = options
         self._version = version
         self._python = python
         self._clock = clock
         self._trace = trace
         self._seams = seams
         self._fleet_options = fleet
-        self._first_number = first_number
-        self._equal = equal
         self.fleet: Fleet | None = None
         self._playgrounds: dict[Path, str] = {}
         self._serving_playground = anyio.Lock()
@@ -144,12 +135,7 @@ class SessionServer:
         stack: AsyncExitStack,
         browsers: list[SessionBrowser],
         *,
-        profiles: Mapping[str, Path],
-        args: Sequence[str],
-        ignore_default_args: Sequence[str],
         while_launching: Callable[[], None],
-        by_hand: bool,
-        attached: bool,
     ) -> None:
         """Start everything, and launch the browsers.
 
@@ -157,65 +143,42 @@ class SessionServer:
             stack: Stops everything.
             browsers: The browsers; those that are launched wait for their plan. Those into which
                 the user loads the extension are added as they connect.
-            profiles: Their profile directories by name, if not that of the settings.
-            args: More command-line switches for it.
-            ignore_default_args: Playwright switches to leave out.
             while_launching: Called once all browsers have their plan.
-            by_hand: The user loads the extension into their own browser.
-            attached: It is loaded into a browser that is running.
 
         Raises:
             BrowserError: There is no Chromium.
             ConfigError: The port is not available, or a setting names a plugin that does not
                 exist.
         """
-        settings = self._settings
-        launched = [browser for browser in browsers if browser.launch is not None]
-        chromium = configured_chromium(settings) if launched else None
-        sign_in = None if settings.signed_in is None else read_sign_in(settings.signed_in)
+        settings, options = self._settings, self._options
         listener = bind(settings.host, settings.port)
         stack.callback(listener.close)
         port = listener.getsockname()[1]
         address = f"http://{settings.url_host}:{port}"
         self.mcp_url = f"{address}/mcp"
-        self.guide_url = f"{address}{GUIDE}" if by_hand else None
+        self.guide_url = f"{address}{GUIDE}" if options.by_hand else None
         directory = stack.enter_context(temporary_dir())
-        staged: list[StagedExtension] = []
-        for index, browser in enumerate(browsers):
-            # None within another's: a browser's end is that of all that runs in its directory.
-            scratch = directory / str(index) if len(browsers) > 1 else directory
-            if by_hand or attached:
-                staged.append(self._stage_in_place(port, attached=attached))
-            else:
-                staged.append(self._stage(scratch / "extension", port))
-            browser.bridge = self._create_bridge(staged[-1], browser.name, index)
-            if browser.launch is None or chromium is None:
-                continue
-            browser.sign_in = sign_in
-            # Equal browsers cannot share one profile.
-            profile = profiles.get(browser.name, None if self._equal else settings.profile)
-            stack.push_async_callback(browser.launch.close)  # if the following fails
-            browser.launch.go_by(
-                LaunchPlan(
-                    chromium=chromium,
-                    extension=staged[-1].path,
-                    profile=profile or scratch / "profile",
-                    scratch=scratch,
-                    headed=settings.headed,
-                    sandbox=configured_sandbox(settings),
-                    keeps_profile=profile is not None,
-                    args=args,
-                    ignore_default_args=ignore_default_args,
-                    features=browser_features(settings),
-                )
-            )
+        launches = [browser.launch for browser in browsers if browser.launch is not None]
+        for launch in launches:
+            stack.push_async_callback(launch.close)  # if the following fails
+        setup = BrowserSetup(
+            settings,
+            options,
+            version=self._version,
+            clock=self._clock,
+            seams=self._seams,
+            sites=self.plugins.sites,
+            port=port,
+            guide_url=self.guide_url,
+        )
+        setup.set_up(browsers, directory)
         while_launching()
-        self.extension_dir = staged[0].path
+        self.extension_dir = setup.extensions[0].path
         self.pages = Pages(
             [browser.bridge for browser in browsers],
             clock=self._clock,
-            join=partial(self._join, browsers, staged[0]) if by_hand or attached else None,
-            equal=self._equal,
+            join=partial(self._join, browsers, setup) if options.in_place else None,
+            equal=options.equal,
         )
         bridges = self.pages.bridges
         stack.push(self._watching)
@@ -227,7 +190,7 @@ class SessionServer:
         if self.fleet is None:
             names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", settings.url_host))
             own_pages = [f"http://{name}:{port}/*" for name in names]
-            await self.plugins.serve(bridges, self.registry, staged, own_pages=own_pages)
+            await self.plugins.serve(bridges, self.registry, setup.extensions, own_pages=own_pages)
         if self._python is not None:
             add_python_tools(self.registry, self._python)
             stack.callback(self._close_python)
@@ -244,10 +207,9 @@ class SessionServer:
             self.page_tools.refresh()
             self.tasks.start_soon(self.page_tools.run)
         stop = await self._serve(stack, listener)
-        for browser in launched:
-            assert browser.launch is not None
-            stack.push_async_callback(browser.launch.close)  # before what the pages need
-        if launched:
+        for launch in launches:
+            stack.push_async_callback(launch.close)  # before what the pages need
+        if launches:
             stack.callback(stop)  # while the browsers close
         else:
             stack.push_async_callback(self.own_tabs.close_all)
@@ -339,31 +301,14 @@ class SessionServer:
         return ReadyInFleet(self.fleet)
 
     def _join(
-        self, browsers: list[SessionBrowser], staged: StagedExtension, name: str, index: int
+        self, browsers: list[SessionBrowser], setup: BrowserSetup, name: str, index: int
     ) -> Bridge:
         """Add a browser into which the user has loaded the extension."""
-        joined = SessionBrowser(name, None, reopen=None)
-        joined.bridge = self._create_bridge(staged, name, index)
+        joined = setup.join(name, index)
         joined.bridge.activity.set_waiting(len(self.registry.gate.questions.waiting))
         self.tasks.start_soon(joined.bridge.calls.run)
         browsers.append(joined)
         return joined.bridge
-
-    def _create_bridge(self, staged: StagedExtension, name: str, index: int) -> Bridge:
-        bridge = Bridge(
-            page_tools=PageReports() if self._settings.webmcp else None,
-            secret=staged.secret,
-            origin=staged.origin,
-            version=self._version,
-            message_limit=self._settings.message_limit,
-            clock=self._clock,
-            wrap_socket=self._seams.wrap_socket,
-            name=name,
-            number=self._first_number + index,
-        )
-        if self.guide_url is not None:
-            bridge.tabs.asks = f"{self.guide_url} shows how to load it into your browser."
-        return bridge
 
     async def start_page_url(self, name: str) -> str | None:
         """Return the URL to try a plugin on: its `playground/`, or else its homepage."""
@@ -440,34 +385,6 @@ class SessionServer:
             watch.stop()
 
         return await stack.enter_async_context(serve_http(app, listener, on_stop=stop))
-
-    def _stage(self, into: Path, port: int) -> StagedExtension:
-        host, sites = self._settings.url_host, self.plugins.sites
-        script = self._seams.relay_script
-        staged = stage_extension(into, port=port, host=host, sites=sites, relay_script=script)
-        return self._permitted(staged)
-
-    def _permitted(self, staged: StagedExtension) -> StagedExtension:
-        if self._settings.hands:
-            staged.permit("debugger")  # it says which page is which tab; nothing is debugged
-        return staged
-
-    def _stage_in_place(self, port: int, *, attached: bool) -> StagedExtension:
-        """Stage the extension where it was the last time, with the secret that it had.
-
-        The one that is loaded by hand has to serve future plugins, so it keeps access to all sites.
-        """
-        kept = data_dir() / ("attached" if attached else "extension")
-        kept.mkdir(parents=True, exist_ok=True)
-        staged = stage_extension(
-            kept,
-            port=port,
-            host=self._settings.url_host,
-            secret=kept_secret(data_dir() / "secret"),
-            sites=self.plugins.sites if attached else None,
-            reloads=not attached,
-        )
-        return self._permitted(staged) if attached else staged
 
 
 def create_registry(
