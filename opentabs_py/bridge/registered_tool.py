@@ -1,10 +1,10 @@
-"""Tools that pages register themselves: check a call, and send it to a page that has the tool."""
+"""Tools that pages register themselves: check a call, and choose a page that has the tool."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from opentabs_py.bridge.page_tool import Checked, PageTool
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.bridge.plugin_tool import Checked, PluginTool
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
@@ -21,7 +21,7 @@ META_KEY: Final = "opentabs/webmcp"  # in `_meta` of a listed tool
 Place = tuple[DocumentState, RegisteredTool]
 
 
-class RegisteredPageTool(PluginTool):
+class RegisteredPageTool(PageTool):
     """A tool of one or several pages of a site, ready to be called.
 
     Args:
@@ -33,6 +33,7 @@ class RegisteredPageTool(PluginTool):
     plugin = PAGE
 
     def __init__(self, pages: Pages, tool: SiteTool, *, input_limit: int) -> None:
+        super().__init__(pages)
         self.tool = tool
         self.listing = Listing(
             name=tool.name,
@@ -46,7 +47,6 @@ class RegisteredPageTool(PluginTool):
             meta={META_KEY: tool.meta},
         )
         self.other_names = tool.other_names
-        self._pages = pages
         schema = {"type": "object", **tool.registered.input_schema}
         self._arguments = ArgumentReader(tool.name, schema, limit=input_limit)
 

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.bridge.plugin_tool import PluginTool
 from opentabs_py.calling.tool import Tool, ToolCall
 from opentabs_py.consent.gate import Gate, Permit, Request
 from opentabs_py.core import failures
@@ -60,7 +60,7 @@ class CallPermits:
             ChainError: The tab is not there any more.
         """
         tool = self._tool
-        if permit.tab_id is None or not isinstance(tool, PluginTool):
+        if permit.tab_id is None or not isinstance(tool, PageTool):
             return make
         place = find_place(self._pages.tabs.documents, tool.plugin, permit.tab_id)
         if place.tab_id is None:
@@ -78,7 +78,7 @@ class CallPermits:
             ChainError: The user has not signed in.
         """
         tool = self._tool
-        if not isinstance(tool, PluginTool) or not failures.needs_sign_in(error):
+        if not isinstance(tool, PageTool) or not failures.needs_sign_in(error):
             raise error
 
         async def wait_ready() -> None:
@@ -97,9 +97,9 @@ class CallPermits:
         tool = self._tool
 
         def place() -> Place:
-            chosen = tool.foresee(call) if isinstance(tool, PluginTool) else None
+            chosen = tool.foresee(call) if isinstance(tool, PageTool) else None
             documents = self._pages.tabs.documents if chosen is None else [chosen]
-            plugin = tool.plugin if isinstance(tool, PluginTool) else tool.listing.owner
+            plugin = tool.plugin if isinstance(tool, PageTool) else tool.listing.owner
             return find_place(documents, plugin, call.arguments.get(TAB_ID))
 
         return Request(

@@ -1,0 +1,68 @@
+"""Tools that run in a page: send a call over the bridge."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias
+
+from opentabs_py.bridge.pages import Pages
+from opentabs_py.calling.tool import Listing, ToolCall
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.page_arguments import TAB_ID
+from opentabs_py.core.protocol import DocumentState
+from opentabs_py.core.schemas import JsonObject
+from opentabs_py.core.tabs import Target
+
+Checked: TypeAlias = tuple[Target, str, JsonObject]
+"""Where a call runs, the tool's name there, and its arguments."""
+
+
+class PageTool(ABC):
+    """A tool in a page, ready to be called.
+
+    Args:
+        pages: Where its calls run.
+
+    Attributes:
+        listing: Its public description.
+        other_names: Names it can be called by, besides the listed one.
+        plugin: What it belongs to in the pages.
+    """
+
+    limits: Limits | None = None
+    listing: Listing
+    other_names: tuple[str, ...]
+    plugin: str
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    @property
+    @abstractmethod
+    def shown_as(self) -> tuple[str, str]:
+        """Whose tool it is, and its name there, for records of calls."""
+
+    @abstractmethod
+    def check(self, given: Mapping[str, Any], client: str | None) -> Checked:
+        """Return where a call runs, and its arguments.
+
+        Raises:
+            CallError: The arguments break the tool's schema, or no page can take the call.
+        """
+
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Check a call, and return the function that runs it in a tab; see `Tool.prepare`."""
+        if call.recording is not None:
+            call.recording.resolve(*self.shown_as)
+        target, name, arguments = self.check(call.arguments, call.owner)
+        checked = replace(call, arguments=arguments)
+        return partial(self._pages.call, target, name, checked)
+
+    def foresee(self, call: ToolCall) -> DocumentState | None:
+        """Return the document in which a call would run now; None if that is not known."""
+        return self._pages.foresee(self.check(call.arguments, call.owner)[0])
+
+    def bind(self, call: ToolCall, tab_id: int) -> Callable[[], Awaitable[Any]]:
+        """Return the function that runs a call in this tab, or not at all; see `prepare`."""
+        return self.prepare(replace(call, arguments={**call.arguments, TAB_ID: tab_id}))
