@@ -8,13 +8,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.endpoints import PORT_FILE
 from opentabs_py.config.settings import load_settings
+from tests.waiting import PATIENT
 
 CLICKED_WITHIN = 40  # s
+LOG = "chromium.log"
 # Where the buttons of Chromium's "Allow remote debugging?" are, in pixels, in a window at the top
 # left corner of the screen.
 ALLOW, CANCEL = (698, 316), (609, 316)
@@ -57,6 +60,15 @@ class Chromium:
         (self.directory / PORT_FILE).unlink(missing_ok=True)
         self._process = self._run(url)
 
+    async def wait_debuggable(self) -> None:
+        """Wait until programs can ask to debug it."""
+        with anyio.move_on_after(PATIENT):
+            while not (self.directory / PORT_FILE).exists():  # noqa: ASYNC110 (a process does it)
+                await anyio.sleep(0.1)
+            return
+        log = (self.directory / LOG).read_text(errors="replace")
+        raise AssertionError(f"It is {'' if self.is_running else 'not '}running, and said: {log}")
+
     def open(self, url: str) -> None:
         """Open a page in the browser that runs: a second process has it do so, and ends."""
         assert self._run(url).wait(CLICKED_WITHIN) == 0
@@ -65,12 +77,9 @@ class Chromium:
         command = [str(configured_chromium(load_settings())), f"--user-data-dir={self.directory}"]
         command += ["--no-first-run", "--no-default-browser-check", "--window-position=0,0"]
         command += ["--password-store=basic", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        return subprocess.Popen(
-            [*command, url],
-            env=self._environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        self.directory.mkdir(exist_ok=True)
+        with (self.directory / LOG).open("ab") as log:
+            return subprocess.Popen([*command, url], env=self._environment, stdout=log, stderr=log)
 
     async def stop(self) -> None:
         if self._process is not None:

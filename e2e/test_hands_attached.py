@@ -52,7 +52,7 @@ async def chromium(
     person = Chromium(tmp_path / "profile", display)
     person.allow_debugging()
     person.start(f"{mine}/behind")
-    await until((person.directory / "DevToolsActivePort").exists)
+    await person.wait_debuggable()
     await anyio.to_thread.run_sync(person.open, f"{mine}/front")
     yield person
     await person.stop()

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 import httpx2
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 from watchfiles import awatch
 
 from e2e.console import PATIENT, chromium
@@ -23,6 +23,8 @@ from e2e.tests_page import COMMAND, Shown, opened, piped, shown_tests
 from opentabs_py.config.settings import load_settings
 
 # Each test that runs adds a line to a file, so that nothing but the run itself says what ran.
+# The page shows its state again four times a second.
+REDRAWN = "new Promise((done) => setTimeout(done, 600))"
 CONFTEST = """
 import os
 import pytest
@@ -450,6 +452,31 @@ async def test_a_change_builds_the_plugin_and_runs_again_what_ran_last(
         await expect(shown.row("test_one, passed")).to_be_visible(timeout=PATIENT)
         await ended(shown)
         assert len(ran(plugin)) == 8  # the change alone ran nothing, and was built
+
+
+async def test_a_switch_stays_as_it_was_set_while_the_server_is_slow(
+    template: Path, short_path: Path, browser: Browser
+) -> None:
+    plugin = plugin_with(template, short_path, other=OTHER)
+    async with shown_tests(browser, plugin, environment(plugin)) as shown:
+        await shown.row("test_three, passed").wait_for()
+        asked, may_pass = anyio.Event(), anyio.Event()
+
+        async def hold(route: Route) -> None:
+            asked.set()
+            await may_pass.wait()
+            await route.continue_()
+
+        await shown.page.route("**/switch", hold)
+        switch = shown.page.get_by_label("Pause on failure")
+        await switch.uncheck()
+        await asked.wait()
+        await shown.page.evaluate(REDRAWN)
+        await expect(switch).not_to_be_checked()
+        async with shown.page.expect_response("**/switch"):
+            may_pass.set()
+        await shown.page.evaluate(REDRAWN)
+        await expect(switch).not_to_be_checked()
 
 
 async def test_a_file_that_cannot_be_imported_is_shown_and_the_others_run(

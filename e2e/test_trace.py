@@ -137,11 +137,17 @@ async def test_a_call_that_is_cancelled_is_recorded_as_such(
 async def test_a_service_worker_killed_during_a_call_is_recorded_as_restarted(
     tab: Tab, records: list[CallRecord]
 ) -> None:
-    steps = [{"report": {"progress": 1}}, {"wait": 700}, {"report": {"progress": 2}}]
+    steps = [{"report": {"progress": 1}}, {"until": "released"}, {"report": {"progress": 2}}]
+    bridge = tab.tabs.bridge
     async with anyio.create_task_group() as tasks:
         running = await tab.start(tasks, steps, "killed")
         await running.wait_for_report()
+        killed = bridge.calls.boot_id
         await tab.kill_worker()
+        with anyio.fail_after(PATIENT):
+            while bridge.calls.boot_id in (killed, None):
+                await bridge.changed().wait()
+        await tab.page.evaluate("probe.released.killed = 1")
         await running.wait()
     (record,) = records
     assert (record.outcome, record.worker_restarts) == ("succeeded", 1)

@@ -164,7 +164,7 @@ class RunnerPage:
             self.runner.set_watches(body.watches)
         if body.stays is not None:
             self.runner.set_stays(body.stays)
-        return {}
+        return {"watches": self.runner.watches, "stays": self.runner.stays}
 
 
 def _command(test: OneTest) -> str:

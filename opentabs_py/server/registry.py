@@ -57,8 +57,6 @@ class ToolRegistry(ServedTools):
     Attributes:
         limits: The default timers of calls.
         gate: Decides which calls may run. Tools that it turns off are not listed.
-        record_values: Keep arguments and results, truncated, in the records of calls.
-        excerpts: Truncates them, and masks secrets.
         output: Checks the values that tools return.
         debug: Send the stack traces of errors to MCP clients.
         read_stack: Maps a plugin's stack trace to its source, given the plugin's name and the
@@ -83,8 +81,8 @@ class ToolRegistry(ServedTools):
             pages, input_limit=input_limit, status=status, beside_pages=beside_pages, gate=gate
         )
         self.limits = limits
-        self.record_values = False
-        self.excerpts = Excerpts()
+        self._keeps_values = False
+        self._excerpts = Excerpts()
         self.output = OutputCheck(strict=strict_output)
         self.debug = debug
         self.read_stack: Callable[[str, str], Awaitable[str]] | None = None
@@ -129,6 +127,23 @@ class ToolRegistry(ServedTools):
         def end() -> None:
             for each in ends:
                 each()
+
+        return end
+
+    def keep_values(self, excerpts: Excerpts) -> Callable[[], None]:
+        """Keep arguments and results in the records of calls that begin from now on.
+
+        Args:
+            excerpts: Truncates them, and masks secrets.
+
+        Returns:
+            A function that ends it; what was kept before is kept again.
+        """
+        before = self._keeps_values, self._excerpts
+        self._keeps_values, self._excerpts = True, excerpts
+
+        def end() -> None:
+            self._keeps_values, self._excerpts = before
 
         return end
 
@@ -214,9 +229,9 @@ class ToolRegistry(ServedTools):
             name=name,
             limits=call.limits,
             now=instant(self._clock),
-            arguments=arguments if self.record_values else None,
+            arguments=arguments if self._keeps_values else None,
             client=call.client_name,
-            excerpts=self.excerpts,
+            excerpts=self._excerpts,
             is_traced=is_traced,
         )
         # Whoever wants to know of its start may look at it while it runs.

@@ -35,8 +35,7 @@ async def audited(
             yield from possible_secrets(plugin.manifest.config_schema, plugin.config)
 
     if settings.audit_values:
-        registry.record_values = True
-        registry.excerpts = Excerpts(secrets)
+        registry.keep_values(Excerpts(secrets))
     retention = Retention(settings.audit_days, settings.audit_size)
     writer = AuditWriter(audit_file(), retention=retention)
     end = registry.observe(writer.write, traced=False)

@@ -27,10 +27,8 @@ class SessionRecorder:
         self._url = url
         self._state = state
         self._calls: list[RecordedCall] = []
-        registry = self._registry = tabs.registry
-        self._before = registry.record_values, registry.excerpts
-        registry.record_values, registry.excerpts = True, WholeValues()
-        self._end_observing = registry.observe(self._note, traced=False)
+        self._end_keeping = tabs.registry.keep_values(WholeValues())
+        self._end_observing = tabs.registry.observe(self._note, traced=False)
         ours = urlsplit(tabs.mcp_url).netloc
         self._changed = anyio.Event()
         self._driver = AsyncDriver()
@@ -71,7 +69,7 @@ class SessionRecorder:
     async def stop(self) -> Recording:
         """Stop, and return the recording, with all its secrets."""
         self._end_observing()
-        self._registry.record_values, self._registry.excerpts = self._before
+        self._end_keeping()
         await self._catch_up()
         with anyio.move_on_after(SETTLE_WITHIN):
             while self._traffic.unfinished:

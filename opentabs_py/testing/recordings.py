@@ -1,7 +1,7 @@
 """A test's recording: replayed, or made."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -133,7 +133,7 @@ class ActiveRecording:
         self._asked = asked
         self._before = index.recording if asked.is_replayed else Recording("")
         self._session = session
-        self._kept = session.registry.record_values, session.registry.excerpts
+        self._end_keeping: Callable[[], None] = lambda: None
         self._thread = thread
         self._sockets = sockets
         self._calls: list[RecordedCall] = []
@@ -165,8 +165,7 @@ class ActiveRecording:
                 ignores=self._is_ours,
                 skip=self._site.answered.__contains__,
             )
-            registry = self._session.registry
-            registry.record_values, registry.excerpts = True, WholeValues()
+            self._end_keeping = self._session.registry.keep_values(WholeValues())
 
     def _is_ours(self, url: str) -> bool:
         return urlsplit(url).netloc == self._own_address
@@ -189,8 +188,7 @@ class ActiveRecording:
             self._sockets.site = None
         if self._traffic is None:
             return
-        registry = self._session.registry
-        registry.record_values, registry.excerpts = self._kept
+        self._end_keeping()
         SyncDriver().run(self._traffic.catch_up())
         waited = 0.0
         while self._traffic.pending and waited < (

@@ -200,10 +200,12 @@ async def test_arguments_and_result_are_in_the_record_only_when_asked_for() -> N
     observed = Observed(value={"ok": 1})
     record = await observed.call(text="hi")
     assert (record.arguments, record.result) == (None, None)
-    observed.registry.record_values = True
-    observed.registry.excerpts = Excerpts(lambda: ["my secret"])
+    end = observed.registry.keep_values(Excerpts(lambda: ["my secret"]))
     record = await observed.call(text="hi, my secret")
     assert (record.arguments, record.result) == ('{"text":"hi, •••"}', '{"ok":1}')
+    end()
+    record = await observed.call(text="hi")
+    assert (record.arguments, record.result) == (None, None)
 
 
 async def test_a_caller_gets_progress_and_logs_even_while_another_observes() -> None:

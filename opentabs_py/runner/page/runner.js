@@ -32,8 +32,8 @@ const router = new Router("tests");
  * @param {string} path
  * @param {unknown} [body]
  */
-function post(path, body = {}) {
-  link.post(path, body).catch(() => {}); // the state says that the server is gone
+async function post(path, body = {}) {
+  return link.post(path, body).catch(() => {}); // the state says that the server is gone
 }
 
 /** @param {string[]} tests */
@@ -72,16 +72,26 @@ byId("run-buttons").append(all, failed, stop);
 /**
  * @param {"watches" | "stays"} name
  * @param {string} text
+ * @returns {(is: boolean) => void} shows what the server says
  */
 function toggle(name, text) {
   const box = h("input", { type: "checkbox", checked: true });
-  box.addEventListener("change", () => post("/switch", { [name]: box.checked }));
+  // Until the server has received a click, what it says is older than the click.
+  let waiting = 0;
+  box.addEventListener("change", async () => {
+    waiting += 1;
+    const set = await post("/switch", { [name]: box.checked });
+    waiting -= 1;
+    Object.assign(store.status ?? {}, set);
+  });
   byId("switches").append(h("label", { class: "check" }, box, text));
-  return box;
+  return (is) => {
+    if (waiting === 0) box.checked = is;
+  };
 }
 
-const watches = toggle("watches", "Run on change");
-const stays = toggle("stays", "Pause on failure");
+const showWatches = toggle("watches", "Run on change");
+const showStays = toggle("stays", "Pause on failure");
 
 /** @param {readonly TestRow[]} tests */
 function showCounts(tests) {
@@ -101,8 +111,8 @@ function showRun() {
   write(byId("title"), `Tests of ${status.directory}`);
   const isIdle = status.state === "idle";
   stop.hidden = isIdle;
-  watches.checked = status.watches;
-  stays.checked = status.stays;
+  showWatches(status.watches);
+  showStays(status.stays);
   const seconds = isIdle ? status.seconds : Math.max(0, store.now() - status.started);
   const parts = [plural(tests.length, "test"), ...showCounts(tests)];
   if (status.state === "building") parts.push("building the plugin");
