@@ -32,7 +32,8 @@ def missing_programs() -> list[str]:
 def screen() -> Generator[str]:
     """Run a screen without a window manager, and yield its name for DISPLAY."""
     read, write = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1200x800x24"]
+    # By default it resets when its last client leaves, and drops one that connects at that moment.
+    command = ["Xvfb", "-noreset", "-displayfd", str(write), "-screen", "0", "1200x800x24"]
     with subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL) as server:
         os.close(write)
         try:

@@ -22,9 +22,9 @@ from e2e.processes import alive, command_line, descendants, is_alive
 from e2e.tests_page import COMMAND, Shown, opened, piped, shown_tests
 from opentabs_py.config.settings import load_settings
 
-# Each test that runs adds a line to a file, so that nothing but the run itself says what ran.
 # The page shows its state again four times a second.
 REDRAWN = "new Promise((done) => setTimeout(done, 600))"
+# Each test that runs adds a line to a file, so that nothing but the run itself says what ran.
 CONFTEST = """
 import os
 import pytest

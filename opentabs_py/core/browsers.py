@@ -43,7 +43,7 @@ class JoinedTabs:
         all_tabs: The tabs of each browser.
 
     Attributes:
-        owners: Which tabs belong to which clients; each browser's tabs are given it.
+        owners: Which tabs belong to which clients; `Pages` shares it with the tabs of each browser.
     """
 
     def __init__(self, all_tabs: Sequence[Tabs]) -> None:

@@ -87,7 +87,7 @@ class BrowserSetup:
         self.extensions: list[StagedExtension] = []
 
     def set_up(self, browsers: Sequence[SessionBrowser], directory: Path) -> None:
-        """Give each browser its link; those that are launched also get their plan, and start.
+        """Create the link to each browser, and let those that are to be launched start.
 
         Args:
             browsers: The browsers.

@@ -72,10 +72,9 @@ async def run_worker(
                 if tabs.launches_browser:
                     for browser in tabs.browsers.values():
                         tasks.start_soon(_keep_open, browser)
-                    pages = tabs.pages
                     if recycle_after != NEVER:
                         every = [*tabs.browsers.values()]
-                        tasks.start_soon(Recycling(every, pages, recycle_after).run)
+                        tasks.start_soon(Recycling(every, tabs.pages, recycle_after).run)
                 tasks.start_soon(_measure, tabs, worker)
                 await worker.run()
                 tasks.cancel_scope.cancel()

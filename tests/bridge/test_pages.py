@@ -1,4 +1,4 @@
-"""Pages with the same extension, loaded by hand, are distinguished by their ids."""
+"""Browsers with the same extension, loaded by hand, are distinguished by their ids."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
