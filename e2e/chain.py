@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -13,6 +14,7 @@ from anyio.abc import Process, TaskGroup
 from playwright.async_api import Page
 
 from e2e.processes import extension_process
+from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState
@@ -22,6 +24,7 @@ from opentabs_py.session.session import OpenTabs
 PROBE = Path(__file__).parent / "plugins" / "probe"
 Kill = Literal["stop", "close", "sigkill"]
 KILLS: tuple[Kill, ...] = get_args(Kill)
+HOLD = {"until": "released"}  # a step of the probe that `Tab.release` ends
 PATIENT = 30.0  # s; the bound of every wait here, far above what any takes
 
 
@@ -73,6 +76,10 @@ class Tab:
         group.start_soon(running.run, self, steps, key)
         await self.page.wait_for_function("key => key in probe.runs", arg=key)
         return running
+
+    async def release(self, key: str) -> None:
+        """Let a call continue that waits at `HOLD`."""
+        await self.page.evaluate("key => { probe.released[key] = true }", key)
 
     async def kill_worker(self, how: Kill = "stop") -> None:
         """Stop the service worker: as Chrome does when it likes, or by killing its process."""
@@ -146,6 +153,31 @@ async def wait_for_document(
                 ):
                     return document
             await changed.wait()
+
+
+@asynccontextmanager
+async def another_worker(bridge: Bridge) -> AsyncGenerator[None]:
+    """Wait at the end until another service worker is connected than at the beginning."""
+    before = bridge.calls.boot_id
+    yield
+    with anyio.fail_after(PATIENT):
+        while bridge.calls.boot_id in (before, None):
+            await bridge.changed().wait()
+
+
+async def drop_connection(bridge: Bridge) -> None:
+    """Close the extension's connection; it soon makes another."""
+    bridge.disconnect(4999, "a test drops it")
+    with anyio.fail_after(PATIENT):
+        while bridge.connected:
+            await bridge.changed().wait()
+
+
+async def reconnect(bridge: Bridge) -> None:
+    """Close the extension's connection, and wait for its next."""
+    await drop_connection(bridge)
+    with anyio.fail_after(PATIENT):
+        await bridge.wait_connected()
 
 
 async def wait_for_receipts(tabs: OpenTabs) -> None:

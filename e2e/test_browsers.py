@@ -9,6 +9,7 @@ import anyio
 import pytest
 from mcp.client import Client
 
+from e2e.chain import drop_connection
 from e2e.on_disk import write_plugin
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.launch import LaunchPlan, Planned, launch_browser
@@ -116,13 +117,9 @@ async def test_a_worker_that_dies_does_not_send_its_call_to_the_other_browser(
     await open_in(two, "home", f"{site}/home")
     work = await open_in(two, "work", f"{site}/work")
     assert await where(two, tabId=work) == f"{site}/work"
-    bridge = two.browsers["work"].bridge
-    bridge.disconnect(1001, "by a test")
-    with anyio.fail_after(PATIENT):
-        while bridge.connected:
-            await bridge.changed().wait()
-        with pytest.raises(ChainError, match="has tabs in 2 browsers"):
-            await where(two)
+    await drop_connection(two.browsers["work"].bridge)
+    with pytest.raises(ChainError, match="has tabs in 2 browsers"):
+        await where(two)
     assert await where(two, tabId=work) == f"{site}/work"
 
 

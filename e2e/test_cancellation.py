@@ -15,13 +15,13 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import MCPError
 from mcp.client import Client
 
-from e2e.chain import PATIENT, PROBE, Tab
+from e2e.chain import HOLD, PATIENT, PROBE, Tab
 from e2e.drivers import LONGEST_LINE, serve_command
 from opentabs_py.tracing.file import read_trace
 
 # A tool that continues when it is cancelled: it reports and returns a value when nobody wants them.
 DEAF = [{"report": {"progress": 1}}, {"until": "aborted"}, {"report": {"progress": 2}}]
-HELD = [{"report": {"progress": 1}}, {"until": "released"}]
+HELD = [{"report": {"progress": 1}}, HOLD]
 HANG = [{"report": {"progress": 1}}, {"wait": 60_000}]
 WHY = "the client cancelled it"
 
@@ -156,7 +156,7 @@ async def test_an_initialize_era_client_that_drops_its_connection_cancels_nothin
         await posted.next()
     assert tab.tabs.bridge.calls.dispatch.pending == 1
 
-    await tab.page.evaluate("probe.released.dropped = true")
+    await tab.release("dropped")
     await finish(tab, "dropped")
 
     assert await tab.page.evaluate("probe.aborted") == {}

@@ -9,6 +9,7 @@ import pytest
 from mcp.client import Client
 from playwright.async_api import Page
 
+from e2e.chain import drop_connection
 from e2e.on_disk import write_plugin
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import ChainError
@@ -170,10 +171,8 @@ async def test_its_owner_stays_in_it_when_the_worker_dies(tabs: OpenTabs, site: 
     await open_users(tabs, f"{site}/user")
     async with agent(tabs) as client:
         await open_own(client, f"{site}/own")
-        tabs.bridge.disconnect(1001, "by a test")
+        await drop_connection(tabs.bridge)
         with anyio.fail_after(PATIENT):
-            while tabs.bridge.connected:
-                await tabs.bridge.changed().wait()
             assert await where(client) == f"{site}/own"
     await until_open(tabs, 1)
 

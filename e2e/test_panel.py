@@ -12,7 +12,7 @@ from mcp.client import Client
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from e2e.apart import Apart
-from e2e.chain import PATIENT, Running, Tab, wait_for_document
+from e2e.chain import PATIENT, Running, Tab, another_worker, wait_for_document
 from e2e.on_disk import write_plugin
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
@@ -241,11 +241,8 @@ async def restart_worker_with_badge(tab: Tab, text: str) -> None:
     """Stop the service worker while the icon says something that is not true any more."""
     [worker] = tab.tabs.context.service_workers
     await worker.evaluate("text => chrome.action.setBadgeText({ text })", text)
-    boot = tab.tabs.bridge.calls.boot_id
-    await tab.kill_worker()
-    with anyio.fail_after(PATIENT):
-        while tab.tabs.bridge.calls.boot_id in (boot, None):
-            await tab.tabs.bridge.changed().wait()
+    async with another_worker(tab.tabs.bridge):
+        await tab.kill_worker()
 
 
 async def test_neither_a_web_page_nor_a_wrong_secret_gets_anything(

@@ -9,7 +9,7 @@ import psutil
 import pytest
 from mcp.client import Client
 
-from e2e.chain import PATIENT, Tab
+from e2e.chain import HOLD, PATIENT, Tab
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 
@@ -207,7 +207,7 @@ async def test_a_client_that_hangs_up_its_stream_does_not_end_an_initialize_era_
 async def test_a_broken_progress_hop_does_not_affect_the_result(tab: Tab, breakage: str) -> None:
     """The relay's worker dies between two reports; or the page throws away what it reports."""
     async with anyio.create_task_group() as group:
-        steps = [{"report": {"progress": 1}}, {"wait": 500}, {"report": {"progress": 2}}]
+        steps = [{"report": {"progress": 1}}, HOLD, {"report": {"progress": 2}}]
         running = await tab.start(group, steps, breakage)
         if breakage == "relay":
             await tab.kill_worker()
@@ -215,6 +215,7 @@ async def test_a_broken_progress_hop_does_not_affect_the_result(tab: Tab, breaka
             await tab.page.evaluate(
                 "() => { EventTarget.prototype.dispatchEvent = () => { throw 1; }; }"
             )
+        await tab.release(breakage)
         await running.wait()
 
     assert running.error is None

@@ -20,12 +20,16 @@ from mcp.client import Client
 
 from e2e.apart import Apart
 from e2e.chain import (
+    HOLD,
     KILLS,
     PATIENT,
     PROBE,
     Running,
     Tab,
+    another_worker,
+    drop_connection,
     mcp_url,
+    reconnect,
     wait_for_document,
     wait_for_receipts,
 )
@@ -39,24 +43,29 @@ from opentabs_py.session.session import OpenTabs
 
 logger = logging.getLogger(__name__)
 
+# Reports before and after a wait, in which the test breaks something.
+LONG = [HOLD if n == 6 else {"report": {"progress": n}} for n in range(1, 12)]
+
 
 async def test_a_worker_killed_mid_call_loses_nothing(tab: Tab) -> None:
-    steps = [{"report": {"progress": n}} if n % 2 else {"wait": 100} for n in range(12)]
     async with anyio.create_task_group() as group:
-        running = await tab.start(group, steps, "killed")
-        await tab.kill_worker()
+        running = await tab.start(group, LONG, "killed")
+        async with another_worker(tab.tabs.bridge):
+            await tab.kill_worker()
+        await tab.release("killed")
         await running.wait()
 
     assert running.error is None
     assert running.value == {"key": "killed", "result": "killed"}
-    assert [report.progress for report in running.reports] == [1, 3, 5, 7, 9, 11]
+    assert [report.progress for report in running.reports] == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11]
     assert await tab.page.evaluate("probe.runs") == {"killed": 1}
 
 
 async def test_a_result_made_while_the_worker_is_dead_arrives(tab: Tab) -> None:
     async with anyio.create_task_group() as group:
-        running = await tab.start(group, [{"block": 600}, {"report": {"progress": 1}}], "dead")
+        running = await tab.start(group, [HOLD, {"report": {"progress": 1}}], "dead")
         await tab.kill_worker()
+        await tab.release("dead")
         await running.wait()
 
     assert running.value == {"key": "dead", "result": "dead"}
@@ -64,14 +73,14 @@ async def test_a_result_made_while_the_worker_is_dead_arrives(tab: Tab) -> None:
 
 
 async def test_a_dropped_websocket_loses_nothing(tab: Tab, tabs: OpenTabs) -> None:
-    steps = [{"report": {"progress": n}} if n % 2 else {"wait": 100} for n in range(12)]
     async with anyio.create_task_group() as group:
-        running = await tab.start(group, steps, "dropped")
-        tabs.bridge.disconnect(4999, "a test drops it")
+        running = await tab.start(group, LONG, "dropped")
+        await reconnect(tabs.bridge)
+        await tab.release("dropped")
         await running.wait()
 
     assert running.value == {"key": "dropped", "result": "dropped"}
-    assert [report.progress for report in running.reports] == [1, 3, 5, 7, 9, 11]
+    assert [report.progress for report in running.reports] == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11]
     assert await tab.page.evaluate("probe.runs") == {"dropped": 1}
 
 
@@ -154,9 +163,7 @@ async def test_a_flood_whose_tool_has_ended_continues_where_a_broken_link_left_i
 
 
 async def test_a_call_made_while_the_link_is_down_waits_for_it(tab: Tab, tabs: OpenTabs) -> None:
-    tabs.bridge.disconnect(4999, "a test drops it")
-    while tabs.bridge.connected:
-        await tabs.bridge.changed().wait()
+    await drop_connection(tabs.bridge)
 
     assert await tab.call("echo", {"value": 1}) == {"value": 1}
 
@@ -207,8 +214,9 @@ async def test_a_late_answer_of_a_page_goes_to_no_other_connection_than_the_one_
         )
         await tab.refuse("echo", {"value": 1})  # its question stays open
         tabs.bridge.disconnect(4999, "a test drops it")
-        while len(links) < 2 or not links[1].said or not tabs.bridge.connected:
-            await tabs.bridge.changed().wait()
+        with anyio.fail_after(PATIENT):
+            while len(links) < 2 or not links[1].said or not tabs.bridge.connected:
+                await tabs.bridge.changed().wait()
         await page.evaluate("probe.late.resolve(true)")
         monkeypatch.undo()
         await tabs.bridge.ask("probe")
@@ -221,10 +229,7 @@ async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs
     for number in range(5):
         await tab.call("echo", {"value": number})
     await wait_for_receipts(tabs)
-    tabs.bridge.disconnect(4999, "the next hello names what is still known")
-    while tabs.bridge.connected:
-        await tabs.bridge.changed().wait()
-    await tabs.bridge.wait_connected()
+    await reconnect(tabs.bridge)  # its hello names what is still known
 
     assert tabs.bridge.calls.dispatch.pending == 0
     assert [call for document in tabs.bridge.tabs.documents for call in document.calls] == []
@@ -242,9 +247,7 @@ async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_
         async with anyio.create_task_group() as group:
             await tab.start(group, [{"wait": 60_000}], "orphan")
             # The server goes without a word, as when it is killed.
-            first.bridge.disconnect(4999, "gone")
-            while first.bridge.connected:
-                await first.bridge.changed().wait()
+            await drop_connection(first.bridge)
             group.cancel_scope.cancel()
 
     async with apart.serve() as second:
@@ -322,10 +325,7 @@ async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
         await wait_for_document(second, page.url)
         assert await second.call("probe_echo", {"value": 1}) == {"value": 1}
         await wait_for_receipts(second)
-        second.bridge.disconnect(4999, "the next hello names what is still known")
-        while second.bridge.connected:
-            await second.bridge.changed().wait()
-        await second.bridge.wait_connected()
+        await reconnect(second.bridge)  # its hello names what is still known
         with anyio.fail_after(PATIENT):
             document = await wait_for_document(second, page.url)
         assert document.calls == []

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from playwright.async_api import ConsoleMessage, Page, Request, expect
 
-from e2e.chain import PATIENT, Tab
+from e2e.chain import HOLD, PATIENT, Tab, another_worker
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import LogEntry
@@ -137,17 +137,13 @@ async def test_a_call_that_is_cancelled_is_recorded_as_such(
 async def test_a_service_worker_killed_during_a_call_is_recorded_as_restarted(
     tab: Tab, records: list[CallRecord]
 ) -> None:
-    steps = [{"report": {"progress": 1}}, {"until": "released"}, {"report": {"progress": 2}}]
-    bridge = tab.tabs.bridge
+    steps = [{"report": {"progress": 1}}, HOLD, {"report": {"progress": 2}}]
     async with anyio.create_task_group() as tasks:
         running = await tab.start(tasks, steps, "killed")
         await running.wait_for_report()
-        killed = bridge.calls.boot_id
-        await tab.kill_worker()
-        with anyio.fail_after(PATIENT):
-            while bridge.calls.boot_id in (killed, None):
-                await bridge.changed().wait()
-        await tab.page.evaluate("probe.released.killed = 1")
+        async with another_worker(tab.tabs.bridge):
+            await tab.kill_worker()
+        await tab.release("killed")
         await running.wait()
     (record,) = records
     assert (record.outcome, record.worker_restarts) == ("succeeded", 1)

@@ -15,7 +15,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from e2e.chain import KILLS, PATIENT, PROBE, Kill, Running, Tab, wait_for_document
+from e2e.chain import (
+    HOLD,
+    KILLS,
+    PATIENT,
+    PROBE,
+    Kill,
+    Running,
+    Tab,
+    another_worker,
+    wait_for_document,
+)
 from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.config.settings import load_settings
 from opentabs_py.server.http import serve_http
@@ -27,15 +37,13 @@ REPORTS = [{"report": {"progress": n}} for n in range(1, 6)]
 
 @pytest.mark.parametrize("how", KILLS)
 async def test_a_worker_killed_in_any_way_loses_nothing(tab: Tab, how: Kill) -> None:
-    steps = [*REPORTS[:2], {"wait": 300}, *REPORTS[2:]]
+    steps = [*REPORTS[:2], HOLD, *REPORTS[2:]]
     async with anyio.create_task_group() as group:
         running = await tab.start(group, steps, "killed")
-        boot = tab.tabs.bridge.calls.boot_id
-        await tab.kill_worker(how)
+        async with another_worker(tab.tabs.bridge):
+            await tab.kill_worker(how)
+        await tab.release("killed")
         await running.wait()
-        with anyio.fail_after(PATIENT):
-            while tab.tabs.bridge.calls.boot_id in (boot, None):
-                await tab.tabs.bridge.changed().wait()
 
     assert running.value == {"key": "killed", "result": "killed"}
     assert [report.progress for report in running.reports] == [1, 2, 3, 4, 5]
