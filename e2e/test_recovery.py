@@ -26,7 +26,6 @@ from e2e.chain import (
     PROBE,
     Running,
     Tab,
-    another_worker,
     drop_connection,
     mcp_url,
     reconnect,
@@ -45,20 +44,6 @@ logger = logging.getLogger(__name__)
 
 # Reports before and after a wait, in which the test breaks something.
 LONG = [HOLD if n == 6 else {"report": {"progress": n}} for n in range(1, 12)]
-
-
-async def test_a_worker_killed_mid_call_loses_nothing(tab: Tab) -> None:
-    async with anyio.create_task_group() as group:
-        running = await tab.start(group, LONG, "killed")
-        async with another_worker(tab.tabs.bridge):
-            await tab.kill_worker()
-        await tab.release("killed")
-        await running.wait()
-
-    assert running.error is None
-    assert running.value == {"key": "killed", "result": "killed"}
-    assert [report.progress for report in running.reports] == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11]
-    assert await tab.page.evaluate("probe.runs") == {"killed": 1}
 
 
 async def test_a_result_made_while_the_worker_is_dead_arrives(tab: Tab) -> None:
