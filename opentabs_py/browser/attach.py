@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidHandshake, WebSocketException
 
 from opentabs_py.browser.debugging import RefusedError, debug
-from opentabs_py.browser.endpoints import HOW_TO_ALLOW, Attach, Endpoint, find_endpoint
+from opentabs_py.browser.endpoints import HOW_TO_ALLOW, Attach, DebuggingEndpoint, find_endpoint
 from opentabs_py.errors import BrowserError
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ _AGAIN: Final = "To be asked again, restart this server or the browser."
 KNOWN_BY: Final = 3.0  # s; an extension that is loaded already tries to connect once a second
 
 
-async def load_extension(endpoint: Endpoint, extension: Path) -> None:
+async def load_extension(endpoint: DebuggingEndpoint, extension: Path) -> None:
     """Load an unpacked extension into a running browser, once its user has allowed it.
 
     The browser asks "Allow remote debugging?". The question has no time limit.
@@ -131,7 +131,7 @@ class Attachment:
 
         The user is asked once for each start of the browser: after a refusal, no more.
         """
-        settled: Endpoint | None = None  # where the extension was loaded, or refused
+        settled: DebuggingEndpoint | None = None  # where the extension was loaded, or refused
         if self._mark.exists() and not self.lacks_context:
             with anyio.move_on_after(KNOWN_BY):
                 await self._link.wait_connected()
@@ -152,11 +152,11 @@ class Attachment:
                 await self._link.changed().wait()
             await anyio.sleep(LOOK_AGAIN)
 
-    async def _find(self) -> Endpoint | None:
+    async def _find(self) -> DebuggingEndpoint | None:
         options = self._options
         return await anyio.to_thread.run_sync(find_endpoint, options.user_data_dir, options.cdp)
 
-    async def _use(self, endpoint: Endpoint) -> None:
+    async def _use(self, endpoint: DebuggingEndpoint) -> None:
         """Load the extension; for hands, keep the connection until it ends."""
         try:
             if self._on_driven is None:
@@ -170,7 +170,9 @@ class Attachment:
         except BrowserError as error:
             self._say(str(error))
 
-    async def _keep(self, endpoint: Endpoint, on_driven: Callable[[BrowserContext], None]) -> None:
+    async def _keep(
+        self, endpoint: DebuggingEndpoint, on_driven: Callable[[BrowserContext], None]
+    ) -> None:
         async with AsyncExitStack() as stack:
             async with self._asking(endpoint):
                 browser = await stack.enter_async_context(debug(endpoint))
@@ -191,13 +193,13 @@ class Attachment:
             f"not. {_AGAIN}"
         )
 
-    def _handle_loaded(self, endpoint: Endpoint) -> None:
+    def _handle_loaded(self, endpoint: DebuggingEndpoint) -> None:
         self._mark.touch()
         self._say("")
         logger.info("Attached to %s", endpoint.browser)
 
     @asynccontextmanager
-    async def _asking(self, endpoint: Endpoint) -> AsyncGenerator[None]:
+    async def _asking(self, endpoint: DebuggingEndpoint) -> AsyncGenerator[None]:
         """Ask the user to answer the browser's question, and remind them until they have."""
         self._say(f'{endpoint.browser} asks "Allow remote debugging?". Click Allow there.')
         failure: BrowserError | None = None  # which the task group would wrap
@@ -211,7 +213,7 @@ class Attachment:
         if failure is not None:
             raise failure
 
-    async def _remind(self, endpoint: Endpoint) -> None:
+    async def _remind(self, endpoint: DebuggingEndpoint) -> None:
         while True:
             await anyio.sleep(REMIND_AFTER)
             self._show(f"{endpoint.browser} still asks. Click Allow there.")

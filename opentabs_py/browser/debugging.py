@@ -10,7 +10,7 @@ import anyio
 from playwright.async_api import Browser, BrowserContext
 
 from opentabs_py.browser.driver import FAILURES, SharedDriver
-from opentabs_py.browser.endpoints import Endpoint
+from opentabs_py.browser.endpoints import DebuggingEndpoint
 from opentabs_py.errors import BrowserError
 
 _DISCONNECT_WITHIN: Final = 0.4  # s; takes some ms
@@ -21,7 +21,7 @@ _REFUSED: Final = ("403", "Forbidden")
 class RefusedError(BrowserError):
     """The user, or the browser, does not allow the connection."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: DebuggingEndpoint) -> None:
         super().__init__(
             f"{endpoint.browser} did not allow the connection; perhaps you pressed Cancel."
         )
@@ -64,7 +64,7 @@ class Debugged:
 
 
 @asynccontextmanager
-async def debug(endpoint: Endpoint) -> AsyncGenerator[Debugged]:
+async def debug(endpoint: DebuggingEndpoint) -> AsyncGenerator[Debugged]:
     """Debug a running browser while the context is open, once its user allows that.
 
     The browser stays as it is: Playwright changes neither its downloads nor what its pages see.

@@ -39,7 +39,7 @@ class Attach:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class DebuggingEndpoint:
     """Where a running browser listens for debugging connections.
 
     Attributes:
@@ -86,7 +86,7 @@ def user_data_dirs(
     return found
 
 
-def find_endpoint(user_data_dir: Path | None, cdp: str | None) -> Endpoint | None:
+def find_endpoint(user_data_dir: Path | None, cdp: str | None) -> DebuggingEndpoint | None:
     """Return where the running browser listens; None if none allows debugging at the moment.
 
     Args:
@@ -97,10 +97,10 @@ def find_endpoint(user_data_dir: Path | None, cdp: str | None) -> Endpoint | Non
         BrowserError: Several browsers allow it, so one must be named.
     """
     if cdp is not None:
-        return Endpoint(cdp, cdp) if _listens(cdp) else None
+        return DebuggingEndpoint(cdp, cdp) if _listens(cdp) else None
     places = user_data_dirs() if user_data_dir is None else {user_data_dir: "The browser"}
     found = {
-        directory: Endpoint(name, url)
+        directory: DebuggingEndpoint(name, url)
         for directory, name in places.items()
         if (url := _read(directory / PORT_FILE)) is not None and _listens(url)
     }

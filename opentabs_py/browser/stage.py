@@ -23,7 +23,7 @@ from opentabs_py.config.files import write_whole
 _MANIFEST: Final = "manifest.json"
 
 
-class Script(Protocol):
+class StagedScript(Protocol):
     """A script to add to an extension."""
 
     @property
@@ -53,7 +53,7 @@ class StagedExtension:
     secret: str
     reloads: bool = True
 
-    def add_adapter(self, name: str, script: Script) -> str:
+    def add_adapter(self, name: str, script: StagedScript) -> str:
         """Add a plugin's adapter; return its path within the extension.
 
         A script is read only if the extension does not have it yet. If reading it raises an error,
@@ -61,7 +61,7 @@ class StagedExtension:
         """
         return self._add("adapters", name, script)
 
-    def add_pre_script(self, name: str, script: Script) -> str:
+    def add_pre_script(self, name: str, script: StagedScript) -> str:
         """Add a plugin's pre-script, in the same way; return its path within the extension."""
         return self._add("pre-scripts", name, script)
 
@@ -95,7 +95,7 @@ class StagedExtension:
         manifest: dict[str, Any] = json.loads((self.path / _MANIFEST).read_bytes())
         return manifest
 
-    def _add(self, folder: str, name: str, script: Script) -> str:
+    def _add(self, folder: str, name: str, script: StagedScript) -> str:
         file = f"{folder}/{name}-{script.digest[:16]}.js"
         target = self.path / file
         if not target.exists():

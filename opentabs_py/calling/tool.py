@@ -125,7 +125,7 @@ class Followed(Protocol):
         ...
 
 
-class Reader(Protocol):
+class StreamReader(Protocol):
     """An MCP client that requests a stream."""
 
     @property
@@ -137,11 +137,11 @@ class Reader(Protocol):
 class StreamSource(Protocol):
     """The streams of a server, for its clients."""
 
-    def of(self, reader: Reader) -> Sequence[Followed]:
+    def of(self, reader: StreamReader) -> Sequence[Followed]:
         """Return the streams of a client's session."""
         ...
 
-    def read(self, stream_id: str, after: int, reader: Reader) -> dict[str, Any]:
+    def read(self, stream_id: str, after: int, reader: StreamReader) -> dict[str, Any]:
         """Return the retained part of a stream after a number, and the stream's state.
 
         Raises:
@@ -176,7 +176,7 @@ class Asker(Protocol):
         ...
 
 
-class CallClient(Reader, Protocol):
+class CallClient(StreamReader, Protocol):
     """The MCP client that made a call, as seen by what the call has to tell it."""
 
     @property

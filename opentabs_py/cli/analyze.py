@@ -13,7 +13,7 @@ from opentabs_py.errors import ConfigError
 if TYPE_CHECKING:
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.recording.exchange import Recording
-    from opentabs_py.generate.site import Site
+    from opentabs_py.generate.site import KnownSite
 
 
 def analyze(
@@ -96,7 +96,7 @@ async def _visit(url: str, settings: "Settings", wait: float) -> "Recording":
     return scrub(recording, settings.scrub.rules)
 
 
-def _document(site: "Site") -> dict[str, Any]:
+def _document(site: "KnownSite") -> dict[str, Any]:
     auth = site.auth
     return {
         "url": site.recording.url,
@@ -125,7 +125,7 @@ def _document(site: "Site") -> dict[str, Any]:
     }
 
 
-def _print(site: "Site") -> None:
+def _print(site: "KnownSite") -> None:
     from rich.table import Table
 
     from opentabs_py.cli.terminal import out

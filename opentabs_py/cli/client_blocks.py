@@ -9,7 +9,7 @@ from opentabs_py.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedServer:
     """A server that the client starts and talks to over stdio."""
 
     command: str
@@ -17,7 +17,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningServer:
     """A server that is already running.
 
     Attributes:
@@ -29,7 +29,7 @@ class Running:
     token: bool
 
 
-Server = Started | Running
+Server = StartedServer | RunningServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class JsonFile:
             ConfigError: The client cannot use such a server.
         """
         entry: dict[str, Any]
-        if isinstance(server, Started):
+        if isinstance(server, StartedServer):
             entry = {"type": "stdio", "command": server.command, "args": server.arguments}
         else:
             entry = {"type": "http", "url": server.url}
@@ -81,7 +81,7 @@ class JsonFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextBlock:
     """A client whose block is TOML or code.
 
     JSON strings, and lists of them, have the same syntax in Python, JavaScript and TOML.
@@ -105,7 +105,7 @@ class Text:
     def write(self, server: Server, seconds: float) -> str:
         """Return the block for a server whose calls take at most this many seconds."""
         patience = {"seconds": f"{seconds:g}", "milliseconds": f"{1000 * seconds:.0f}"}
-        if isinstance(server, Started):
+        if isinstance(server, StartedServer):
             return Template(self.started).substitute(
                 patience, command=_json(server.command), arguments=_json(server.arguments)
             )

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
-from opentabs_py.cli.client_blocks import JsonFile, Text
+from opentabs_py.cli.client_blocks import JsonFile, TextBlock
 
 
 class ClientName(StrEnum):
@@ -30,11 +30,11 @@ _PYTHON_HEADERS: Final = f'{{"Authorization": {_BEARER}}}'
 _JS_HEADERS: Final = "headers: { Authorization: `Bearer ${process.env.OPENTABS_TOKEN}` }"
 
 
-def _python(packages: str, started: str, running: str, token: str) -> Text:
-    return Text(f"a program with {packages}", started, running, token, "import os\n\n")
+def _python(packages: str, started: str, running: str, token: str) -> TextBlock:
+    return TextBlock(f"a program with {packages}", started, running, token, "import os\n\n")
 
 
-def _typescript_sdk(package: str, stdio: str, client: str, http: str, schema: str) -> Text:
+def _typescript_sdk(package: str, stdio: str, client: str, http: str, schema: str) -> TextBlock:
     def block(imports: str, transport: str) -> str:
         return f"""{imports}
 
@@ -43,7 +43,7 @@ await client.connect({transport});
 const patience = {{ timeout: $milliseconds, onprogress: console.log }};
 const call = (name, args) => client.callTool({{ name, arguments: args }}, {schema}patience);"""
 
-    return Text(
+    return TextBlock(
         f"a program with {package}",
         block(
             f'import {{ Client }} from "{client}";\n'
@@ -59,14 +59,14 @@ const call = (name, args) => client.callTool({{ name, arguments: args }}, {schem
     )
 
 
-CLIENTS: Final[dict[ClientName, JsonFile | Text]] = {
+CLIENTS: Final[dict[ClientName, JsonFile | TextBlock]] = {
     ClientName.CLAUDE_CODE: JsonFile(
         ".mcp.json in the project, or ~/.claude.json for all projects", typed=True
     ),
     ClientName.CLAUDE_DESKTOP: JsonFile(
         "claude_desktop_config.json (Settings, Developer, Edit Config)", takes_url=False
     ),
-    ClientName.CODEX: Text(
+    ClientName.CODEX: TextBlock(
         "~/.codex/config.toml",
         """[mcp_servers.opentabs]
 command = $command
@@ -162,7 +162,7 @@ tools = McpToolSpec(client)  # await tools.to_tool_list_async()""",
         http="@modelcontextprotocol/sdk/client/streamableHttp.js",
         schema="undefined, ",
     ),
-    ClientName.LANGCHAIN_JS: Text(
+    ClientName.LANGCHAIN_JS: TextBlock(
         "a program with @langchain/mcp-adapters",
         """import { MultiServerMCPClient } from "@langchain/mcp-adapters";
 
@@ -180,7 +180,7 @@ const client = new MultiServerMCPClient({
 const tools = await client.getTools();""",
         f", {_JS_HEADERS}",
     ),
-    ClientName.MASTRA: Text(
+    ClientName.MASTRA: TextBlock(
         "a program with @mastra/mcp",
         """import { MCPClient } from "@mastra/mcp";
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opentabs_py.cli.client_blocks import Running, Server, Started
+from opentabs_py.cli.client_blocks import RunningServer, Server, StartedServer
 from opentabs_py.cli.clients import CLIENTS, ClientName
 from opentabs_py.cli.options import (
     Ceiling,
@@ -91,7 +91,7 @@ def config(
                 "combined with --http or --running. Pass them to `opentabs serve` instead."
             )
         url = http.removesuffix("/gateway") + "/gateway" if gateway else http
-        target = Running(url, token)
+        target = RunningServer(url, token)
     else:
         if token:
             raise ConfigError("--token requires --http; a server on stdio needs no token.")
@@ -104,7 +104,7 @@ def config(
             arguments += ["--profile", str(find_profile(profile).absolute())]
         if ceiling is not None:
             arguments += ["--ceiling", ceiling]
-        target = Started(_command(), arguments)
+        target = StartedServer(_command(), arguments)
         _warn_of_no_page(is_so=bool(settings.plugins) and not (open_ or headed))
     block = known.write(target, settings.limits.client_timeout)
     err.print(f"[dim]Paste into {escape(known.place)}:[/]", soft_wrap=True)

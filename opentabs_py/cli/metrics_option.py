@@ -10,7 +10,7 @@ from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.fleet.worker import FleetWorker
-    from opentabs_py.session.metrics import Attach
+    from opentabs_py.session.metrics import AttachMetrics
     from opentabs_py.session.session import OpenTabs
 
 Metrics = Annotated[
@@ -45,7 +45,7 @@ def read_address(text: str | None) -> Address | None:
     return found[1] or found[2] or "127.0.0.1", int(found[3])
 
 
-def exporting(address: Address | None) -> "AbstractAsyncContextManager[Attach]":
+def exporting(address: Address | None) -> "AbstractAsyncContextManager[AttachMetrics]":
     """Return a context that exports the metrics of the session that it is given.
 
     Args:

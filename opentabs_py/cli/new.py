@@ -10,7 +10,7 @@ from rich.markup import escape
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
-    from opentabs_py.generate.site import Site
+    from opentabs_py.generate.site import KnownSite
     from opentabs_py.generate.source import Language
 
 
@@ -76,7 +76,7 @@ def new(
     _say_next(directory, "opentabs build")
 
 
-def _read(file: Path, chosen: list[str]) -> "Site":
+def _read(file: Path, chosen: list[str]) -> "KnownSite":
     from opentabs_py.generate.site import read_site
     from opentabs_py.recording.files import read_recording
 
@@ -89,7 +89,7 @@ def _read(file: Path, chosen: list[str]) -> "Site":
     return site
 
 
-def _generate(name: str, directory: Path, language: "Language", site: "Site") -> None:
+def _generate(name: str, directory: Path, language: "Language", site: "KnownSite") -> None:
     from rich.table import Table
 
     from opentabs_py import __version__

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from opentabs_py.cli.chosen_tests import Chosen
     from opentabs_py.plugins.build import Builder
     from opentabs_py.plugins.source_watch import SourceChanges
-    from opentabs_py.runner.runner import Problem, Runner
+    from opentabs_py.runner.runner import BuildProblem, Runner
 
 
 async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
@@ -32,7 +32,7 @@ async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
     from opentabs_py.plugins.freshness import has_source
     from opentabs_py.plugins.source_watch import watch_source
     from opentabs_py.runner.app import RunnerPage
-    from opentabs_py.runner.runner import Problem, Runner, Suite
+    from opentabs_py.runner.runner import BuildProblem, Runner, Suite
     from opentabs_py.server.http import serve_http
     from opentabs_py.server.listen import bind
 
@@ -51,10 +51,12 @@ async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
         if has_source(chosen.directory):
             running = await stack.enter_async_context(builder())
 
-        async def build() -> "list[Problem]":
+        async def build() -> "list[BuildProblem]":
             if running is None:
                 return []
-            return [Problem(place, why) for place, why in await _build(running, chosen.directory)]
+            return [
+                BuildProblem(place, why) for place, why in await _build(running, chosen.directory)
+            ]
 
         suite = Suite(
             directory=chosen.directory,

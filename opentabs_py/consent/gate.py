@@ -32,7 +32,7 @@ REMIND_AFTER = 10.0  # s; TypeScript clients give up after 60 s without progress
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PermissionRequest:
     """A call that asks to be let through.
 
     Attributes:
@@ -144,7 +144,7 @@ class Gate:
         """Handle the end of a client's session: what was allowed for it is allowed no more."""
         self._granted = {each for each in self._granted if each[0] != client}
 
-    async def permit(self, request: Request, decision: Callable[[], Decision]) -> Permit:
+    async def permit(self, request: PermissionRequest, decision: Callable[[], Decision]) -> Permit:
         """Return what lets a call run, once it may.
 
         Args:
@@ -180,7 +180,7 @@ class Gate:
         return Permit(f"{by}: {answer}", tab_id)
 
     async def wait_for_sign_in(
-        self, request: Request, wait_ready: Callable[[], Awaitable[None]]
+        self, request: PermissionRequest, wait_ready: Callable[[], Awaitable[None]]
     ) -> bool | None:
         """Ask the user to sign in on the page of a call, until its plugin is ready there.
 
@@ -209,7 +209,9 @@ class Gate:
         answered = await self._wait(request, asker, question, why, continue_once_ready)
         return answered is not None and answered[0] == "once"
 
-    async def _ask(self, request: Request, owner: str | None) -> tuple[Answer, str, int | None]:
+    async def _ask(
+        self, request: PermissionRequest, owner: str | None
+    ) -> tuple[Answer, str, int | None]:
         tool, asker = request.tool, _asker(request)
         if asker is None and not self.questions.can_be_seen:
             raise failures.nobody_to_ask(tool.name, tool.rule)
@@ -228,7 +230,7 @@ class Gate:
 
     def _question(
         self,
-        request: Request,
+        request: PermissionRequest,
         asker: Asker | None,
         answers: tuple[Answer, ...],
         about: About = "permission",
@@ -251,7 +253,7 @@ class Gate:
 
     async def _wait(
         self,
-        request: Request,
+        request: PermissionRequest,
         asker: Asker | None,
         question: Question,
         why: str,
@@ -275,7 +277,7 @@ class Gate:
         elif not self.questions.can_be_seen:
             self.questions.withdraw(question.id)
 
-    async def _remind(self, request: Request, why: str) -> None:
+    async def _remind(self, request: PermissionRequest, why: str) -> None:
         """Report why the call waits, often enough that its client does not give up."""
         while True:
             request.notify_waiting(why)
@@ -287,7 +289,7 @@ class Gate:
                 alarm.cancel()
 
 
-def _asker(request: Request) -> Asker | None:
+def _asker(request: PermissionRequest) -> Asker | None:
     """Return what asks the user of a call's client, if it can be asked about this call."""
     asker = None if request.client is None else request.client.asker
     # The client would repeat the whole call that a nested one belongs to.

@@ -19,7 +19,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class PageSite:
     """Where a page comes from.
 
     Attributes:
@@ -42,7 +42,7 @@ class Site:
         return f"{name}-{_digest(self.origin)[:_OWNER_DIGITS]}"
 
 
-def site_of(url: str) -> Site | None:
+def site_of(url: str) -> PageSite | None:
     """Return the site of a page; None if its tools are not served."""
     try:
         parts = urlsplit(url)
@@ -54,10 +54,10 @@ def site_of(url: str) -> Site | None:
     shown = f"[{host}]" if ":" in host else host
     if port not in (None, _DEFAULT_PORTS[parts.scheme]):
         shown += f":{port}"
-    return Site(f"{parts.scheme}://{shown}", host)
+    return PageSite(f"{parts.scheme}://{shown}", host)
 
 
-def pattern_of(site: Site) -> str:
+def pattern_of(site: PageSite) -> str:
     """Return a match pattern of all pages of a site's host, at any port."""
     scheme = site.origin.partition("://")[0]
     return f"{scheme}://{f'[{site.host}]' if ':' in site.host else site.host}/*"

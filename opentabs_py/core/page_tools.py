@@ -12,7 +12,7 @@ from math import inf
 from typing import Final, cast
 
 from opentabs_py.core.page_arguments import TAB_ID
-from opentabs_py.core.page_tool_names import Naming, Site, name_tools, site_of
+from opentabs_py.core.page_tool_names import Naming, PageSite, name_tools, site_of
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import (
     DocumentState,
@@ -49,7 +49,7 @@ class SiteTool:
 
     name: str
     other_names: tuple[str, ...]
-    site: Site
+    site: PageSite
     registered: RegisteredTool
     input_schema: JsonObject
 
@@ -190,7 +190,7 @@ def list_tools(
         taken: The names of other tools, which always keep them.
         schemas: Checks the tools' schemas.
     """
-    namings: dict[str, tuple[Naming, Site, RegisteredTool, JsonObject]] = {}
+    namings: dict[str, tuple[Naming, PageSite, RegisteredTool, JsonObject]] = {}
     refused: dict[str, str] = {}
     for report in reports:
         for document, tool in report.tools():

@@ -146,7 +146,7 @@ _SLOTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """One message of a channel.
 
     Attributes:
@@ -165,7 +165,7 @@ def timestamp(at: datetime) -> str:
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def past_messages() -> dict[str, list[Message]]:
+def past_messages() -> dict[str, list[ChatMessage]]:
     """Return every channel's messages, oldest first."""
     return {
         "general": _history(seed=1, count=300, conversations=_WORK),
@@ -174,15 +174,15 @@ def past_messages() -> dict[str, list[Message]]:
     }
 
 
-def _history(*, seed: int, count: int, conversations: tuple[str, ...]) -> list[Message]:
+def _history(*, seed: int, count: int, conversations: tuple[str, ...]) -> list[ChatMessage]:
     draw = random.Random(seed)  # noqa: S311  # the same chat each time; no secret
     lines = _lines(draw, conversations)
     spoken = [next(lines) for _ in range(count)]
     # Generated from the end, so that the newest message has the same age whatever the count.
     at = _LAST
-    messages: list[Message] = []
+    messages: list[ChatMessage] = []
     for author, text, pause in reversed(spoken):
-        messages.append(Message(text, author, timestamp(at)))
+        messages.append(ChatMessage(text, author, timestamp(at)))
         at = _at_work(at - pause)
     messages.reverse()
     return messages

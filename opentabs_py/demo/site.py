@@ -25,10 +25,9 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
-from starlette.types import Message as AsgiMessage
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from opentabs_py.demo.history import Message, past_messages, timestamp
+from opentabs_py.demo.history import ChatMessage, past_messages, timestamp
 
 PAGE_SIZE: Final = 25
 MAX_TEXT: Final = 2000  # characters of a message
@@ -135,7 +134,7 @@ class _Site:
             return _refusal(
                 400, "bad_message", f'Send {{"text": ...}} of 1 to {MAX_TEXT} characters as JSON.'
             )
-        message = Message(text, _ME, _next_timestamp(messages))
+        message = ChatMessage(text, _ME, _next_timestamp(messages))
         messages.append(message)
         return JSONResponse({"message": asdict(message)}, status_code=201)
 
@@ -166,7 +165,7 @@ async def _read_text(request: Request) -> str | None:
     return text.encode(errors="replace").decode()  # JSON can escape what UTF-8 cannot hold
 
 
-def _next_timestamp(messages: list[Message]) -> str:
+def _next_timestamp(messages: list[ChatMessage]) -> str:
     now = datetime.now(UTC)
     if messages:
         now = max(now, datetime.fromisoformat(messages[-1].timestamp) + timedelta(milliseconds=1))
@@ -189,7 +188,7 @@ class _SecurityHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_locked_down(message: AsgiMessage) -> None:
+        async def send_locked_down(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers["content-security-policy"] = _CSP

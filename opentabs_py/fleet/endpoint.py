@@ -42,7 +42,7 @@ from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.outcomes import error_of, value_of
 from opentabs_py.fleet.own_tabs import OwnRemoteTabs
-from opentabs_py.fleet.place import Place
+from opentabs_py.fleet.place import PlaceInQueue
 from opentabs_py.fleet.trace_context import traceparent
 
 logger = logging.getLogger(__name__)
@@ -170,7 +170,7 @@ class Fleet:
         """
         client = call.owner
         waiting = self._queue.add(client or "", wanted)
-        place = Place(call)
+        place = PlaceInQueue(call)
         while True:
             worker = await self._find_place(waiting, place)
             began = anyio.current_time()
@@ -205,7 +205,7 @@ class Fleet:
             CallError: As in the worker's session, or the worker is gone.
         """
         try:
-            answer = await self._asks.ask(worker, _call_ask(tool, call), Place(call).handle)
+            answer = await self._asks.ask(worker, _call_ask(tool, call), PlaceInQueue(call).handle)
         except NotDeliveredError:
             raise failures.worker_lost(worker.name) from None
         return _read(answer, worker)
@@ -254,7 +254,7 @@ class Fleet:
         if worker is not None:
             self._asks.release(worker.instance)
 
-    async def _find_place(self, waiting: Waiting, place: Place) -> Announcement:
+    async def _find_place(self, waiting: Waiting, place: PlaceInQueue) -> Announcement:
         found: asyncio.Future[Announcement] = asyncio.get_running_loop().create_future()
         self._places[waiting] = found
         try:

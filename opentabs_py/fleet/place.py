@@ -7,7 +7,7 @@ from opentabs_py.core.fleet.messages import Logs, Progress, Sent, ToEndpoint
 from opentabs_py.core.progress import ProgressReport
 
 
-class Place:
+class PlaceInQueue:
     """Passes on what a worker says of a call, and before that, the call's place in the queue.
 
     Args:

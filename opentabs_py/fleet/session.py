@@ -11,7 +11,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import CallRecord
 
 
-class Caller(Protocol):
+class SessionTools(Protocol):
     """The tools of a session: a `ToolRegistry`."""
 
     @property
@@ -44,7 +44,7 @@ class Session(Protocol):
     """What a worker needs of the session whose tools it calls."""
 
     @property
-    def caller(self) -> Caller:
+    def caller(self) -> SessionTools:
         """Calls the tools."""
         ...
 

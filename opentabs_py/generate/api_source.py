@@ -5,7 +5,7 @@ from typing import Final
 
 from opentabs_py.generate.auth import Auth, Header
 from opentabs_py.generate.names import export_name
-from opentabs_py.generate.plan import Tool
+from opentabs_py.generate.plan import PlannedTool
 from opentabs_py.generate.source import Language
 from opentabs_py.generate.zod import literal
 
@@ -16,7 +16,7 @@ _READERS: Final = {
 }
 
 
-def api_source(tools: Sequence[Tool], auth: Auth, language: Language) -> str:
+def api_source(tools: Sequence[PlannedTool], auth: Auth, language: Language) -> str:
     """Return the module that sends requests as the site's own pages do."""
     styles = {tool.operation.style for tool in tools}
     linked = [

@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 
 from opentabs_py.core.recording.matching import comparable
 from opentabs_py.generate.page_tools import HtmlTool
-from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES, Tool
+from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES, PlannedTool
 from opentabs_py.generate.samples import Sample
 
 MOST: Final = 3  # calls of each tool
@@ -23,7 +23,7 @@ _CODES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AnsweredCall:
     """A call of a tool that the recording answers.
 
     Attributes:
@@ -43,9 +43,9 @@ class Call:
     pages: int = 0
 
 
-def calls_of(tool: Tool) -> Sequence[Call]:
+def calls_of(tool: PlannedTool) -> Sequence[AnsweredCall]:
     """Return calls of a tool that its recording answers: stable ones, and one error."""
-    found: dict[str, Call] = {}
+    found: dict[str, AnsweredCall] = {}
     for sample in tool.operation.works:
         call = _pages_from(tool, sample) if tool.pagination else _call(tool, sample)
         if call is not None:
@@ -55,7 +55,7 @@ def calls_of(tool: Tool) -> Sequence[Call]:
     return [*chosen, *_error(tool, found)]
 
 
-def _call(tool: Tool, sample: Sample) -> Call | None:
+def _call(tool: PlannedTool, sample: Sample) -> AnsweredCall | None:
     if tool.answers(sample):
         stable = _is_stable(tool, sample)
         if isinstance(tool, HtmlTool) and tool.has_next:
@@ -63,12 +63,14 @@ def _call(tool: Tool, sample: Sample) -> Call | None:
             arguments = tool.inputs.of(sample)
             if value[HAS_MORE]:
                 arguments[MAX_PAGES] = pages
-            return Call(tool.name, arguments, value, is_stable=stable, pages=pages)
-        return Call(tool.name, tool.inputs.of(sample), tool.value_of(sample), is_stable=stable)
+            return AnsweredCall(tool.name, arguments, value, is_stable=stable, pages=pages)
+        return AnsweredCall(
+            tool.name, tool.inputs.of(sample), tool.value_of(sample), is_stable=stable
+        )
     return None
 
 
-def _error(tool: Tool, known: Mapping[str, Call]) -> Iterator[Call]:
+def _error(tool: PlannedTool, known: Mapping[str, AnsweredCall]) -> Iterator[AnsweredCall]:
     if not tool.is_read or tool.operation.style not in ("rest", "page"):
         return
     for sample in tool.operation.samples:
@@ -80,11 +82,13 @@ def _error(tool: Tool, known: Mapping[str, Call]) -> Iterator[Call]:
             and tool.inputs.can_send(sample)
             and (tool.pagination is None or tool.pagination.is_first(sample))
         ):
-            yield Call(tool.name, arguments, code=_CODES.get(sample.status, "INTERNAL_ERROR"))
+            yield AnsweredCall(
+                tool.name, arguments, code=_CODES.get(sample.status, "INTERNAL_ERROR")
+            )
             return
 
 
-def _pages_from(tool: Tool, first: Sample) -> Call | None:
+def _pages_from(tool: PlannedTool, first: Sample) -> AnsweredCall | None:
     """Return the call that begins with a page and reads on as far as the recording does."""
     pagination = tool.pagination
     if pagination is None or not first.value:
@@ -109,10 +113,12 @@ def _pages_from(tool: Tool, first: Sample) -> Call | None:
     if following:
         arguments = {**arguments, MAX_PAGES: pages}
     value = {tool.items: items, HAS_MORE: bool(following)}
-    return Call(tool.name, arguments, value, is_stable=stable, pages=pages)
+    return AnsweredCall(tool.name, arguments, value, is_stable=stable, pages=pages)
 
 
-def _sample_at(tool: Tool, arguments: Mapping[str, Any], place: tuple[Any, ...]) -> Sample | None:
+def _sample_at(
+    tool: PlannedTool, arguments: Mapping[str, Any], place: tuple[Any, ...]
+) -> Sample | None:
     pagination = tool.pagination
     assert pagination is not None
     for sample in tool.operation.answered:
@@ -127,7 +133,7 @@ def _sample_at(tool: Tool, arguments: Mapping[str, Any], place: tuple[Any, ...])
     return None
 
 
-def _is_stable(tool: Tool, sample: Sample) -> bool:
+def _is_stable(tool: PlannedTool, sample: Sample) -> bool:
     """Return whether all requests that a replay takes for the same one were answered alike."""
     key = comparable(sample.request).key
     return all(
@@ -137,5 +143,5 @@ def _is_stable(tool: Tool, sample: Sample) -> bool:
     )
 
 
-def _result(tool: Tool, sample: Sample) -> Any:
+def _result(tool: PlannedTool, sample: Sample) -> Any:
     return tool.value_of(sample) if sample.works and tool.answers(sample) else sample.value

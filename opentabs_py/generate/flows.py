@@ -16,7 +16,7 @@ _MOST: Final = 50_000  # values; more would only cost time
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ValueSource:
     """Where a value comes from.
 
     Attributes:
@@ -40,17 +40,17 @@ class Flows:
     """
 
     def __init__(self, samples: Sequence[Sample]) -> None:
-        self._found: dict[str, list[Source]] = {}
+        self._found: dict[str, list[ValueSource]] = {}
         left = _MOST
         for sample in samples:
             for response in sample.value:
                 for path, name, value in _ids(response):
                     if left > 0:
                         left -= 1
-                        source = Source(sample, path, name, value)
+                        source = ValueSource(sample, path, name, value)
                         self._found.setdefault(str(value), []).append(source)
 
-    def source(self, value: str, *, other_than: Sample | None = None) -> Source | None:
+    def source(self, value: str, *, other_than: Sample | None = None) -> ValueSource | None:
         """Return the first response that has a value as an id; None if there is none.
 
         Args:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
 from opentabs_py.core.shapes.shape import Shape, shape_of
-from opentabs_py.generate.flows import NAMES_THINGS, Flows, Source
+from opentabs_py.generate.flows import NAMES_THINGS, Flows, ValueSource
 from opentabs_py.generate.names import camel, is_identifier, singular, unique, words_of
 from opentabs_py.generate.operations import Operation
 from opentabs_py.generate.pagination import Pagination
@@ -45,7 +45,7 @@ class Input:
     shape: Shape
     is_required: bool = True
     default: tuple[Any, ...] = ()
-    source: Source | None = None
+    source: ValueSource | None = None
     choices: Sequence[str] = ()
     label: str = ""
 
@@ -188,7 +188,7 @@ def _add(
     )
 
 
-def _source(values: Sequence[Any], samples: Sequence[Sample], flows: Flows) -> Source | None:
+def _source(values: Sequence[Any], samples: Sequence[Sample], flows: Flows) -> ValueSource | None:
     for value, sample in zip(values, samples, strict=False):
         is_plain = isinstance(value, str | int) and not isinstance(value, bool)
         source = flows.source(str(value), other_than=sample) if is_plain else None
@@ -197,7 +197,7 @@ def _source(values: Sequence[Any], samples: Sequence[Sample], flows: Flows) -> S
     return None
 
 
-def _parsed(values: Sequence[Any], source: Source | None) -> Sequence[Any]:
+def _parsed(values: Sequence[Any], source: ValueSource | None) -> Sequence[Any]:
     """Return strings from URLs and forms as integers or booleans, if all of them are such."""
     lists = [_as_list(value) for value in values]
     texts = [str(each) for some in lists for each in some]
@@ -234,7 +234,7 @@ def _as_list(value: Any) -> Sequence[Any]:
     return cast("Sequence[Any]", value)
 
 
-def _name(place: Place, key: int | str, operation: Operation, source: Source | None) -> str:
+def _name(place: Place, key: int | str, operation: Operation, source: ValueSource | None) -> str:
     if place == "body":
         return "body"
     if place != "path":

@@ -33,7 +33,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class PageListing:
     """A list of a page.
 
     Attributes:
@@ -52,15 +52,15 @@ class Listing:
         ]
 
 
-def find_listing(pages: Sequence[Element]) -> Listing | None:
+def find_listing(pages: Sequence[Element]) -> PageListing | None:
     """Return the most substantial list of some pages of a kind; None if they have none."""
-    best: tuple[int, Listing] | None = None
+    best: tuple[int, PageListing] | None = None
     for page in pages:
         for selector, entries in _groups(page):
             fields = [*_fields(entries)]
             score = len(entries) * min(len(fields), 6)
             if len(fields) > 1 and (best is None or score > best[0]):
-                best = score, Listing(selector, fields)
+                best = score, PageListing(selector, fields)
     return None if best is None else best[1]
 
 

@@ -10,14 +10,14 @@ from opentabs_py.core.shapes.shape import shape_of
 from opentabs_py.generate.flows import Flows
 from opentabs_py.generate.forms import Form, FormField, forms_of
 from opentabs_py.generate.inputs import Input, Inputs, inputs_of
-from opentabs_py.generate.listings import Listing, details, find_listing, heading
+from opentabs_py.generate.listings import PageListing, details, find_listing, heading
 from opentabs_py.generate.markup import Element, parse
 from opentabs_py.generate.names import camel, is_identifier, unique, words_of
 from opentabs_py.generate.operations import Operation
 from opentabs_py.generate.plan import (
     HAS_MORE,
     ICONS,
-    Tool,
+    PlannedTool,
     describe,
     is_meant,
     names_for,
@@ -31,7 +31,7 @@ _SKIPPED: Final = frozenset({"password", "file"})
 
 
 @dataclass(frozen=True, slots=True)
-class HtmlTool(Tool):
+class HtmlTool(PlannedTool):
     """A tool that reads a page, or sends a form and reads the page that answers it.
 
     Attributes:
@@ -43,7 +43,7 @@ class HtmlTool(Tool):
         pages: The page that each request ended at, by the request's URL and body.
     """
 
-    listing: Listing | None = None
+    listing: PageListing | None = None
     has_details: bool = False
     has_next: bool = False
     form: Form | None = None

@@ -37,7 +37,7 @@ _SUFFIX: Final = re.compile(r"(Query|Mutation|Document)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class PlannedTool:
     """A tool that calls an operation of a site's API.
 
     Attributes:
@@ -95,7 +95,7 @@ def plan_tools(
     replaced: Collection[str] = (),
     chosen: Sequence[str] = (),
     credentials: Collection[str] = (),
-) -> Sequence[Tool]:
+) -> Sequence[PlannedTool]:
     """Return the tools for some operations.
 
     Args:
@@ -105,7 +105,7 @@ def plan_tools(
         chosen: Which operations, such as `GET /api/messages`; if none, all that are useful.
         credentials: The URLs that answer with what requests need, for which no tool is made.
     """
-    tools: list[Tool] = []
+    tools: list[PlannedTool] = []
     for operation in operations:
         if operation.style == "page" or not operation.works:
             continue
@@ -150,7 +150,7 @@ def _is_useful(operation: Operation) -> bool:
     return has_response and not sends_password
 
 
-def _tool(operation: Operation, name: str, flows: Flows, replaced: Collection[str]) -> Tool:
+def _tool(operation: Operation, name: str, flows: Flows, replaced: Collection[str]) -> PlannedTool:
     pagination = find_pagination(operation)
     inputs = inputs_of(operation, flows, pagination, replaced)
     unwrap: Path = {"graphql": ("data",), "rpc": ("result",)}.get(operation.style, ())
@@ -161,7 +161,7 @@ def _tool(operation: Operation, name: str, flows: Flows, replaced: Collection[st
         wrap = camel(named[-1] if named else noun_of(operation, name))
         lists = [pagination.items_of(each) for each in operation.answered]
         shape = shape_of(*({wrap: each, HAS_MORE: True} for each in lists))
-        return Tool(
+        return PlannedTool(
             name, describe(operation, name, pages=True), icon, operation, inputs, pagination,
             unwrap, wrap, shape,
         )  # fmt: skip
@@ -172,7 +172,9 @@ def _tool(operation: Operation, name: str, flows: Flows, replaced: Collection[st
         wrap = camel(noun_of(operation, name)) if is_list else "value"
         values = [{wrap: each} for each in values]
     shape = shape_of(*values) if values else shape_of({"ok": True})
-    return Tool(name, describe(operation, name), icon, operation, inputs, None, unwrap, wrap, shape)
+    return PlannedTool(
+        name, describe(operation, name), icon, operation, inputs, None, unwrap, wrap, shape
+    )
 
 
 def noun_of(operation: Operation, name: str) -> str:

@@ -8,11 +8,11 @@ from typing import Final
 from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.recording.exchange import RecordedCall, Recording
 from opentabs_py.generate.api_source import api_source, index_source, ready_source
-from opentabs_py.generate.calls import Call, calls_of
+from opentabs_py.generate.calls import AnsweredCall, calls_of
 from opentabs_py.generate.names import pascal
 from opentabs_py.generate.page_source import page_tool_source, pages_source
 from opentabs_py.generate.page_tools import HtmlTool
-from opentabs_py.generate.site import Site
+from opentabs_py.generate.site import KnownSite
 from opentabs_py.generate.source import Language, tool_source
 
 RECORDING: Final = "site.har"
@@ -33,10 +33,10 @@ class Generated:
     files: Mapping[str, str]
     dropped: Sequence[str]
     recording: Recording
-    calls: Sequence[Call]
+    calls: Sequence[AnsweredCall]
 
 
-def write_plugin(site: Site, name: str, language: Language) -> Generated:
+def write_plugin(site: KnownSite, name: str, language: Language) -> Generated:
     """Return a plugin for a site.
 
     Args:
@@ -94,7 +94,7 @@ def write_plugin(site: Site, name: str, language: Language) -> Generated:
     return Generated(files, dropped, replace(site.recording, calls=recorded), calls)
 
 
-def _volatile(site: Site) -> Sequence[str]:
+def _volatile(site: KnownSite) -> Sequence[str]:
     """Return the hidden fields of forms that are others each time a page is opened."""
     return sorted(
         {
@@ -107,7 +107,7 @@ def _volatile(site: Site) -> Sequence[str]:
     )
 
 
-def _package(site: Site, name: str, title: str, description: str) -> str:
+def _package(site: KnownSite, name: str, title: str, description: str) -> str:
     return (
         json.dumps(
             {
@@ -129,7 +129,7 @@ def _package(site: Site, name: str, title: str, description: str) -> str:
     )
 
 
-def _tests(name: str, site: Site, calls: Sequence[Call]) -> str:
+def _tests(name: str, site: KnownSite, calls: Sequence[AnsweredCall]) -> str:
     tools = [mcp_name(name, tool.name) for tool in site.tools]
     called = [each for each in tools if any(mcp_name(name, call.tool) == each for call in calls)]
     changing = sorted({mcp_name(name, call.tool) for call in calls if not call.is_stable})
@@ -150,7 +150,7 @@ def _tests(name: str, site: Site, calls: Sequence[Call]) -> str:
     return text
 
 
-def _readme(name: str, title: str, site: Site, language: Language) -> str:
+def _readme(name: str, title: str, site: KnownSite, language: Language) -> str:
     rows = "\n".join(
         f"| `{mcp_name(name, tool.name)}` | {'reads' if tool.is_read else 'changes something'} "
         f"| `{tool.operation}` |"

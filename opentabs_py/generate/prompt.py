@@ -6,7 +6,7 @@ from typing import Final
 from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.text import shorten
 from opentabs_py.generate.calls import calls_of
-from opentabs_py.generate.site import Site
+from opentabs_py.generate.site import KnownSite
 
 _LONGEST: Final = 600  # characters of a result
 _TASK: Final = """\
@@ -22,7 +22,7 @@ Answer with one JSON object whose members are the present names, each
 """
 
 
-def prompt_for(site: Site, name: str) -> str:
+def prompt_for(site: KnownSite, name: str) -> str:
     """Return a prompt that asks for better names and descriptions.
 
     Args:

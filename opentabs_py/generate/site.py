@@ -11,12 +11,12 @@ from opentabs_py.generate.flows import Flows
 from opentabs_py.generate.frameworks import frameworks_of
 from opentabs_py.generate.operations import Operation, operations_of
 from opentabs_py.generate.page_tools import plan_pages
-from opentabs_py.generate.plan import Tool, is_meant, plan_tools
+from opentabs_py.generate.plan import PlannedTool, is_meant, plan_tools
 from opentabs_py.generate.samples import Sample, samples_of
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class KnownSite:
     """What is known of a site.
 
     Attributes:
@@ -35,7 +35,7 @@ class Site:
     auth: Auth
     frameworks: Sequence[str]
     storage: Sequence[str]
-    tools: Sequence[Tool]
+    tools: Sequence[PlannedTool]
 
     @property
     def patterns(self) -> Sequence[str]:
@@ -50,7 +50,7 @@ class Site:
         return [each for each in self.operations if each not in used and each.style != "page"]
 
 
-def read_site(recording: Recording, chosen: Sequence[str] = ()) -> Site:
+def read_site(recording: Recording, chosen: Sequence[str] = ()) -> KnownSite:
     """Return what a recording says about a site.
 
     Args:
@@ -69,10 +69,10 @@ def read_site(recording: Recording, chosen: Sequence[str] = ()) -> Site:
     _check(chosen, operations)
     auth = find_auth(samples, secrets, replaced)
     credentials = {each.url for each in auth.headers if each.url}
-    tools: Sequence[Tool] = plan_tools(operations, flows, replaced, chosen, credentials)
+    tools: Sequence[PlannedTool] = plan_tools(operations, flows, replaced, chosen, credentials)
     if chosen or not tools:
         tools = [*tools, *plan_pages(operations, samples, flows, replaced, chosen)]
-    return Site(
+    return KnownSite(
         recording,
         samples,
         operations,

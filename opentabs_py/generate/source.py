@@ -10,7 +10,7 @@ from opentabs_py.generate.inputs import Input
 from opentabs_py.generate.json_paths import Path
 from opentabs_py.generate.names import export_name, is_identifier
 from opentabs_py.generate.pagination import Pagination
-from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES, Tool
+from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES, PlannedTool
 from opentabs_py.generate.zod import argument, literal, member, schema
 
 Language = Literal["ts", "js"]
@@ -26,13 +26,13 @@ _LOCALS: Final = frozenset(
 _WIDTH: Final = 72  # columns of a call, besides its indentation
 
 
-def tool_source(tool: Tool, language: Language) -> str:
+def tool_source(tool: PlannedTool, language: Language) -> str:
     """Return the module of a tool."""
     return _Writer(tool, language).text()
 
 
 class _Writer:
-    def __init__(self, tool: Tool, language: Language) -> None:
+    def __init__(self, tool: PlannedTool, language: Language) -> None:
         if (pagination := tool.pagination) is not None and (skipped := len(tool.unwrap)):
             # The functions that send requests return what is in there.
             paths = ("items", "next", "more", "pages", "total")
@@ -150,7 +150,7 @@ def _text(value: Any) -> str:
 
 
 def module_source(
-    tool: Tool, imports: str, above: Sequence[str], body: Sequence[str], *, has_pages: bool
+    tool: PlannedTool, imports: str, above: Sequence[str], body: Sequence[str], *, has_pages: bool
 ) -> str:
     """Return the module that defines a tool.
 
@@ -193,7 +193,7 @@ def variable(given: Input) -> str:
     return f"{given.name}_" if given.name in _LOCALS else given.name
 
 
-def _input(tool: Tool, *, has_pages: bool) -> Sequence[str]:
+def _input(tool: PlannedTool, *, has_pages: bool) -> Sequence[str]:
     lines = [f"    {member(each.name)}: {argument(each, 4)}," for each in tool.inputs.arguments]
     if has_pages:
         lines.append(
@@ -203,7 +203,7 @@ def _input(tool: Tool, *, has_pages: bool) -> Sequence[str]:
     return ["  input: z.object({", *lines, "  }),"] if lines else ["  input: z.object({}),"]
 
 
-def path_source(tool: Tool) -> str:
+def path_source(tool: PlannedTool) -> str:
     """Return the expression for the URL that a tool sends its request to."""
     by_index = {each.key: variable(each) for each in tool.inputs.arguments if each.place == "path"}
     parts = [

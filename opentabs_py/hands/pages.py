@@ -52,7 +52,7 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class PageRequest:
     """A request of a page, and how it ended."""
 
     number: int
@@ -78,7 +78,7 @@ class Watched:
     """
 
     console: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
-    network: deque[Sent] = field(default_factory=lambda: deque(maxlen=KEPT))
+    network: deque[PageRequest] = field(default_factory=lambda: deque(maxlen=KEPT))
     dialog: Dialog | None = None
     asks: anyio.Event = field(default_factory=anyio.Event)
     shown: str = ""
@@ -214,7 +214,7 @@ class HandPages:
 
         def end(request: Request) -> None:
             watched.requests += 1
-            watched.network.append(Sent(watched.requests, request, request.failure))
+            watched.network.append(PageRequest(watched.requests, request, request.failure))
 
         def ask(dialog: Dialog) -> None:
             watched.dialog = dialog
@@ -245,7 +245,7 @@ class HandPages:
         return known
 
 
-class Waiting:
+class PatientAction:
     """Waits for an action of Playwright, or for the dialog that it opens.
 
     Args:

@@ -12,7 +12,7 @@ from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
 from opentabs_py.errors import ConfigError, ToolError
-from opentabs_py.hands.pages import HandPages, Tab, Waiting, Watched, action_failed
+from opentabs_py.hands.pages import HandPages, PatientAction, Tab, Watched, action_failed
 from opentabs_py.hands.snapshot import MOST_TOKENS, changes, render
 from opentabs_py.hands.tree import Node, parse
 from opentabs_py.python_tools.progress import Progress
@@ -127,7 +127,7 @@ class PageUser:
         self._check_dialog(watched)
         before = watched.shown
         async with self.pages.as_active(page):
-            await Waiting(watched, progress.heartbeat, self.failed).run(action)
+            await PatientAction(watched, progress.heartbeat, self.failed).run(action)
             with suppress(Error):  # it may never end
                 await page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
         dialog: Dialog | None = watched.dialog

@@ -13,7 +13,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.python_tools.progress import ToolReport
+from opentabs_py.python_tools.progress import CallReport
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class ToolEvent:
     tool: str
     call_id: str
     seq: int
-    report: ToolReport
+    report: CallReport
 
 
 class Observers:
@@ -84,7 +84,7 @@ class Observers:
 
     def notify_page_report(self, tool: str, call_id: str, report: ProgressReport) -> None:
         """Send every handler what a plugin tool reported; call it on the event loop."""
-        self.notify(ToolEvent(tool, call_id, report.seq, ToolReport.of_report(report)))
+        self.notify(ToolEvent(tool, call_id, report.seq, CallReport.of_report(report)))
 
     async def settle(self) -> None:
         """Let handlers that do not wait for anything process all their events."""

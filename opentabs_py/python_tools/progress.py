@@ -12,7 +12,7 @@ Kind = Literal["report", "callback", "yield", "page", "heartbeat", "stream"]
 
 
 @dataclass(frozen=True, slots=True)
-class ToolReport:
+class CallReport:
     """One report of a running tool.
 
     Attributes:
@@ -30,7 +30,7 @@ class ToolReport:
     total: float | None = None
 
     @classmethod
-    def of_report(cls, report: ProgressReport) -> "ToolReport":
+    def of_report(cls, report: ProgressReport) -> "CallReport":
         """Return a plugin tool's report in this form, with all of it as the data."""
         message, progress, total = report.message, report.progress, report.total
         return cls("page", _said(message, progress, total), message, progress, total)
@@ -41,7 +41,7 @@ class ToolReport:
         return self.message is not None or self.progress is not None
 
 
-class Run(Protocol):
+class ReportingCall(Protocol):
     """A call of a tool, as its `Progress` sees it."""
 
     call_id: str
@@ -51,7 +51,7 @@ class Run(Protocol):
         """Whether the caller no longer waits for it."""
         ...
 
-    def record(self, report: ToolReport) -> None:
+    def record(self, report: CallReport) -> None:
         """Receive a report of the tool, from any thread. Must not raise."""
         ...
 
@@ -73,7 +73,7 @@ class Progress:
 
     __slots__ = ("_run",)
 
-    def __init__(self, run: Run | None = None) -> None:
+    def __init__(self, run: ReportingCall | None = None) -> None:
         self._run = run
 
     def report(
@@ -97,12 +97,12 @@ class Progress:
         text, number, end = _text(message), _number(progress), _number(total)
         if data is None:
             data = _said(text, number, end)
-        self._run.record(ToolReport("report", data, text, number, end))
+        self._run.record(CallReport("report", data, text, number, end))
 
     def heartbeat(self) -> None:
         """Restart the idle timer without reporting anything."""
         if self._run is not None:
-            self._run.record(ToolReport("heartbeat"))
+            self._run.record(CallReport("heartbeat"))
 
     @property
     def cancelled(self) -> bool:
@@ -134,10 +134,10 @@ class Progress:
         return self._run.call_from_thread(name, arguments or {})
 
 
-def progress_callback(run: Run) -> Callable[[Any], Awaitable[None]]:
+def progress_callback(run: ReportingCall) -> Callable[[Any], Awaitable[None]]:
     """Return the `progress_callback` for one call."""
 
-    def callback(data: Any) -> "Done":
+    def callback(data: Any) -> "AlreadyDone":
         fields: Mapping[str, Any] = {}
         if isinstance(data, Mapping):
             fields = cast(Mapping[str, Any], data)
@@ -145,13 +145,13 @@ def progress_callback(run: Run) -> Callable[[Any], Awaitable[None]]:
         if message is None:
             message = _text(fields.get("status"))
         progress, total = _number(fields.get("progress")), _number(fields.get("total"))
-        run.record(ToolReport("callback", data, message, progress, total))
-        return Done()
+        run.record(CallReport("callback", data, message, progress, total))
+        return AlreadyDone()
 
     return callback
 
 
-class Done(Coroutine[Any, Any, None]):
+class AlreadyDone(Coroutine[Any, Any, None]):
     """An awaitable for work already done. Awaiting it yields to the event loop, but is optional."""
 
     __slots__ = ("_let",)

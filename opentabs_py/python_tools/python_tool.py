@@ -28,7 +28,7 @@ from opentabs_py.errors import (
 )
 from opentabs_py.python_tools.declare import declaration_of, within_partial
 from opentabs_py.python_tools.docstrings import parse_docstring
-from opentabs_py.python_tools.progress import Progress, ToolReport, progress_callback
+from opentabs_py.python_tools.progress import CallReport, Progress, progress_callback
 from opentabs_py.python_tools.run import ToolHost, ToolRun, current_run
 from opentabs_py.python_tools.signature import innermost, read_signature
 from opentabs_py.python_tools.threads import close_generator, iterate_in_thread, run_in_thread
@@ -169,7 +169,7 @@ class PythonTool:
             return to_output(self.listing.name, value, limit=self._host.message_limit)
         try:
             async for item in items:
-                run.record(ToolReport("yield", item))
+                run.record(CallReport("yield", item))
                 yielded.add(item)
         finally:
             await close_generator(items)

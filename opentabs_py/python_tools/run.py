@@ -19,7 +19,7 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import CallError
 from opentabs_py.python_tools.loop import Mailbox
 from opentabs_py.python_tools.observers import Observers, ToolEvent
-from opentabs_py.python_tools.progress import MESSAGE_LIMIT, ToolReport
+from opentabs_py.python_tools.progress import MESSAGE_LIMIT, CallReport
 from opentabs_py.python_tools.stream import Stream, Streams
 from opentabs_py.python_tools.timers import RunningTimers
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 WAITING: Final = 10_000  # reports waiting for the event loop; beyond that, the oldest are dropped
 
 
-class Caller(Protocol):
+class ToolCaller(Protocol):
     """Calls tools by name: a `ToolRegistry`."""
 
     async def call(
@@ -63,7 +63,7 @@ class ToolHost:
     limits: Limits = field(default_factory=Limits)
     message_limit: int = 64 * 1024 * 1024
     observers: Observers = field(default_factory=Observers)
-    caller: Caller | None = None
+    caller: ToolCaller | None = None
     streams: Streams = field(init=False)
 
     def __post_init__(self) -> None:
@@ -80,13 +80,13 @@ class _Relay(CallObserver):
 
     def on_waiting(self, why: str, /) -> None:
         """Keep the outer call alive while the user thinks, and tell its caller."""
-        self._run.record(ToolReport("heartbeat"))
+        self._run.record(CallReport("heartbeat"))
         self._call.notify_waiting(why)
 
     def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         """Pass the reports on."""
         for report in reports:
-            self._run.record(ToolReport.of_report(report))
+            self._run.record(CallReport.of_report(report))
 
 
 class ToolRun:
@@ -106,7 +106,7 @@ class ToolRun:
         self.scope = anyio.CancelScope()
         self.host = host
         self._call = call
-        self._mailbox: Mailbox[ToolReport] = Mailbox(self._receive, size=WAITING)
+        self._mailbox: Mailbox[CallReport] = Mailbox(self._receive, size=WAITING)
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._calling: set[Future[Any]] = set()  # from threads
@@ -134,7 +134,7 @@ class ToolRun:
         """Whether it has ended, in any way."""
         return self._is_over
 
-    def record(self, report: ToolReport) -> None:
+    def record(self, report: CallReport) -> None:
         """Receive a report of the tool, from any thread; ignored after the end."""
         if not self._is_over:
             self._mailbox.put(report)
@@ -176,7 +176,7 @@ class ToolRun:
         """Receive an update of a stream, even after the call has returned."""
         if not self._is_over:
             self._timers.record_activity()
-        report = ToolReport(
+        report = CallReport(
             "stream", update.text, update.text[:MESSAGE_LIMIT], float(update.number)
         )
         self._pass_on(report)
@@ -217,14 +217,14 @@ class ToolRun:
         self._is_cancelled = True  # before the tool can look
         self.scope.cancel()
 
-    def _receive(self, report: ToolReport) -> None:
+    def _receive(self, report: CallReport) -> None:
         if self._is_over:
             return
         self._timers.record_activity()
         if report.kind != "heartbeat":
             self._pass_on(report)
 
-    def _pass_on(self, report: ToolReport) -> None:
+    def _pass_on(self, report: CallReport) -> None:
         seq = self._seq
         self._seq += 1
         try:
@@ -232,7 +232,7 @@ class ToolRun:
         except Exception:
             logger.exception("Could not deliver a report of %s", self.tool)
 
-    def _emit(self, seq: int, report: ToolReport) -> None:
+    def _emit(self, seq: int, report: CallReport) -> None:
         self.host.observers.notify(ToolEvent(self.tool, self.call_id, seq, report))
         # A client receives the updates of streams themselves.
         is_for_clients = report.kind != "yield" and (report.kind != "stream" or self.client is None)

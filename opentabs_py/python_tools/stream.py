@@ -13,7 +13,7 @@ import anyio
 
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import CallClient, Reader, StreamUpdate
+from opentabs_py.calling.tool import CallClient, StreamReader, StreamUpdate
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.python_tools.timers import RunningTimers
@@ -196,7 +196,7 @@ class Streams:
             loop.call_soon_threadsafe(begin)
         return stream
 
-    def find(self, stream_id: str, reader: Reader | None) -> Stream:
+    def find(self, stream_id: str, reader: StreamReader | None) -> Stream:
         """Return a stream if the reader may read it: its own session, or this process.
 
         If the client that opened it has no session, anyone who knows the id may read it.
@@ -209,11 +209,11 @@ class Streams:
             raise failures.no_stream(stream_id)
         return stream
 
-    def read(self, stream_id: str, after: int, reader: Reader | None) -> dict[str, Any]:
+    def read(self, stream_id: str, after: int, reader: StreamReader | None) -> dict[str, Any]:
         """Return the description of a stream for a reader; raises as `find` does."""
         return describe(self.find(stream_id, reader), after)
 
-    def of(self, reader: Reader | None) -> list[Stream]:
+    def of(self, reader: StreamReader | None) -> list[Stream]:
         """Return the streams of a reader's session; none without one, because ids are secret."""
         if reader is None or reader.owner is None:
             return []
@@ -282,7 +282,7 @@ def _owner(stream: Stream) -> str | None:
     return None if client is None else client.owner
 
 
-def _is_for(stream: Stream, reader: Reader | None) -> bool:
+def _is_for(stream: Stream, reader: StreamReader | None) -> bool:
     if reader is None:
         return True
     if stream.opener.client is None:

@@ -20,9 +20,9 @@ from opentabs_py.core.recording.exchange import (
     Exchange,
     Frame,
     Headers,
+    RecordedSocket,
     Request,
     Response,
-    Socket,
 )
 
 CAUGHT_UP_WITHIN: Final = 1000  # ms, for each page; one whose script does not end never answers
@@ -34,7 +34,7 @@ _NO_BODY: Final = frozenset({204, 205, 304})
 Steps = Generator[Any, Any, None]
 
 
-class Driver(Protocol):
+class StepRunner(Protocol):
     """Runs steps in one of Playwright's APIs."""
 
     def run(self, steps: Steps) -> None:
@@ -69,7 +69,7 @@ class TrafficRecorder:
     def __init__(
         self,
         context: Any,
-        driver: Driver,
+        driver: StepRunner,
         *,
         ignores: Callable[[str], bool] = lambda _url: False,
         skip: Callable[[Any], bool] = lambda _request: False,
@@ -81,7 +81,7 @@ class TrafficRecorder:
         self._ignores = ignores
         self._skip = skip
         self._exchanges: list[Exchange] = []
-        self._sockets: list[Socket] = []
+        self._sockets: list[RecordedSocket] = []
         self._streams: dict[str, _Stream] = {}
         self._open: dict[Any, float] = {}
         self._responses: dict[Any, Any] = {}
@@ -132,7 +132,7 @@ class TrafficRecorder:
             except Error:  # the page was closed, or its script does not end
                 continue
 
-    def stop(self) -> tuple[Sequence[Exchange], Sequence[Socket]]:
+    def stop(self) -> tuple[Sequence[Exchange], Sequence[RecordedSocket]]:
         """Stop, and return the requests and WebSockets in the order they began."""
         for target, event, handle in self._watched:
             target.remove_listener(event, handle)
@@ -221,7 +221,7 @@ class TrafficRecorder:
         if self._ignores(socket.url):
             return
         frames: list[Frame] = []
-        self._sockets.append(Socket(socket.url, time.time(), frames))
+        self._sockets.append(RecordedSocket(socket.url, time.time(), frames))
 
         def note(data: str | bytes, *, is_sent: bool) -> None:
             frames.append(Frame(time.time(), is_sent, data))

@@ -41,7 +41,7 @@ _TRACING: Final = "--tracing"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class BuildProblem:
     """Why a plugin cannot be built: where, and what to do about it."""
 
     place: str
@@ -68,7 +68,7 @@ class Suite:
     pytest_args: Sequence[str]
     units: Callable[[], Sequence[str]]
     unit_command: Callable[[str], Sequence[str]]
-    build: Callable[[], Awaitable[Sequence[Problem]]]
+    build: Callable[[], Awaitable[Sequence[BuildProblem]]]
     headed: bool
     terminal: bool
 
@@ -111,7 +111,7 @@ class Runner:
         self._why = ""
         self._started = wall_clock()
         self._seconds = 0.0
-        self._problems: Sequence[Problem] = ()
+        self._problems: Sequence[BuildProblem] = ()
         self._error = ""
         self._lost = 0
         self._show()
@@ -211,7 +211,7 @@ class Runner:
             self._problems = await self._suite.build()
             is_built = not self._problems
         except BuildError as error:
-            self._problems = [Problem("", str(error))]
+            self._problems = [BuildProblem("", str(error))]
         finally:
             if not is_built:  # also if it was cancelled
                 self._is_stale = True

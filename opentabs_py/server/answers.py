@@ -42,9 +42,9 @@ class Prepared:
     placeholder: bytes = b""
     length: int = 0
     left: int = 0
-    _texts: Iterable["Text"] = ()
+    _texts: Iterable["TextInParts"] = ()
 
-    def fill(self, placeholder: bytes, *texts: "Text") -> None:
+    def fill(self, placeholder: bytes, *texts: "TextInParts") -> None:
         """Prepare texts to be sent one after the other."""
         self.placeholder = placeholder
         self.length = self.left = sum(map(len, texts))
@@ -59,7 +59,7 @@ class Prepared:
             yield part
 
 
-class Text:
+class TextInParts:
     """Text to be sent in short parts.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Any
 from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Tool, ToolCall
-from opentabs_py.consent.gate import Gate, Permit, Request
+from opentabs_py.consent.gate import Gate, PermissionRequest, Permit
 from opentabs_py.core import failures
 from opentabs_py.core.consent import Decision, GatedTool, Place, find_place
 from opentabs_py.core.page_arguments import TAB_ID
@@ -93,7 +93,7 @@ class CallPermits:
             case True:
                 return
 
-    def _request(self, call: ToolCall) -> Request:
+    def _request(self, call: ToolCall) -> PermissionRequest:
         tool = self._tool
 
         def place() -> Place:
@@ -102,7 +102,7 @@ class CallPermits:
             plugin = tool.plugin if isinstance(tool, PageTool) else tool.listing.owner
             return find_place(documents, plugin, call.arguments.get(TAB_ID))
 
-        return Request(
+        return PermissionRequest(
             self._gated,
             tool.listing.title,
             call.arguments,

@@ -18,7 +18,7 @@ Subscribe = Callable[[Callable[[], None]], Callable[[], None]]
 """Registers a function to call whenever the tool list changes; returns the unsubscriber."""
 
 
-class Changes:
+class ChangeNotifier:
     """Notifies clients of both eras of changes to the tool list and to streams.
 
     Args:

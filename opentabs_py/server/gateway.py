@@ -83,7 +83,7 @@ def input_schema(name: str) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundTools:
     """The answer of `opentabs_list_tools`."""
 
     value: dict[str, Any]
@@ -97,7 +97,9 @@ class Forwarded:
     arguments: dict[str, Any]
 
 
-def resolve(registry: ToolRegistry, name: str, arguments: Mapping[str, Any]) -> Found | Forwarded:
+def resolve(
+    registry: ToolRegistry, name: str, arguments: Mapping[str, Any]
+) -> FoundTools | Forwarded:
     """Interpret a call of one of the two tools.
 
     Raises:
@@ -108,7 +110,7 @@ def resolve(registry: ToolRegistry, name: str, arguments: Mapping[str, Any]) -> 
             call = _Call.model_validate(arguments)
             return Forwarded(call.name, call.arguments)
         if name == LIST:
-            return Found(_find(registry, _Find.model_validate(arguments)))
+            return FoundTools(_find(registry, _Find.model_validate(arguments)))
     except ValidationError as error:
         violations = [(path_text(each["loc"]), each["msg"]) for each in error.errors()]
         raise failures.invalid_arguments(name, violations) from None

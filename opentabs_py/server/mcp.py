@@ -20,8 +20,8 @@ from opentabs_py.core.plugin_names import OURSELVES
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
 from opentabs_py.server import gateway
-from opentabs_py.server.answers import Prepared, Text, find_slot
-from opentabs_py.server.changes import Changes
+from opentabs_py.server.answers import Prepared, TextInParts, find_slot
+from opentabs_py.server.changes import ChangeNotifier
 from opentabs_py.server.clients import noticing_timeouts
 from opentabs_py.server.connections import ClientConnections, lifespan
 from opentabs_py.server.elicitation import ConsentAskedError, Retries, find_asker
@@ -86,7 +86,9 @@ def create_mcp_server(
     tools = ToolList(listed or registry, output_schemas=output_schemas and long_results is None)
     pace = pace or Pace()
     ending = ending or Ending()
-    changes = Changes(None if as_gateway else (listed or registry).subscribe, streams, ending)
+    changes = ChangeNotifier(
+        None if as_gateway else (listed or registry).subscribe, streams, ending
+    )
 
     async def list_tools(
         ctx: ServerRequestContext[ClientConnections], params: types.PaginatedRequestParams | None
@@ -104,7 +106,7 @@ def create_mcp_server(
                 asked = gateway.resolve(registry, name, arguments)
             except CallError as error:
                 return to_error_result(error)
-            if isinstance(asked, gateway.Found):
+            if isinstance(asked, gateway.FoundTools):
                 return to_result(asked.value)
             name, arguments = asked.name, asked.arguments
         connection = ctx.lifespan_context.of(ctx)
@@ -177,7 +179,7 @@ def create_mcp_server(
 def _list_tools(page: Page, slot: Prepared | None) -> types.ListToolsResult:
     if slot is None:
         return page.to_result()
-    slot.fill(b'"tools":[]', Text(b'"tools":' + page.to_json()))
+    slot.fill(b'"tools":[]', TextInParts(b'"tools":' + page.to_json()))
     return types.ListToolsResult(tools=[], next_cursor=page.next_cursor)
 
 
@@ -309,14 +311,14 @@ def to_result(value: Any) -> types.CallToolResult:
 def _prepare_result(value: Any, slot: Prepared) -> types.CallToolResult:
     """Put what `to_result` returns into a slot, in a third of the memory."""
     content = to_json(value)
-    begin = Text(b'"content":[{"type":"text","text":')
+    begin = TextInParts(b'"content":[{"type":"text","text":')
     if isinstance(value, str):
-        texts = [begin, Text(content), Text(b"}]")]
+        texts = [begin, TextInParts(content), TextInParts(b"}]")]
     elif isinstance(value, dict):
-        structured = [Text(b'}],"structuredContent":'), Text(content)]
-        texts = [begin, Text(content, quoted=True), *structured]
+        structured = [TextInParts(b'}],"structuredContent":'), TextInParts(content)]
+        texts = [begin, TextInParts(content, quoted=True), *structured]
     else:
-        texts = [begin, Text(content, quoted=True), Text(b"}]")]
+        texts = [begin, TextInParts(content, quoted=True), TextInParts(b"}]")]
     slot.fill(b'"content":[]', *texts)
     return types.CallToolResult(content=[])
 

@@ -42,7 +42,7 @@ _ROLE: Final = "role"
 _TEXT_FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"  # which every Prometheus reads
 
 
-class Source(Protocol):
+class MeasuredProcess(Protocol):
     """What a process knows of itself."""
 
     @property
@@ -95,7 +95,7 @@ class Exporter:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._source: Source | None = None
+        self._source: MeasuredProcess | None = None
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
         GCCollector(registry=self._registry)
@@ -105,7 +105,7 @@ class Exporter:
         """Whether the process can take calls now."""
         return STARTING if self._source is None else self._source.readiness()
 
-    def attach(self, tools: ToolRegistry, source: Source) -> None:
+    def attach(self, tools: ToolRegistry, source: MeasuredProcess) -> None:
         """Count the calls of a session from now on, and export what it knows of itself.
 
         Calls are traced from then on, which costs each call of a tool in a page half a millisecond.
@@ -150,7 +150,7 @@ class Exporter:
 class _State(Collector):
     """Reads what a process knows of itself whenever it is asked."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: MeasuredProcess) -> None:
         self._source = source
 
     def collect(self) -> Iterable[CounterMetricFamily | GaugeMetricFamily]:

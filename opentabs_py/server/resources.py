@@ -21,7 +21,7 @@ _NOT_FOUND_BEFORE_2026: Final = -32002  # MCP 2025-11-25, Resources; SEP-2164 ha
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ResourceClient:
     """The client that requests a stream."""
 
     owner: str | None
@@ -67,7 +67,7 @@ class Resources:
         """
         _refuse_cursor(params)
         owner = ctx.lifespan_context.owner(ctx)
-        streams = () if self._streams is None else self._streams.of(Reader(owner))
+        streams = () if self._streams is None else self._streams.of(ResourceClient(owner))
         results = () if self._results is None else self._results.of(owner)
         resources = [
             types.Resource(
@@ -164,7 +164,7 @@ class Resources:
     def _find(self, ctx: ServerRequestContext[ClientConnections], uri: str) -> dict[str, Any]:
         parts = urlsplit(uri)
         after = parse_qs(parts.query).get("after", ["0"])[-1]
-        reader = Reader(ctx.lifespan_context.owner(ctx))
+        reader = ResourceClient(ctx.lifespan_context.owner(ctx))
         if self._streams is None:
             raise _not_found(ctx, uri, f"{uri} is not a result URI ({RESULT_ADDRESS}ID).")
         if parts.scheme != _SCHEME or not (after.isascii() and after.isdecimal()):

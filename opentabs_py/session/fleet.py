@@ -18,7 +18,7 @@ from opentabs_py.core.exposure import Exposure
 from opentabs_py.core.tabs import ready_by_plugin
 from opentabs_py.fleet.endpoint import Fleet, Quotas
 from opentabs_py.fleet.link import nats_link
-from opentabs_py.fleet.session import Caller
+from opentabs_py.fleet.session import SessionTools
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.remote_tools import (
     RemoteTabsClose,
@@ -111,7 +111,7 @@ class WorkerSession:
         self._tabs = tabs
 
     @property
-    def caller(self) -> Caller:
+    def caller(self) -> SessionTools:
         """Calls the tools."""
         return self._tabs.registry
 

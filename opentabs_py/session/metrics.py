@@ -12,7 +12,7 @@ from opentabs_py.core.readiness import Readiness
 from opentabs_py.core.tabs import ready_by_plugin
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
-from opentabs_py.server.metrics import Exporter, Source, Values
+from opentabs_py.server.metrics import Exporter, MeasuredProcess, Values
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.session import OpenTabs
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # they need nats-py
 logger = logging.getLogger(__name__)
 
 
-class Attach(Protocol):
+class AttachMetrics(Protocol):
     """Attaches to a session."""
 
     def __call__(self, tabs: OpenTabs, worker: "FleetWorker | None" = None) -> None:
@@ -37,7 +37,7 @@ class Attach(Protocol):
 
 
 @asynccontextmanager
-async def export_metrics(host: str, port: int) -> AsyncGenerator[Attach]:
+async def export_metrics(host: str, port: int) -> AsyncGenerator[AttachMetrics]:
     """Serve metrics and health checks while the context is open.
 
     Args:
@@ -62,7 +62,7 @@ async def export_metrics(host: str, port: int) -> AsyncGenerator[Attach]:
             yield attach
 
 
-def _source(tabs: OpenTabs, worker: "FleetWorker | None") -> Source:
+def _source(tabs: OpenTabs, worker: "FleetWorker | None") -> MeasuredProcess:
     if worker is not None:
         return WorkerSource(tabs, worker)
     return EndpointSource(tabs.fleet) if tabs.is_endpoint else ServerSource(tabs)

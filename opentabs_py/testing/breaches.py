@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from opentabs_py.core.fault_injection import Rule
 from opentabs_py.core.text import visible
-from opentabs_py.testing.verdicts import Seen, not_increasing, schema_violations
+from opentabs_py.testing.verdicts import CallSnapshot, not_increasing, schema_violations
 
 LATE_REPORT = "OpenTabs: reported progress after its end:"  # the runtime writes it, once per call
 SHOWN = 3  # schema violations shown per value; the rest are most likely similar
 
 
-def find_breaches(calls: Sequence[Seen], page_warnings: Sequence[str]) -> list[str]:
+def find_breaches(calls: Sequence[CallSnapshot], page_warnings: Sequence[str]) -> list[str]:
     """Return the ways in which a test's calls broke their tools' contracts.
 
     A value must match the output schema; each progress value must be above the previous one, so

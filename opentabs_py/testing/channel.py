@@ -29,7 +29,7 @@ MOST_WAITING: Final = 64 * 1024 * 1024  # bytes
 FLUSH_WITHIN: Final = 2.0  # s; a reader that reads at all needs milliseconds
 
 
-class Channel:
+class RunnerChannel:
     """The way to the runner and back.
 
     Args:
@@ -130,7 +130,7 @@ class Channel:
                 self._changed.notify_all()
 
 
-def open_channel() -> Channel:
+def open_channel() -> RunnerChannel:
     """Return the channel to the runner that has started pytest."""
     file = os.environ.pop(PLAN)  # processes that tests start have no part in it
-    return Channel(Plan.model_validate_json(Path(file).read_bytes()))
+    return RunnerChannel(Plan.model_validate_json(Path(file).read_bytes()))

@@ -40,7 +40,7 @@ from opentabs_py.testing.call import Call
 from opentabs_py.testing.page_tools import PageExpectations, chain_of
 from opentabs_py.testing.tabs import SyncPluginView
 from opentabs_py.testing.values import shortened
-from opentabs_py.testing.verdicts import Seen, Verdict
+from opentabs_py.testing.verdicts import CallSnapshot, Verdict
 from opentabs_py.tracing.waterfall import report
 
 if TYPE_CHECKING:
@@ -245,7 +245,9 @@ class CallExpectations(_Expectations[R]):
     not_to_return = _opposite(to_return)
     not_to_log = _opposite(to_log)
 
-    def _expect(self, what: str, judge: Callable[[Seen], Verdict], within: float | None) -> R:
+    def _expect(
+        self, what: str, judge: Callable[[CallSnapshot], Verdict], within: float | None
+    ) -> R:
         return self._go(self._watch(what, lambda: judge(seen(self._call)), within))
 
     def _shown(self, got: str) -> list[str]:
@@ -398,10 +400,10 @@ expect = Expect()
 """
 
 
-def seen(call: RunningCall) -> Seen:
+def seen(call: RunningCall) -> CallSnapshot:
     """Return a snapshot of a call."""
     ended = call.ended  # read first: if it is true, everything read afterwards is complete
-    return Seen(
+    return CallSnapshot(
         name=call.name,
         ended=ended,
         cancelled=call.cancelled,

@@ -23,7 +23,7 @@ from opentabs_py.recording.values import WholeValues, recorded_call
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.marks import ReplayTiming
 from opentabs_py.testing.notes import Missed
-from opentabs_py.testing.replays import Site, Sockets
+from opentabs_py.testing.replays import SiteReplay, Sockets
 from opentabs_py.testing.thread import ServerThread
 
 RecordMode = Literal["none", "missing", "all"]
@@ -139,7 +139,7 @@ class ActiveRecording:
         self._calls: list[RecordedCall] = []
         self._traffic: TrafficRecorder | None = None
         self._own_address = urlsplit(session.mcp_url).netloc
-        self._site = Site(
+        self._site = SiteReplay(
             Replay(index),
             is_ours=self._is_ours,
             sleep=thread.sleep,

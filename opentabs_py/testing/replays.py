@@ -49,7 +49,7 @@ _ERRORS: Final = frozenset(
 )
 
 
-class Site:
+class SiteReplay:
     """Answers the requests of a browser's pages from a recording.
 
     Args:
@@ -213,7 +213,7 @@ class Sockets:
     """
 
     def __init__(self, context: BrowserContext) -> None:
-        self.site: Site | None = None
+        self.site: SiteReplay | None = None
         context.route_web_socket(lambda _url: True, self._connect)
 
     def _connect(self, socket: WebSocketRoute) -> None:

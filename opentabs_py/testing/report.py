@@ -7,7 +7,7 @@ from opentabs_py.core.fault_injection import FaultLog
 from opentabs_py.core.text import visible
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.testing.transcript import Transcript
-from opentabs_py.testing.verdicts import Seen, ending
+from opentabs_py.testing.verdicts import CallSnapshot, ending
 from opentabs_py.tracing.waterfall import headline, report
 
 TITLE = "OpenTabs: the calls of this test"
@@ -18,7 +18,7 @@ LINES = 20  # of the console, or of the logs
 def failure_report(
     transcript: Transcript,
     running: Sequence[CallRecord],
-    unknown: Sequence[Seen] = (),
+    unknown: Sequence[CallSnapshot] = (),
     *,
     shown: str,
     faults: FaultLog | None = None,

@@ -29,7 +29,7 @@ from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import PluginLog, Transcript
-from opentabs_py.testing.verdicts import Seen
+from opentabs_py.testing.verdicts import CallSnapshot
 from opentabs_py.tracing.file import TraceWriter
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ PAGES_GONE_WITHIN = 2.0  # s; the server learns of a closed page within tens of 
 _NOT_LOADED = "Failed to load resource"  # Chromium's message
 
 
-class Recorder(Protocol):
+class ArtifactsRecorder(Protocol):
     """pytest-playwright's recorder for a test's traces, videos and screenshots."""
 
     def on_did_create_browser_context(self, context: Any) -> None:
@@ -70,7 +70,7 @@ class Turn:
         thread: ServerThread,
         *,
         limits: Limits,
-        recorder: Recorder,
+        recorder: ArtifactsRecorder,
         output: Path,
         runs_on: RunsOn | None = None,
         faults_seed: int = 0,
@@ -159,7 +159,7 @@ class Turn:
             self._thread.sleep(0)
         running = self._thread.do(self.transcript.running)
         known = Counter(record.name for record in running)
-        unknown: list[Seen] = []
+        unknown: list[CallSnapshot] = []
         for call in self.transcript.calls:
             if not call.ended:
                 known[call.name] -= 1

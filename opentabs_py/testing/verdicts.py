@@ -21,7 +21,7 @@ Outcome = Literal["running"] | record.Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CallSnapshot:
     """A snapshot of a call.
 
     Attributes:
@@ -71,18 +71,18 @@ class Verdict:
     may_change: bool = False
 
 
-def running(seen: Seen) -> Verdict:
+def running(seen: CallSnapshot) -> Verdict:
     """Judge whether the call has not ended."""
     return Verdict(not seen.ended, ending(seen), may_change=not seen.ended)
 
 
-def succeeded(seen: Seen) -> Verdict:
+def succeeded(seen: CallSnapshot) -> Verdict:
     """Judge whether the call returned a value."""
     return Verdict(seen.outcome == "succeeded" if seen.ended else None, ending(seen))
 
 
 def failed(
-    seen: Seen,
+    seen: CallSnapshot,
     *,
     code: str | None,
     category: str | None,
@@ -104,7 +104,7 @@ def failed(
     return Verdict(holds, ending(seen))
 
 
-def timed_out(seen: Seen, which: Literal["idle", "ceiling"] | None) -> Verdict:
+def timed_out(seen: CallSnapshot, which: Literal["idle", "ceiling"] | None) -> Verdict:
     """Judge whether a timer ended the call."""
     if not seen.ended:
         return Verdict(None, ending(seen))
@@ -113,13 +113,13 @@ def timed_out(seen: Seen, which: Literal["idle", "ceiling"] | None) -> Verdict:
     return Verdict(holds, ending(seen))
 
 
-def cancelled(seen: Seen) -> Verdict:
+def cancelled(seen: CallSnapshot) -> Verdict:
     """Judge whether the caller cancelled the call."""
     return Verdict(seen.outcome == "cancelled" if seen.ended else None, ending(seen))
 
 
 def progressed(
-    seen: Seen,
+    seen: CallSnapshot,
     reports: Sequence[Mapping[str, Any]] | None,
     *,
     least: int | None,
@@ -163,7 +163,7 @@ def not_increasing(reports: Sequence[ProgressReport]) -> str | None:
     return None
 
 
-def matches_schema(seen: Seen) -> Verdict:
+def matches_schema(seen: CallSnapshot) -> Verdict:
     """Judge whether the value matches the tool's output schema."""
     if seen.outcome != "succeeded":
         return Verdict(False if seen.ended else None, ending(seen))
@@ -179,7 +179,7 @@ def schema_violations(schema: Mapping[str, Any], value: Any) -> list[str]:
     return [f"{path or 'the value'}: {why}" for path, why in violations]
 
 
-def returned(seen: Seen, expected: Any) -> Verdict:
+def returned(seen: CallSnapshot, expected: Any) -> Verdict:
     """Judge whether the value has at least these members."""
     if seen.outcome != "succeeded":
         return Verdict(False if seen.ended else None, ending(seen))
@@ -188,7 +188,7 @@ def returned(seen: Seen, expected: Any) -> Verdict:
     return Verdict(holds=False, got="a different value" + difference(expected, seen.value))
 
 
-def logged(seen: Seen, level: str | None, text: str | re.Pattern[str] | None) -> Verdict:
+def logged(seen: CallSnapshot, level: str | None, text: str | re.Pattern[str] | None) -> Verdict:
     """Judge whether the plugin logged this during the call."""
     for entry in seen.logs:
         of_level = level is None or entry.level == level
@@ -203,7 +203,7 @@ def has_text(message: str, text: str | re.Pattern[str]) -> bool:
     return text in message if isinstance(text, str) else text.search(message) is not None
 
 
-def ending(seen: Seen) -> str:
+def ending(seen: CallSnapshot) -> str:
     """Return one line that describes the state of a call."""
     count = len(seen.reports)
     reports = f"{count} progress report{'' if count == 1 else 's'}"

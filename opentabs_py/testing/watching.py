@@ -10,7 +10,7 @@ import pytest
 
 from opentabs_py.core.runner.choice import is_chosen
 from opentabs_py.core.runner.events import Collected, Staying, WentOn
-from opentabs_py.testing.channel import Channel
+from opentabs_py.testing.channel import RunnerChannel
 from opentabs_py.testing.notes import Album
 from opentabs_py.testing.reporting import Reporting, known
 
@@ -24,7 +24,7 @@ class Watching(Reporting):
         channel: The way there.
     """
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: RunnerChannel) -> None:
         names = (f"{number}.jpg" for number in count(1))
         super().__init__(channel.send, Album(Path(channel.plan.pictures), names, PICTURED))
         self.channel = channel

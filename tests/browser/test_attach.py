@@ -48,7 +48,7 @@ async def test_the_same_advice_is_shown_once(
     looked = 0
     find = endpoints.find_endpoint
 
-    def count(user_data_dir: Path | None, cdp: str | None) -> endpoints.Endpoint | None:
+    def count(user_data_dir: Path | None, cdp: str | None) -> endpoints.DebuggingEndpoint | None:
         nonlocal looked
         looked += 1
         if looked > 5:
@@ -97,5 +97,7 @@ async def test_only_an_extension_that_was_left_in_a_browser_is_waited_for(
     assert link.waits == 1
 
 
-def _raise_enough(_user_data_dir: Path | None, _cdp: str | None) -> endpoints.Endpoint | None:
+def _raise_enough(
+    _user_data_dir: Path | None, _cdp: str | None
+) -> endpoints.DebuggingEndpoint | None:
     raise EnoughError

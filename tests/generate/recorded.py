@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from opentabs_py.core.recording.exchange import Exchange, Recording, Request, Response, Scrubbed
-from opentabs_py.generate.plan import Tool
-from opentabs_py.generate.site import Site, read_site
+from opentabs_py.generate.plan import PlannedTool
+from opentabs_py.generate.site import KnownSite, read_site
 
 HOME = "https://shop.example/"
 JSON = "application/json"
@@ -44,7 +44,7 @@ def ask(
     )
 
 
-def site_of(*exchanges: Exchange, chosen: tuple[str, ...] = (), **more: Any) -> Site:
+def site_of(*exchanges: Exchange, chosen: tuple[str, ...] = (), **more: Any) -> KnownSite:
     timed = [
         Exchange(each.request, each.response, each.error, float(index))
         for index, each in enumerate(exchanges)
@@ -52,7 +52,7 @@ def site_of(*exchanges: Exchange, chosen: tuple[str, ...] = (), **more: Any) -> 
     return read_site(Recording(HOME, timed, **more), chosen)
 
 
-def tools_of(*exchanges: Exchange, **more: Any) -> dict[str, Tool]:
+def tools_of(*exchanges: Exchange, **more: Any) -> dict[str, PlannedTool]:
     return {tool.name: tool for tool in site_of(*exchanges, **more).tools}
 
 

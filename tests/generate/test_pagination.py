@@ -6,7 +6,7 @@ import pytest
 
 from opentabs_py.core.recording.exchange import Exchange
 from opentabs_py.generate.calls import calls_of
-from opentabs_py.generate.plan import Tool
+from opentabs_py.generate.plan import PlannedTool
 from tests.generate.recorded import ask, tools_of
 
 
@@ -14,7 +14,7 @@ def rows(*numbers: int) -> list[dict[str, int]]:
     return [{"n": number} for number in numbers]
 
 
-def the_tool(*exchanges: Exchange) -> Tool:
+def the_tool(*exchanges: Exchange) -> PlannedTool:
     [tool] = tools_of(*exchanges).values()
     return tool
 

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from opentabs_py.errors import BuildError
-from opentabs_py.runner.runner import Problem, Runner, Suite
+from opentabs_py.runner.runner import BuildProblem, Runner, Suite
 
 pytestmark = pytest.mark.anyio
 
@@ -26,10 +26,10 @@ class Builds:
         self.count = 0
         self.hangs = False
         self.begun = anyio.Event()
-        self.problems: list[Problem] = []
+        self.problems: list[BuildProblem] = []
         self.error: BuildError | None = None
 
-    async def __call__(self) -> Sequence[Problem]:
+    async def __call__(self) -> Sequence[BuildProblem]:
         await anyio.lowlevel.checkpoint()
         self.count += 1
         if self.hangs:
@@ -185,7 +185,7 @@ async def test_nothing_runs_before_the_plugin_is_built(
 ) -> None:
     write(suite, a=TWO)
     if how == "problem":
-        builds.problems = [Problem("src/index.ts:3", "wrong")]
+        builds.problems = [BuildProblem("src/index.ts:3", "wrong")]
     else:
         builds.error = BuildError("wrong")
     async with running(suite) as runner:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
-from opentabs_py.server.answers import Prepared, Rewriter, Text
+from opentabs_py.server.answers import Prepared, Rewriter, TextInParts
 
 ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'
 PROGRESS = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}'
@@ -34,13 +34,13 @@ def rewrite(*messages: Message, slot: Prepared | None = None) -> list[Message]:
 
 def prepared(*contents: bytes) -> Prepared:
     slot = Prepared()
-    slot.fill(b'"tools":[]', *map(Text, contents))
+    slot.fill(b'"tools":[]', *map(TextInParts, contents))
     return slot
 
 
 @pytest.mark.parametrize("value", ["", 'a "b" \\ c\n', "\u00e9\u2028\U0001f600", '"\\' * 1_000_000])
 def test_a_text_in_quotes_is_a_json_string_of_it(value: str) -> None:
-    text = Text(json.dumps([value], ensure_ascii=False).encode(), quoted=True)
+    text = TextInParts(json.dumps([value], ensure_ascii=False).encode(), quoted=True)
     whole = b"".join(text)
     assert json.loads(json.loads(whole)) == [value]
     assert len(whole) == len(text)
@@ -48,7 +48,7 @@ def test_a_text_in_quotes_is_a_json_string_of_it(value: str) -> None:
 
 
 def test_a_text_is_not_kept_once_it_was_sent() -> None:
-    text = Text(b"a text")
+    text = TextInParts(b"a text")
     sent = weakref.ref(text)
     slot = Prepared()
     slot.fill(b'"tools":[]', text)

@@ -12,7 +12,7 @@ import pytest
 from mcp import types
 from mcp.shared.message import SessionMessage
 
-from opentabs_py.server.answers import Prepared, Text, find_slot
+from opentabs_py.server.answers import Prepared, TextInParts, find_slot
 from opentabs_py.server.stdio import Slots
 from tests.fakes import FakeBridge
 from tests.served import INITIALIZE, INITIALIZED, Served
@@ -114,7 +114,7 @@ def answer(slots: Slots, number: int | str, **result: Any) -> Any:
 
 def prepare(slot: Prepared | None, *tools: str) -> None:
     assert slot is not None
-    slot.fill(b'"tools":[]', Text(b'"tools":' + json.dumps(tools).encode()))
+    slot.fill(b'"tools":[]', TextInParts(b'"tools":' + json.dumps(tools).encode()))
 
 
 def test_a_prepared_part_is_put_into_the_answer_of_its_own_request() -> None:

@@ -20,15 +20,15 @@ from opentabs_py.core.runner.events import (
 from opentabs_py.core.runner.lines import Lines
 from opentabs_py.testing import channel as module
 from opentabs_py.testing import plugin
-from opentabs_py.testing.channel import Channel, open_channel
+from opentabs_py.testing.channel import RunnerChannel, open_channel
 
 BIG = Started(test="x" * 1_000_000)
 
 
 @pytest.fixture
-def ends() -> Generator[tuple[Channel, socket.socket]]:
+def ends() -> Generator[tuple[RunnerChannel, socket.socket]]:
     ours, theirs = socket.socketpair()
-    channel = Channel(Plan(socket=theirs.detach(), pictures="/nowhere"))
+    channel = RunnerChannel(Plan(socket=theirs.detach(), pictures="/nowhere"))
     with ours:
         yield channel, ours
         channel.close()
@@ -43,7 +43,7 @@ def read_all(end: socket.socket) -> list[object]:
 
 
 def test_what_is_sent_arrives_before_the_channel_is_closed(
-    ends: tuple[Channel, socket.socket],
+    ends: tuple[RunnerChannel, socket.socket],
 ) -> None:
     channel, ours = ends
     read: list[object] = []
@@ -58,7 +58,7 @@ def test_what_is_sent_arrives_before_the_channel_is_closed(
 
 
 def test_what_is_sent_is_on_its_way_at_once_because_a_test_may_end_the_process(
-    ends: tuple[Channel, socket.socket],
+    ends: tuple[RunnerChannel, socket.socket],
 ) -> None:
     channel, ours = ends
     ours.setblocking(False)
@@ -68,7 +68,7 @@ def test_what_is_sent_is_on_its_way_at_once_because_a_test_may_end_the_process(
 
 
 def test_nobody_who_reads_holds_nothing_up_and_what_is_lost_is_counted(
-    ends: tuple[Channel, socket.socket], monkeypatch: pytest.MonkeyPatch
+    ends: tuple[RunnerChannel, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel, ours = ends
     monkeypatch.setattr(module, "MOST_WAITING", 3_000_000)
@@ -84,7 +84,7 @@ def test_nobody_who_reads_holds_nothing_up_and_what_is_lost_is_counted(
     assert sum(lost) == 10 - read.count(BIG)
 
 
-def test_a_runner_that_has_gone_is_not_missed(ends: tuple[Channel, socket.socket]) -> None:
+def test_a_runner_that_has_gone_is_not_missed(ends: tuple[RunnerChannel, socket.socket]) -> None:
     channel, ours = ends
     ours.close()
     for _ in range(100):
@@ -93,7 +93,7 @@ def test_a_runner_that_has_gone_is_not_missed(ends: tuple[Channel, socket.socket
     assert channel.is_to_resume(1)
 
 
-def test_only_the_stay_that_is_meant_ends(ends: tuple[Channel, socket.socket]) -> None:
+def test_only_the_stay_that_is_meant_ends(ends: tuple[RunnerChannel, socket.socket]) -> None:
     channel, ours = ends
     assert not channel.is_to_resume(1)
     ours.sendall(to_line(Resume(stay=1)))

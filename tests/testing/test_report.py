@@ -7,7 +7,7 @@ from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.testing.breaches import LATE_REPORT, breach_text, find_breaches
 from opentabs_py.testing.report import annotation, failure_report
 from opentabs_py.testing.transcript import PluginLog, Transcript
-from opentabs_py.testing.verdicts import Seen
+from opentabs_py.testing.verdicts import CallSnapshot
 
 PROMISE = {"type": "object", "required": ["n"]}
 
@@ -43,7 +43,7 @@ def test_only_the_last_calls_and_lines_are_shown_and_the_others_counted() -> Non
 
 
 def test_a_running_call_is_shown_and_so_is_that_there_was_none() -> None:
-    running = Seen("chat_read", ended=False, reports=[ProgressReport(0, 1)])
+    running = CallSnapshot("chat_read", ended=False, reports=[ProgressReport(0, 1)])
 
     assert failure_report(Transcript(), [], [running], shown="") == (
         "… chat_read  still running, 1 progress report"
@@ -87,10 +87,10 @@ def test_an_annotation_is_one_line_whatever_is_in_it() -> None:
 
 
 def test_contracts_are_the_schema_of_the_value_and_progress_that_goes_forward() -> None:
-    good = Seen("a", ended=True, value={"n": 1}, output_schema=PROMISE)
-    worse = Seen("b", ended=True, value={}, output_schema=PROMISE)
-    back = Seen("c", ended=False, reports=[ProgressReport(0, 2), ProgressReport(1, 2)])
-    failed = Seen("d", ended=True, error=RuntimeError(), output_schema=PROMISE)
+    good = CallSnapshot("a", ended=True, value={"n": 1}, output_schema=PROMISE)
+    worse = CallSnapshot("b", ended=True, value={}, output_schema=PROMISE)
+    back = CallSnapshot("c", ended=False, reports=[ProgressReport(0, 2), ProgressReport(1, 2)])
+    failed = CallSnapshot("d", ended=True, error=RuntimeError(), output_schema=PROMISE)
 
     found = find_breaches([good, worse, back, failed], ["other", f"{LATE_REPORT} chat read_all"])
 

@@ -16,21 +16,21 @@ from opentabs_py.errors import (
 )
 from opentabs_py.testing import verdicts
 from opentabs_py.testing.values import shortened
-from opentabs_py.testing.verdicts import Seen
+from opentabs_py.testing.verdicts import CallSnapshot
 
 NOT_FOUND = ErrorDetail("NOT_FOUND", "There is no channel 'x'.", category="not_found")
-RUNNING = Seen("chat_read", ended=False)
+RUNNING = CallSnapshot("chat_read", ended=False)
 
 
-def ended(value: Any = None, **more: Any) -> Seen:
-    return Seen("chat_read", ended=True, value=value, **more)
+def ended(value: Any = None, **more: Any) -> CallSnapshot:
+    return CallSnapshot("chat_read", ended=True, value=value, **more)
 
 
 def reports(*values: float | None) -> list[ProgressReport]:
     return [ProgressReport(seq, value, 3) for seq, value in enumerate(values)]
 
 
-def timed_out(which: Literal["idle", "ceiling"]) -> Seen:
+def timed_out(which: Literal["idle", "ceiling"]) -> CallSnapshot:
     return ended(error=CallTimeoutError(ErrorDetail("TIMEOUT", "Too long."), timer=which))
 
 
@@ -48,7 +48,7 @@ def timed_out(which: Literal["idle", "ceiling"]) -> Seen:
         (timed_out("idle"), "timed_out"),
     ],
 )
-def test_a_call_ends_in_one_way(seen: Seen, outcome: str) -> None:
+def test_a_call_ends_in_one_way(seen: CallSnapshot, outcome: str) -> None:
     assert seen.outcome == outcome
     assert verdicts.ending(seen).startswith(
         "still running" if seen is RUNNING else outcome.replace("_", " ")
@@ -103,7 +103,7 @@ def test_an_error_that_is_not_a_tools_is_not_an_expected_failure() -> None:
 
 
 def test_a_call_runs_until_it_has_ended() -> None:
-    runs = verdicts.running(Seen("chat_read", ended=False))
+    runs = verdicts.running(CallSnapshot("chat_read", ended=False))
 
     assert (runs.holds, runs.may_change) == (True, True)
     assert verdicts.running(ended(1)).holds is False
@@ -118,7 +118,7 @@ def test_a_timeout_is_of_one_timer() -> None:
 
 
 def progressed(
-    seen: Seen,
+    seen: CallSnapshot,
     expected: list[dict[str, Any]] | None = None,
     least: int | None = None,
     monotonic: bool = False,
@@ -139,8 +139,8 @@ def test_reports_are_compared_by_the_members_that_are_given() -> None:
 def test_reports_may_still_come_while_the_first_of_them_are_right() -> None:
     expected = [{"progress": 1}, {"progress": 2}]
 
-    def running(*values: float) -> Seen:
-        return Seen("chat_read", ended=False, reports=reports(*values))
+    def running(*values: float) -> CallSnapshot:
+        return CallSnapshot("chat_read", ended=False, reports=reports(*values))
 
     assert progressed(running(), expected) is None
     assert progressed(running(1), expected) is None
@@ -153,14 +153,14 @@ def test_reports_may_still_come_while_the_first_of_them_are_right() -> None:
 def test_a_number_of_reports_is_the_least() -> None:
     assert progressed(ended(reports=reports(1, 2)), least=2)
     assert progressed(ended(reports=reports(1)), least=2) is False
-    assert progressed(Seen("x", ended=False, reports=reports(1)), least=2) is None
+    assert progressed(CallSnapshot("x", ended=False, reports=reports(1)), least=2) is None
     assert progressed(ended()) is False
     assert progressed(ended(reports=reports(None)))
 
 
 def test_increasing_progress_is_known_at_the_end_and_a_step_back_at_once() -> None:
-    def running(*values: float | None) -> Seen:
-        return Seen("chat_read", ended=False, reports=reports(*values))
+    def running(*values: float | None) -> CallSnapshot:
+        return CallSnapshot("chat_read", ended=False, reports=reports(*values))
 
     assert progressed(running(1, 2), monotonic=True) is None
     assert progressed(running(1, 1), monotonic=True) is False

@@ -7,7 +7,7 @@ from typing import Final
 from opentabs_py.core.drift.live import LiveRun, Outcome
 from opentabs_py.core.drift.obstacles import why_unknown
 from opentabs_py.core.drift.report import CallVerdict, Finding, Severity
-from opentabs_py.core.drift.site import Site
+from opentabs_py.core.drift.site import ComparedSite
 from opentabs_py.core.recording.exchange import RecordedCall, Recording
 from opentabs_py.core.shapes.change import Change
 from opentabs_py.core.shapes.changes import changed_values, changes
@@ -23,7 +23,7 @@ def judge_call(
     recorded: RecordedCall,
     outcome: Outcome,
     samples: Sequence[Recording],
-    site: Site,
+    site: ComparedSite,
     live: LiveRun,
 ) -> CallVerdict:
     """Return what has become of a recorded call.
@@ -73,7 +73,7 @@ def judge_call(
 
 
 def _judge_value(
-    verdict: "_Verdicts", found: Sequence[Change], missed: Sequence[Finding], site: Site
+    verdict: "_Verdicts", found: Sequence[Change], missed: Sequence[Finding], site: ComparedSite
 ) -> CallVerdict:
     empty = [change.path for change in found if change.what == "empty"]
     if empty and site.has_emptied(verdict.tool):
@@ -92,7 +92,7 @@ def _judge_value(
 
 
 def _unfinished(
-    tool: str, samples: Sequence[Recording], site: Site, live: LiveRun
+    tool: str, samples: Sequence[Recording], site: ComparedSite, live: LiveRun
 ) -> list[Finding]:
     """Return the requests that a tool stops repeating after their responses have changed.
 

@@ -8,7 +8,7 @@ from opentabs_py.core.drift.live import LiveRun
 from opentabs_py.core.drift.obstacles import find_obstacle
 from opentabs_py.core.drift.report import CallVerdict, RecordingVerdict
 from opentabs_py.core.drift.requests import judge_requests
-from opentabs_py.core.drift.site import Site, compare_site
+from opentabs_py.core.drift.site import ComparedSite, compare_site
 from opentabs_py.core.recording.exchange import Recording
 
 
@@ -42,7 +42,7 @@ def judge(
     return RecordingVerdict(name, recorded.url, calls, reason=obstacle if is_blind else "")
 
 
-def _if_read(call: CallVerdict, site: Site) -> CallVerdict:
+def _if_read(call: CallVerdict, site: ComparedSite) -> CallVerdict:
     """Return the verdict of a call, which is unknown if a response was read then but not now."""
     if call.state != "same":
         return call

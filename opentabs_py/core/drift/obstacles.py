@@ -5,7 +5,7 @@ from typing import Final
 
 from opentabs_py.core.drift.live import LiveRun, Outcome
 from opentabs_py.core.drift.responses import Responses
-from opentabs_py.core.drift.site import Site
+from opentabs_py.core.drift.site import ComparedSite
 from opentabs_py.core.recording.exchange import UNFINISHED, Recording
 from opentabs_py.core.shapes.endpoints import Endpoint
 from opentabs_py.core.shapes.marks import PASSWORD
@@ -29,7 +29,7 @@ _BY_CATEGORY: Final = {
 }
 
 
-def find_obstacle(site: Site, recorded: Recording, live: LiveRun) -> str:
+def find_obstacle(site: ComparedSite, recorded: Recording, live: LiveRun) -> str:
     """Return why drift is inconclusive in this run; empty if it is not.
 
     Args:

@@ -5,7 +5,7 @@ from typing import Final
 
 from opentabs_py.core.drift.report import CallVerdict, Finding, RequestVerdict, Severity, worst
 from opentabs_py.core.drift.responses import Responses
-from opentabs_py.core.drift.site import Site
+from opentabs_py.core.drift.site import ComparedSite
 from opentabs_py.core.shapes.change import Change
 from opentabs_py.core.shapes.changes import changed_values
 from opentabs_py.core.shapes.endpoints import Endpoint
@@ -14,7 +14,7 @@ from opentabs_py.core.shapes.marks import lost_marks, tag_of
 _LISTED: Final = 3  # selectors that may be the new ones
 
 
-def judge_requests(site: Site, calls: Sequence[CallVerdict]) -> Sequence[RequestVerdict]:
+def judge_requests(site: ComparedSite, calls: Sequence[CallVerdict]) -> Sequence[RequestVerdict]:
     """Return how the responses to requests have changed.
 
     Args:
@@ -59,7 +59,7 @@ def _broken(calls: Sequence[CallVerdict]) -> Mapping[str, Severity]:
     return broken
 
 
-def _compare_values(endpoint: Endpoint, site: Site) -> Sequence[Finding]:
+def _compare_values(endpoint: Endpoint, site: ComparedSite) -> Sequence[Finding]:
     """Compare what was the same in all recordings of the same request."""
     found: dict[str, Finding] = {}
     for key, values in site.now[endpoint].values.items():

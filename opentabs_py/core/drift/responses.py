@@ -11,9 +11,9 @@ from opentabs_py.core.recording.exchange import (
     EVENT_STREAM,
     Exchange,
     RecordedCall,
+    RecordedSocket,
     Recording,
     Response,
-    Socket,
     is_json,
 )
 from opentabs_py.core.recording.matching import comparable
@@ -144,7 +144,7 @@ def _messages_of_stream(exchange: Exchange, page_url: str) -> Iterator[tuple[End
             yield Endpoint(path.path, MESSAGES, event.name, path.origin), read[0]
 
 
-def _messages_of_socket(socket: Socket) -> Iterator[tuple[Endpoint, Any]]:
+def _messages_of_socket(socket: RecordedSocket) -> Iterator[tuple[Endpoint, Any]]:
     path = "/" + socket.url.partition("://")[2].partition("/")[2].partition("?")[0]
     for frame in socket.frames:
         if frame.is_sent or not isinstance(frame.data, str):

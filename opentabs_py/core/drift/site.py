@@ -12,7 +12,7 @@ from opentabs_py.core.shapes.shape import shape_of
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ComparedSite:
     """The responses of a site, then and now; see `compare_site`.
 
     Attributes:
@@ -46,7 +46,7 @@ class Site:
 
 def compare_site(
     recordings: Sequence[Recording], traffic: Recording, volatile: Sequence[str] = ()
-) -> Site:
+) -> ComparedSite:
     """Return the responses of a site in some recordings, and in a run.
 
     Args:
@@ -62,7 +62,7 @@ def compare_site(
         if endpoint in now
     }
     replaced = {secret.replacement for each in recordings for secret in each.scrubbed}
-    return Site(before, was, now, changed, replaced - {""})
+    return ComparedSite(before, was, now, changed, replaced - {""})
 
 
 def _joined(parts: Sequence[Mapping[Endpoint, Responses]]) -> Mapping[Endpoint, Responses]:

@@ -107,7 +107,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Socket:
+class RecordedSocket:
     """A WebSocket of a page, and its messages in order."""
 
     url: str
@@ -170,7 +170,7 @@ class Recording:
 
     url: str
     exchanges: Sequence[Exchange] = ()
-    sockets: Sequence[Socket] = ()
+    sockets: Sequence[RecordedSocket] = ()
     calls: Sequence[RecordedCall] = ()
     storage_state: Mapping[str, Any] | None = None
     scrubbed: Sequence[Scrubbed] = ()

@@ -24,11 +24,11 @@ from opentabs_py.core.recording.exchange import (
     Frame,
     Headers,
     RecordedCall,
+    RecordedSocket,
     Recording,
     Request,
     Response,
     Scrubbed,
-    Socket,
     is_json,
     is_text,
 )
@@ -171,7 +171,7 @@ def _received(response: Response | None, store: Callable[[bytes, str], str]) -> 
     }
 
 
-def _socket_entry(socket: Socket) -> dict[str, Any]:
+def _socket_entry(socket: RecordedSocket) -> dict[str, Any]:
     entry = _entry(
         Exchange(
             Request("GET", socket.url, kind=WEBSOCKET),
@@ -395,7 +395,7 @@ def _decoded(text: str) -> bytes:
         raise HarError(f"a body is not valid base64: {error}") from error
 
 
-def _socket(entry: _Entry) -> Socket:
+def _socket(entry: _Entry) -> RecordedSocket:
     frames = [
         Frame(
             each["time"],
@@ -404,7 +404,7 @@ def _socket(entry: _Entry) -> Socket:
         )
         for each in entry.get("_webSocketMessages", [])
     ]
-    return Socket(entry["request"]["url"], entry["startedDateTime"].timestamp(), frames)
+    return RecordedSocket(entry["request"]["url"], entry["startedDateTime"].timestamp(), frames)
 
 
 def _recorded_call(call: _Call) -> RecordedCall:

@@ -9,9 +9,9 @@ from opentabs_py.core.recording.exchange import (
     EVENT_STREAM,
     Exchange,
     Frame,
+    RecordedSocket,
     Recording,
     Request,
-    Socket,
     header,
 )
 from opentabs_py.core.recording.matching import (
@@ -64,7 +64,7 @@ class Index:
         self.recording = recording
         self.volatile = tuple(volatile)
         self.exchanges: dict[object, list[Exchange]] = {}
-        self.sockets: dict[object, list[Socket]] = {}
+        self.sockets: dict[object, list[RecordedSocket]] = {}
         self.known: list[tuple[Comparable, Request]] = []
         for exchange in recording.exchanges:
             each = self.comparable(exchange.request)
@@ -189,7 +189,7 @@ class SocketScript:
         socket: What was recorded.
     """
 
-    def __init__(self, socket: Socket, volatile: Iterable[str] = ()) -> None:
+    def __init__(self, socket: RecordedSocket, volatile: Iterable[str] = ()) -> None:
         self.socket = socket
         self._volatile = tuple(volatile)
         self._frames = list(socket.frames)

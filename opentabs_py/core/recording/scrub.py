@@ -20,15 +20,15 @@ from opentabs_py.core.recording.exchange import (
     Frame,
     Headers,
     RecordedCall,
+    RecordedSocket,
     Recording,
     Request,
     Response,
     Scrubbed,
-    Socket,
     is_text,
 )
 from opentabs_py.core.recording.rules import Rules
-from opentabs_py.core.recording.secrets import Finder, Kind, Secret
+from opentabs_py.core.recording.secrets import Finder, FoundSecret, Kind
 
 _FIRST_NAMES: Final = ("Robin", "Sasha", "Noor", "Kim", "Alex", "Jamie", "Charlie", "Morgan")
 _PHONE: Final = "5550100"
@@ -68,7 +68,7 @@ def scrub(
 class _Form:
     """One encoding of a secret."""
 
-    secret: Secret
+    secret: FoundSecret
     replacement: str
 
 
@@ -80,14 +80,14 @@ class _Scrubber:
         earlier: What was replaced before, whose replacements are not used again.
     """
 
-    def __init__(self, secrets: Iterable[Secret], earlier: Sequence[Scrubbed]) -> None:
+    def __init__(self, secrets: Iterable[FoundSecret], earlier: Sequence[Scrubbed]) -> None:
         self._replacements: dict[str, str] = {}
         self._forms: dict[str, _Form] = {}
         self._held: dict[tuple[str, str], _Form] = {}
         self._counts: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter(each.kind for each in earlier)
         self._numbers["digits"] = len(earlier)
-        self._secrets: list[Secret] = sorted(secrets, key=lambda each: -len(each.text))
+        self._secrets: list[FoundSecret] = sorted(secrets, key=lambda each: -len(each.text))
         # The parts of a name before the whole, which consists of them.
         for each in sorted(self._secrets, key=lambda each: (each.kind == "name", len(each.text))):
             self._replacements[each.text] = self._replacement(each)
@@ -111,7 +111,7 @@ class _Scrubber:
         for each in recording.exchanges:
             exchanges.append(self._exchange(each))
             step()
-        sockets: list[Socket] = []
+        sockets: list[RecordedSocket] = []
         for socket in recording.sockets:
             sockets.append(self._socket(socket))
             step()
@@ -199,7 +199,7 @@ class _Scrubber:
                 body = body.replace(secret, (new * len(secret))[: len(secret)])
         return body
 
-    def _socket(self, socket: Socket) -> Socket:
+    def _socket(self, socket: RecordedSocket) -> RecordedSocket:
         frames = [
             Frame(
                 frame.at,
@@ -208,7 +208,7 @@ class _Scrubber:
             )
             for frame in socket.frames
         ]
-        return Socket(self.text(socket.url), socket.started, frames)
+        return RecordedSocket(self.text(socket.url), socket.started, frames)
 
     def _call(self, call: RecordedCall) -> RecordedCall:
         return replace(
@@ -268,7 +268,7 @@ class _Scrubber:
 
     # --- what is there instead ---
 
-    def _replacement(self, secret: Secret) -> str:
+    def _replacement(self, secret: FoundSecret) -> str:
         text, kind = secret.text, secret.kind
         if kind == "name":
             return self._name(text)

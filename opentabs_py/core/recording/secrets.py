@@ -95,7 +95,7 @@ _MULTIPART: Final = re.compile(
 
 
 @dataclass(slots=True)
-class Secret:
+class FoundSecret:
     """A string that a recording must not contain.
 
     Attributes:
@@ -129,7 +129,7 @@ class Finder:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self.found: dict[str, Secret] = {}
+        self.found: dict[str, FoundSecret] = {}
         for text in rules.texts:
             self.add(text, "text", "texts", always=True)
 
@@ -149,7 +149,7 @@ class Finder:
         is_distinct = always or _is_distinct(text)
         known = self.found.get(text)
         if known is None:
-            known = self.found[text] = Secret(text, kind, where)
+            known = self.found[text] = FoundSecret(text, kind, where)
             if not is_distinct:
                 known.holders.add(where)
         elif is_distinct:

@@ -18,7 +18,7 @@ FailedIn = Literal["", "setup", "call", "teardown"]
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenCall:
     """A call of a test.
 
     Attributes:
@@ -51,7 +51,7 @@ class Attempt:
     why: str = ""
     text: str = ""
     sections: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    calls: dict[str, Seen] = field(default_factory=dict[str, Seen])
+    calls: dict[str, SeenCall] = field(default_factory=dict[str, SeenCall])
     left_out: int = 0
     pictures: list[Pictured] = field(default_factory=list[Pictured])
     faults: dict[str, FaultsSeen] = field(default_factory=dict[str, FaultsSeen])
@@ -69,7 +69,7 @@ class Attempt:
         known = self.calls.get(key)
         if known is not None and not known.running:
             return  # it ended before the news that it runs
-        self.calls[key] = Seen(event.record, event.browser, event.running)
+        self.calls[key] = SeenCall(event.record, event.browser, event.running)
         if len(self.calls) > MOST_CALLS:
             del self.calls[next(iter(self.calls))]
             self.left_out += 1

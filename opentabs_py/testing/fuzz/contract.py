@@ -11,7 +11,7 @@ from opentabs_py.core.text import shorten
 from opentabs_py.errors import CallError, CallTimeoutError, ToolFailedError
 from opentabs_py.testing.breaches import SHOWN
 from opentabs_py.testing.values import shortened
-from opentabs_py.testing.verdicts import Seen, ending, not_increasing, schema_violations
+from opentabs_py.testing.verdicts import CallSnapshot, ending, not_increasing, schema_violations
 
 Kind = Literal["end", "code", "schema", "progress", "fetch", "cancel", "other", "page"]
 
@@ -68,7 +68,7 @@ class Breach:
         return (self.kind, self.code) == (other.kind, other.code)
 
 
-def find_breach(seen: Seen, *, documented: Collection[str], within: float) -> Breach | None:
+def find_breach(seen: CallSnapshot, *, documented: Collection[str], within: float) -> Breach | None:
     """Return the first promise that a call broke.
 
     Args:
@@ -95,7 +95,7 @@ def find_breach(seen: Seen, *, documented: Collection[str], within: float) -> Br
     return None
 
 
-def setup_problem(seen: Seen) -> str | None:
+def setup_problem(seen: CallSnapshot) -> str | None:
     """Return why a tool cannot be checked at all, judging by its first call; None if it can."""
     if isinstance(seen.error, CallError) and not isinstance(seen.error, ToolFailedError):
         detail = seen.error.detail
@@ -103,7 +103,7 @@ def setup_problem(seen: Seen) -> str | None:
     return None
 
 
-def find_unexpected_end(seen: Seen) -> str | None:
+def find_unexpected_end(seen: CallSnapshot) -> str | None:
     """Return how a call ended that had succeeded before; None if it succeeded again."""
     if seen.outcome == "succeeded":
         return None

@@ -19,11 +19,11 @@ from opentabs_py.testing.fuzz.contract import Breach, setup_problem
 from opentabs_py.testing.fuzz.drawing import values_of
 from opentabs_py.testing.fuzz.errors import ContractError
 from opentabs_py.testing.fuzz.probing import Arguments, Probe
-from opentabs_py.testing.fuzz.reproduction import Setting, reproduction
+from opentabs_py.testing.fuzz.reproduction import FuzzedTool, reproduction
 from opentabs_py.testing.fuzz.values import key_of
 from opentabs_py.testing.tabs import SyncTool
 from opentabs_py.testing.values import shortened
-from opentabs_py.testing.verdicts import Seen
+from opentabs_py.testing.verdicts import CallSnapshot
 
 __tracebackhide__ = True  # pytest then shows the line of the test, and none of these
 
@@ -124,7 +124,7 @@ class _Contract:
         self._calls = calls
         self._seed = seed
         # What succeeded or failed as it may, by its arguments, with how long it took.
-        self._passed: dict[str, tuple[Arguments, Seen, float]] = {}
+        self._passed: dict[str, tuple[Arguments, CallSnapshot, float]] = {}
         self._good: Arguments | None = None
         self._good_took = 0.0
         self._forget = tool.opentabs.forgetting()
@@ -252,18 +252,18 @@ class _Contract:
         url = self._probe.url
         start_page = self._tool.start_page if url is not None else None
         if url is not None and url == start_page:
-            setting = Setting(self._tool.name, plugin=self._tool.listing.owner)
+            tool = FuzzedTool(self._tool.name, plugin=self._tool.listing.owner)
         else:
-            setting = Setting(self._tool.name, url=url)
+            tool = FuzzedTool(self._tool.name, url=url)
         if again is None:
-            test = reproduction(setting, None, self._draws() | self._options)
+            test = reproduction(tool, None, self._draws() | self._options)
             return ContractError(
                 f"{text}\n{drawn} Called again with them alone, it did not break it: that "
                 "depends on earlier calls, or on chance. The test draws them all again.",
                 test,
             )
         then = {"then": self._good} if found.breach.kind == "other" and not options else {}
-        test = reproduction(setting, least, {**then, **options, **self._options})
+        test = reproduction(tool, least, {**then, **options, **self._options})
         return ContractError(f"{text}\n{drawn}", test)
 
     def _draws(self) -> dict[str, Any]:
@@ -275,7 +275,7 @@ class _Contract:
             f"Arguments: {shortened(arguments)}"
         )
 
-    def _refuse_setup(self, ended: Seen) -> None:
+    def _refuse_setup(self, ended: CallSnapshot) -> None:
         if (problem := setup_problem(ended)) is not None:
             raise ContractError(f"{self._tool.name} cannot be checked. {problem}")
 

@@ -20,9 +20,9 @@ from opentabs_py.testing.fuzz.contract import (
     find_unexpected_end,
     origin_of,
 )
-from opentabs_py.testing.fuzz.watching import Watch
+from opentabs_py.testing.fuzz.watching import PageWatch
 from opentabs_py.testing.tabs import SyncTool
-from opentabs_py.testing.verdicts import Seen
+from opentabs_py.testing.verdicts import CallSnapshot
 
 Arguments = Mapping[str, Any]
 
@@ -61,7 +61,7 @@ class Probe:
         self._documented = documented_codes(tool.listing.description, codes)
         patterns = (*may_fetch, *tool.sites)
         self._patterns: list[MatchPattern] = [match_patterns.parse(each) for each in patterns]
-        self._pages = Watch(self._tabs.context, tool.runs_in, tool.name_in_page)
+        self._pages = PageWatch(self._tabs.context, tool.runs_in, tool.name_in_page)
         self._home: list[tuple[Page, str]] = []
         self._stack = ExitStack()
 
@@ -83,7 +83,7 @@ class Probe:
         """The page in which the tool is called; None for a tool that needs none."""
         return self._home[0][1] if self._home else None
 
-    def call(self, arguments: Arguments) -> tuple[Seen, float, Breach | None]:
+    def call(self, arguments: Arguments) -> tuple[CallSnapshot, float, Breach | None]:
         """Make a call; return how it ended, after how many seconds, and the promise it broke."""
         self._pages.requested.clear()
         began = monotonic()
@@ -98,7 +98,7 @@ class Probe:
 
     def call_and_again(
         self, arguments: Arguments, known: Arguments | None, *, always: bool = True
-    ) -> tuple[Seen, float, Breach | None]:
+    ) -> tuple[CallSnapshot, float, Breach | None]:
         """Make a call, and one that is known to succeed, which the first must not affect.
 
         Args:
@@ -115,7 +115,7 @@ class Probe:
                 breach = Breach("other", f"affects a later call, which {how}")
         return ended, took, breach
 
-    def cancel(self, arguments: Arguments, moment: float, before: Seen) -> Breach | None:
+    def cancel(self, arguments: Arguments, moment: float, before: CallSnapshot) -> Breach | None:
         """Cancel a call while the same call runs beside it, and make it again afterwards.
 
         Args:
@@ -158,7 +158,7 @@ class Probe:
         self.made += 1
         return self._tabs.start(self._tool.name, arguments)
 
-    def _wait(self, call: Call) -> Seen:
+    def _wait(self, call: Call) -> CallSnapshot:
         with suppress(TimeoutError):
             call.wait(self._within)
         return seen(call.running)

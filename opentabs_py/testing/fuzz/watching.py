@@ -13,7 +13,7 @@ _CANCELLED: Final = "OpenTabs: cancelled while it ran:"
 _STOPPED: Final = "OpenTabs: stopped after its cancellation:"
 
 
-class Watch:
+class PageWatch:
     """Watches the pages of a browser that a function selects by URL, while it is entered.
 
     Args:

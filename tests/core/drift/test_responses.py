@@ -8,10 +8,10 @@ from opentabs_py.core.recording.exchange import (
     Exchange,
     Frame,
     RecordedCall,
+    RecordedSocket,
     Recording,
     Request,
     Response,
-    Socket,
 )
 from tests.core.drift.samples import HOME, JSON, called, got, recording
 
@@ -117,8 +117,8 @@ def test_messages_of_a_websocket_are_responses_by_their_type() -> None:
         Frame(6, False, "[1]"),
     ]
     sockets = [
-        Socket("wss://else.example.org/", 1, frames),
-        Socket("wss://example.com/live?x", 1, frames),
+        RecordedSocket("wss://else.example.org/", 1, frames),
+        RecordedSocket("wss://example.com/live?x", 1, frames),
     ]
 
     responses = responses_of(Recording(HOME, sockets=sockets))

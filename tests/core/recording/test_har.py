@@ -11,11 +11,11 @@ from opentabs_py.core.recording.exchange import (
     Exchange,
     Frame,
     RecordedCall,
+    RecordedSocket,
     Recording,
     Request,
     Response,
     Scrubbed,
-    Socket,
 )
 from opentabs_py.core.recording.har import HarError, from_har, to_har
 
@@ -54,7 +54,7 @@ RECORDING = Recording(
         Exchange(Request("GET", "https://site.test/e", kind="eventsource"), STREAM, None, AT + 4),
     ],
     [
-        Socket(
+        RecordedSocket(
             "wss://site.test/s", AT + 5, [Frame(AT + 6, True, "hi"), Frame(AT + 7, False, b"\xff")]
         )
     ],

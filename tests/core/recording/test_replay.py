@@ -8,10 +8,10 @@ import pytest
 from opentabs_py.core.recording.exchange import (
     Exchange,
     Frame,
+    RecordedSocket,
     Recording,
     Request,
     Response,
-    Socket,
 )
 from opentabs_py.core.recording.matching import Difference, comparable, differences, distance
 from opentabs_py.core.recording.replay import Index, Replay, SocketScript, is_event_stream, redirect
@@ -232,7 +232,10 @@ def test_an_event_stream_is_known_by_its_type() -> None:
 
 
 def test_websockets_of_one_address_come_in_order_and_the_last_again() -> None:
-    one, two = Socket("wss://site.test/s?t=1", 1.0), Socket("wss://site.test/s?t=2", 2.0)
+    one, two = (
+        RecordedSocket("wss://site.test/s?t=1", 1.0),
+        RecordedSocket("wss://site.test/s?t=2", 2.0),
+    )
     replay = replaying(Recording("", sockets=[one, two]))
     scripts = [replay.socket("wss://site.test/s?t=9") for _ in range(3)]
     assert [script and script.socket for script in scripts] == [one, two, two]
@@ -248,7 +251,7 @@ def test_the_site_answers_each_message_as_it_did() -> None:
         Frame(2.75, False, b"\x01"),
         Frame(3.0, True, b"\x02"),
     ]
-    script = SocketScript(Socket("wss://site.test/", 1.0, frames))
+    script = SocketScript(RecordedSocket("wss://site.test/", 1.0, frames))
 
     assert script.next() == [(0.5, frames[0])]
     assert script.next() == []
@@ -262,7 +265,7 @@ def test_the_site_answers_each_message_as_it_did() -> None:
 
 def test_messages_may_come_in_another_order() -> None:
     frames = [Frame(1.0, True, "a"), Frame(2.0, True, "b"), Frame(3.0, False, "c")]
-    script = SocketScript(Socket("wss://site.test/", 0.0, frames))
+    script = SocketScript(RecordedSocket("wss://site.test/", 0.0, frames))
     assert script.receive("x") == "The page sent x\nrecorded: a"
     assert script.receive("b") is None
     assert script.next() == []
@@ -325,7 +328,9 @@ def test_a_redirect_that_keeps_the_method_keeps_body_and_kind() -> None:
 
 
 def test_users_name_members_of_messages_and_sockets_that_do_not_count() -> None:
-    socket = Socket("wss://site.test/s?sig=1", 0.0, [Frame(1.0, True, '{"sig": 1, "n": 1}')])
+    socket = RecordedSocket(
+        "wss://site.test/s?sig=1", 0.0, [Frame(1.0, True, '{"sig": 1, "n": 1}')]
+    )
     replay = Replay(Index(Recording("", sockets=[socket]), ("sig",)))
     script = replay.socket("wss://site.test/s?sig=2#part")
     assert script is not None

@@ -17,11 +17,11 @@ from opentabs_py.core.recording.exchange import (
     Frame,
     Headers,
     RecordedCall,
+    RecordedSocket,
     Recording,
     Request,
     Response,
     Scrubbed,
-    Socket,
 )
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.scrub import scrub
@@ -252,7 +252,9 @@ def test_websockets_are_searched_and_scrubbed() -> None:
         Frame(1.0, True, '{"password": "w3bs0ck3t"}'),
         Frame(2.0, False, b"\x00w3bs0ck3t\xff"),
     ]
-    recording = Recording(URL, sockets=[Socket("wss://site.test/?token=w3bs0ck3t", 0.0, frames)])
+    recording = Recording(
+        URL, sockets=[RecordedSocket("wss://site.test/?token=w3bs0ck3t", 0.0, frames)]
+    )
     [socket] = scrub(recording).sockets
     assert socket.url == "wss://site.test/?token=token-1"
     assert socket.frames == [
@@ -497,7 +499,7 @@ def test_replacements_of_an_earlier_recording_are_not_used_again() -> None:
 
 def test_each_step_is_reported() -> None:
     steps: list[int] = []
-    recording = Recording(URL, [answer({}), answer({})], [Socket("wss://site.test/")])
+    recording = Recording(URL, [answer({}), answer({})], [RecordedSocket("wss://site.test/")])
     scrub(recording, step=lambda: steps.append(1))
     assert len(steps) == 6
 

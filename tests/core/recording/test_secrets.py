@@ -11,10 +11,10 @@ from opentabs_py.core.recording.exchange import (
     Frame,
     Headers,
     RecordedCall,
+    RecordedSocket,
     Recording,
     Request,
     Response,
-    Socket,
 )
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.secrets import Finder, Kind
@@ -57,7 +57,9 @@ def found(recording: Recording, rules: Rules | None = None) -> dict[str, tuple[K
 
 def socket(data: str | bytes) -> Recording:
     """A recording of a WebSocket's message."""
-    return Recording(URL, sockets=[Socket("wss://site.test/", frames=[Frame(0.0, True, data)])])
+    return Recording(
+        URL, sockets=[RecordedSocket("wss://site.test/", frames=[Frame(0.0, True, data)])]
+    )
 
 
 def multipart(name: str, value: str) -> bytes:
@@ -128,7 +130,7 @@ TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
             id="a value of the storage",
         ),
         pytest.param(
-            Recording(URL, sockets=[Socket(f"wss://site.test/?token={SECRET}")]),
+            Recording(URL, sockets=[RecordedSocket(f"wss://site.test/?token={SECRET}")]),
             id="a WebSocket's address",
         ),
         pytest.param(socket(f'{{"token": "{SECRET}"}}'), id="a WebSocket's text"),

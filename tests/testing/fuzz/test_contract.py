@@ -28,20 +28,20 @@ from opentabs_py.testing.fuzz.contract import (
     origin_of,
     setup_problem,
 )
-from opentabs_py.testing.verdicts import Seen
+from opentabs_py.testing.verdicts import CallSnapshot
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def seen(**more: Any) -> Seen:
-    return Seen(name="chat_read", ended=more.pop("ended", True), **more)
+def seen(**more: Any) -> CallSnapshot:
+    return CallSnapshot(name="chat_read", ended=more.pop("ended", True), **more)
 
 
-def failed(code: str, *, kind: type[Any] = ToolFailedError, **more: Any) -> Seen:
+def failed(code: str, *, kind: type[Any] = ToolFailedError, **more: Any) -> CallSnapshot:
     return seen(error=kind(ErrorDetail(code, "why", **more)))
 
 
-def breach_of(call: Seen, documented: Sequence[str] = ("NOT_FOUND",)) -> Breach | None:
+def breach_of(call: CallSnapshot, documented: Sequence[str] = ("NOT_FOUND",)) -> Breach | None:
     return find_breach(call, documented=documented, within=5)
 
 
@@ -77,7 +77,7 @@ def test_a_value_within_its_schema_and_a_documented_code_break_nothing() -> None
         ),
     ],
 )  # fmt: skip
-def test_a_broken_promise_is_named(call: Seen, kind: str, text: str) -> None:
+def test_a_broken_promise_is_named(call: CallSnapshot, kind: str, text: str) -> None:
     breach = breach_of(call)
 
     assert breach is not None

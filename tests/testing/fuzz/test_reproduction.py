@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.testing.fuzz.reproduction import Setting, reproduction
+from opentabs_py.testing.fuzz.reproduction import FuzzedTool, reproduction
 from opentabs_py.testing.fuzz.values import source, unique_key
 
 JSON = st.recursive(
@@ -37,9 +37,9 @@ def test_source_is_short_and_shows_what_cannot_be_seen(value: Any, written: str)
 
 
 def test_a_test_is_complete() -> None:
-    setting = Setting("chat_read", plugin="chat")
+    tool = FuzzedTool("chat_read", plugin="chat")
 
-    text = reproduction(setting, {"n": 1}, {"cancel_after": 0.25})
+    text = reproduction(tool, {"n": 1}, {"cancel_after": 0.25})
 
     assert text == (
         "from opentabs_py.testing import SyncOpenTabs, expect_contract\n"
@@ -53,7 +53,7 @@ def test_a_test_is_complete() -> None:
 
 
 def test_on_another_page_it_says_what_is_missing() -> None:
-    text = reproduction(Setting("chat_read", url="http://127.0.0.1:8000/a"), {}, {})
+    text = reproduction(FuzzedTool("chat_read", url="http://127.0.0.1:8000/a"), {}, {})
 
     assert "# Set up the page as the test does that found this." in text
     assert 'opentabs.page.goto("http://127.0.0.1:8000/a")' in text
@@ -61,7 +61,7 @@ def test_on_another_page_it_says_what_is_missing() -> None:
 
 @given(JSON)
 def test_whatever_the_arguments_it_compiles(value: Any) -> None:
-    text = reproduction(Setting("a-b", url="http://x/"), {"value": value}, {"codes": ["A"]})
+    text = reproduction(FuzzedTool("a-b", url="http://x/"), {"value": value}, {"codes": ["A"]})
 
     compile(text, "test_it.py", "exec")
 
