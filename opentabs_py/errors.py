@@ -24,6 +24,7 @@ the MCP client receives.
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
@@ -157,7 +158,8 @@ class ToolError(ToolFailedError):
         code: Machine-readable, upper case.
         category: `auth`, `rate_limit`, `not_found`, ... if one fits.
         retryable: Whether the same call may succeed later.
-        retry_after: How long to wait before that, in seconds.
+        retry_after: How long to wait before that, in seconds; left out if it is negative, infinite
+            or not a number.
     """
 
     def __init__(
@@ -169,6 +171,8 @@ class ToolError(ToolFailedError):
         retryable: bool = False,
         retry_after: float | None = None,
     ) -> None:
+        if retry_after is not None and not 0 <= retry_after < inf:
+            retry_after = None
         super().__init__(ErrorDetail(code, message, category, retryable, retry_after))
 
 

@@ -47,7 +47,7 @@ def from_wire(error: WireError) -> CallError:
     detail = ErrorDetail(
         code=error.code,
         message=error.message,
-        category=error.category,
+        category=error.category or None,
         retryable=error.retryable,
         retry_after=None if after is None else after / 1000,
         stack=error.stack,

@@ -1,7 +1,9 @@
 """The outcome of a call, as a message between worker and endpoint."""
 
+import logging
 from typing import Any, Final
 
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from opentabs_py.calling.tool import Output
@@ -16,6 +18,8 @@ from opentabs_py.errors import (
     ErrorDetail,
     ToolFailedError,
 )
+
+logger = logging.getLogger(__name__)
 
 CODE_MAX: Final = 256
 
@@ -60,12 +64,20 @@ def failed(error: Exception, tool: str) -> Failed:
         error = failures.result_not_serializable(tool, str(error))
     elif not isinstance(error, CallError):
         error = failures.internal(tool)
+    try:
+        return _failed(error)
+    except ValidationError:  # a Python tool can raise any `ErrorDetail`
+        logger.exception("The error of %s cannot be sent", tool)
+        return _failed(failures.internal(tool))
+
+
+def _failed(error: CallError) -> Failed:
     detail = error.detail
     return Failed(
         kind=_kind(error),
         code=detail.code[:CODE_MAX],
         message=detail.message,
-        category=detail.category,
+        category=detail.category or None,
         retryable=detail.retryable,
         retry_after_ms=detail.retry_after_ms,
         stack=detail.stack,

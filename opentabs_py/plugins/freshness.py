@@ -17,8 +17,11 @@ def is_stale(directory: Path) -> bool:
     built = directory / "dist" / "tools.json"
     if not built.is_file():
         return True
-    sources = [directory / "package.json", *(directory / "src").rglob("*")]
-    # A build that changes nothing writes no file; it sets the directory's time.
-    dist = directory / "dist"
-    latest = max(path.stat().st_mtime for path in (dist, *dist.iterdir()))
-    return any(source.stat().st_mtime > latest for source in sources if source.is_file())
+    try:
+        sources = [directory / "package.json", *(directory / "src").rglob("*")]
+        # A build that changes nothing writes no file; it sets the directory's time.
+        dist = directory / "dist"
+        latest = max(path.stat().st_mtime for path in (dist, *dist.iterdir()))
+        return any(source.stat().st_mtime > latest for source in sources if source.is_file())
+    except FileNotFoundError:  # it is being built
+        return False

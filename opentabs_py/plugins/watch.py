@@ -1,6 +1,7 @@
 """Watch plugins, and the settings files and folders that determine them."""
 
 import logging
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -110,8 +111,10 @@ def _state(find: Callable[[], Sources]) -> frozenset[Stat]:
     sources = find()
     files = [*sources.files]
     for root in sources.candidates():
-        scripts = (path for path in (root / "dist").rglob("*") if path.suffix in (".js", ".json"))
-        files += (root / "package.json", *scripts)
+        files.append(root / "package.json")
+        # Not `rglob`, which raises an error if a build removes a directory at that moment.
+        for directory, _, names in os.walk(root / "dist"):
+            files += [Path(directory, name) for name in names if name.endswith((".js", ".json"))]
     return frozenset(_stats(files))
 
 

@@ -17,6 +17,7 @@ from opentabs_py.errors import (
     CallTimeoutError,
     ChainError,
     ErrorDetail,
+    ToolError,
     ToolFailedError,
 )
 from opentabs_py.fleet.outcomes import error_of, failed, returned, value_of
@@ -91,3 +92,25 @@ def test_a_value_that_json_cannot_represent_is_an_error_of_the_tool() -> None:
         encode(returned({"a": object()}))
     assert cross(raised.value).detail.code == "RESULT_NOT_SERIALIZABLE"
     assert cross_value({"a": math.inf}) == {"a": None}  # as `JSON.stringify` has it
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        ErrorDetail("CODE", "It failed.", category="x" * 300),
+        ErrorDetail("CODE", "It failed.", retry_after=-1),
+        ErrorDetail("CODE", "It failed.", retry_after=math.nan),
+        ErrorDetail("CODE", None),  # type: ignore[arg-type]  # tools are not all type-checked
+    ],
+)
+def test_an_error_that_cannot_be_sent_is_a_bug_of_its_tool(detail: ErrorDetail) -> None:
+    assert cross(ToolFailedError(detail)).detail == failures.internal("tool").detail
+
+
+def test_an_empty_category_is_none() -> None:
+    assert cross(ToolFailedError(ErrorDetail("CODE", "It failed.", ""))).detail.category is None
+
+
+@pytest.mark.parametrize("retry_after", [-1, math.inf, math.nan])
+def test_a_tool_error_leaves_out_a_wait_that_is_none(retry_after: float) -> None:
+    assert ToolError("Wait.", retry_after=retry_after).detail.retry_after is None

@@ -1,6 +1,7 @@
 """Watching plugins' files: every change is reported, and nothing else is watched."""
 
 import shutil
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -192,3 +193,24 @@ async def test_changes_outside_the_plugin_s_output_are_not_reported(tmp_path: Pa
         await reader.wait_for("1")
     assert set(reader.read) == {"/* adapter */", "1"}
     assert len(reader.read) <= 3  # a write may be seen in two parts
+
+
+async def test_a_build_that_removes_directories_does_not_end_the_watch(tmp_path: Path) -> None:
+    plugin = build(tmp_path / "chat")
+    chunks, ended = plugin / "dist" / "chunks", threading.Event()
+
+    def rebuild() -> None:
+        while not ended.is_set():
+            for number in range(30):
+                (chunks / str(number) / "deep").mkdir(parents=True)
+            shutil.rmtree(chunks)
+
+    async with watching(plugin) as reader, anyio.create_task_group() as builds:
+        builds.start_soon(anyio.to_thread.run_sync, rebuild)
+        try:
+            for _ in range(200):
+                await anyio.to_thread.run_sync(watch._state, lambda: reader.sources)
+        finally:
+            ended.set()
+        write(plugin, "1")
+        await reader.wait_for("1")
