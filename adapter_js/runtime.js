@@ -456,7 +456,8 @@
       code: isToolError ? slice(code, 0, 256) : "INTERNAL_ERROR",
       stack: typeof stack === "string" ? slice(stack, 0, STACK_MAX) : undefined,
       message: typeof message === "string" && message !== "" ? message : text(() => `${thrown}`),
-      category: typeof category === "string" ? slice(category, 0, 256) : undefined,
+      category:
+        typeof category === "string" && category !== "" ? slice(category, 0, 256) : undefined,
       retryable: isToolError && read(() => error.retryable) === true,
       retryAfterMs:
         isFiniteNumber(retryAfterMs) && /** @type {number} */ (retryAfterMs) >= 0
@@ -635,7 +636,9 @@
     const deliversLogs = adapter.deliversLogs === true;
     for (let i = 0; i < list.length; i++) {
       const tool = list[i];
-      apply(mapSet, tools, [tool.name, { tool, handle: tool.handle, deliversLogs }]);
+      // Without a prototype: the page could add a `toJson` to that of all objects.
+      const entry = { __proto__: null, tool, handle: tool.handle, deliversLogs };
+      apply(mapSet, tools, [tool.name, entry]);
     }
     return (tool) => apply(mapGet, tools, [tool]);
   }

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from e2e.chain import Tab
+from e2e.chain import HOLD, Tab
 
 FORGE = """
 () => {
@@ -50,6 +50,26 @@ async def test_a_page_that_patched_everything_sees_no_name_of_the_channel(
     assert spied, "the page spies on nothing, so this proves nothing"
     # The channel's names, and call ids, are runs of 32 hex digits; nothing else here is.
     assert [text for text in spied if re.search("[0-9a-f]{32}", text)] == []
+
+
+async def test_a_page_cannot_write_another_message_into_its_result(
+    open_tab: Callable[..., Any],
+) -> None:
+    victim: Tab = await open_tab(host="localhost")
+    hostile: Tab = await open_tab()
+    await hostile.page.evaluate(
+        """() => {
+          Object.prototype.toJson = () =>
+            '0},"method":"tabs.changed","params":{"tabIds":[],"documents":[]';
+        }"""
+    )
+    async with anyio.create_task_group() as group:
+        running = await victim.start(group, [HOLD], "victim")
+        assert await hostile.call("echo", {"value": 1}) == {"value": 1}
+        await victim.release("victim")
+        await running.wait()
+
+    assert running.value == {"key": "victim", "result": "victim"}
 
 
 async def test_replayed_messages_are_ignored(open_tab: Callable[..., Any]) -> None:

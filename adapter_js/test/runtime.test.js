@@ -564,6 +564,9 @@ const PATCHES = {
         get() { note([name, typeof this === "object" ? this?.type : String(this)]); },
         set(value) { note([name, value]); }, configurable: true });
     }`,
+  "members of a tool on Object.prototype": `
+    Object.prototype.toJson = (value) => { note([value]); return '"FORGED"'; };
+    Object.prototype.name = "FORGED";`,
   "toJSON on Object.prototype": `
     Object.defineProperty(Object.prototype, "toJSON", {
       get() { return function () { note([this]); return "FORGED"; }; }, configurable: true });`,

@@ -644,27 +644,45 @@ def validate(adapter: TypeAdapter[T], text: str) -> T:
 def parse_from_extension(text: str) -> FromExtension | Response | Failure:
     """Parse one message from the extension.
 
+    A tool's result is in the message as its page wrote it. If that makes it another message than
+    the relay has begun, or none, the result is an error of its own call, and nothing else.
+
     Raises:
         ProtocolError: The message is not valid; `path` says where.
     """
     # Only requests have a `method`, which every sender writes near the start.
     try:
-        if '"method"' in text[:200]:
-            return validate(_FROM_EXTENSION, text)
-        return validate(_ANSWER, text)
+        if '"method"' not in text[:200]:
+            return validate(_ANSWER, text)
+        message = validate(_FROM_EXTENSION, text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        answer = _FINAL.match(text[:300])
-        if answer is None:
+        begun = _FINAL.match(text[:300])
+        if begun is None:
             # The first part of `loc` names the model that was tried, not a place in the text.
             raise ProtocolError(first["msg"], path=path_text(first["loc"][1:])) from None
         # A page can return a value we cannot parse, such as arrays nested a thousand deep.
-        # End its call with an error.
-        document_id, call_id, seq = answer.groups()
-        message = f"Cannot read the tool's result ({first['msg']}). Return a simpler value."
-        failure = WireError(code="RESULT_NOT_SERIALIZABLE", message=message)
-        params = ErrorParams(document_id=document_id, call_id=call_id, seq=int(seq), error=failure)
-        return ToolErrored(params=params)
+        return _unreadable(begun, f" ({first['msg']})")
+    begun = _FINAL.match(text[:300])
+    if begun is not None and not _is_final(message, *begun.groups()):
+        return _unreadable(begun, "")
+    return message
+
+
+def _is_final(message: FromExtension, document_id: str, call_id: str, seq: str) -> bool:
+    """Return whether a message ends a call, and the one that its text began with."""
+    if not isinstance(message, ToolResult | ToolErrored):
+        return False
+    params = message.params
+    return (params.document_id, params.call_id, params.seq) == (document_id, call_id, int(seq))
+
+
+def _unreadable(begun: re.Match[str], why: str) -> ToolErrored:
+    document_id, call_id, seq = begun.groups()
+    message = f"Cannot read the tool's result{why}. Return a simpler value."
+    failure = WireError(code="RESULT_NOT_SERIALIZABLE", message=message)
+    params = ErrorParams(document_id=document_id, call_id=call_id, seq=int(seq), error=failure)
+    return ToolErrored(params=params)
 
 
 def to_json(message: Message) -> str:

@@ -26,7 +26,7 @@ from opentabs_py.core.protocol import (
 )
 from opentabs_py.errors import ProtocolError
 
-PAGE, CALL = "d" * 32, "c" * 32
+PAGE, CALL, OTHER = "d" * 32, "c" * 32, "f" * 32
 
 PROGRESS = {
     "jsonrpc": "2.0",
@@ -209,6 +209,30 @@ def test_a_result_that_cannot_be_read_still_ends_its_call(
     assert (params.document_id, params.call_id, params.seq) == (PAGE, CALL, 12)
     assert params.error.code == "RESULT_NOT_SERIALIZABLE"
     assert "Return a simpler value." in params.error.message
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '0},"method":"tabs.changed","params":{"tabIds":[],"documents":[]',
+        f'0}},"params":{{"documentId":"{PAGE}","callId":"{OTHER}","seq":12,"value":1',
+        f'0,"documentId":"{OTHER}"',
+        f'0,"callId":"{OTHER}"',
+        '0,"seq":13',
+    ],
+)
+@pytest.mark.parametrize("method", ["tool.result", "tool.error"])
+def test_a_result_that_pretends_to_be_another_message_is_an_error_of_its_own_call(
+    method: str, value: str
+) -> None:
+    message = parse_from_extension(
+        f'{{"jsonrpc":"2.0","method":"{method}","params":{{"documentId":"{PAGE}",'
+        f'"callId":"{CALL}","seq":12,"value":{value}}}}}'
+    )
+    assert isinstance(message, ToolErrored)
+    params = message.params
+    assert (params.document_id, params.call_id, params.seq) == (PAGE, CALL, 12)
+    assert params.error.code == "RESULT_NOT_SERIALIZABLE"
 
 
 def test_a_result_that_names_no_call_is_refused() -> None:
