@@ -33,7 +33,7 @@ def test_all_that_holds_passes_and_all_else_fails(ran: KitRun) -> None:
         (
             "a_call_that_still_runs",
             [
-                "got: still running, 0 progress reports",
+                "got: still running, 1 progress report",
                 "… probe_run",
                 "relay → page",
                 "reached    the page: the tool was started and did not return",
