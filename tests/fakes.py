@@ -32,6 +32,7 @@ class FakeSocket:
         self._to_bridge, self._for_bridge = anyio.create_memory_object_stream[str](inf)
         self._to_test, self._for_test = anyio.create_memory_object_stream[str](inf)
         self.closed: tuple[int, str] | None = None
+        self.is_stalled = False  # the extension does not read
         self.heard: list[Json] = []
 
     # --- the bridge's end ---
@@ -43,6 +44,8 @@ class FakeSocket:
             raise SocketClosedError from None
 
     async def send_text(self, data: str) -> None:
+        if self.is_stalled:
+            await anyio.sleep_forever()
         try:
             await self._to_test.send(data)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):

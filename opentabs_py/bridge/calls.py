@@ -79,7 +79,10 @@ class PageCalls:
             self._turn()
             call.notify_sent()
             if self._connection is not None:
-                await self._connection.flush()
+                with anyio.CancelScope() as flushing:
+                    # An extension that does not read must not outlast the call's timers.
+                    outcome.add_done_callback(lambda _: flushing.cancel())
+                    await self._connection.flush()
             ended = await outcome
         except anyio.get_cancelled_exc_class():
             self.dispatch.cancel(request.call_id, "the client cancelled it")

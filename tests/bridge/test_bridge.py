@@ -375,6 +375,18 @@ async def test_every_report_arrives_in_order_before_the_value() -> None:
     ]  # fmt: skip
 
 
+async def test_an_extension_that_stops_reading_does_not_outlast_the_timers() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        await until_all_wait()  # nothing is being sent
+        socket.is_stalled = True
+        for _ in range(2):  # the second waits behind the first
+            with pytest.raises(CallTimeoutError), anyio.fail_after(5):
+                await bridge.call(TARGET, "send", ToolCall({}, Limits(idle=0.01)))
+
+
+
 async def test_a_silent_call_times_out_and_its_page_is_notified() -> None:
     bridge = a_bridge()
     call = ToolCall({}, Limits(idle=0.01))
