@@ -13,6 +13,7 @@ NOT_STARTED: Final = frozenset({"NOT_DELIVERED", "TAB_NOT_READY"})
 # A page that was just opened, or a user who just signed in, may not have been reported yet.
 _WORTH_ASKING: Final = frozenset({"TAB_NOT_FOUND", "TAB_NOT_READY"})
 
+LONGEST: Final = 20.0  # s; a page that reloads again and again would be waited for without end
 REDIRECTS: Final = 3  # pages that may navigate away, one after another, before a call gives up
 
 
@@ -36,6 +37,7 @@ class Placement:
     """
 
     target: Target
+    _began: float | None = None
     _redirects: int = 0
     _has_asked: bool = False
     _has_moved: bool = False
@@ -52,6 +54,11 @@ class Placement:
             self._has_moved = False
             return Ask()
         choice = tabs.choose(self.target, now)
+        if isinstance(choice, Wait):
+            self._began = now if self._began is None else self._began
+            if now >= self._began + LONGEST:
+                raise choice.error
+            return Wait(min(choice.until, self._began + LONGEST), choice.error)
         if not isinstance(choice, CallError):
             return choice
         if self._has_asked or choice.detail.code not in _WORTH_ASKING:
@@ -67,5 +74,6 @@ class Placement:
         if error.detail.code not in NOT_STARTED or self._redirects == REDIRECTS:
             return False
         self._redirects += 1
+        self._began = None
         self._has_asked, self._has_moved = False, True
         return True

@@ -3,7 +3,7 @@
 import pytest
 
 from opentabs_py.core import failures
-from opentabs_py.core.placement import REDIRECTS, Ask, Placement
+from opentabs_py.core.placement import LONGEST, REDIRECTS, Ask, Placement
 from opentabs_py.core.protocol import DocumentState, PluginState
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import ChainError
@@ -56,6 +56,27 @@ def test_no_call_is_placed_while_its_browser_holds_them_back() -> None:
 
 def test_a_plugin_that_was_just_injected_is_waited_for() -> None:
     assert isinstance(Placement(CHAT).step(tabs("pending"), 1.0), Wait)
+
+
+def test_a_page_that_reloads_again_and_again_is_not_waited_for_without_end() -> None:
+    placement, made = Placement(CHAT), tabs("pending")
+    for now in range(1, 21):
+        [document] = made.documents
+        made.update([document.model_copy(update={"document_id": f"{now:032x}"})], now)
+        waits = placement.step(made, now)
+        assert isinstance(waits, Wait)
+        assert waits.until == min(now + made.grace, 1 + LONGEST)
+    with pytest.raises(ChainError, match="not ready"):
+        placement.step(made, 1 + LONGEST)
+
+
+def test_a_page_that_is_left_after_a_long_wait_is_waited_for_again() -> None:
+    placement, made = Placement(CHAT), tabs("pending")
+    placement.step(made, 1.0)
+    assert placement.retry(LOST)
+    assert placement.step(made, 1 + LONGEST) == Ask()
+    made.update([made.documents[0].model_copy(update={"document_id": "f" * 32})], 1 + LONGEST)
+    assert isinstance(placement.step(made, 1 + LONGEST), Wait)
 
 
 @pytest.mark.parametrize(
