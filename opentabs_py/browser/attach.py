@@ -186,12 +186,13 @@ class Attachment:
             self.context = browser.context
             try:
                 await browser.wait_gone()
+                # Before the connection is let go, which may take long: calls say this meanwhile.
+                self._say(
+                    f"{endpoint.browser} has closed the debugging connection, which hands need; "
+                    f"plugins do not. {_AGAIN}"
+                )
             finally:
                 self.context = None
-        self._say(
-            f"{endpoint.browser} has closed the debugging connection, which hands need; plugins do "
-            f"not. {_AGAIN}"
-        )
 
     def _handle_loaded(self, endpoint: DebuggingEndpoint) -> None:
         self._mark.touch()
