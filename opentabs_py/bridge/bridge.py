@@ -111,10 +111,17 @@ class Bridge:
             ToolFailedError: The tool threw.
         """
         await self.bring()
-        placement = Placement(target)
+        placement, is_brought_again = Placement(target), False
         with self.activity.running():
             while True:
-                document = await self._place(placement)
+                try:
+                    document = await self._place(placement)
+                except ChainError:
+                    if self.bring_browser is None or is_brought_again:
+                        raise
+                    await self.bring()  # it has exited since then
+                    placement, is_brought_again = Placement(target), True
+                    continue
                 if self.tabs.owners:
                     self.tabs.owners.use(document.tab_id)
                 try:
@@ -222,6 +229,7 @@ class Bridge:
         self.tabs.has_browser = False
         self.tabs.owners.reconnected(self._numbers, ())
         self.calls.handle_browser_gone()
+        self._notify()
 
     async def bring(self) -> None:
         """Launch the browser if it was closed, and may be launched again.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -29,6 +30,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CONNECT_WITHIN = 20.0  # s; usually takes half a second, on a loaded machine several
+
+
+@dataclass(slots=True)
+class _Relaunch:
+    """A relaunch under way, and why it failed."""
+
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    error: BrowserError | None = None
+
+    async def wait(self) -> None:
+        await self.ended.wait()
+        if self.error is not None:
+            raise BrowserError(str(self.error)) from self.error
 
 
 class SessionBrowser:
@@ -69,7 +83,7 @@ class SessionBrowser:
         self._context: BrowserContext | None = None
         self._first: Page | None = None  # the empty one of a launch, until something is opened
         self._gone = anyio.Event()
-        self._reopening = anyio.Lock()
+        self._relaunch: _Relaunch | None = None  # while it is being relaunched
         self._attachment: Attachment | None = None
         self._tasks: TaskGroup
 
@@ -146,8 +160,8 @@ class SessionBrowser:
         """Wait until it has been relaunched, and its pages have been opened again."""
         while self.is_gone:
             await self.bridge.changed().wait()
-        async with self._reopening:
-            pass
+        if self._relaunch is not None:
+            await self._relaunch.ended.wait()
 
     def handle_gone(self) -> None:
         """Record that it was closed or died; for launchers that yielded no context."""
@@ -159,17 +173,27 @@ class SessionBrowser:
     async def reopen(self) -> None:
         """Relaunch it in the same way, if it was closed or has died.
 
+        It is relaunched in a task of the session, for all who wait for it: a cancelled one does not
+        leave it half open.
+
         Raises:
             BrowserError: It did not start or connect.
         """
-        async with self._reopening:
-            if self.launch is None or not self.is_gone:
-                return
-            await self._handle(await self.launch.again(self._tasks))
+        if self._relaunch is not None:
+            await self._relaunch.wait()
+        if self.launch is not None and self.is_gone:
+            if self._relaunch is None:  # else another caller has woken up first
+                self._relaunch = _Relaunch()
+                self._tasks.start_soon(self._run_relaunch, self.launch, self._relaunch)
+            await self._relaunch.wait()
+
+    async def _run_relaunch(self, launch: BackgroundLaunch, relaunch: _Relaunch) -> None:
+        try:
+            await self._handle(await launch.again(self._tasks))
             try:
                 await self._wait_connected()
             except BrowserError:
-                await self.launch.close()
+                await launch.close()
                 self.handle_gone()  # so that the next call tries again
                 raise
             self.restarts += 1
@@ -178,6 +202,11 @@ class SessionBrowser:
                     await self.open(url)
                 except BrowserError as error:
                     logger.warning("%s", error)
+        except BrowserError as error:
+            relaunch.error = error
+        finally:
+            self._relaunch = None
+            relaunch.ended.set()
 
     async def close(self) -> None:
         """Close it, as its user might; `reopen` relaunches it."""

@@ -375,6 +375,32 @@ async def test_every_report_arrives_in_order_before_the_value() -> None:
     ]  # fmt: skip
 
 
+async def test_a_call_that_waits_for_a_link_relaunches_the_browser_that_has_exited() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        socket.hang_up()  # the socket closes first
+        caller = Caller()
+
+        async def relaunch() -> None:
+            bridge.handle_browser()
+            again = await greeted(connect, a_document())
+            tasks.start_soon(answer, again)
+
+        async def answer(again: FakeSocket) -> None:
+            dispatched = (await again.hear("tool.dispatch"))["params"]
+            again.say(about_call("tool.result", dispatched["callId"], seq=0, value=1))
+
+        async with anyio.create_task_group() as tasks:
+            while bridge.connected:
+                await bridge.changed().wait()
+            tasks.start_soon(caller, bridge, CALL)
+            await until_all_wait()
+            bridge.handle_browser_gone()  # then Playwright says so
+            bridge.bring_browser = relaunch
+            assert await caller.outcome() == 1
+
+
 async def test_an_extension_that_stops_reading_does_not_outlast_the_timers() -> None:
     bridge = a_bridge()
     async with running(bridge) as connect:
@@ -384,7 +410,6 @@ async def test_an_extension_that_stops_reading_does_not_outlast_the_timers() -> 
         for _ in range(2):  # the second waits behind the first
             with pytest.raises(CallTimeoutError), anyio.fail_after(5):
                 await bridge.call(TARGET, "send", ToolCall({}, Limits(idle=0.01)))
-
 
 
 async def test_a_silent_call_times_out_and_its_page_is_notified() -> None:
