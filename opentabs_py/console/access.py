@@ -12,11 +12,11 @@ import hmac
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from http.cookies import CookieError, SimpleCookie
 from math import inf
 from typing import Final, Protocol
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 
 EXPIRES_AFTER: Final = 600.0  # s; from `opentabs ui` to the browser's request, usually one second
 MOST_TOKENS: Final = 100  # unused ones; only the user can ask for them
@@ -122,16 +122,10 @@ class Access:
         return None
 
     def _session(self, headers: Headers) -> str | None:
-        given = [each for text in headers.getlist("cookie") for each in self._values(text)]
+        # Not `SimpleCookie`, which reads none if it dislikes one, and those of all ports come.
+        given = [cookie_parser(text).get(self.cookie, "") for text in headers.getlist("cookie")]
         found = (_find(each, self._sessions) for each in given)
         return next((each for each in found if each is not None), None)
-
-    def _values(self, text: str) -> Iterable[str]:
-        try:
-            morsel = SimpleCookie(text).get(self.cookie)
-        except CookieError:
-            return []
-        return [] if morsel is None else [morsel.value]
 
 
 def _find(given: str, known: Iterable[str]) -> str | None:

@@ -1,5 +1,6 @@
 """Who is let into the console."""
 
+import pytest
 from starlette.datastructures import Headers
 
 from opentabs_py.console.access import (
@@ -37,6 +38,18 @@ def test_the_cookie_alone_which_other_ports_see_shows_the_page_and_admits_nothin
         assert access.shows(headers)
         assert not access.admits(headers)
     assert not access.shows(headers_of(access, ("", first[1])))
+
+
+@pytest.mark.parametrize(
+    "other", ['prefs={"theme":"dark"}', "a=b c", "name=é", "flag", "x[y]=1", "path=/x", "="]
+)
+def test_an_odd_cookie_of_another_port_locks_nobody_out(other: str) -> None:
+    access = Access(PORT, Clock())
+    entered = access.enter(access.invite())
+    assert entered is not None
+    session, key = entered
+    headers = Headers({"cookie": f"{other}; {access.cookie}={session}", HEADER: key})
+    assert access.admits(headers)
 
 
 def test_a_token_that_was_not_used_in_time_lets_nobody_in() -> None:
