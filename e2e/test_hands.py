@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from e2e.chain import PATIENT
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.core.protocol import TabTarget
 from opentabs_py.errors import CallRefusedError, ToolFailedError
@@ -24,7 +25,7 @@ from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.session.session import OpenTabs
 
-PASSWORD = "correct horse battery"
+PASSWORD = 'correct "horse\\" battery: {staple}'
 
 SHOP = """<!doctype html><title>Shop</title><h1>Shop</h1>
 <nav><a href="/cart">Cart</a></nav>
@@ -284,6 +285,18 @@ async def test_neither_a_dialog_nor_a_failed_action_shows_a_secret(rig: Rig) -> 
     await rig.page.evaluate("document.querySelector('#by').readOnly = true")
     message = await rig.fails("ACTION_TIMED_OUT", "type", ref=name, text=secret)
     assert PASSWORD not in message
+
+
+async def test_tabs_are_listed_though_a_page_does_not_answer(rig: Rig) -> None:
+    await rig.open()
+    await rig.page.evaluate("() => void setTimeout(() => alert('wait'))")
+    with anyio.fail_after(PATIENT):
+        listed = (await rig.tabs.call("tabs_list"))["tabs"]
+    assert [(each["url"], each["title"]) for each in listed if each["url"] == rig.url] == [
+        (rig.url, "")
+    ]
+    await rig.call("dialog", accept=True)
+    assert "Shop" in [each["title"] for each in (await rig.tabs.call("tabs_list"))["tabs"]]
 
 
 async def test_the_console_and_the_network_are_read_since_the_last_time(rig: Rig) -> None:

@@ -4,6 +4,7 @@ import base64
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, Literal
 
+import anyio
 from mcp import types
 from playwright.async_api import Error, Locator, Page
 from playwright.async_api import TimeoutError as LateError
@@ -11,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
+from opentabs_py.hands.pages import Tab
 from opentabs_py.hands.snapshot import MOST_TOKENS, changes
 from opentabs_py.hands.using import ACT_WITHIN, PageUser
 from opentabs_py.python_tools.declare import tool
@@ -374,12 +376,19 @@ class Hands(PageUser):
     async def list_tabs(self, client: str | None) -> Sequence[dict[str, Any]]:
         """Return all tabs that a client may name, as `tabs_list` does."""
         owners = self.owners()
-        found: list[dict[str, Any]] = []
-        for tab in await self.pages.tabs():
-            if owners.may_name(client, tab.number):
-                about = await self.about(tab.page)
-                found.append({"tabId": tab.number, **about, "active": tab.active, "plugins": []})
-        return found
+        tabs = [each for each in await self.pages.tabs() if owners.may_name(client, each.number)]
+        found: dict[int, dict[str, Any]] = {}
+
+        async def describe(tab: Tab) -> None:
+            found[tab.number] = await self.about(tab.page)
+
+        async with anyio.create_task_group() as tasks:
+            for tab in tabs:
+                tasks.start_soon(describe, tab)
+        return [
+            {"tabId": tab.number, **found[tab.number], "active": tab.active, "plugins": []}
+            for tab in tabs
+        ]
 
 
 async def take_picture(page: Page, element: Locator | None, *, full: bool, within: float) -> bytes:

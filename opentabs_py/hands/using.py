@@ -6,12 +6,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 from playwright.async_api import Dialog, Error, Locator, Page, Request
 
 from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
 from opentabs_py.errors import ConfigError, ToolError
+from opentabs_py.hands.masks import Masks
 from opentabs_py.hands.pages import HandPages, PatientAction, Tab, Watched, action_failed
 from opentabs_py.hands.snapshot import MOST_TOKENS, changes, render
 from opentabs_py.hands.tree import Node, parse
@@ -19,6 +21,7 @@ from opentabs_py.python_tools.progress import Progress
 from opentabs_py.python_tools.run import current_run
 
 ACT_WITHIN: Final = 10.0  # s; for an element to be there, visible, and not covered
+TITLE_WITHIN: Final = 1.0  # s; a page that is busy, or shows a dialog, does not answer
 SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is looked at again
 CHANGED_TOKENS: Final = 1_500
 BODY_TOKENS: Final = 5_000
@@ -45,7 +48,6 @@ class PageUser:
         self.pages = pages
         self.owners = owners
         self._files = (files or Path.cwd()).resolve()
-        self._secrets: Mapping[str, str] = {}
         missing = [name for name in secrets if not os.environ.get(name)]
         if missing:
             raise ConfigError(
@@ -53,6 +55,7 @@ class PageUser:
                 f"{missing[0]}, or leave it out of `secrets`."
             )
         self._secrets = {name: os.environ[name] for name in secrets}
+        self._masks = Masks(self._secrets)
 
     async def find_tab(self, number: int | None) -> Tab:
         """Return the tab that a call uses.
@@ -169,6 +172,9 @@ class PageUser:
         if ref is not None:
             await self.find_element(page, ref)
         nodes = parse(await self._raw(page, ref))
+        for node in (each for top in nodes for each in top.walk()):
+            # Not before it is parsed: values may be quoted there, and escaped.
+            node.name, node.text, node.url = map(self.masked, (node.name, node.text, node.url))
         watched = self.pages.watched(page)
         text = render(nodes, most=most, links=links, start=start)
         if ref is None:
@@ -180,23 +186,20 @@ class PageUser:
         timeout = ACT_WITHIN * 1000
         try:
             if ref is None:
-                raw = await page.aria_snapshot(mode="ai", timeout=timeout)
-            else:
-                element = page.locator(f"aria-ref={ref}")
-                raw = await element.aria_snapshot(mode="ai", timeout=timeout)
+                return await page.aria_snapshot(mode="ai", timeout=timeout)
+            element = page.locator(f"aria-ref={ref}")
+            return await element.aria_snapshot(mode="ai", timeout=timeout)
         except Error as error:
             raise self.failed(error) from None
-        return self.masked(raw)
 
     def _nodes(self, nodes: Sequence[Node]) -> Mapping[str, Node]:
         return {each.ref: each for node in nodes for each in node.walk() if each.ref}
 
     async def about(self, page: Page) -> dict[str, Any]:
-        """Return the title and the URL of a page."""
-        try:
+        """Return the title and the URL of a page; no title if the page does not answer."""
+        title = ""
+        with suppress(Error), anyio.move_on_after(TITLE_WITHIN):  # it may be on its way to another
             title = await page.title()
-        except Error:
-            title = ""  # it is on its way to another page
         return {
             "title": shorten(one_line(self.masked(title)), 120),
             "url": shorten(self.masked(page.url), 500),
@@ -241,9 +244,7 @@ class PageUser:
 
         Cut a string only after this, or a part of a secret at the cut would stay.
         """
-        for name, value in self._secrets.items():
-            text = text.replace(value, f"<secret {name}>")
-        return text
+        return self._masks.apply(text)
 
     def file(self, path: str) -> Path:
         """Return a file that may be uploaded.

@@ -4,16 +4,14 @@ The same secret is replaced by the same text everywhere, in whatever encoding it
 token which a page reads from one response is still the one that it sends with its next request.
 """
 
-import base64
-import html
 import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
-from urllib.parse import quote, quote_plus
 
+from opentabs_py.core.encodings import base64url, encodings_of
 from opentabs_py.core.recording.exchange import (
     Event,
     Exchange,
@@ -93,8 +91,7 @@ class _Scrubber:
             self._replacements[each.text] = self._replacement(each)
         for each in self._secrets:
             new = self._replacements[each.text]
-            # A short text in base64 would be found by chance.
-            for encode in _ENCODINGS if len(each.text) >= 8 else _READABLE:
+            for encode in encodings_of(each.text):
                 form = _Form(each, encode(new))
                 if each.is_distinct:
                     self._forms.setdefault(encode(each.text), form)
@@ -279,7 +276,7 @@ class _Scrubber:
             return f"person{number}@example.com"
         if kind == "JSON Web Token":
             claims = {"sub": f"jwt-{number}", "exp": _JWT_EXPIRES}
-            return ".".join(_base64url(json.dumps(each)) for each in (_JWT_HEADER, claims)) + "."
+            return ".".join(base64url(json.dumps(each)) for each in (_JWT_HEADER, claims)) + "."
         return f"{_STEMS[kind]}-{number}"
 
     def _name(self, text: str) -> str:
@@ -310,74 +307,6 @@ class _Scrubber:
             new = "5" + new[1:]
         following = iter(new)
         return "".join(next(following) if c.isdigit() else c for c in text)
-
-
-# --- encodings ---
-
-
-def _same(text: str) -> str:
-    return text
-
-
-def _percent(text: str) -> str:
-    return quote(text, safe="")
-
-
-def _escaped(text: str) -> str:
-    return json.dumps(text)[1:-1]
-
-
-def _escaped_twice(text: str) -> str:
-    return _escaped(_escaped(text))
-
-
-def _readable(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
-
-
-def _slashes(text: str) -> str:
-    return _readable(text).replace("/", "\\/")
-
-
-def _unicode_at(text: str) -> str:
-    return _escaped(text).replace("@", "\\u0040")
-
-
-def _entities(text: str) -> str:
-    return html.escape(text)
-
-
-def _entity_at(text: str) -> str:
-    return html.escape(text).replace("@", "&#64;")
-
-
-def _hexadecimal_at(text: str) -> str:
-    return html.escape(text).replace("@", "&#x40;")
-
-
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode("utf-8", "replace")).decode()
-
-
-def _base64url(text: str) -> str:
-    return base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode().rstrip("=")
-
-
-_READABLE: Final[Sequence[Callable[[str], str]]] = (
-    _same,
-    _percent,
-    quote,
-    quote_plus,
-    _readable,
-    _escaped,
-    _escaped_twice,
-    _slashes,
-    _unicode_at,
-    _entities,
-    _entity_at,
-    _hexadecimal_at,
-)
-_ENCODINGS: Final = (*_READABLE, _base64, _base64url)
 
 
 # --- patterns ---
