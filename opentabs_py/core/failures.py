@@ -439,13 +439,16 @@ def result_breaks_schema(
 
     Each violation is a pair of path and broken rule.
     """
-    detail = ErrorDetail(
-        "RESULT_BREAKS_SCHEMA",
-        f"{tool} succeeded, but its result does not match its output schema: {_lines(violations)}. "
-        "The result follows. This is a bug in the tool.",
-        category="validation",
-    )
+    message = f"{breaks_schema(tool, violations)} The result follows. This is a bug in the tool."
+    detail = ErrorDetail("RESULT_BREAKS_SCHEMA", message, category="validation")
     return BrokenResultError(detail, value=value)
+
+
+def breaks_schema(tool: str, violations: Sequence[tuple[str, str]]) -> str:
+    """Return that a tool's value does not match its output schema, and where."""
+    return (
+        f"{tool} succeeded, but its result does not match its output schema: {_lines(violations)}."
+    )
 
 
 def tool_raised(tool: str, kind: str, stack: str) -> ToolFailedError:

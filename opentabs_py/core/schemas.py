@@ -47,10 +47,12 @@ class Checker:
 
     Args:
         schema: A schema that passed `check_schema`.
+        mask: What violations say in place of the bad value; None to show it.
     """
 
-    def __init__(self, schema: JsonObject) -> None:
+    def __init__(self, schema: JsonObject, *, mask: str | None = None) -> None:
         self._schema = schema
+        self._mask = mask
 
     def violations(self, value: JsonValue, *, most: int | None = None) -> list[Violation]:
         """Return where a JSON value violates the schema; an empty list if it matches.
@@ -78,7 +80,7 @@ class Checker:
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
         """Compiled when first needed: most tools of a server are never called."""
-        return _compile(self._schema)
+        return _compile(self._schema, self._mask)
 
     @cached_property
     def _widths(self) -> Widths:
@@ -93,7 +95,7 @@ class Checker:
     @cached_property
     def _lenient(self) -> jsonschema_rs.Validator:
         """A validator without the patterns that may backtrack."""
-        return _compile(_without_backtracking(self._schema))
+        return _compile(_without_backtracking(self._schema), self._mask)
 
 
 def check_schema(schema: JsonObject) -> None:
@@ -204,11 +206,12 @@ def _shorten(message: str) -> str:
     return message if len(message) <= 300 else f"{message[:100]} … {message[-199:]}"
 
 
-def _compile(schema: JsonObject) -> jsonschema_rs.Validator:
+def _compile(schema: JsonObject, mask: str | None = None) -> jsonschema_rs.Validator:
     dialect = jsonschema_rs.validator_cls_for(schema)
     # `format` is only a hint, as in the specification; nothing is fetched.
     return dialect(
         schema,
+        mask=mask,
         validate_formats=False,
         offline=True,
         pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS),

@@ -39,7 +39,7 @@ async def test_in_service_a_broken_promise_is_logged_once_for_each_tool_and_the_
     for _ in range(3):
         assert await served.registry.call("chat_send", {}) == {"n": "one"}
     [warning] = warnings(caplog)
-    assert 'at n: "one" is not of type "integer"' in warning
+    assert 'at n: it is not of type "integer"' in warning
     served.registry.set_plugins([a_manifest(a_tool("send", output_schema=PROMISE))])
     await served.registry.call("chat_send", {})
     assert len(warnings(caplog)) == 2, "a plugin that is built again is checked again"

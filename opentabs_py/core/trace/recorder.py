@@ -43,6 +43,12 @@ _FIRST_COUNTS = frozenset({"server.accepted", "server.sent", "worker.down"})
 
 _EXCERPTS: Final = Excerpts()
 
+# What takes the place of an error that quotes values, in a record without them.
+_WITH_VALUES: Final = {
+    "INVALID_ARGUMENTS": "The arguments do not match the tool's schema. They were not recorded.",
+    "RESULT_BREAKS_SCHEMA": "The result does not match the tool's output schema. It was not "
+    "recorded. This is a bug in the tool.",
+}
 _USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/@]*@")
 _QUERY = re.compile(r"[?#]")
 
@@ -282,8 +288,8 @@ class CallRecording:
 
     def _clean(self, detail: ErrorDetail) -> ErrorDetail:
         message = detail.message
-        if detail.code == "INVALID_ARGUMENTS" and self._arguments is None:
-            message = "The arguments do not match the tool's schema. They were not recorded."
+        if self._arguments is None and detail.code in _WITH_VALUES:
+            message = _WITH_VALUES[detail.code]
         elif self._arguments is not None:
             message = self._excerpts.of_text(message)
         return replace(

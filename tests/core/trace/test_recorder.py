@@ -32,7 +32,6 @@ from opentabs_py.core.trace.recorder import (
 )
 from opentabs_py.errors import (
     CallError,
-    CallRefusedError,
     ChainError,
     ErrorDetail,
     ToolFailedError,
@@ -288,12 +287,21 @@ def test_arguments_and_results_are_cut_to_a_bound() -> None:
     assert (record.result or "").endswith("…")
 
 
-def test_an_error_that_quotes_arguments_is_kept_only_with_them() -> None:
-    error: CallRefusedError = failures.invalid_arguments("chat_send", [("to", "'secret' is short")])
+QUOTED = [("to", "'secret' is short")]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        failures.invalid_arguments("chat_send", QUOTED),
+        failures.result_breaks_schema("chat_send", QUOTED, {"to": "secret"}),
+    ],
+)
+def test_an_error_that_quotes_values_is_kept_only_with_them(error: CallError) -> None:
     without, with_ = taken().fail(error, at(1)), taken(arguments={}).fail(error, at(1))
     assert without.error is not None
     assert with_.error is not None
-    assert (without.error.code, without.error.category) == ("INVALID_ARGUMENTS", "validation")
+    assert (without.error.code, without.error.category) == (error.detail.code, "validation")
     assert "secret" not in without.error.message
     assert "secret" in with_.error.message
 
