@@ -37,6 +37,7 @@ from opentabs_py.python_tools.values import name_streams, to_block, to_output
 logger = logging.getLogger(__name__)
 
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_TOOL_NAME}}}")
+_HINTS = frozenset({"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"})
 
 
 class PythonTool:
@@ -69,6 +70,13 @@ class PythonTool:
         docstring = parse_docstring(inspect.getdoc(inner))
         self._signature = read_signature(function, name, docstring)
         annotations = declaration.annotations
+        for hint, value in (annotations or {}).items():
+            kind = str if hint == "title" else bool
+            if hint in _HINTS and not isinstance(value, kind):
+                wanted = "a string" if kind is str else "True or False"
+                raise ConfigError(
+                    f"The annotation {hint} of the tool {name} is {value!r}. Write {wanted}."
+                )
         self.listing = Listing(
             name=name,
             owner=inner.__module__ or "python",

@@ -16,6 +16,7 @@ from starlette.requests import Request
 
 from opentabs_py.server.forms import Forms
 from opentabs_py.server.stream_sender import LateUpdates
+from opentabs_py.server.workarounds import is_routed_by_session
 
 
 class ClientConnection:
@@ -83,7 +84,7 @@ class ClientConnections:
         headers = find_http_headers(ctx)
         if headers is None:
             return self._key
-        session = headers.get(MCP_SESSION_ID_HEADER)
+        session = _find_session(headers)
         return None if session is None else f"session {session}"
 
     def close(self) -> None:
@@ -98,13 +99,18 @@ class ClientConnections:
         headers = find_http_headers(ctx)
         if headers is None:
             return self._own
-        session = headers.get(MCP_SESSION_ID_HEADER)
+        session = _find_session(headers)
         if session is None:
             return ClientConnection()
         connection = self._sessions.get(session)
         if connection is None:
             connection = self._sessions[session] = ClientConnection()
         return connection
+
+
+def _find_session(headers: Headers) -> str | None:
+    """Return a request's session; the SDK checks the header only where it has a meaning."""
+    return headers.get(MCP_SESSION_ID_HEADER) if is_routed_by_session(headers) else None
 
 
 def find_http_headers(ctx: ServerRequestContext[Any]) -> Headers | None:

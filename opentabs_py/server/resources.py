@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from mcp import types
 from mcp.server.context import ServerRequestContext
@@ -162,7 +162,7 @@ class Resources:
         return types.EmptyResult()
 
     def _find(self, ctx: ServerRequestContext[ClientConnections], uri: str) -> dict[str, Any]:
-        parts = urlsplit(uri)
+        parts = _split(uri)
         after = parse_qs(parts.query).get("after", ["0"])[-1]
         reader = ResourceClient(ctx.lifespan_context.owner(ctx))
         if self._streams is None:
@@ -182,7 +182,15 @@ def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
 
 def _address(uri: str) -> str:
     """Return the URI of a stream without the part it selects."""
-    return f"{_SCHEME}://{urlsplit(uri).netloc}"
+    return f"{_SCHEME}://{_split(uri).netloc}"
+
+
+def _split(uri: str) -> SplitResult:
+    """Return the parts of a URI; nothing for one that has none, such as `stream://[x`."""
+    try:
+        return urlsplit(uri)
+    except ValueError:
+        return urlsplit("")
 
 
 def _not_found(ctx: ServerRequestContext[ClientConnections], uri: str, why: str) -> MCPError:

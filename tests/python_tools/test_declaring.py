@@ -235,6 +235,8 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
 
     def takes(a: Thing) -> None: ...
 
+    def works() -> None: ...
+
     with pytest.raises(ConfigError, match="has a parameter that cannot come from JSON"):
         listing(takes)
     with pytest.raises(ConfigError, match="is a method without its object"):
@@ -247,6 +249,10 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
         Server(tools=[Module])
     with pytest.raises(ValueError, match="idle is 0"):
         tool(idle=0)
+    with pytest.raises(ConfigError, match=r"readOnlyHint of the tool works is 'yes'\. Write True or"):
+        listing(tool(annotations={"readOnlyHint": "yes"})(works))
+    with pytest.raises(ConfigError, match=r"title of the tool works is 5\. Write a string"):
+        listing(tool(annotations={"title": 5, "more": 1})(works))
 
 
 def test_two_tools_of_one_name_are_refused_and_both_are_named() -> None:

@@ -183,7 +183,7 @@ async def test_a_stream_is_a_resource_whose_beginning_can_be_left_out(mode: str)
         assert listed == ([uri] if mode == "legacy" else [])
         [template] = (await ear.client.list_resource_templates()).resource_templates
         assert template.uri_template == "stream://{id}{?after}"
-        for unknown in ("stream://0", "https://example.com/", f"{uri}?after=x"):
+        for unknown in ("stream://0", "stream://[x", "https://example.com/", f"{uri}?after=x"):
             with pytest.raises(MCPError) as caught:
                 await ear.client.read_resource(unknown)
             # The code was another before 2026-07-28 (SEP-2164).

@@ -15,8 +15,9 @@ from opentabs_py.server.connections import ClientConnection, ClientConnections
 Context = ServerRequestContext[Any]
 
 
-def over_http(session: str | None) -> Context:
-    headers = [] if session is None else [(b"mcp-session-id", session.encode())]
+def over_http(session: str | None, version: str = "2025-11-25") -> Context:
+    headers = [(b"mcp-protocol-version", version.encode())]
+    headers += [] if session is None else [(b"mcp-session-id", session.encode())]
     request = Request({"type": "http", "headers": headers})
     return cast("Context", SimpleNamespace(request=request))
 
@@ -40,6 +41,13 @@ def test_requests_without_a_session_share_nothing_and_own_nothing() -> None:
     known = ClientConnections()
     assert known.of(over_http(None)) is not known.of(over_http(None))
     assert known.owner(over_http(None)) is None
+
+
+def test_a_request_of_an_era_without_sessions_cannot_claim_one() -> None:
+    known = ClientConnections()
+    theirs, claimed = over_http("one"), over_http("one", "2026-07-28")
+    assert known.of(claimed) is not known.of(theirs)
+    assert known.owner(claimed) is None
 
 
 def test_an_owner_is_the_same_for_a_session_and_another_for_each_transport() -> None:
