@@ -29,8 +29,11 @@ HEADERS_WITHIN = 20.0  # s; since the connection, or the first byte of a later r
 BODY_WITHIN = 30.0  # s; since the headers, plus one second per BODY_RATE bytes
 BODY_RATE = 64 * 1024  # bytes
 READ_FIRST = 0.5  # s; to read what arrived in time
-# Connections with incomplete requests; beyond this, the oldest is closed.
+# Connections with incomplete requests, and what they have sent together; beyond either, the oldest
+# is closed. A lone one may be longer: its own limit is another.
 MOST_HALF_SENT = 200
+HALF_SENT_TOTAL = 512 * 1024 * 1024  # bytes
+_SMALL: Final = 1024 * 1024  # bytes; as many for each of these connections do no harm
 
 
 @dataclass(slots=True)
@@ -70,7 +73,7 @@ class PatientProtocol(H11Protocol):
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=UNREAD_LIMIT)
         self._wait_for(HEADERS_WITHIN)
-        self._close_oldest()
+        self._make_room()
 
     def data_received(self, data: bytes) -> None:
         """Read part of a request, and wait for the rest."""
@@ -82,6 +85,8 @@ class PatientProtocol(H11Protocol):
             if sending is None or not sending.is_body:
                 sending = self._wait_for(BODY_WITHIN, is_body=True)
             sending.received += len(data)
+            if sending.received > _SMALL:
+                self._make_room()
         elif theirs is h11.IDLE and self.conn.trailing_data[0]:
             if sending is None:
                 self._wait_for(HEADERS_WITHIN)
@@ -94,15 +99,19 @@ class PatientProtocol(H11Protocol):
         self._deadline = self.loop.call_later(within, self._look_at_deadline)
         return sending
 
-    def _close_oldest(self) -> None:
-        """Make room by closing the oldest incomplete request: it has had the most time."""
+    def _make_room(self) -> None:
+        """Close the oldest incomplete request if there is too much: it has had the most time."""
         half_sent = [
-            (each.began, connection)
+            (each.began, each.received, connection)
             for connection in self.connections
-            if isinstance(connection, PatientProtocol) and (each := connection.sending) is not None
+            if isinstance(connection, PatientProtocol)
+            and not connection.transport.is_closing()
+            and (each := connection.sending) is not None
         ]
-        if len(half_sent) > MOST_HALF_SENT:
-            _, oldest = min(half_sent, key=itemgetter(0))
+        total = sum(received for _, received, _ in half_sent)
+        if len(half_sent) > MOST_HALF_SENT or (total > HALF_SENT_TOTAL and len(half_sent) > 1):
+            *_, oldest = min(half_sent, key=itemgetter(0))
+            logger.warning("Closed a connection: there are too many incomplete requests")
             oldest.transport.abort()
 
     def _has_all(self) -> None:

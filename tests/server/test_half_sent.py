@@ -97,6 +97,20 @@ async def test_of_too_many_half_requests_the_oldest_is_closed_and_others_are_ans
             assert answer.startswith(b"HTTP/1.1 200")
 
 
+async def test_of_half_requests_that_take_too_much_memory_the_oldest_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(slow_clients, "_SMALL", 10_000)
+    monkeypatch.setattr(slow_clients, "HALF_SENT_TOTAL", 70_000)
+    head, part = HEAD.replace(b"1000", b"80000"), b" " * 40_000
+    async with Served().over_http() as url:
+        with connected(url, head + part) as oldest, connected(url, head + part) as newest:
+            assert await read_to_end(oldest) == b""
+            newest.sendall(part)  # alone, it may be longer
+            answer = await anyio.to_thread.run_sync(newest.recv, 65536)
+            assert answer.startswith(b"HTTP/1.1 4")  # it is not MCP
+
+
 @pytest.mark.usefixtures("impatient")
 async def test_an_extension_that_says_nothing_for_long_keeps_its_socket() -> None:
     async with (
