@@ -171,8 +171,9 @@ class Fleet:
         client = call.owner
         waiting = self._queue.add(client or "", wanted)
         place = PlaceInQueue(call)
+        until = anyio.current_time() + self.quotas.waits
         while True:
-            worker = await self._find_place(waiting, place)
+            worker = await self._find_place(waiting, place, until)
             began = anyio.current_time()
             if call.recording is not None:
                 call.recording.place(instant(self._clock))
@@ -190,6 +191,9 @@ class Fleet:
             self._pool.end(worker)
             self._pool.note_busy(worker)  # the call did not run
             self._queue.put_back(waiting)
+            if anyio.current_time() >= until:
+                self._queue.discard(waiting)
+                raise self._queue.busy()
 
     def _record(self, call: ToolCall, answer: ToEndpoint) -> None:
         if call.recording is None or not isinstance(answer, (Returned, Failed)):
@@ -254,14 +258,16 @@ class Fleet:
         if worker is not None:
             self._asks.release(worker.instance)
 
-    async def _find_place(self, waiting: Waiting, place: PlaceInQueue) -> Announcement:
+    async def _find_place(
+        self, waiting: Waiting, place: PlaceInQueue, until: float
+    ) -> Announcement:
         found: asyncio.Future[Announcement] = asyncio.get_running_loop().create_future()
         self._places[waiting] = found
         try:
             self._place_calls()
             if not found.done():
                 self._queue.check(waiting)
-            with anyio.fail_after(self.quotas.waits):
+            with anyio.fail_after(until - anyio.current_time()):
                 while not found.done():
                     place.say(self._queue.ahead(waiting))
                     await asyncio.wait([found], timeout=SAY_PLACE_EVERY)
