@@ -11,6 +11,7 @@ import pytest
 from mcp import types
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from playwright.async_api import Route
 
 from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
 from opentabs_py.config.settings import load_settings
@@ -21,6 +22,11 @@ from opentabs_py.session.session import OpenTabs
 
 WAITING = [{"wait": 60_000}]
 BLOCK = 10_000 if "SOAK" in os.environ else 3000  # ms
+BLOCKS = """<!doctype html><script>
+const request = new XMLHttpRequest();
+request.open("GET", "/held", false);
+request.send();
+</script>"""
 LONG = 10.0  # s; far below the idle limit, so what ends within it did not time out
 
 
@@ -232,6 +238,34 @@ async def test_a_blocked_page_delays_no_other(open_tab: Callable[..., Any]) -> N
         assert await free.call("echo", {"value": 1}) == {"value": 1}
         assert not running.ended.is_set()
         await running.wait()
+
+
+async def test_a_page_that_blocks_as_it_replaces_another_delays_no_news_of_other_tabs(
+    open_tab: Callable[..., Any], tabs: OpenTabs, site: str
+) -> None:
+    left, other = await open_tab(), await open_tab(host="localhost")
+    blocked, released = anyio.Event(), anyio.Event()
+
+    async def block(route: Route) -> None:
+        await route.fulfill(content_type="text/html", body=BLOCKS)
+
+    async def hold(route: Route) -> None:
+        blocked.set()
+        await released.wait()
+        await route.fulfill(body="")
+
+    await left.page.route("**/blocks", block)
+    await left.page.route("**/held", hold)
+    async with anyio.create_task_group() as group:
+        group.start_soon(left.page.goto, f"{site}/blocks")
+        try:
+            with anyio.fail_after(LONG):
+                await blocked.wait()
+                await other.page.evaluate("document.title = 'news'")
+                while "news" not in [document.title for document in tabs.bridge.tabs.documents]:
+                    await tabs.bridge.changed().wait()
+        finally:
+            released.set()
 
 
 async def test_a_tab_that_was_open_before_the_plugin_works_and_says_it_is_unprotected(

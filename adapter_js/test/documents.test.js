@@ -10,6 +10,8 @@ const NEXT = "e".repeat(32);
 
 /** @type {any[]} what the server was sent and nobody has looked at yet */
 const sent = [];
+/** @type {() => Promise<object[]>} what comes of a script in a page */
+let runInPage = async () => [];
 
 class FakeSocket {
   static OPEN = 1;
@@ -35,13 +37,16 @@ Object.assign(globalThis, {
   fetch: async () => ({ json: async () => ({ server: "127.0.0.1:1", secret: "s" }) }),
   chrome: {
     action: { setTitle() {}, setBadgeText() {} },
-    runtime: { getURL: String, getManifest: () => ({ version: "1" }) },
-    scripting: { executeScript: async () => [] },
+    runtime: { getURL: String, getManifest: () => ({ version: "1" }), lastError: undefined },
+    scripting: { executeScript: () => runInPage() },
     storage: {
       local: { get: async () => ({}), set: async () => {} },
       session: { get: async () => ({ loadId: "this" }), set: async () => {} },
     },
-    tabs: { query: async () => [{ id: TAB, status: "complete" }] },
+    tabs: {
+      query: async () => [{ id: TAB, status: "complete" }],
+      get: async () => ({ id: TAB, status: "complete" }),
+    },
     windows: { getLastFocused: async () => ({ id: 1 }) },
   },
 });
@@ -77,11 +82,12 @@ async function greet() {
 async function attach(documentId, loadId = "this", calls = /** @type {string[]} */ ([])) {
   /** @type {Function} */
   let listener = () => {};
+  let close = () => {};
   const port = {
     name: "relay",
     sender: { tab: { id: TAB }, frameId: 0, documentId: "1", url: "https://chat.example/" },
     onMessage: { addListener: (/** @type {Function} */ given) => (listener = given) },
-    onDisconnect: { addListener() {} },
+    onDisconnect: { addListener: (/** @type {() => void} */ given) => (close = given) },
     postMessage() {},
   };
   documents.attach(/** @type {any} */ (port));
@@ -89,7 +95,7 @@ async function attach(documentId, loadId = "this", calls = /** @type {string[]} 
   const about = { documentId, calls, isProtected: true, complete: false, loadId, plugins };
   listener({ type: "attach", ...about });
   await settled();
-  return { say: listener };
+  return { say: listener, close };
 }
 
 /** @param {string} method */
@@ -162,8 +168,47 @@ async function listed() {
   say({ method: "tabs.query", id: 7, params: {} });
   await settled();
   const [state] = sent.splice(0).flatMap(({ id, result }) => (id === 7 ? [result] : []));
-  return state.documents.map((/** @type {any} */ each) => each.documentId);
+  return state?.documents.map((/** @type {any} */ each) => each.documentId);
 }
+
+/**
+ * From now on, the page that replaces another blocks its thread.
+ * @param {import("node:test").TestContext} t
+ */
+function block(t) {
+  /** @type {PromiseWithResolvers<object[]>} */
+  const { promise, resolve } = Promise.withResolvers();
+  const before = runInPage;
+  runInPage = () => promise;
+  t.after(() => {
+    runInPage = before;
+    resolve([]);
+  });
+  return resolve;
+}
+
+test("a page that blocks as it replaces another delays no answer", async (t) => {
+  const relay = await attach(PAGE);
+  block(t);
+  relay.close();
+  await attach(NEXT);
+  assert.deepEqual(await listed(), [NEXT]);
+});
+
+test("a page that blocks and has no relay delays answers only briefly", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const relay = await attach(PAGE, "this", [FIRST]);
+  const answer = block(t);
+  relay.close();
+  assert.equal(await listed(), undefined);
+  t.mock.timers.tick(300);
+  assert.deepEqual(await listed(), [PAGE]);
+  assert.deepEqual(take("tool.lost"), []);
+  answer([{ documentId: "another" }]);
+  await settled();
+  assert.deepEqual(take("tool.lost"), [{ callId: FIRST, reason: "navigated" }]);
+  assert.deepEqual(await listed(), []);
+});
 
 test("a relay of an earlier load of the extension is not listed", async () => {
   await attach(PAGE, "this", [FIRST]);

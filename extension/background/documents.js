@@ -12,6 +12,8 @@ import * as tabs from "./tabs.js";
 /** @import { PluginState } from "../protocol.js" */
 /** @import { Doc } from "./registry.js" */
 
+const LEAVES_WITHIN = 300; // ms; a page that blocks its thread may hold up the answer for ever
+
 /**
  * A relay's messages to the worker, besides frames.
  * @typedef {{type: "attach", documentId: string, calls: string[], isProtected: boolean,
@@ -70,9 +72,7 @@ export function attach(port) {
     // Reading this keeps Chrome from logging "Unchecked runtime.lastError" on bfcache entry.
     void chrome.runtime.lastError;
     if (doc !== null && documents.get(doc.id) === doc) {
-      const checked = lose(doc);
-      leaving.add(checked);
-      checked.finally(() => leaving.delete(checked));
+      leave(doc);
     }
   });
 }
@@ -85,6 +85,7 @@ export function attach(port) {
 function supersede(next) {
   for (const doc of documents.values()) {
     if (doc.id === next.id) {
+      leaving.get(doc)?.resolve();
       // Its relay has reconnected: messages in transit on the old Port are lost.
       for (const callId of doc.calls.keys()) {
         if (!next.calls.has(callId)) {
@@ -260,6 +261,19 @@ function isCurrent(doc) {
 }
 
 /**
+ * A Port has closed: snapshots wait until it is known what became of its document, but not for long.
+ * @param {Doc} doc
+ */
+function leave(doc) {
+  /** @type {PromiseWithResolvers<void>} */
+  const known = Promise.withResolvers();
+  leaving.set(doc, known);
+  known.promise.then(() => leaving.delete(doc));
+  lose(doc).finally(known.resolve);
+  setTimeout(known.resolve, LEAVES_WITHIN);
+}
+
+/**
  * A Port has closed. Most likely the document is gone. But this worker may also be about to stop,
  * and a last message from it would end calls that are still running.
  * @param {Doc} doc
@@ -280,6 +294,7 @@ async function lose(doc) {
  */
 function forgetLost(doc, reason) {
   documents.delete(doc.id);
+  leaving.get(doc)?.resolve();
   for (const answer of doc.asked.values()) {
     answer.resolve();
   }

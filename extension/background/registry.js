@@ -42,9 +42,9 @@ export const documents = new Map();
 
 /**
  * Documents whose Port has closed, while it is being found out what became of them.
- * @type {Set<Promise<void>>}
+ * @type {Map<Doc, PromiseWithResolvers<void>>}
  */
-export const leaving = new Set();
+export const leaving = new Map();
 
 /** @type {PluginSpec[]} */
 let specs = [];

@@ -52,7 +52,8 @@ export function changedSoon() {
  */
 export async function snapshot() {
   // While a document is leaving, its calls and the reason for their end are not known yet.
-  await Promise.all([registry.ready(), ...registry.leaving]);
+  const left = Array.from(registry.leaving.values(), ({ promise }) => promise);
+  await Promise.all([registry.ready(), ...left]);
   const [open, focused] = await Promise.all([
     chrome.tabs.query({}),
     // Rejects if no window is open.
