@@ -27,6 +27,8 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     addEventListener.call(target, "opentabs:offer", accept, { once: true });
   }
   const frame = { isThere: true, remove: () => (frame.isThere = false) };
+  /** @type {[string, (event: any) => void][]} */
+  const onDocument = [];
   /** @type {Map<string, (event: any) => void>} */
   const onWindow = new Map();
   const window = {
@@ -42,7 +44,11 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     document: Object.assign(
       {
         readyState: "complete",
-        addEventListener: addEventListener.bind(target),
+        /** @type {EventTarget["addEventListener"]} */
+        addEventListener(type, listener, options) {
+          onDocument.push([type, /** @type {(event: any) => void} */ (listener)]);
+          addEventListener.call(target, type, listener, options);
+        },
         removeEventListener: removeEventListener.bind(target),
         dispatchEvent: dispatchEvent.bind(target),
         createElement: () => node,
@@ -129,8 +135,11 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     elapse() {
       for (const timer of timers.splice(0)) timer.run();
     },
-    /** The page calls `document.open()`: every listener of its window is gone. */
+    /** The page calls `document.open()`: every listener of its document and window is gone. */
     reopen() {
+      for (const [type, listener] of onDocument.splice(0)) {
+        removeEventListener.call(target, type, listener);
+      }
       onWindow.clear();
       childrenChanged();
     },
@@ -886,4 +895,22 @@ test("a page that called document.open() is listened to as before", () => {
     relay.drain().map(({ params }) => params.entries[0].message),
     ["heard"],
   );
+});
+
+for (const readyState of ["loading", "interactive"]) {
+  test(`a page that called document.open() while ${readyState} completes when it has loaded`, () => {
+    const relay = startRelay({ document: { readyState } });
+    relay.reopen();
+    relay.fire("load");
+    assert.deepEqual(relay.drain(), [{ type: "complete" }]);
+  });
+}
+
+test("a page that called document.open() while loading completes a while after it was parsed", () => {
+  const relay = startRelay({ document: { readyState: "loading" } });
+  relay.reopen();
+  relay.target.dispatchEvent(new Event("DOMContentLoaded"));
+  assert.equal(relay.timers.length, 1);
+  relay.elapse();
+  assert.deepEqual(relay.drain(), [{ type: "complete" }]);
 });

@@ -364,14 +364,17 @@
     }
   }
 
+  /** An image that never loads must not hold up the tools, because the DOM is ready. */
+  function whenParsed() {
+    setTimeout(setComplete, LOAD_GRACE);
+  }
+
   function watchCompletion() {
     if (document.readyState === "complete") {
       setComplete();
       return;
     }
     window.addEventListener("load", setComplete, { once: true });
-    // An image that never loads must not hold up the tools, because the DOM is ready.
-    const whenParsed = () => setTimeout(setComplete, LOAD_GRACE);
     if (document.readyState === "interactive") {
       whenParsed();
     } else {
@@ -385,6 +388,9 @@
     window.addEventListener("message", handleMessage);
     window.addEventListener("pagehide", leave);
     window.addEventListener("pageshow", comeBack);
+    if (!complete) {
+      watchCompletion();
+    }
   }
 
   function abandonIfReloaded() {
@@ -434,11 +440,6 @@
     return performance.timeOrigin + performance.now();
   }
 
-  function begin() {
-    watchCompletion();
-    connect();
-  }
-
   /** Whether the extension has not been reloaded; there is no notification of that. */
   function isAlive() {
     return chrome.runtime?.id !== undefined;
@@ -449,8 +450,8 @@
   // `document.open()` removes all listeners of the document and its window, and all children.
   new MutationObserver(listen).observe(document, { childList: true });
   if (/** @type {{prerendering?: boolean}} */ (document).prerendering === true) {
-    document.addEventListener("prerenderingchange", begin, { once: true });
+    document.addEventListener("prerenderingchange", connect, { once: true });
   } else {
-    begin();
+    connect();
   }
 })();
