@@ -46,9 +46,10 @@ export function register(pluginOrClass, { name, hash }) {
     deliversLogs: true, // see `handle` below
     __adapterHash: hash,
   });
+  let stopWatching = () => {};
   tearDown(registry().adapters?.[name]);
   enter(name, adapter);
-  const stopWatching = watchLocation((url) => call("onNavigate", url));
+  stopWatching = watchLocation((url) => call("onNavigate", url));
   call("onActivate");
 }
 
@@ -138,7 +139,9 @@ async function isReady(plugin) {
 
 /**
  * The Navigation API reports every URL change, whatever causes it, and does not patch the page's
- * `history`, so there is nothing to restore, and plugins do not interfere with each other.
+ * `history`, so there is nothing to restore, and plugins do not interfere with each other. A page
+ * may have a global `navigation` of its own instead; then only the older events are left, which do
+ * not report `history.pushState()`.
  *
  * @param {(url: string) => void} tell
  * @returns {() => void} stops watching
@@ -152,8 +155,22 @@ function watchLocation(tell) {
       tell(url);
     }
   };
-  navigation.addEventListener("currententrychange", look);
-  return () => navigation.removeEventListener("currententrychange", look);
+  /** @type {[EventTarget, string][]} */
+  const sources = [
+    [window, "popstate"],
+    [window, "hashchange"],
+  ];
+  if (navigation instanceof EventTarget) {
+    sources.push([navigation, "currententrychange"]);
+  }
+  for (const [target, type] of sources) {
+    target.addEventListener(type, look);
+  }
+  return () => {
+    for (const [target, type] of sources) {
+      target.removeEventListener(type, look);
+    }
+  };
 }
 
 /** @param {() => void} run */

@@ -129,13 +129,14 @@ export async function stateOf(promise) {
 export function openPage(t, { hasHost = true, openTabs = {} } = {}) {
   /** @type {any[]} */
   const posted = [];
-  const window = {
+  const window = Object.assign(new EventTarget(), {
     postMessage(/** @type {unknown} */ message, /** @type {string} */ origin) {
       posted.push({ ...structuredClone(/** @type {object} */ (message)), origin });
     },
     location: { href: "https://shop.example/" },
+    /** @type {object} */
     navigation: new EventTarget(),
-  };
+  });
   const nonces = hasHost ? { _logNonce: "log", _readinessNonce: "ready" } : {};
   /** @type {[string, unknown[]][]} */
   const printed = [];
@@ -158,7 +159,9 @@ export function openPage(t, { hasHost = true, openTabs = {} } = {}) {
     /** @param {string} url where the page goes without a new document */
     go(url) {
       window.location.href = url;
-      window.navigation.dispatchEvent(new Event("currententrychange"));
+      if (window.navigation instanceof EventTarget) {
+        window.navigation.dispatchEvent(new Event("currententrychange"));
+      }
     },
     /** @returns {any} the registry as it is now */
     openTabs: () => /** @type {any} */ (globalThis).__openTabs,

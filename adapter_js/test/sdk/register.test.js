@@ -441,6 +441,36 @@ test("what was logged while a plugin was torn down has been sent", (t) => {
   assert.equal(page.records().length, 1);
 });
 
+test("in a page with a global `navigation` of its own, a plugin works and hears of the history", (t) => {
+  const page = openPage(t);
+  page.window.navigation = { items: [] };
+  const { plugin, calls } = makePlugin();
+  register(plugin, { name: "shop", hash: "" });
+  for (const type of ["popstate", "hashchange"]) {
+    page.window.location.href += type;
+    page.window.dispatchEvent(new Event(type));
+  }
+  page.openTabs().adapters.shop.teardown();
+  page.window.location.href += "unheard";
+  page.window.dispatchEvent(new Event("popstate"));
+  assert.deepEqual(calls, [
+    ["onActivate"],
+    ["onNavigate", "https://shop.example/popstate"],
+    ["onNavigate", "https://shop.example/popstatehashchange"],
+    ["onDeactivate"],
+    ["teardown"],
+  ]);
+});
+
+test("a plugin whose registration fails half-way can be torn down", (t) => {
+  const page = openPage(t);
+  Reflect.deleteProperty(page.window, "location");
+  const { plugin, calls } = makePlugin();
+  assert.throws(() => register(plugin, { name: "shop", hash: "" }), TypeError);
+  page.openTabs().adapters.shop.teardown();
+  assert.deepEqual(calls, [["onDeactivate"], ["teardown"]]);
+});
+
 for (const first of ["shop", "other"]) {
   test(`two plugins are notified of URLs each for itself, when ${first} goes first`, (t) => {
     const page = openPage(t);
