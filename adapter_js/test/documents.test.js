@@ -38,7 +38,12 @@ Object.assign(globalThis, {
   chrome: {
     action: { setTitle() {}, setBadgeText() {} },
     runtime: { getURL: String, getManifest: () => ({ version: "1" }), lastError: undefined },
-    scripting: { executeScript: () => runInPage() },
+    permissions: { contains: async () => true },
+    scripting: {
+      executeScript: () => runInPage(),
+      getRegisteredContentScripts: async () => [],
+      registerContentScripts: async () => {},
+    },
     storage: {
       local: { get: async () => ({}), set: async () => {} },
       session: { get: async () => ({ loadId: "this" }), set: async () => {} },
@@ -53,6 +58,7 @@ Object.assign(globalThis, {
 
 const documents = await import("../../extension/background/documents.js");
 const link = await import("../../extension/background/link.js");
+const plugins = await import("../../extension/background/plugins.js");
 const registry = await import("../../extension/background/registry.js");
 const router = await import("../../extension/background/router.js");
 
@@ -78,24 +84,36 @@ async function greet() {
  * @param {string} documentId
  * @param {string} loadId the load of the extension that answered the relay
  * @param {string[]} calls that the relay has
+ * @param {object} [more] of what it says of itself
  */
-async function attach(documentId, loadId = "this", calls = /** @type {string[]} */ ([])) {
+async function attach(documentId, loadId = "this", calls = /** @type {string[]} */ ([]), more) {
   /** @type {Function} */
   let listener = () => {};
   let close = () => {};
+  /** @type {any[]} what the relay was sent and nobody has looked at yet */
+  const heard = [];
   const port = {
     name: "relay",
     sender: { tab: { id: TAB }, frameId: 0, documentId: "1", url: "https://chat.example/" },
     onMessage: { addListener: (/** @type {Function} */ given) => (listener = given) },
     onDisconnect: { addListener: (/** @type {() => void} */ given) => (close = given) },
-    postMessage() {},
+    postMessage: (/** @type {any} */ message) => heard.push(message),
   };
   documents.attach(/** @type {any} */ (port));
-  const plugins = [["chat", { file: "", readiness: "ready" }]];
-  const about = { documentId, calls, isProtected: true, complete: false, loadId, plugins };
-  listener({ type: "attach", ...about });
+  listener({
+    type: "attach",
+    documentId,
+    calls,
+    isProtected: true,
+    complete: false,
+    loadId,
+    plugins: [["chat", { injected: "", readiness: "ready" }]],
+    ...more,
+  });
   await settled();
-  return { say: listener, close };
+  /** @param {string} type */
+  const take = (type) => heard.splice(0).filter((message) => message.type === type);
+  return { say: listener, close, take };
 }
 
 /** @param {string} method */
@@ -220,4 +238,31 @@ test("a relay of an earlier load of the extension is not listed", async () => {
   await attach(PAGE, "this", [FIRST]);
   await attach(NEXT, "earlier", [SECOND]);
   assert.deepEqual(await listed(), [PAGE]);
+});
+
+/** @param {Record<string, string>} config */
+function chat(config) {
+  const matches = ["https://chat.example/*"];
+  return { name: "chat", version: "1", matches, excludeMatches: [], file: "chat.js", config };
+}
+
+/** @param {any[]} adopted the relay's messages of plugins that it has adopted since */
+function having(adopted) {
+  const state = (/** @type {any} */ { type, plugin, ...more }) => [plugin, more];
+  return { complete: true, plugins: adopted.map(state) };
+}
+
+test("a plugin whose settings changed is injected again, also in a document that missed it", async () => {
+  await plugins.sync([chat({ key: "old" })]);
+  const page = await attach(PAGE, "this", [], having([]));
+  const old = page.take("adopt");
+  await plugins.sync([chat({ key: "new" })]);
+  assert.deepEqual([old.length, page.take("adopt").length], [1, 1]);
+
+  // It comes from the cache, or the worker ended between storing the settings and injecting them.
+  const back = await attach(NEXT, "this", [], having(old));
+  const now = back.take("adopt");
+  assert.equal(now.length, 1);
+  const again = await attach(PAGE, "this", [], having(now));
+  assert.deepEqual(again.take("adopt"), []);
 });

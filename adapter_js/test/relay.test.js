@@ -154,7 +154,7 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     result: (/** @type {unknown} */ value) => page.say(`r${CALL}${JSON.stringify(value)}`),
     resend: (limit = Number.MAX_SAFE_INTEGER, epoch = 1, loadId = "load") =>
       worker.say({ type: "resend", limit, epoch, loadId }),
-    adopt: (plugin = "demo") => worker.say({ type: "adopt", plugin, file: "adapters/x.js" }),
+    adopt: (plugin = "demo") => worker.say({ type: "adopt", plugin, injected: "adapters/x.js {}" }),
     /** @param {object} data @param {unknown} [from] */
     post: (data, from = window) =>
       onWindow.get("message")?.({ source: from, data: structuredClone(data) }),

@@ -17,7 +17,8 @@ const LEAVES_WITHIN = 300; // ms; a page that blocks its thread may hold up the 
 /**
  * A relay's messages to the worker, besides frames.
  * @typedef {{type: "attach", documentId: string, calls: string[], isProtected: boolean,
- *     complete: boolean, loadId: string | null, plugins: [string, PluginState & {file: string}][]}
+ *     complete: boolean, loadId: string | null,
+ *     plugins: [string, PluginState & {injected: string}][]}
  *   | {type: "resending", epoch: number}
  *   | {type: "complete"}
  *   | {type: "received", callId: string}
@@ -133,7 +134,7 @@ function handleRelayMessage(doc, message) {
       break;
     case "readiness": {
       const known = doc.plugins.get(message.plugin);
-      doc.plugins.set(message.plugin, { file: known?.file ?? "", ...message.state });
+      doc.plugins.set(message.plugin, { injected: known?.injected ?? "", ...message.state });
       doc.asked.get(message.plugin)?.resolve();
       doc.asked.delete(message.plugin);
       tabs.changed();

@@ -27,15 +27,9 @@ export async function sync(plugins) {
   registering = registering.then(prepare, prepare);
   await registering;
   const gone = old.map((spec) => spec.name).filter((name) => !registry.isKnown(name));
-  const outdated = plugins.filter((spec) => old.some((each) => hasOtherConfig(each, spec)));
   const [, ...counts] = await Promise.all([
     injectLate(),
-    ...Array.from(registry.documents.values(), (doc) => {
-      for (const { name } of outdated.filter((spec) => doc.plugins.has(spec.name))) {
-        doc.plugins.set(name, { file: "", readiness: "pending" });
-      }
-      return inject(doc, gone);
-    }),
+    ...Array.from(registry.documents.values(), (doc) => inject(doc, gone)),
   ]);
   return { injected: counts.reduce((sum, count) => sum + count, 0), problems };
 }
@@ -86,12 +80,12 @@ async function withoutPermission(matches) {
 }
 
 /**
- * Whether a plugin must be injected again although its adapter may be the same.
- * @param {PluginSpec} old
+ * What is injected of a plugin. Its relay keeps it, because a document may miss a change: in the
+ * back/forward cache, or because the worker ends.
  * @param {PluginSpec} spec
  */
-function hasOtherConfig(old, spec) {
-  return old.name === spec.name && JSON.stringify(old.config) !== JSON.stringify(spec.config);
+function injectionOf({ file, config }) {
+  return `${file} ${JSON.stringify(config)}`;
 }
 
 /**
@@ -168,14 +162,14 @@ async function injectAll(doc, gone) {
   }
   if (!doc.complete) {
     for (const { name } of mine.filter((spec) => !doc.plugins.has(spec.name))) {
-      doc.plugins.set(name, { file: "", readiness: "pending", reason: "the page is loading" });
+      doc.plugins.set(name, { injected: "", readiness: "pending", reason: "the page is loading" });
       tabs.changed();
     }
     return 0;
   }
   let count = 0;
   for (const spec of mine) {
-    if (doc.plugins.get(spec.name)?.file !== spec.file) {
+    if (doc.plugins.get(spec.name)?.injected !== injectionOf(spec)) {
       count += (await injectOne(doc, spec)) ? 1 : 0;
     }
   }
@@ -187,7 +181,8 @@ async function injectAll(doc, gone) {
  * @param {PluginSpec} spec
  */
 async function injectOne(doc, spec) {
-  doc.plugins.set(spec.name, { file: spec.file, readiness: "pending" });
+  const injected = injectionOf(spec);
+  doc.plugins.set(spec.name, { injected, readiness: "pending" });
   tabs.changed();
   try {
     if (!isEarly(spec)) {
@@ -199,13 +194,13 @@ async function injectOne(doc, spec) {
         files: [spec.file],
       });
     }
-    registry.post(doc, { type: "adopt", plugin: spec.name, file: spec.file });
+    registry.post(doc, { type: "adopt", plugin: spec.name, injected });
     tabs.changed();
     return true;
   } catch (error) {
     const message = `its adapter could not be injected: ${error}`.slice(0, 1000);
     problems.push({ plugin: spec.name, tabId: doc.tabId, message });
-    doc.plugins.set(spec.name, { file: spec.file, readiness: "unavailable", reason: message });
+    doc.plugins.set(spec.name, { injected, readiness: "unavailable", reason: message });
     tabs.changed();
     return false;
   }

@@ -18,7 +18,7 @@
   const NO_RUNTIME =
     "scripts cannot run in this page (a CSP sandbox without allow-scripts, or JavaScript is off)";
 
-  /** @typedef {{file: string, readiness: string, reason?: string}} PluginState */
+  /** @typedef {{injected: string, readiness: string, reason?: string}} PluginState */
   /**
    * @typedef {object} Call
    * @property {InstanceType<typeof Outbox>} outbox
@@ -178,7 +178,7 @@
       typeof reason === "string"
         ? { readiness, reason: reason.slice(0, 1000).toWellFormed() }
         : { readiness };
-    plugins.set(plugin, { file: plugins.get(plugin)?.file ?? "", ...state });
+    plugins.set(plugin, { injected: plugins.get(plugin)?.injected ?? "", ...state });
     post({ type: "readiness", plugin, state });
   }
 
@@ -272,7 +272,7 @@
         }
         break;
       case "adopt":
-        plugins.set(message.plugin, { file: message.file, readiness: "pending" });
+        plugins.set(message.plugin, { injected: message.injected, readiness: "pending" });
         if (!channel.send(`a${message.plugin}`)) {
           setReadiness(message.plugin, "unavailable", NO_RUNTIME);
         }
