@@ -136,11 +136,18 @@ function dispatch(callId) {
   say({ method: "tool.dispatch", params });
 }
 
+/** @param {Record<string, string>} config */
+function chat(config) {
+  const matches = ["https://chat.example/*"];
+  return { name: "chat", version: "1", matches, excludeMatches: [], file: "chat.js", config };
+}
+
 const FIRST = "1".repeat(32);
 const SECOND = "2".repeat(32);
 const THIRD = "3".repeat(32);
 
 await greet();
+registry.setPlugins([chat({})]);
 
 test("a call whose page is left before its last part was not delivered", async () => {
   await attach(PAGE);
@@ -240,12 +247,6 @@ test("a relay of an earlier load of the extension is not listed", async () => {
   assert.deepEqual(await listed(), [PAGE]);
 });
 
-/** @param {Record<string, string>} config */
-function chat(config) {
-  const matches = ["https://chat.example/*"];
-  return { name: "chat", version: "1", matches, excludeMatches: [], file: "chat.js", config };
-}
-
 /** @param {any[]} adopted the relay's messages of plugins that it has adopted since */
 function having(adopted) {
   const state = (/** @type {any} */ { type, plugin, ...more }) => [plugin, more];
@@ -265,4 +266,36 @@ test("a plugin whose settings changed is injected again, also in a document that
   assert.equal(now.length, 1);
   const again = await attach(PAGE, "this", [], having(now));
   assert.deepEqual(again.take("adopt"), []);
+});
+
+const PUBLIC = "https://chat.example/public";
+
+test("a plugin stays away from a URL that it does not serve, whatever it still reports", async () => {
+  await plugins.sync([{ ...chat({}), excludeMatches: [PUBLIC] }]);
+  const page = await attach(PAGE, "this", [], having([]));
+  page.say({ type: "readiness", plugin: "chat", state: { readiness: "ready" } });
+  assert.deepEqual(await listed(), [PAGE]);
+
+  documents.moved(TAB, PUBLIC);
+  await settled();
+  page.say({ type: "readiness", plugin: "chat", state: { readiness: "ready" } });
+  assert.deepEqual(await listed(), []);
+  assert.deepEqual(page.take("drop"), [{ type: "drop", plugin: "chat" }]);
+
+  documents.moved(TAB, "https://chat.example/");
+  await settled();
+  assert.deepEqual([await listed(), page.take("adopt").length], [[PAGE], 1]);
+});
+
+test("a query is answered although the plugin it asks leaves its page", async () => {
+  await plugins.sync([{ ...chat({}), excludeMatches: [PUBLIC] }]);
+  await attach(PAGE, "this", [], having([]));
+  sent.splice(0);
+  say({ method: "tabs.query", id: 8, params: { plugin: "chat" } });
+  documents.moved(TAB, PUBLIC);
+  await settled();
+  assert.deepEqual(
+    sent.splice(0).flatMap(({ id, result }) => (id === 8 ? [result.documents] : [])),
+    [[]],
+  );
 });

@@ -134,7 +134,10 @@ function handleRelayMessage(doc, message) {
       break;
     case "readiness": {
       const known = doc.plugins.get(message.plugin);
-      doc.plugins.set(message.plugin, { injected: known?.injected ?? "", ...message.state });
+      if (known === undefined) {
+        break; // it was removed while its relay said this
+      }
+      doc.plugins.set(message.plugin, { injected: known.injected, ...message.state });
       doc.asked.get(message.plugin)?.resolve();
       doc.asked.delete(message.plugin);
       tabs.changed();

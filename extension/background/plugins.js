@@ -132,8 +132,8 @@ async function injectLate() {
 }
 
 /**
- * Injects missing adapters into a document once it is complete, and removes those of removed
- * plugins.
+ * Injects missing adapters into a document once it is complete, and removes those of plugins that
+ * were removed or do not serve its URL any more.
  * @param {Doc} doc
  * @param {string[]} [gone] the names of removed plugins
  * @returns {Promise<number>} how many were injected
@@ -153,11 +153,8 @@ async function injectAll(doc, gone) {
   await registry.ready();
   const mine = registry.serving(doc.url);
   for (const name of new Set([...gone, ...doc.plugins.keys()])) {
-    if (!registry.isKnown(name)) {
+    if (!mine.some((spec) => spec.name === name)) {
       await remove(doc, name);
-    }
-    if (!mine.some((spec) => spec.name === name) && doc.plugins.delete(name)) {
-      tabs.changed();
     }
   }
   if (!doc.complete) {
@@ -211,6 +208,11 @@ async function injectOne(doc, spec) {
  * @param {string} name
  */
 async function remove(doc, name) {
+  if (doc.plugins.delete(name)) {
+    tabs.changed();
+  }
+  doc.asked.get(name)?.resolve();
+  doc.asked.delete(name);
   try {
     await makeRoom(doc, name, null);
     registry.post(doc, { type: "drop", plugin: name });
