@@ -260,6 +260,20 @@ test("a relay whose extension is gone does not connect again", () => {
   assert.equal(relay.worker.ports.length, 1);
 });
 
+test("a relay whose extension was reloaded ends its calls and drops its plugins for the next", () => {
+  const relay = startCall();
+  relay.adopt("one");
+  relay.adopt("two");
+  const another = () => relay.target.dispatchEvent(new Event("opentabs:offer"));
+  another();
+  assert.deepEqual([relay.page.ofKind("c"), relay.page.ofKind("x")], [[], []]);
+  relay.worker.chrome.runtime.id = /** @type {any} */ (undefined);
+  another();
+  another();
+  assert.deepEqual(relay.page.ofKind("c"), [`${CALL}the extension was reloaded`]);
+  assert.deepEqual(relay.page.ofKind("x"), ["one", "two"]);
+});
+
 test("a document back from the cache is a new one, and its tools are notified to stop", () => {
   const relay = startCall();
   const before = relay.documentId();

@@ -393,9 +393,14 @@
     }
   }
 
+  /** Otherwise the runtime would ask adapters that are torn down whether they are ready, for ever. */
   function abandonIfReloaded() {
     if (!isAlive()) {
       abandon("the extension was reloaded");
+      for (const plugin of plugins.keys()) {
+        channel.send(`x${plugin}`);
+      }
+      plugins.clear();
     }
   }
 
