@@ -230,6 +230,13 @@ test("a prerendered document connects when it is shown", () => {
   assert.equal(worker.ports.length, 1);
 });
 
+test("a prerendered document that called document.open() connects when it is shown", () => {
+  const { worker, target, reopen } = startRelay({ document: { prerendering: true } });
+  reopen();
+  target.dispatchEvent(new Event("prerenderingchange"));
+  assert.equal(worker.ports.length, 1);
+});
+
 test("a page that never completes counts as complete a while after it was parsed", () => {
   const relay = startRelay({ document: { readyState: "interactive" } });
   assert.equal(relay.attached[0].complete, false);

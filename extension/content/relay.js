@@ -388,9 +388,17 @@
     window.addEventListener("message", handleMessage);
     window.addEventListener("pagehide", leave);
     window.addEventListener("pageshow", comeBack);
+    if (isPrerendered()) {
+      document.addEventListener("prerenderingchange", connect, { once: true });
+    }
     if (!complete) {
       watchCompletion();
     }
+  }
+
+  /** Whether nobody has seen the document yet: the browser has loaded it in advance. */
+  function isPrerendered() {
+    return /** @type {{prerendering?: boolean}} */ (document).prerendering === true;
   }
 
   /** Otherwise the runtime would ask adapters that are torn down whether they are ready, for ever. */
@@ -454,9 +462,7 @@
   listen();
   // `document.open()` removes all listeners of the document and its window, and all children.
   new MutationObserver(listen).observe(document, { childList: true });
-  if (/** @type {{prerendering?: boolean}} */ (document).prerendering === true) {
-    document.addEventListener("prerenderingchange", connect, { once: true });
-  } else {
+  if (!isPrerendered()) {
     connect();
   }
 })();
