@@ -293,6 +293,42 @@ async def test_calls_of_others_are_shown_as_they_run_and_can_be_ended(
     await expect(details.locator(".pill")).to_have_text("cancelled", timeout=PATIENT)
 
 
+async def test_cancel_keeps_the_pointer_and_the_focus_while_its_call_reports(
+    page: Page, tab: Page, served: OpenTabs
+) -> None:
+    await go(page, "calls")
+    failures: list[CallError] = []
+
+    async def call() -> None:
+        steps = [{"report": {"message": "page 1"}}, {"wait": 120_000}]
+        try:
+            await served.call("probe_run", {"key": "held", "steps": steps})
+        except CallError as error:
+            failures.append(error)
+
+    async def report(message: str) -> None:
+        """Report, and wait until the details have been drawn with it."""
+        await tab.evaluate("(message) => probe.report({message})", message)
+        await expect(details).to_contain_text(message)
+
+    details = page.get_by_role("complementary", name="The chosen call")
+    cancel = details.get_by_role("button", name="Cancel")
+    with anyio.fail_after(WITHIN):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await page.get_by_role("option", name="probe_run, running").first.click()
+            await cancel.focus()
+            await report("page 2")
+            await expect(cancel).to_be_focused()
+            await cancel.hover()
+            await page.mouse.down()
+            await report("page 3")
+            await page.mouse.up()
+    assert failures[0].detail.code == "CANCELLED"
+    await expect(details.locator(".pill")).to_have_text("cancelled", timeout=PATIENT)
+    await expect(cancel).to_have_count(0)
+
+
 @pytest.mark.usefixtures("tab")
 async def test_a_failed_call_opens_with_its_stack_trace_and_its_hops(
     page: Page, served: OpenTabs

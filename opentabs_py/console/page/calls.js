@@ -220,14 +220,14 @@ export function callsView({ store, link, go }) {
   function fill({ started, running, calls: [call] }) {
     if (call === undefined) return;
     if (running) call.outcomeText = "running";
-    const place = h("div", { class: "call-details" });
+    const place = h("div", { class: "call-details", "data-call": call.id });
     place.append(...describe(call, started, { zoom: () => {}, close: () => go("calls") }));
     const pill = place.querySelector(".pill");
     if (running && pill !== null) pill.className = "pill running";
     const buttons = place.querySelector(".second");
     buttons?.querySelector("button")?.remove(); // there is no axis to zoom
     if (running) {
-      const cancel = h("button", { type: "button" }, "Cancel");
+      const cancel = h("button", { type: "button", class: "cancel" }, "Cancel");
       cancel.addEventListener("click", () => {
         cancel.disabled = true;
         link.post("/cancel", { call: call.id }).catch(() => {
@@ -248,9 +248,11 @@ export function callsView({ store, link, go }) {
     }
     const focused = details.contains(document.activeElement);
     const { scrollTop } = details;
-    details.replaceChildren(place);
+    const shown = details.firstElementChild;
+    if (shown?.getAttribute("data-call") === call.id) renew(shown, place);
+    else details.replaceChildren(place);
     details.scrollTop = scrollTop;
-    if (focused) details.focus();
+    if (focused && !details.contains(document.activeElement)) details.focus();
   }
 
   /** @param {EarlierCall} call */
@@ -329,6 +331,35 @@ export function callsView({ store, link, go }) {
     },
     leave: () => go("calls"),
   };
+}
+
+/**
+ * Draw a call again, and leave its buttons where they are: a button that is replaced between the press of a mouse
+ * and its release gets no click, and loses the focus.
+ * @param {Element} shown
+ * @param {Element} now
+ */
+function renew(shown, now) {
+  for (const part of ["h2", ".pill", ".second strong"])
+    swap(shown.querySelector(part), now.querySelector(part));
+  if (now.querySelector(".cancel") === null) shown.querySelector(".cancel")?.remove();
+  const [, ...before] = shown.children; // without the head
+  const [, ...sections] = now.children;
+  for (const [at, section] of sections.entries()) {
+    const old = before[at];
+    if (old === undefined) shown.append(section);
+    else swap(old, section);
+  }
+  for (const old of before.slice(sections.length)) old.remove();
+}
+
+/**
+ * Replace an element, unless the other one is the same: the focus or a selection may be in it.
+ * @param {Element | null} old
+ * @param {Element | null} now
+ */
+function swap(old, now) {
+  if (old !== null && now !== null && !old.isEqualNode(now)) old.replaceWith(now);
 }
 
 /** @typedef {CallRow & {number: number, arguments: string | null, result: string | null}} EarlierCall */
