@@ -50,6 +50,8 @@ NESTED: dict[str, Any] = {
     },
 }
 
+NUMBER: dict[str, Any] = {"type": "number"}
+
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">\u202edetrevni"
 LONG = "W" * 10_000
 EVIL_ICON = """\
@@ -58,8 +60,10 @@ EVIL_ICON = """\
 
 
 def write_forms(directory: Path) -> Path:
-    """Write a plugin whose tool has a nested schema, in groups, with a playground."""
-    plugin = write_plugin(directory / "forms", tools=["where", "version"])
+    """Write a plugin whose tool has a nested schema, in groups, with a setting and a playground."""
+    plugin = write_plugin(
+        directory / "forms", tools=["where", "version"], settings={"days": NUMBER}
+    )
     listed = json.loads((plugin / "dist" / "tools.json").read_text())
     where, version = listed["tools"]
     where |= {
@@ -99,6 +103,12 @@ def write_broken(directory: Path) -> Path:
     plugin = write_plugin(directory / "broken")
     (plugin / "dist" / "tools.json").unlink()
     return plugin
+
+
+def write_lacking(directory: Path, *settings: str) -> Path:
+    """Write a plugin that needs settings, which are not set, or write it again."""
+    needed = {each: {**NUMBER, "required": True} for each in settings}
+    return write_plugin(directory / "lacking", settings=needed)
 
 
 @asynccontextmanager

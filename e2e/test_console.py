@@ -21,6 +21,7 @@ from e2e.console import (
     write_broken,
     write_evil,
     write_forms,
+    write_lacking,
 )
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallError
@@ -38,7 +39,13 @@ async def served(
     """A server with all kinds of plugins."""
     directory = tmp_path_factory.mktemp("plugins")
     settings = load_settings(port=0, profile=None, headed=False)
-    plugins = [PROBE, write_forms(directory), write_evil(directory), write_broken(directory)]
+    plugins = [
+        PROBE,
+        write_forms(directory),
+        write_evil(directory),
+        write_broken(directory),
+        write_lacking(directory, "days"),
+    ]
     async with OpenTabs(plugins=plugins, settings=settings) as tabs:
         tabs.watch()
         yield tabs
@@ -391,6 +398,48 @@ async def test_a_tool_is_turned_off_where_it_is_shown(page: Page, served: OpenTa
         assert decision.permission == "off"
     finally:
         served.registry.gate.set_rules({"forms.version": "auto"})  # something new about it
+        served.registry.gate.set_rules({})
+
+
+async def test_settings_that_were_typed_stay_while_their_plugin_is_left_out(
+    page: Page, tab: Page, served: OpenTabs
+) -> None:
+    await go(page, "plugins/lacking")
+    problem = page.get_by_role("region", name="Problems")
+    await expect(problem).to_contain_text("lacking.days")
+    days = page.get_by_label("days")
+    await days.fill("typed")
+    await tab.evaluate("document.title = 'Another title'")
+    await go(page, "tabs")
+    await expect(page.get_by_text("Another title")).to_be_visible()
+    await go(page, "plugins/lacking")
+    await expect(days).to_have_value("typed")
+    [left_out] = [each for each in served.quarantined if each.plugin == "lacking"]
+    await anyio.to_thread.run_sync(write_lacking, left_out.directory.parent, "first", "days")
+    await served.reload_plugins()
+    await expect(problem).to_contain_text("lacking.first")
+    await expect(days).to_have_value("typed")
+
+
+async def test_a_change_of_tools_leaves_the_focus_the_scroll_position_and_typed_settings(
+    page: Page, served: OpenTabs
+) -> None:
+    await page.set_viewport_size({"width": 1280, "height": 300})
+    await go(page, "plugins/forms")
+    await page.get_by_text("Settings", exact=True).click()
+    await page.get_by_label("days").fill("typed")
+    permission = page.get_by_label("Permission of forms_version")
+    await permission.focus()
+    area = page.locator(".scroll-area")
+    top = await area.evaluate("(area) => area.scrollTop")
+    assert top > 0
+    try:
+        served.registry.gate.set_rules({"forms.version": "off"})
+        await expect(permission).to_have_value("off")
+        await expect(permission).to_be_focused()
+        await expect(page.get_by_label("days")).to_have_value("typed")
+        await expect(area).to_have_js_property("scrollTop", top)
+    finally:
         served.registry.gate.set_rules({})
 
 

@@ -7,6 +7,7 @@
 
 import { copyButton, h, matches, plural, site, wordsOf, write } from "./dom.js";
 import { glyph, pluginIcon, toolIcon } from "./icons.js";
+import { whyFailed } from "./link.js";
 import { reviewSection } from "./review.js";
 import { settingsForm } from "./settings.js";
 
@@ -22,6 +23,10 @@ import { settingsForm } from "./settings.js";
  * @property {string | null} because
  * @property {string} rule that names its permission
  * @property {boolean} readOnly
+ *
+ * @typedef {object} Part of what is shown of a plugin
+ * @property {HTMLElement} element
+ * @property {() => void} [read] reads what it shows from the server, at first and whenever tools may have changed
  */
 
 const STATUS = { ready: "Ready", unavailable: "Not ready", closed: "No tab open" };
@@ -56,7 +61,9 @@ export function pluginsView({ store, link, go }) {
   );
   content.addEventListener("keydown", moveAmongCards);
   let opened = "";
-  let drawn = ""; // what the opened plugin was drawn from
+  let revision = 0; // of all tools
+  /** @type {Map<string, Part & {from: string, revision: number}>} of the opened plugin */
+  const parts = new Map();
   /** @type {{revision: number, tools: ToolInShort[]} | null} */
   let all = null;
 
@@ -66,6 +73,8 @@ export function pluginsView({ store, link, go }) {
   }
 
   function show() {
+    const [first] = store.rows("plugins").values();
+    revision = first?.revision ?? 0;
     if (opened === "") showCards();
     else showOne();
   }
@@ -79,38 +88,32 @@ export function pluginsView({ store, link, go }) {
     const shown = plugins.filter((each) =>
       matches(words, `${each.name} ${each.title} ${each.description}`),
     );
-    const focused =
-      document.activeElement instanceof HTMLElement
-        ? document.activeElement.dataset.plugin
-        : undefined;
     const tools = words.length === 0 ? [] : foundTools(words);
     write(
       count,
       `${plural(plugins.length, "plugin")}${problems.length > 0 ? `, ${plural(problems.length, "problem")}` : ""}`,
     );
-    content.replaceChildren(
-      ...(words.length === 0 && problems.length > 0 ? [problemList(problems)] : []),
-      ...(shown.length > 0
-        ? [h("ul", { class: "cards" }, ...shown.map((each) => h("li", {}, card(each, problems))))]
-        : []),
-      ...(tools.length > 0
-        ? [
-            h(
-              "section",
-              { class: "group", "aria-label": "Tools" },
-              h("h2", {}, plural(tools.length, "tool")),
-              toolList(tools.slice(0, 100)),
-            ),
-          ]
-        : []),
-      ...(shown.length === 0 && tools.length === 0 && store.isFilled
-        ? [nothing(plugins.length)]
-        : []),
+    keepingFocus(() =>
+      content.replaceChildren(
+        ...(words.length === 0 && problems.length > 0 ? [problemList(problems)] : []),
+        ...(shown.length > 0
+          ? [h("ul", { class: "cards" }, ...shown.map((each) => h("li", {}, card(each, problems))))]
+          : []),
+        ...(tools.length > 0
+          ? [
+              h(
+                "section",
+                { class: "group", "aria-label": "Tools" },
+                h("h2", {}, plural(tools.length, "tool")),
+                toolList(tools.slice(0, 100)),
+              ),
+            ]
+          : []),
+        ...(shown.length === 0 && tools.length === 0 && store.isFilled
+          ? [nothing(plugins.length)]
+          : []),
+      ),
     );
-    if (focused !== undefined)
-      /** @type {HTMLElement | null} */ (
-        content.querySelector(`[data-plugin="${CSS.escape(focused)}"]`)
-      )?.focus();
   }
 
   /** @param {number} plugins */
@@ -139,13 +142,12 @@ export function pluginsView({ store, link, go }) {
 
   /** @param {readonly string[]} words */
   function foundTools(words) {
-    const [first] = store.rows("plugins").values();
-    const revision = first?.revision ?? 0;
     if (all === null || all.revision !== revision) {
-      all = { revision, tools: all?.tools ?? [] };
+      const asked = revision;
+      all = { revision: asked, tools: all?.tools ?? [] };
       link.get("/tools").then(
         (tools) => {
-          all = { revision, tools };
+          all = { revision: asked, tools };
           if (opened === "") show();
         },
         () => {
@@ -245,54 +247,118 @@ export function pluginsView({ store, link, go }) {
 
   function showOne() {
     const plugin = store.rows("plugins").get(opened);
-    write(count, "");
-    if (plugin === undefined) {
-      drawn = "";
-      if (!store.isFilled) return content.replaceChildren();
-      const problems = [...store.rows("problems").values()].filter(
-        (each) => each.plugin === opened,
-      );
-      return content.replaceChildren(
-        back(),
-        ...(problems.length > 0 ? [problemList(problems), settingsForm(link, opened)] : []),
-        h(
-          "div",
-          { class: "empty" },
-          h("p", {}, `No plugin ${opened} is served now`),
-          h("a", { href: "#/plugins" }, "All plugins"),
-        ),
-      );
-    }
     const tabs = [...store.rows("tabs").values()].filter((tab) =>
       tab.plugins.some(({ name }) => name === opened),
     );
     const problems = [...store.rows("problems").values()].filter((each) => each.plugin === opened);
-    const version = JSON.stringify([plugin, tabs, problems]);
-    if (version === drawn) return;
-    const isNew =
-      !drawn.startsWith(`[{"name":${JSON.stringify(opened)}`) ||
-      !drawn.includes(`"revision":${plugin.revision}`);
-    drawn = version;
-    if (!isNew) {
-      content.querySelector(".about")?.replaceWith(about(plugin, tabs));
-      return;
+    const hasSettings = plugin === undefined ? problems.length > 0 : plugin.settings > 0;
+    const needsReview = plugin?.standing === "unreviewed" || plugin?.standing === "changed";
+    write(count, "");
+    if (plugin === undefined && !store.isFilled) return content.replaceChildren();
+    const shown = [
+      part("back", "", () => ({ element: back() })),
+      plugin !== undefined &&
+        part("about", JSON.stringify([{ ...plugin, revision: 0 }, tabs]), () => ({
+          element: about(plugin, tabs),
+        })),
+      problems.length > 0 &&
+        part("problems", JSON.stringify(problems), () => ({ element: problemList(problems) })),
+      plugin !== undefined &&
+        needsReview &&
+        part("review", plugin.standing, () => reviewSection(link, plugin)),
+      hasSettings && part("settings", "", () => settingsForm(link, opened)),
+      plugin === undefined
+        ? part("gone", "", () => ({ element: notServed() }))
+        : part("tools", "", () => toolsOf(plugin.name)),
+    ];
+    keepingFocus(() => arrange(shown.filter((each) => each !== false)));
+  }
+
+  /**
+   * A part of what is shown of the opened plugin: drawn again only if what it is drawn from has changed, because the
+   * user may be typing in it.
+   * @param {string} name
+   * @param {string} from
+   * @param {() => Part} draw
+   */
+  function part(name, from, draw) {
+    let known = parts.get(name);
+    if (known?.from !== from) {
+      known = { ...draw(), from, revision: -1 };
+      parts.set(name, known);
     }
-    const tools = h("div", { class: "tools-of" }, h("p", { class: "quiet" }, "Loading its tools"));
-    content.replaceChildren(
-      back(),
-      about(plugin, tabs),
-      ...(problems.length > 0 ? [problemList(problems)] : []),
-      ...(plugin.standing === "unreviewed" || plugin.standing === "changed"
-        ? [reviewSection(link, plugin)]
-        : []),
-      ...(plugin.settings > 0 ? [settingsForm(link, plugin.name)] : []),
-      tools,
+    if (known.revision !== revision) {
+      known.revision = revision;
+      known.read?.();
+    }
+    return known.element;
+  }
+
+  /**
+   * Show elements in this order, without moving those that are shown: that would take the focus from them.
+   * @param {readonly HTMLElement[]} elements
+   */
+  function arrange(elements) {
+    for (const each of [...content.children])
+      if (!elements.includes(/** @type {HTMLElement} */ (each))) each.remove();
+    elements.forEach((each, at) => {
+      const there = content.children[at] ?? null;
+      if (there !== each) content.insertBefore(each, there);
+    });
+  }
+
+  /**
+   * Draw something again, and give the focus to what takes the place of what has it: what has the same `data-plugin`.
+   * @param {() => void} draw
+   */
+  function keepingFocus(draw) {
+    const focused =
+      document.activeElement instanceof HTMLElement
+        ? document.activeElement.dataset.plugin
+        : undefined;
+    const { scrollTop } = content;
+    draw();
+    content.scrollTop = scrollTop;
+    if (focused === undefined) return;
+    const again = content.querySelector(`[data-plugin="${CSS.escape(focused)}"]`);
+    /** @type {HTMLElement | null} */ (again)?.focus({ preventScroll: true });
+  }
+
+  function notServed() {
+    return h(
+      "div",
+      { class: "empty" },
+      h("p", {}, `No plugin ${opened} is served now`),
+      h("a", { href: "#/plugins" }, "All plugins"),
     );
-    content.scrollTop = 0;
-    link.get(`/tools?owner=${encodeURIComponent(plugin.name)}`).then(
-      (/** @type {ToolInShort[]} */ found) => tools.replaceChildren(...grouped(found)),
-      (error) => tools.replaceChildren(h("p", { class: "notice" }, String(error.message))),
+  }
+
+  /**
+   * @param {string} name
+   * @returns {Part}
+   */
+  function toolsOf(name) {
+    const element = h(
+      "div",
+      { class: "tools-of" },
+      h("p", { class: "quiet" }, "Loading its tools"),
     );
+    let drawn = "";
+    async function read() {
+      try {
+        const found = /** @type {ToolInShort[]} */ (
+          await link.get(`/tools?owner=${encodeURIComponent(name)}`)
+        );
+        const text = JSON.stringify(found);
+        if (text === drawn) return;
+        drawn = text;
+        keepingFocus(() => element.replaceChildren(...grouped(found)));
+      } catch (error) {
+        drawn = "";
+        element.replaceChildren(h("p", { class: "notice" }, whyFailed(error)));
+      }
+    }
+    return { element, read };
   }
 
   function back() {
@@ -304,6 +370,8 @@ export function pluginsView({ store, link, go }) {
    * @param {TabRow[]} tabs
    */
   function about(plugin, tabs) {
+    const copy = copyButton(() => plugin.directory ?? "", "Copy");
+    copy.dataset.plugin = "copy";
     return h(
       "section",
       { class: "about", "aria-label": plugin.title },
@@ -342,12 +410,7 @@ export function pluginsView({ store, link, go }) {
               "div",
               {},
               h("dt", {}, "Directory"),
-              h(
-                "dd",
-                {},
-                h("code", {}, plugin.directory),
-                copyButton(() => plugin.directory ?? "", "Copy"),
-              ),
+              h("dd", {}, h("code", {}, plugin.directory), copy),
             ),
         ),
       ),
@@ -366,7 +429,12 @@ export function pluginsView({ store, link, go }) {
           isWeb(plugin.homepage) &&
           h(
             "a",
-            { href: plugin.homepage, target: "_blank", rel: "noreferrer noopener" },
+            {
+              href: plugin.homepage,
+              target: "_blank",
+              rel: "noreferrer noopener",
+              "data-plugin": "homepage",
+            },
             `Open ${site(plugin.homepage)}`,
           ),
         plugin.homepage === null && "Open one of its sites in the browser that has the extension.",
@@ -422,7 +490,11 @@ export function pluginsView({ store, link, go }) {
     element,
     search: query,
     show([name = ""]) {
-      if (name !== opened) drawn = "";
+      if (name !== opened) {
+        parts.clear();
+        content.replaceChildren();
+        content.scrollTop = 0;
+      }
       opened = name;
       show();
       if (name === "") query.placeholder = "Find a plugin or a tool  ( / )";
@@ -489,6 +561,7 @@ function permissionOf(tool, link) {
     "select",
     {
       class: `permission ${tool.permission}`,
+      "data-plugin": `permission of ${tool.name}`,
       "aria-label": `Permission of ${tool.name}`,
       title: `Because ${tool.because}`,
     },

@@ -3,6 +3,7 @@
  */
 
 /** @import {Console} from "./main.js" */
+/** @import {Part} from "./plugins.js" */
 
 import { h, write } from "./dom.js";
 import { whyFailed } from "./link.js";
@@ -18,12 +19,14 @@ import { whyFailed } from "./link.js";
 /**
  * @param {Console["link"]} link
  * @param {{name: string, standing: string}} plugin
+ * @returns {Part}
  */
 export function reviewSection(link, { name, standing }) {
   const place = h("div", {}, h("p", { class: "quiet" }, "Loading its source"));
   const what =
     standing === "changed" ? "It has changed since you approved it" : "It has not been reviewed";
-  const section = h(
+  let digest = "";
+  const element = h(
     "section",
     { class: "problems review", "aria-label": "Review" },
     h("h2", {}, what),
@@ -34,11 +37,18 @@ export function reviewSection(link, { name, standing }) {
     ),
     place,
   );
-  link.get(`/reviews/${encodeURIComponent(name)}`).then(
-    (/** @type {Build} */ build) => place.replaceChildren(...parts(link, name, build)),
-    (error) => place.replaceChildren(h("p", { class: "wrong" }, String(error.message))),
-  );
-  return section;
+  async function read() {
+    try {
+      const build = /** @type {Build} */ (await link.get(`/reviews/${encodeURIComponent(name)}`));
+      if (build.digest === digest) return;
+      digest = build.digest;
+      place.replaceChildren(...parts(link, name, build));
+    } catch (error) {
+      digest = "";
+      place.replaceChildren(h("p", { class: "wrong" }, whyFailed(error)));
+    }
+  }
+  return { element, read };
 }
 
 /**

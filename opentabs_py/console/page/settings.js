@@ -3,6 +3,7 @@
  */
 
 /** @import {Link} from "./link.js" */
+/** @import {Part} from "./plugins.js" */
 
 import { h, write } from "./dom.js";
 import { whyFailed } from "./link.js";
@@ -22,17 +23,28 @@ import { whyFailed } from "./link.js";
  * @property {boolean} isWritten
  * @property {boolean} isElsewhere
  * @property {unknown} value
+ *
+ * @typedef {object} FormField
+ * @property {string} key
+ * @property {HTMLElement} element
+ * @property {() => boolean} isChanged
+ * @property {() => unknown} changed the new value; undefined for no change
  */
 
 /**
  * @param {Link} link
  * @param {string} plugin
+ * @returns {Part}
  */
 export function settingsForm(link, plugin) {
   const place = h("details", { class: "settings" }, h("summary", {}, "Settings"));
+  let drawn = ""; // what the form was drawn from
+  /** @type {FormField[]} */
+  let fields = [];
   /** @param {{file: string, isServed: boolean, settings: Setting[]}} described */
   const show = (described) => {
-    const fields = described.settings.map((setting) => fieldOf(setting));
+    drawn = JSON.stringify(described);
+    fields = described.settings.map((setting) => fieldOf(setting));
     const said = h("p", { role: "status" });
     const save = h("button", { type: "submit", class: "primary" }, "Save");
     const form = h(
@@ -68,16 +80,23 @@ export function settingsForm(link, plugin) {
     place.replaceChildren(h("summary", {}, "Settings"), form);
     if (described.settings.some((each) => each.required && !each.isSet)) place.open = true;
   };
-  link.get(`/settings/${encodeURIComponent(plugin)}`).then(show, (error) => {
-    const why = whyFailed(error);
-    place.append(h("p", { class: "notice" }, why));
-  });
-  return place;
+  async function read() {
+    try {
+      const described = await link.get(`/settings/${encodeURIComponent(plugin)}`);
+      const isChanged = fields.some((field) => field.isChanged()); // by the user, who has not saved it
+      if (!isChanged && JSON.stringify(described) !== drawn) show(described);
+    } catch (error) {
+      const why = whyFailed(error);
+      if (drawn === "")
+        place.replaceChildren(h("summary", {}, "Settings"), h("p", { class: "notice" }, why));
+    }
+  }
+  return { element: place, read };
 }
 
 /**
  * @param {Setting} setting
- * @returns {{key: string, element: HTMLElement, changed: () => unknown}} undefined for no change
+ * @returns {FormField}
  */
 function fieldOf(setting) {
   const { key, label, description, isSecret, isSet, value } = setting;
@@ -117,6 +136,7 @@ function fieldOf(setting) {
   return {
     key,
     element,
+    isChanged: () => touched || removed,
     changed() {
       if (removed) return null;
       if (!touched) return undefined;
