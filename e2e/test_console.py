@@ -3,12 +3,13 @@
 import json
 import logging
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from e2e.chain import PROBE
 from e2e.console import (
@@ -32,12 +33,17 @@ OF_PLUGINS = ("plugins/evil", "plugins/forms", "try/evil_version", "try/forms_wh
 
 
 @pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of the plugins."""
+    return tmp_path_factory.mktemp("plugins")
+
+
+@pytest.fixture(scope="module")
 async def served(
-    tmp_path_factory: pytest.TempPathFactory,
+    directory: Path,
     site: str,  # noqa: ARG001 (entered before, because it is left after)
 ) -> AsyncGenerator[OpenTabs]:
     """A server with all kinds of plugins."""
-    directory = tmp_path_factory.mktemp("plugins")
     settings = load_settings(port=0, profile=None, headed=False)
     plugins = [
         PROBE,
@@ -246,6 +252,66 @@ async def test_arguments_that_are_wrong_are_explained_and_nothing_is_lost(page: 
     await expect(page.get_by_label("limit", exact=True)).to_have_value("30")
 
 
+@pytest.mark.usefixtures("tab")
+async def test_a_tool_that_has_changed_is_shown_as_it_is_now(
+    page: Page, served: OpenTabs, directory: Path
+) -> None:
+    file = anyio.Path(directory) / "forms" / "dist" / "tools.json"
+    before = await file.read_text()
+    listed = json.loads(before)
+    where = listed["tools"][0]
+
+    async def load(text: str) -> None:
+        await file.write_text(text)
+        await served.reload_plugins()
+
+    await go(page, "try/forms_where")
+    title = page.get_by_label("title", exact=True)
+    await title.fill("A leak")
+    try:
+        where["description"] = "Files it in two copies"
+        await load(json.dumps(listed))
+        await expect(page.get_by_text("Files it in two copies")).to_be_visible()
+        await expect(title).to_have_value("A leak")
+        where["input_schema"]["properties"]["colour"] = {"type": "string"}
+        await load(json.dumps(listed))
+        await expect(page.get_by_label("colour", exact=True)).to_be_visible()
+    finally:
+        await load(before)
+
+
+async def test_a_list_of_tools_that_failed_to_load_is_loaded_again(page: Page, tab: Page) -> None:
+    await page.route("**/console/api/tools", lambda route: route.abort("connectionrefused"))
+    await go(page, "try")
+    await expect(page.get_by_text("The server does not answer.")).to_be_visible()
+    await page.unroute("**/console/api/tools")
+    await tab.goto("about:blank")  # the next update, which changes no tool
+    await expect(page.get_by_role("link", name="File a report")).to_be_visible()
+
+
+async def test_a_list_of_tools_that_fails_to_load_hides_no_tool_opened_meanwhile(
+    page: Page,
+) -> None:
+    asked, may_fail = anyio.Event(), anyio.Event()
+
+    async def fail(route: Route) -> None:
+        asked.set()
+        await may_fail.wait()
+        await route.abort("connectionrefused")
+
+    await page.route("**/console/api/tools", fail)
+    await go(page, "try")
+    with anyio.fail_after(WITHIN):
+        await asked.wait()
+    await go(page, "try/forms_version")
+    run = page.get_by_role("button", name="Run")
+    await expect(run).to_be_visible()
+    async with page.expect_event("requestfailed"):
+        may_fail.set()
+    await page.evaluate("fetch('/console/api/tools').catch(() => {})")  # fails after the other
+    await expect(run).to_be_visible()
+
+
 async def test_progress_moves_as_it_comes_logs_appear_and_cancel_reaches_the_page(
     page: Page, tab: Page
 ) -> None:
@@ -402,7 +468,7 @@ async def test_a_tool_is_turned_off_where_it_is_shown(page: Page, served: OpenTa
 
 
 async def test_settings_that_were_typed_stay_while_their_plugin_is_left_out(
-    page: Page, tab: Page, served: OpenTabs
+    page: Page, tab: Page, served: OpenTabs, directory: Path
 ) -> None:
     await go(page, "plugins/lacking")
     problem = page.get_by_role("region", name="Problems")
@@ -414,8 +480,7 @@ async def test_settings_that_were_typed_stay_while_their_plugin_is_left_out(
     await expect(page.get_by_text("Another title")).to_be_visible()
     await go(page, "plugins/lacking")
     await expect(days).to_have_value("typed")
-    [left_out] = [each for each in served.quarantined if each.plugin == "lacking"]
-    await anyio.to_thread.run_sync(write_lacking, left_out.directory.parent, "first", "days")
+    await anyio.to_thread.run_sync(write_lacking, directory, "first", "days")
     await served.reload_plugins()
     await expect(problem).to_contain_text("lacking.first")
     await expect(days).to_have_value("typed")

@@ -73,7 +73,8 @@ class Watch:
         self._boot = secrets.token_hex(8)
         self._running: dict[str, RecordSoFar] = {}
         self._logs = LogTail()
-        self._revision = 0
+        # Pages outlive servers: that of another one must not look like this one's.
+        self._revision = secrets.randbelow(2**32)
         self._is_stale = True  # the list of plugins, or their tools
         self._tabs_changed: anyio.Event | None = None
         self._looked_at_plugins = float("-inf")

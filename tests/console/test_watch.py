@@ -109,6 +109,14 @@ async def test_a_change_of_tools_and_a_fault_reach_the_page() -> None:
     assert rows(event, "problems")[0]["reason"] == "It is broken. Build it."
 
 
+async def test_a_server_that_was_started_again_counts_changes_of_tools_from_elsewhere() -> None:
+    first, second = [
+        await Reader(ServedConsole()).read_until(lambda event: bool(rows(event, "plugins")))
+        for _ in range(2)
+    ]
+    assert rows(first, "plugins")[0]["revision"] != rows(second, "plugins")[0]["revision"]
+
+
 async def test_a_page_that_does_not_read_gets_the_newest_state_later_and_delays_no_call() -> None:
     served = ServedConsole()
     reading, sent = anyio.Event(), anyio.Event()

@@ -19,6 +19,10 @@ const FOUND = 60; // tools that the picker shows
 /**
  * @typedef {ToolInShort & {description: string, inputSchema: Schema, outputSchema: Schema | null,
  *     annotations: Record<string, unknown> | null, needsTab: boolean}} Tool
+ *
+ * @typedef {object} Bench where a tool is tried
+ * @property {HTMLElement} element
+ * @property {(tool: Tool) => void} renew shows the tool as it is now
  */
 
 /**
@@ -46,19 +50,25 @@ export function tryView(console_) {
   let opened = "";
   /** @type {ToolInShort[] | null} */
   let tools = null;
-  let revision = -1;
-  /** @type {Map<string, HTMLElement>} what was written stays while one looks at other tools */
+  let revision = -1; // that was read
+  /** @type {Map<string, Bench & {revision: number}>} what was written stays while one looks at other tools */
   const benches = new Map();
 
-  async function pick() {
+  function newestRevision() {
     const [first] = store.rows("plugins").values();
-    if (tools === null || (first?.revision ?? 0) !== revision) {
-      revision = first?.revision ?? 0;
+    return first?.revision ?? 0;
+  }
+
+  async function pick() {
+    if (tools === null || newestRevision() !== revision) {
+      revision = newestRevision();
       try {
         tools = await link.get("/tools");
       } catch (error) {
         tools = null;
-        return content.replaceChildren(problem(error));
+        revision = -1;
+        if (opened === "") content.replaceChildren(problem(error));
+        return;
       }
     }
     if (opened !== "") return;
@@ -100,18 +110,30 @@ export function tryView(console_) {
   }
 
   /** @param {string} name */
-  async function open(name) {
+  function open(name) {
     write(count, "");
     const known = benches.get(name);
-    if (known !== undefined) return content.replaceChildren(known);
-    content.replaceChildren(h("p", { class: "quiet none" }, "Loading the tool"));
+    content.replaceChildren(known?.element ?? h("p", { class: "quiet none" }, "Loading the tool"));
+    read(name);
+  }
+
+  /**
+   * Read a tool, unless what is known of it is the newest.
+   * @param {string} name
+   */
+  async function read(name) {
+    const asked = newestRevision();
+    if (benches.get(name)?.revision === asked) return;
     try {
       const tool = /** @type {Tool} */ (await link.get(`/tools/${encodeURIComponent(name)}`));
-      const bench = benchOf(tool, console_);
+      if (asked !== newestRevision()) return; // it is read again
+      const known = benches.get(name);
+      known?.renew(tool);
+      const bench = { ...(known ?? benchOf(tool, console_)), revision: asked };
       benches.set(name, bench);
-      if (opened === name) content.replaceChildren(bench);
+      if (opened === name && known === undefined) content.replaceChildren(bench.element);
     } catch (error) {
-      if (opened === name) content.replaceChildren(back(), problem(error));
+      if (opened === name && !benches.has(name)) content.replaceChildren(back(), problem(error));
     }
   }
 
@@ -125,8 +147,8 @@ export function tryView(console_) {
     },
     update(changed) {
       if (!changed.has("plugins")) return;
-      const [first] = store.rows("plugins").values();
-      if (first !== undefined && first.revision !== revision && opened === "") pick();
+      if (opened !== "") read(opened);
+      else if (newestRevision() !== revision) pick();
     },
     leave: () => go("try"),
   };
@@ -143,11 +165,13 @@ function problem(error) {
 }
 
 /**
- * @param {Tool} tool
+ * @param {Tool} given
  * @param {Console} console_
+ * @returns {Bench}
  */
-function benchOf(tool, { store, link }) {
-  const { schema, hasTab } = withoutTab(tool);
+function benchOf(given, { store, link }) {
+  let tool = given;
+  let { schema, hasTab } = withoutTab(tool);
   const tab = h("select", { "aria-label": "Tab", onchange: () => change("form") });
   const json = h("textarea", {
     class: "json",
@@ -166,7 +190,7 @@ function benchOf(tool, { store, link }) {
   /** @type {"form" | "json"} */
   let shown = "form";
   let runs = false;
-  const form = schemaForm(schema, () => change("form"));
+  let form = schemaForm(schema, () => change("form"));
   const modes = switcher(
     "How to write the arguments",
     [
@@ -175,34 +199,19 @@ function benchOf(tool, { store, link }) {
     ],
     (mode) => show(/** @type {"form" | "json"} */ (mode)),
   );
-  const formPlace = h(
+  const tabField = h(
     "div",
-    { class: "form-place" },
-    hasTab &&
-      h(
-        "div",
-        { class: "field" },
-        h("div", { class: "field-label" }, h("span", { class: "field-name" }, "Tab")),
-        tab,
-      ),
-    form.element,
+    { class: "field", hidden: !hasTab },
+    h("div", { class: "field-label" }, h("span", { class: "field-name" }, "Tab")),
+    tab,
   );
+  const formPlace = h("div", { class: "form-place" }, tabField, form.element);
+  const head = h("section", { class: "tool-head" }, ...headOf(tool));
   const element = h(
     "form",
     { class: "bench", novalidate: true },
     back(),
-    h(
-      "section",
-      { class: "tool-head" },
-      toolIcon(tool.icon),
-      h(
-        "div",
-        { class: "what" },
-        h("h2", {}, tool.title || tool.name),
-        h("p", {}, h("code", { class: "quiet" }, tool.name), " ", ...marks(tool)),
-        h("p", { class: "description" }, tool.description),
-      ),
-    ),
+    head,
     h(
       "div",
       { class: "halves" },
@@ -238,9 +247,24 @@ function benchOf(tool, { store, link }) {
     ),
   );
   copies.append(copyAs(link, tool.name, read));
-  if (hasTab) {
-    showTabs();
-    store.subscribe((changed) => changed.has("tabs") && element.isConnected && showTabs());
+  showTabs();
+  store.subscribe((changed) => changed.has("tabs") && element.isConnected && showTabs());
+
+  /**
+   * Show the tool as it is now. What was written stays if its schema is the same; a run goes on.
+   * @param {Tool} now
+   */
+  function renew(now) {
+    const wanted = withoutTab(now);
+    const isSame = JSON.stringify(wanted) === JSON.stringify({ schema, hasTab });
+    tool = now;
+    head.replaceChildren(...headOf(tool));
+    if (isSame) return;
+    ({ schema, hasTab } = wanted);
+    const before = form.element;
+    form = schemaForm(schema, () => change("form"));
+    before.replaceWith(form.element);
+    tabField.hidden = !hasTab;
   }
 
   function showTabs() {
@@ -361,7 +385,21 @@ function benchOf(tool, { store, link }) {
     }
   }
 
-  return element;
+  return { element, renew };
+}
+
+/** @param {Tool} tool */
+function headOf(tool) {
+  return [
+    toolIcon(tool.icon),
+    h(
+      "div",
+      { class: "what" },
+      h("h2", {}, tool.title || tool.name),
+      h("p", {}, h("code", { class: "quiet" }, tool.name), " ", ...marks(tool)),
+      h("p", { class: "description" }, tool.description),
+    ),
+  ];
 }
 
 /** @param {Tool} tool */
