@@ -13,6 +13,7 @@ import { h } from "./dom.js";
 import { glyph } from "./icons.js";
 
 const DEEPEST = 12; // schemas may contain themselves
+const MOST = 1000; // fields that one step of the user makes; more would freeze the page
 const LONG_TEXT = 200; // characters; longer ones get a field of several lines
 
 let names = 0; // of elements, which have to be unique in the page
@@ -26,11 +27,29 @@ export class FieldError extends Error {}
  * @returns {Field}
  */
 export function schemaForm(root, onChange) {
-  return fieldOf(root, { root, onChange, depth: 0, label: "The arguments" });
+  const made = { fields: 0 };
+  const change = () => {
+    made.fields = 0;
+    onChange();
+  };
+  const field = fieldOf(root, { root, made, onChange: change, depth: 0, label: "The arguments" });
+  made.fields = 0;
+  return {
+    ...field,
+    set(value) {
+      field.set(value);
+      made.fields = 0;
+    },
+  };
 }
 
 /**
- * @typedef {{root: Schema, onChange: () => void, depth: number, label: string}} Context
+ * @typedef {object} Context
+ * @property {Schema} root
+ * @property {{fields: number}} made since the user's last step
+ * @property {() => void} onChange
+ * @property {number} depth
+ * @property {string} label
  */
 
 /**
@@ -40,7 +59,8 @@ export function schemaForm(root, onChange) {
  */
 function fieldOf(given, context) {
   const schema = resolve(given, context.root);
-  if (context.depth > DEEPEST) return jsonField(schema, context);
+  context.made.fields += 1;
+  if (context.depth > DEEPEST || context.made.fields > MOST) return jsonField(schema, context);
   if ("const" in schema) return choice([schema.const], schema, context);
   if (Array.isArray(schema.enum)) return choice(schema.enum, schema, context);
   const variants = schema.anyOf ?? schema.oneOf;
@@ -243,8 +263,11 @@ function memberField(name, given, isRequired, context) {
   const isBranch =
     schema.type === "object" ||
     schema.type === "array" ||
+    Array.isArray(schema.type) ||
     Array.isArray(schema.anyOf ?? schema.oneOf);
-  const hasDefault = schema.default !== undefined;
+  // Null by default is how pydantic writes a member that may be left out.
+  const isOffered = isBranch && !isRequired && schema.default === null;
+  const hasDefault = schema.default !== undefined && !isOffered;
   if (isRequired || hasDefault || !isBranch) field();
   if (hasDefault) field().set(schema.default);
   include.checked = isRequired || hasDefault;

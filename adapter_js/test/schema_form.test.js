@@ -1,0 +1,145 @@
+// The console's forms for tools' arguments, with hand-written elements: schemas that contain themselves.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+// By a name that tsc does not follow: it takes a page's modules, which no package.json declares, for CommonJS.
+const page = new URL("../../opentabs_py/console/page/", import.meta.url);
+const { schemaForm } = await import(`${page}schema_form.js`);
+
+/** @typedef {{[name: string]: any}} Schema */
+
+/** The least of an element that a form needs. */
+class FakeElement {
+  value = "";
+  checked = false;
+  /** @type {any[]} */
+  children = [];
+  /** @type {Record<string, string>} */
+  attributes = {};
+  /** @type {Record<string, (() => void)[]>} */
+  listeners = {};
+  classList = { toggle: () => {}, remove: () => {} };
+
+  /** @param {string} name */
+  constructor(name) {
+    this.name = name;
+  }
+
+  get firstChild() {
+    return this.children[0] ?? null;
+  }
+
+  /** @param {any[]} children */
+  append(...children) {
+    this.children.push(...children);
+  }
+
+  /** @param {any[]} children */
+  replaceChildren(...children) {
+    this.children = children;
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} value
+   */
+  setAttribute(name, value) {
+    this.attributes[name] = value;
+  }
+
+  /**
+   * @param {string} type
+   * @param {() => void} listener
+   */
+  addEventListener(type, listener) {
+    this.listeners[type] = [...(this.listeners[type] ?? []), listener];
+  }
+
+  /** All elements within. @returns {FakeElement[]} */
+  all() {
+    return this.children.flatMap((each) =>
+      each instanceof FakeElement ? [each, ...each.all()] : [],
+    );
+  }
+}
+
+globalThis.document = /** @type {any} */ ({
+  createElement: (/** @type {string} */ name) => new FakeElement(name),
+  createElementNS: (/** @type {string} */ _, /** @type {string} */ name) => new FakeElement(name),
+});
+
+/** @param {Schema} schema */
+function formFor(schema) {
+  const form = schemaForm(schema, () => {});
+  const root = /** @type {FakeElement} */ (/** @type {unknown} */ (form.element));
+  /** @param {string} label */
+  const labelled = (label) =>
+    root.all().filter(({ attributes }) => attributes["aria-label"] === label);
+  /** @param {string} label */
+  const tick = (label) => {
+    const [box] = labelled(label);
+    if (box === undefined) throw new Error(`no ${label}`);
+    box.checked = true;
+    for (const listener of box.listeners.change ?? []) listener();
+  };
+  /** How many fields there are, with the boxes that offer more. */
+  const count = () => root.all().filter(({ name }) => /input|select|textarea/.test(name)).length;
+  return { form, labelled, tick, count };
+}
+
+const NAMES = ["left", "right", "up", "down", "next", "last"];
+const MANY = 1_500; // as many as a form of 1,000 fields may have
+
+/** @param {Schema} member */
+function membersOf(member) {
+  return Object.fromEntries(NAMES.map((name) => [name, member]));
+}
+
+test("a member that is null by default is offered, and made when it is wanted", () => {
+  const node = { anyOf: [{ $ref: "#/$defs/Node" }, { type: "null" }], default: null };
+  const Node = { type: "object", properties: membersOf(node) };
+  const { form, count, tick } = formFor({ ...Node, $defs: { Node } });
+  assert.equal(count(), NAMES.length); // a box for each
+  assert.deepEqual(form.get(), {});
+  tick("Send left");
+  assert.deepEqual(form.get(), { left: {} });
+  form.set({ left: null, right: { up: null } });
+  assert.deepEqual(form.get(), { left: null, right: { up: null } });
+});
+
+test("a member that may be an object or null is made when it is wanted", () => {
+  const schema = { type: ["object", "null"], properties: membersOf({ $ref: "#" }) };
+  const { form, count, tick } = formFor(schema);
+  assert.equal(count(), 1 + NAMES.length); // object or null, and a box for each
+  tick("Send left");
+  assert.deepEqual(form.get(), { left: {} });
+});
+
+test("lists in lists that need five items each are JSON beyond what a form shows", () => {
+  /** @type {Schema} */
+  let schema = { type: "string" };
+  for (let depth = 0; depth < 6; depth++) schema = { type: "array", items: schema, minItems: 5 };
+  const properties = { lists: schema };
+  const { form, count, labelled } = formFor({ type: "object", properties, required: ["lists"] });
+  assert.ok(count() < MANY, String(count()));
+  assert.equal(labelled("lists 5, as JSON").length, 1);
+  const { lists } = /** @type {any} */ (form.get());
+  assert.equal(lists[0][0][0][0][0][0], "");
+  assert.equal(lists[4], null);
+});
+
+test("objects in objects that need six members each are JSON beyond what a form shows", () => {
+  const members = membersOf({ anyOf: [{ $ref: "#" }, { type: "null" }] });
+  const { form, count } = formFor({ type: "object", properties: members, required: NAMES });
+  assert.ok(count() < MANY, String(count()));
+  assert.equal(/** @type {any} */ (form.get()).last, null);
+});
+
+test("a member that a form is too small for at first is made when it is wanted", () => {
+  const wide = Object.fromEntries([...Array(1_200).keys()].map((each) => [each, {}]));
+  const more = { type: "object", properties: { name: { type: "string" } } };
+  const { labelled, tick } = formFor({ type: "object", properties: { ...wide, more } });
+  tick("Send more");
+  assert.equal(labelled("name").length, 1);
+});
