@@ -58,6 +58,18 @@ EVIL_ICON = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" onload="parent.document.title='owned'">
 <script>parent.document.title='owned'</script><rect width="9" height="9" fill="red"/></svg>"""
 
+# Notes what screen readers read aloud from then on: a live region when something in it changes.
+READ_ALOUD = """() => {
+    window.readAloud = [];
+    new MutationObserver((changes) => {
+      for (const { target } of changes) {
+        const element = target instanceof Element ? target : target.parentElement;
+        const region = element?.closest("[aria-live], [role=status], [role=alert]");
+        if (region && region.ariaLive !== "off") readAloud.push(region.textContent);
+      }
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+
 
 def write_forms(directory: Path) -> Path:
     """Write a plugin whose tool has a nested schema, in groups, with a setting and a playground."""

@@ -15,6 +15,7 @@ from e2e.chain import PROBE
 from e2e.console import (
     HOSTILE,
     PATIENT,
+    READ_ALOUD,
     VIEWS,
     chromium,
     console_page,
@@ -446,6 +447,27 @@ async def test_a_call_that_asks_waits_for_the_answer_given_here(
                 await question.get_by_role("button", name="Allow once").click()
         assert values[0]["params"]["title"] == HOSTILE
         await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    finally:
+        gate.set_rules({})
+
+
+@pytest.mark.usefixtures("tab")
+async def test_the_seconds_that_are_left_to_answer_are_not_read_aloud(
+    page: Page, served: OpenTabs
+) -> None:
+    gate = served.registry.gate
+    gate.set_rules({"forms.version": "ask"})
+    try:
+        with anyio.fail_after(WITHIN):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(served.call, "forms_version")
+                await go(page, "approvals")
+                left = page.locator(".left")
+                await expect(left).to_contain_text("s left")
+                await page.evaluate(READ_ALOUD)
+                await expect(left).not_to_have_text(await left.inner_text())
+                assert await page.evaluate("readAloud") == []
+                await page.get_by_role("button", name="Allow once").click()
     finally:
         gate.set_rules({})
 

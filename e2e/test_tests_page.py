@@ -16,7 +16,7 @@ import pytest
 from playwright.async_api import Browser, Page, Route, expect
 from watchfiles import awatch
 
-from e2e.console import PATIENT, chromium
+from e2e.console import PATIENT, READ_ALOUD, chromium
 from e2e.documents import run
 from e2e.processes import alive, command_line, descendants, is_alive
 from e2e.tests_page import COMMAND, Shown, opened, piped, shown_tests
@@ -84,6 +84,12 @@ def test_hangs(opentabs):
     with open(os.environ["RAN"], "a") as file:
         file.write("opened")
     page.wait_for_timeout(3_600_000)
+"""
+SLEEPS = """
+import time
+
+def test_sleeps():
+    time.sleep(3600)
 """
 
 
@@ -505,6 +511,21 @@ async def test_a_run_is_stopped_with_its_browser(
         await expect(shown.row("test_hangs, not run")).to_be_visible(timeout=PATIENT)
         await ended(shown)
         assert chromiums(shown) == set()
+
+
+async def test_how_long_a_run_takes_is_not_read_aloud(
+    template: Path, short_path: Path, browser: Browser
+) -> None:
+    plugin = plugin_with(template, short_path, sleeps=SLEEPS)
+    async with shown_tests(browser, plugin, environment(plugin)) as shown:
+        await expect(shown.row("test_sleeps, running")).to_be_visible(timeout=PATIENT)
+        await expect(shown.summary).to_contain_text(re.compile(r"\d s"))
+        await shown.page.evaluate(READ_ALOUD)
+        await expect(shown.summary).not_to_have_text(await shown.summary.inner_text())
+        assert await shown.page.evaluate("readAloud") == []
+        await shown.page.get_by_role("button", name="Stop").click()
+        await ended(shown)
+        assert "in " in (await shown.page.evaluate("readAloud"))[-1]
 
 
 async def test_a_run_that_cannot_begin_says_so(

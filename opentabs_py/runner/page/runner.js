@@ -113,13 +113,15 @@ function showRun() {
   stop.hidden = isIdle;
   showWatches(status.watches);
   showStays(status.stays);
-  const seconds = isIdle ? status.seconds : Math.max(0, store.now() - status.started);
   const parts = [plural(tests.length, "test"), ...showCounts(tests)];
   if (status.state === "building") parts.push("building the plugin");
-  else parts.push(isIdle ? `in ${duration(1000 * seconds)}` : duration(1000 * seconds));
+  if (isIdle) parts.push(`in ${duration(1000 * status.seconds)}`);
   if (status.why !== "") parts.push(status.why);
   if (!status.headed) parts.push("headless");
-  write(byId("summary"), parts.join(" · "));
+  write(byId("counts"), parts.join(" · "));
+  // Beside what is a status: screen readers read that whenever it changes.
+  const seconds = Math.max(0, store.now() - status.started);
+  write(byId("ticking"), status.state === "running" ? ` · ${duration(1000 * seconds)}` : "");
 }
 
 // --- what needs the reader -------------------------------------------------------------------
