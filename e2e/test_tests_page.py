@@ -58,6 +58,15 @@ def test_bad(opentabs, page):
     page.evaluate("document.body.style.background = 'rgb(200, 0, 0)'")
     expect(opentabs.start("chat_hello", name="Bob")).to_return({"greeting": "Good morning, Bob!"})
 """
+# Both wait in the page until the second has started, and end one after the other.
+PARALLEL = """
+def test_parallel(opentabs, page):
+    opentabs.open_start_page()
+    page.evaluate("() => { real = setTimeout; held = []; setTimeout = (go) => held.push(go); }")
+    first, second = [opentabs.start("chat_hello", name=name) for name in ("Ada", "Bob")]
+    page.evaluate("() => { setTimeout = real; held.forEach((go) => go()); }")
+    second.wait()
+"""
 FAULTS = """
 from opentabs_py.testing import expect
 
@@ -154,7 +163,7 @@ async def seen(
 ) -> AsyncGenerator[Shown]:
     """A run of all kinds of tests, which has ended."""
     directory = tmp_path_factory.mktemp("seen")
-    kinds = {"good": GOOD, "bad": BAD, "faults": FAULTS, "hostile": HOSTILE}
+    kinds = {"good": GOOD, "bad": BAD, "faults": FAULTS, "hostile": HOSTILE, "parallel": PARALLEL}
     plugin = plugin_with(template, directory, **kinds)
     (plugin / "tests" / "unit.test.js").write_text('import "node:test";')
     async with shown_tests(browser, plugin, environment(plugin)) as shown:
@@ -205,7 +214,7 @@ async def test_the_tests_are_listed_by_file_with_their_state_and_duration(shown:
             re.compile(rf"^{re.escape(name)}, {state}$")
         )
     await expect(shown.row("tests/test_good.py, 2 tests")).to_be_visible()
-    await expect(shown.summary).to_contain_text("6 tests · 2 failed · 3 passed · 1 skipped")
+    await expect(shown.summary).to_contain_text("7 tests · 2 failed · 4 passed · 1 skipped")
 
 
 async def test_a_call_is_shown_with_its_hops(shown: Shown) -> None:
@@ -255,6 +264,20 @@ async def test_a_call_that_is_opened_at_once_shows_its_screenshots(seen: Shown) 
             await call.locator("summary").click()
             for when in ("Before", "After"):
                 await expect(call.get_by_role("img", name=f"{when} the call")).to_be_visible()
+
+
+async def test_calls_that_share_a_screenshot_show_it_each(shown: Shown) -> None:
+    await shown.choose("test_parallel")
+    calls = shown.details.locator(".one-call")
+    await expect(calls).to_have_count(2)
+    await calls.first.locator("summary").click()  # the last one is open
+    after = [
+        call.get_by_role("button", name="After the call: enlarge") for call in await calls.all()
+    ]
+    for each in after:
+        await expect(each.get_by_role("img")).to_be_visible()
+    kept = [str(await each.get_attribute("data-keep")) for each in after]
+    assert len({each.rpartition(" ")[2] for each in kept}) == 1
 
 
 async def test_the_faults_that_a_test_injected_are_shown_and_a_replay_is_copied(
@@ -352,7 +375,8 @@ async def test_only_the_browser_that_was_let_in_sees_tests_and_screenshots(
     await expect(picture).to_be_visible()
     [cookie] = await shown.page.context.cookies(base)
     key = await shown.page.evaluate("localStorage.getItem('opentabs-console')")
-    path = await shown.details.locator(".picture").first.get_attribute("data-keep")
+    kept = str(await shown.details.locator(".picture").first.get_attribute("data-keep"))
+    path = kept.rpartition(" ")[2]
     async with httpx2.AsyncClient() as client:
         answer = await client.get(base)
         assert (answer.status_code, "opentabs test --ui" in answer.text) == (401, True)

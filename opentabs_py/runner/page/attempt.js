@@ -166,7 +166,7 @@ function calls(attempt, { memory, load, key, none }) {
           bar(call, whole),
           h("span", { class: "took" }, duration(call.ms)),
         ),
-        shown.length > 0 && pictures(shown, load, memory),
+        shown.length > 0 && pictures(shown, load, memory, call.id),
         // Its head is the summary.
         ...describe(call, attempt.started, { zoom: () => {}, close: () => {} }).slice(1),
       );

@@ -35,14 +35,15 @@ export class Memory {
   }
 
   /**
-   * The image of a screenshot, loaded once; ready when it has loaded, or cannot be. If an image loads within a
-   * part that is closed, Chromium may show nothing in its place when the part is opened.
+   * The image of a figure, loaded once; ready when it has loaded, or cannot be. If an image loads within a part
+   * that is closed, Chromium may show nothing in its place when the part is opened.
    * @param {Loader} load
    * @param {Picture} picture
    * @param {string} alt
+   * @param {string} key names the figure
    */
-  image(load, picture, alt) {
-    const known = this.#images.get(picture.file);
+  image(load, picture, alt, key) {
+    const known = this.#images.get(key);
     if (known !== undefined) return known;
     const image = h("img", { alt, width: 320, height: 200 });
     const { promise, resolve } = Promise.withResolvers();
@@ -52,7 +53,7 @@ export class Memory {
       resolve(image);
     });
     load(image, picture);
-    this.#images.set(picture.file, promise);
+    this.#images.set(key, promise);
     return promise;
   }
 }
@@ -61,26 +62,29 @@ export class Memory {
  * @param {readonly Picture[]} shown
  * @param {Loader} load
  * @param {Memory} memory
+ * @param {string} of the call that they are of, or nothing: calls that ended together have one of them in common
  */
-export function pictures(shown, load, memory) {
-  return h("div", { class: "pictures" }, ...shown.map((each) => figure(each, load, memory)));
+export function pictures(shown, load, memory, of = "") {
+  const figures = shown.map((each) => figure(each, load, memory, `${of} ${each.file}`));
+  return h("div", { class: "pictures" }, ...figures);
 }
 
 /**
  * @param {Picture} shown
  * @param {Loader} load
  * @param {Memory} memory
+ * @param {string} key
  */
-function figure(shown, load, memory) {
-  const { when, file, of } = shown;
+function figure(shown, load, memory, key) {
+  const { when, of } = shown;
   const text = of === "" ? WHEN[when] : `${WHEN[when]}, ${of}`;
   const open = h("button", {
     type: "button",
     class: "picture",
     "aria-label": `${text}: enlarge`,
-    "data-keep": file,
+    "data-keep": key,
   });
-  memory.image(load, shown, text).then((image) => open.append(image));
+  memory.image(load, shown, text, key).then((image) => open.append(image));
   open.addEventListener("click", () => enlarge(shown, load, text));
   return h("figure", {}, open, h("figcaption", { class: "quiet" }, text));
 }
