@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 
 from opentabs_py.core.encodings import encodings_of
 
@@ -18,8 +17,7 @@ class Masks:
         self._names: dict[str, str] = {}
         for name, value in secrets.items():
             for encode in encodings_of(value):
-                with suppress(UnicodeEncodeError):  # from an environment that is not UTF-8
-                    self._names.setdefault(encode(value), name)
+                self._names.setdefault(encode(value), name)
         # The longest first: one value may begin with another.
         forms = sorted(self._names, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None

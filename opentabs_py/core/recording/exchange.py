@@ -189,15 +189,28 @@ def header(headers: Headers, name: str) -> str | None:
 
 
 def is_json(mime: str) -> bool:
-    """Return whether a media type is one of JSON."""
-    return mime == "application/json" or mime.endswith("+json")
+    """Return whether a media type is one of JSON; AWS has its own."""
+    return mime == "application/json" or mime.endswith("+json") or "/x-amz-json" in mime
 
 
 def is_text(mime: str) -> bool:
     """Return whether a body of this media type is text."""
     return (
         mime.startswith("text/")
-        or is_json(mime)
+        or "json" in mime.partition("/")[2]  # also a sequence of documents
         or mime.endswith(("+xml", "/xml", "javascript", "ecmascript"))
         or mime in ("application/x-www-form-urlencoded", "application/graphql", "")
     )
+
+
+def reads_as_text(body: bytes, mime: str) -> bool:
+    """Return whether a body is text, by its media type or, if that says nothing, by its content."""
+    if is_text(mime) or mime.startswith("multipart/"):
+        return True
+    if b"\0" in body:
+        return False
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

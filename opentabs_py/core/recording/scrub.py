@@ -23,7 +23,7 @@ from opentabs_py.core.recording.exchange import (
     Request,
     Response,
     Scrubbed,
-    is_text,
+    reads_as_text,
 )
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.secrets import Finder, FoundSecret, Kind
@@ -180,7 +180,7 @@ class _Scrubber:
     def _body(self, body: bytes, mime: str) -> bytes:
         if not body:
             return body
-        if is_text(mime) or mime.startswith("multipart/"):
+        if reads_as_text(body, mime):
             # What is not UTF-8 comes through unchanged.
             text = body.decode("utf-8", "surrogateescape")
             return self.text(text).encode("utf-8", "surrogateescape")
@@ -189,7 +189,7 @@ class _Scrubber:
     def _bytes(self, body: bytes) -> bytes:
         """Replace secrets by as many bytes, for what follows may be found by its place."""
         for each in self._secrets:
-            secret = each.text.encode()
+            secret = each.text.encode("utf-8", "surrogatepass")
             if each.is_distinct and len(secret) >= 6 and secret in body:
                 self._counts[each.text] += body.count(secret)
                 new = self._replacements[each.text].encode()
@@ -255,7 +255,7 @@ class _Scrubber:
         return self._use(form)
 
     def _replace_held(self, found: "re.Match[str]") -> str:
-        name = found["member"] or found["field"] or found["parameter"]
+        name = next(filter(None, map(found.group, _HOLDERS)))
         form = self._held.get((name.lower(), found["value"]))
         return found[0] if form is None else f"{found['before']}{self._use(form)}"
 
@@ -350,14 +350,26 @@ def _branches(node: dict[str, Any]) -> str:
     return f"{literal}(?:{'|'.join(options)}){'?' if ends else ''}"
 
 
+_HOLDERS: Final = ("member", "field", "parameter", "pair", "part")
+
+
 def _holding(names: set[str]) -> "re.Pattern[str]":
-    """Return what finds a member, field or parameter of one of these names, and its value."""
+    """Return what finds what has one of these names, and its value.
+
+    That is a member, a form's field or a part of one, a parameter, or a pair of name and value.
+    """
     name = "|".join(re.escape(each) for each in sorted(names, key=len, reverse=True))
     json_member = rf"""\\?["'](?P<member>{name})\\?["']\s*:\s*(?:\\?["'])?"""
     html_field = (
         rf"""(?:name|id|property)=["']?(?P<field>{name})["']?[^<>]*?\b(?:value|content)=["']"""
     )
     parameter = rf"(?<![\w.-])(?P<parameter>{name})="
+    quote = r"""\\?["']"""
+    pair = (
+        rf"{quote}(?:name|key){quote}\s*:\s*{quote}(?P<pair>{name}){quote}\s*,"
+        rf"\s*{quote}value{quote}\s*:\s*{quote}"
+    )
+    part = rf'name="(?P<part>{name})"[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n'
     value = r"""(?P<value>[^"'&;,\\\s<>}\]]{1,200})"""
-    before = rf"(?P<before>{json_member}|{html_field}|{parameter})"
+    before = rf"(?P<before>{json_member}|{html_field}|{parameter}|{pair}|{part})"
     return re.compile(before + value, re.IGNORECASE)

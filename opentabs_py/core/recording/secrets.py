@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from opentabs_py.core.excerpts import is_secret_name
-from opentabs_py.core.recording.exchange import Headers, Recording, is_text
+from opentabs_py.core.recording.exchange import Headers, Recording, reads_as_text
 from opentabs_py.core.recording.rules import Rules
 
 Kind = Literal[
@@ -89,6 +89,11 @@ _NO_SECRETS: Final = frozenset(
     undefined
     """.split()  # noqa: SIM905
 )
+_PARAMETER: Final = re.compile(r'(\w+)\s*=\s*"([^"]+)"')
+_PUBLIC: Final = frozenset(  # parameters of an `Authorization` that are no secrets
+    {"realm", "uri", "qop", "algorithm", "oauth_signature_method", "oauth_version"}
+)
+_LONG: Final = 8  # characters of a parameter that is secret whatever it looks like
 _MULTIPART: Final = re.compile(
     rb'name="(?P<name>[^"\r\n]{1,200})"[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n(?P<value>[^\r\n]{1,4000})\r\n'
 )
@@ -232,8 +237,13 @@ class Finder:
             self._search_value(json.loads(plain), is_own=True)
 
     def _add_authorization(self, value: str) -> None:
-        scheme, _, token = value.strip().rpartition(" ")
-        self.add(token, "authorization", "authorization", always=True)
+        scheme, _, token = value.strip().partition(" ")
+        # Digest and OAuth 1 have parameters; Google has several tokens, each after its scheme.
+        parameters = _PARAMETER.findall(token)
+        found = [each for name, each in parameters if name not in _PUBLIC] or token.split()
+        for each in found or [scheme]:
+            is_secret = len(found) < 2 or len(each) >= _LONG
+            self.add(each, "authorization", "authorization", always=is_secret)
         if scheme.lower() == "basic":
             with suppress(binascii.Error, UnicodeDecodeError):
                 user, _, password = base64.b64decode(token).decode().partition(":")
@@ -262,7 +272,7 @@ class Finder:
             for found in _MULTIPART.finditer(body):
                 name, value = (found[each].decode("utf-8", "replace") for each in ("name", "value"))
                 self._search_member(name, value, is_own=is_own, depth=0)
-        if not (is_text(mime) or mime.startswith("multipart/")):
+        if not reads_as_text(body, mime):
             return
         text = body.decode("utf-8", "replace")
         if is_static:  # of a program's own texts, only those count that say that they are tokens

@@ -104,6 +104,20 @@ def test_authorization_is_replaced_after_its_scheme(scheme: str) -> None:
     assert one.request.headers == [("Authorization", f"{scheme} authorization-1".strip())]
 
 
+def test_every_token_of_an_authorization_is_replaced() -> None:
+    google = "SAPISIDHASH 17_aaaaaaaaaaaa SAPISID1PHASH 17_bbbbbbbbbbbb SAPISID3PHASH 17_cccccccc"
+    digest = 'Digest username="somebody", realm="a", nonce="n0n0n0n0", uri="/path/of", qop="auth"'
+    oauth = 'OAuth oauth_consumer_key="ck_9988", oauth_token="tok_5544", oauth_version="1.0"'
+    given = [answer(sent_headers=[("authorization", each)]) for each in (google, digest, oauth)]
+    after = [each.request.headers[0][1] for each in scrubbed(*given)]
+    for secret in ("aaaaaaaa", "bbbbbbbb", "cccccc", "somebody", "n0n0", "9988", "5544"):
+        assert not any(secret in each for each in after), secret
+    assert after[1].startswith("Digest username=")
+    assert 'realm="a"' in after[1]
+    assert 'uri="/path/of", qop="auth"' in after[1]
+    assert after[2].endswith('oauth_version="1.0"')
+
+
 def test_basic_authorization_hides_user_and_password_elsewhere_too() -> None:
     token = base64.b64encode(b"lovelace:eng1ne!").decode()
     [one] = scrubbed(
@@ -203,6 +217,49 @@ def test_multipart_fields_are_secret_by_their_names() -> None:
     assert one.request.body == parts.replace(b"hunter!2", b"token-1")
 
 
+@pytest.mark.parametrize(
+    ("mime", "before", "after"),
+    [
+        ("multipart/form-data; boundary=x", 'name="password"\r\n\r\n', "\r\n--x--"),
+        ("application/json", '{"name": "password", "value": "', '"}'),
+        ("application/json", '[{"key":"token","value":"', '"}]'),
+    ],
+)
+def test_a_word_is_replaced_wherever_a_secret_name_holds_it(
+    mime: str, before: str, after: str
+) -> None:
+    sent = f"{before}correcthorse{after}"
+    [exchange] = scrubbed(answer(sent=sent.encode(), sent_headers=[("content-type", mime)]))
+    assert exchange.request.body.decode() == f"{before}token-1{after}"
+
+
+@pytest.mark.parametrize(
+    "mime",
+    [
+        *("application/x-amz-json-1.1", "application/x-ndjson", "application/json-seq"),
+        *("application/vnd.api+json", "application/octet-stream", "application/made-up"),
+    ],
+)
+def test_text_is_searched_whatever_its_media_type(mime: str) -> None:
+    [after] = scrubbed(answer(b'{"password":"Tr0ub4dor&3","to":"me@corp.test"}\n', mime=mime))
+    assert "Tr0ub4dor" not in text(after)
+    assert "me@corp" not in text(after)
+
+
+def test_bytes_that_are_not_text_come_through() -> None:
+    for raw in (b"\x00password=Tr0ub4dor&3", b"\xff\xfe{}"):
+        [after] = scrubbed(answer(raw, mime="application/octet-stream"))
+        assert after.response is not None
+        assert after.response.body == raw
+
+
+def test_a_name_that_was_cut_within_a_character_loses_no_recording() -> None:
+    me = answer({"user": {"display_name": "Bob Stone \ud83d"}}, url=f"{URL}api/me")
+    other = answer(b"\x00\xff Bob", mime="image/png")
+    [after, _] = scrubbed(me, other)
+    assert "Stone" not in text(after)
+
+
 def test_a_page_is_searched_for_fields_meta_elements_and_scripts() -> None:
     after = page(
         '<meta name="csrf-token" content="m3t4m3t4"><meta property="x">'
@@ -271,6 +328,15 @@ def test_calls_are_searched_and_scrubbed() -> None:
     assert after.arguments == {"to": "person1@example.com"}
     assert after.value == {"token": "token-1"}
     assert after.error == {"message": "token-1"}
+
+
+@pytest.mark.parametrize("member", ["storage_state", "storage_at_end"])
+def test_a_word_in_the_local_storage_is_replaced_by_its_name(member: str) -> None:
+    storage = [{"name": "password", "value": "correcthorse"}, {"name": "pin", "value": "1234"}]
+    state = {"cookies": [], "origins": [{"origin": URL, "localStorage": storage}]}
+    recording: Any = {member: state}
+    after = getattr(scrub(Recording(URL, [], **recording)), member)
+    assert [each["value"] for each in after["origins"][0]["localStorage"]] == ["token-1", "5001"]
 
 
 @pytest.mark.parametrize("member", ["storage_state", "storage_at_end"])

@@ -1,0 +1,40 @@
+"""The encodings in which a text is looked for."""
+
+import pytest
+
+from opentabs_py.core.encodings import encodings_of
+
+# Each line: what wrote it, and how it writes "é p&ss!w*rd~1'<x>=+\"/@".
+TEXT = "é p&ss!w*rd~1'<x>=+\"/@"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        TEXT,
+        "%C3%A9%20p%26ss!w*rd~1'%3Cx%3E%3D%2B%22%2F%40",  # encodeURIComponent
+        "%C3%A9+p%26ss%21w*rd%7E1%27%3Cx%3E%3D%2B%22%2F%40",  # URLSearchParams
+        "%c3%a9+p%26ss%21w*rd%7e1%27%3cx%3e%3d%2b%22%2f%40",  # in small letters
+        "%c3%a9%20p%26ss%21w%2ard~1%27%3cx%3e%3d%2b%22%2f%40",
+        "é p&ss!w*rd~1'<x>=+\\\"/@",  # JSON.stringify
+        "\\u00e9 p&ss!w*rd~1'<x>=+\\\"/@",  # Python's json
+        "é p\\u0026ss!w*rd~1'\\u003cx\\u003e=+\\\"/@",  # Go
+        'é p\\u0026ss!w*rd~1\\u0027\\u003cx\\u003e\\u003d+\\"/@',  # Gson
+        "\\u00E9 p\\u0026ss!w*rd~1\\u0027\\u003Cx\\u003E=\\u002B\\u0022/@",  # .NET
+        "\\u00E9 p\\u0026ss!w*rd~1\\u0027\\u003Cx\\u003E\\u003D\\u002B\\u0022/@",
+        "é p&amp;ss!w*rd~1&#x27;&lt;x&gt;=+&quot;/@",  # HTML
+        "w6kgcCZzcyF3KnJkfjEnPHg+PSsiL0A=",  # base64
+        "w6kgcCZzcyF3KnJkfjEnPHg-PSsiL0A",  # base64url
+    ],
+)
+def test_a_text_is_looked_for_as_each_language_writes_it(written: str) -> None:
+    assert written in {encode(TEXT) for encode in encodings_of(TEXT)}
+
+
+def test_a_short_text_is_not_looked_for_in_base64() -> None:
+    assert "YWJj" not in {encode("abc") for encode in encodings_of("abc")}
+
+
+def test_a_text_that_was_cut_within_a_character_can_be_encoded() -> None:
+    for encode in encodings_of("Bob \ud83d, more"):
+        encode("Bob \ud83d, more")
