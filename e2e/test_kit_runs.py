@@ -201,3 +201,14 @@ def test_the_command_divides_the_tests_of_both_languages(plugin: Path) -> None:
     assert "This was part 2 of 2: 1 of 2 tests." in second
     assert ("file a" in first, "file b" in first) != ("file a" in second, "file b" in second)
     assert outcome_of(plugin, "--shard", "3/2")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "least"), [("retries=-1", 0), ("repeat=0", 1), ("fuzz=0", 1), ("retries=-2", 0)]
+)
+def test_a_number_of_runs_that_cannot_be_is_a_usage_error(
+    unstable: Path, option: str, least: int
+) -> None:
+    ran = run(unstable, f"--opentabs-{option}")
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert f"must be at least {least}, not" in ran.output

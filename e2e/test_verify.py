@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator
@@ -223,6 +224,23 @@ def test_a_site_that_cannot_be_reached_has_not_drifted(made: tuple[Path, Driftin
 
     assert done.returncode == 3, done.stdout
     assert "Cannot tell: Cannot open http://127.0.0.1:9/" in done.stdout
+
+
+def test_a_tool_that_is_gone_has_not_been_verified(
+    made: tuple[Path, DriftingSite], tmp_path: Path
+) -> None:
+    plugin, site = made
+    site.mutation = NONE
+    shutil.copytree(plugin, tmp_path / "tracker")
+    manifest = tmp_path / "tracker" / "dist" / "tools.json"
+    tools = json.loads(manifest.read_text())
+    tools["tools"] = [each for each in tools["tools"] if each["name"] != "list"]
+    manifest.write_text(json.dumps(tools))
+
+    done = opentabs_verify(tmp_path / "tracker")
+
+    assert done.returncode == 3, done.stdout
+    assert "? tracker_list  No tool of this name is served" in done.stdout
 
 
 @pytest.mark.parametrize(

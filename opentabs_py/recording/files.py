@@ -1,17 +1,22 @@
 """Recordings on disk: a HAR, and a directory with its bodies beside it."""
 
 import json
+import re
 from pathlib import Path
+from typing import Final
 
 from opentabs_py.config.files import write_whole
 from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.core.recording.har import HarError, from_har, to_har
 from opentabs_py.errors import RecordingError
 
+_BODY: Final = re.compile(r"[0-9a-f]{20}\.[a-z]+")
+
 
 def bodies_dir(file: Path) -> Path:
     """Return the directory with the bodies of a recording."""
-    return file.with_suffix(".bodies")
+    is_har = file.suffix == ".har"
+    return file.with_suffix(".bodies") if is_har else file.with_name(f"{file.name}.bodies")
 
 
 def write_recording(recording: Recording, file: Path, *, version: str) -> None:
@@ -37,7 +42,8 @@ def write_recording(recording: Recording, file: Path, *, version: str) -> None:
         write_whole(file, text.encode("utf-8", "surrogatepass") + b"\n")
         # Only now does no file need those of the recording that was there.
         for each in before - named.keys():
-            each.unlink()
+            if _BODY.fullmatch(each.name):  # nothing that someone else has put there
+                each.unlink()
     except OSError as error:
         raise RecordingError(f"Cannot write the recording {file}: {error.strerror}.") from error
 

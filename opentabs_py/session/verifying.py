@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 READY_WITHIN: Final = 15.0  # s; for a plugin, after its page has loaded
 _WRITES: Final = "It may change something: it has no readOnlyHint. Pass --writes to call it."
-_NO_TOOL: Final = "The plugin has no such tool."
+_NO_TOOL: Final = "No tool of this name is served: it was renamed, or its plugin is left out."
 
 
 async def run_again(
@@ -82,7 +82,7 @@ class _Run:
         found = self._tabs.registry.get(tool)
         if found is None or found.listing.is_of_page:
             if not self._tabs.settings.webmcp:
-                return Outcome(skipped=_NO_TOOL)
+                return Outcome(barred=_NO_TOOL)
             await self._open(page, step.url)
             found = await self._wait_registered(tool)
             if found is None:

@@ -55,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--opentabs-record", choices=["none", "missing", "all"], help=record)
     fuzz = "Instead of the tests in files, check each tool with N drawn inputs."
-    group.addoption("--opentabs-fuzz", type=int, metavar="N", help=fuzz)
+    group.addoption("--opentabs-fuzz", type=_positive, metavar="N", help=fuzz)
     drawn = "Draw other inputs with --opentabs-fuzz. Default: 0."
     group.addoption("--opentabs-fuzz-seed", type=int, default=0, metavar="N", help=drawn)
     writes = "With --opentabs-fuzz, check tools without a readOnlyHint, too."
@@ -63,7 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     repeat = "Run each test N times."
     group.addoption("--opentabs-repeat", type=_positive, metavar="N", help=repeat)
     retries = "Run a failed test again, up to N times; one that then passes is reported as flaky."
-    group.addoption("--opentabs-retries", type=int, default=0, metavar="N", help=retries)
+    group.addoption("--opentabs-retries", type=_count, default=0, metavar="N", help=retries)
     shard = "Run only this part of the tests, such as 1/4."
     group.addoption("--opentabs-shard", type=_shard, metavar="I/N", help=shard)
     report = (
@@ -135,9 +135,13 @@ def _register_chosen(config: pytest.Config) -> None:
 
 
 def _positive(text: str) -> int:
+    return _count(text, least=1)
+
+
+def _count(text: str, *, least: int = 0) -> int:
     number = int(text)
-    if number < 1:
-        raise ArgumentTypeError(f"must be at least 1, not {text}")
+    if number < least:
+        raise ArgumentTypeError(f"must be at least {least}, not {text}")
     return number
 
 

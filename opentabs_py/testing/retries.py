@@ -22,7 +22,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     failed: list[str] = []
     while True:
         properties = len(item.user_properties)
-        is_last = len(failed) == retries
+        is_last = len(failed) >= retries
         reports = _run_once(item, nextitem, is_last=is_last)
         bad = [report for report in reports if report.failed]
         if not bad or is_last:

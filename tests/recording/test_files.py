@@ -45,6 +45,23 @@ def test_a_new_recording_takes_the_old_one_s_place(tmp_path: Path) -> None:
     assert len([*bodies_dir(file).iterdir()]) == 2
 
 
+def test_recordings_whose_names_begin_alike_keep_their_own_bodies(tmp_path: Path) -> None:
+    write(tmp_path / "chat.v1", b"one")
+    write(tmp_path / "chat.v2", b"two")
+    assert read(tmp_path / "chat.v1") == [b"one"]
+    assert read(tmp_path / "chat.v2") == [b"two"]
+
+
+def test_what_others_have_put_beside_the_bodies_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "site.har"
+    write(file, b"one")
+    (bodies_dir(file) / "notes.txt").write_text("mine")
+    (bodies_dir(file) / "more").mkdir()
+    write(file, b"two")
+    assert {"notes.txt", "more"} < {each.name for each in bodies_dir(file).iterdir()}
+    assert len([*bodies_dir(file).iterdir()]) == 3
+
+
 def test_a_recording_that_cannot_be_written_leaves_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
