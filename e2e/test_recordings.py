@@ -302,24 +302,28 @@ def test_tests_record_what_is_missing_and_replay_it_without_the_site(tmp_path: P
         assert not file.exists()
 
         first = run_suite(plugin, "recording", "--opentabs-record=missing", SITE=url, IDS="1")
-        assert first.outcomes == {"test_items": "passed"}, first.output
+        assert first["test_items"].outcome == "passed", first.output
         count = len(read_recording(file).exchanges)
 
         more = run_suite(plugin, "recording", "--opentabs-record=missing", SITE=url, IDS="1,2")
-        assert more.outcomes == {"test_items": "passed"}, more.output
+        assert more["test_items"].outcome == "passed", more.output
         recording = read_recording(file)
         assert len(recording.exchanges) == count + 1
+        assert [each.arguments["id"] for each in recording.calls] == [1, 2]
 
     offline = run_suite(plugin, "recording", SITE=url, IDS="1,2")
-    assert offline.outcomes == {"test_items": "passed"}, offline.output
+    assert offline["test_items"].outcome == "passed", offline.output
     missing = run_suite(plugin, "recording", SITE=url, IDS="1,2,3")
-    assert missing.outcomes == {"test_items": "failed"}
+    assert missing["test_items"].outcome == "failed"
 
     with serving(site, int(url.rpartition(":")[2].strip("/"))):
-        again = run_suite(plugin, "recording", "--opentabs-record=all", SITE="recorded", IDS="3")
-        assert again.outcomes == {"test_items": "passed"}, again.output
-    bodies = [e.request.body for e in read_recording(file).exchanges if e.request.method == "POST"]
-    assert [json.loads(body)["variables"] for body in bodies if b"variables" in body] == [{"id": 3}]
+        rest = {"SITE": "recorded", "IDS": "3", "MORE": "1"}
+        again = run_suite(plugin, "recording", "--opentabs-record=all", **rest)
+        assert {*again.outcomes.values()} == {"passed"}, again.output
+    recording = read_recording(file)
+    bodies = [e.request.body for e in recording.exchanges if e.request.method == "POST"]
+    asked = [json.loads(body)["variables"]["id"] for body in bodies if b"variables" in body]
+    assert asked == [each.arguments["id"] for each in recording.calls] == [3, 4]
 
 
 # --- nothing leaves the machine ---

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from opentabs_py.testing.marks import Clock, Marks
     from opentabs_py.testing.people import People
     from opentabs_py.testing.recordings import Asked, RecordMode
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 MARK = "opentabs"
 PEOPLE: "pytest.StashKey[People]" = pytest.StashKey()
 REPORTING: "pytest.StashKey[Reporting]" = pytest.StashKey()  # in pytest's config, if there is one
+WRITTEN: "pytest.StashKey[set[Path]]" = pytest.StashKey()  # recordings, in pytest's config
 WATCHING: "pytest.StashKey[Watching]" = pytest.StashKey()  # the same, if people watch
 
 
@@ -54,7 +57,8 @@ def recording_of(item: pytest.Item) -> "Asked | None":
     from opentabs_py.testing.recordings import Asked  # noqa: PLC0415
 
     mode = cast("RecordMode", option(item.config, "record"))
-    return Asked(item.path.parent / marks.recording, mode, marks.replay_timing)
+    written = item.config.stash.setdefault(WRITTEN, set())
+    return Asked(item.path.parent / marks.recording, mode, marks.replay_timing, written)
 
 
 def is_async(item: object) -> bool:

@@ -43,11 +43,13 @@ class Asked:
         file: The HAR.
         mode: Replay it, replay it and record what is missing, or record all of it.
         timing: When messages of WebSockets and event streams arrive in a replay.
+        written: The recordings that this run has written; several tests may name the same one.
     """
 
     file: Path
     mode: RecordMode
     timing: ReplayTiming
+    written: set[Path]
 
     @property
     def is_offline(self) -> bool:
@@ -200,6 +202,8 @@ class ActiveRecording:
         if not has_passed or not (exchanges or sockets):
             return
         before = self._before
+        if self._asked.file in self._asked.written:  # with `all`, by an earlier test of this run
+            before = read_recording(self._asked.file)
         new = Recording(
             before.url
             or next((e.request.url for e in exchanges if e.request.kind == "document"), ""),
@@ -214,10 +218,13 @@ class ActiveRecording:
                 new,
                 exchanges=[*before.exchanges, *new.exchanges],
                 sockets=[*before.sockets, *new.sockets],
+                calls=_merged(before.calls, new.calls),
                 storage_state=before.storage_state,
+                storage_at_end=before.storage_at_end,
                 scrubbed=[*before.scrubbed, *new.scrubbed],
             )
         write_recording(new, self._asked.file, version=__version__)
+        self._asked.written.add(self._asked.file)
 
     @property
     def missed(self) -> Missed | None:
@@ -244,3 +251,11 @@ class ActiveRecording:
             "pytest --opentabs-record=missing, or =all to record everything again."
         )
         return [text]
+
+
+def _merged(
+    before: Sequence[RecordedCall], calls: Sequence[RecordedCall]
+) -> Sequence[RecordedCall]:
+    """Return the calls of both, the later one of two equal ones."""
+    made = [(each.tool, each.arguments) for each in calls]
+    return [*(each for each in before if (each.tool, each.arguments) not in made), *calls]
