@@ -163,8 +163,11 @@ def _install(node: Path, npm: list[str], directory: Path) -> None:
                 "npm could not install esbuild, Zod and the icons. Is the npm registry "
                 f"reachable?\n  {reason or ' '.join(lines[-3:])}"
             )
-        if not directory.is_dir():
+        try:
             partial.rename(directory)
+        except OSError:
+            if not directory.is_dir():  # else another process has installed the same meanwhile
+                raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

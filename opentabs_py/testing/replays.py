@@ -148,7 +148,11 @@ class SiteReplay:
             headers = _headers(exchange)
             route.fulfill(headers={**headers, "content-type": "text/html"}, body=page)
             return
-        answered = self.replay.follow(exchange)
+        answered = self.replay.follow(exchange, is_needed=not self._open_for_new)
+        if answered is None and self._open_for_new:
+            self.answered.discard(route.request)  # the site answers, and that is recorded
+            route.continue_()
+            return
         if answered is None:
             route.abort("blockedbyclient")
             return

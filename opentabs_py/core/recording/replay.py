@@ -119,7 +119,7 @@ class Replay:
             self.unrecorded.append(Unrecorded(request, why))
         return None
 
-    def follow(self, exchange: Exchange) -> Exchange | None:
+    def follow(self, exchange: Exchange, *, is_needed: bool = True) -> Exchange | None:
         """Return the last response to a request, after its redirects; None as `answer`."""
         for _ in range(_MOST_REDIRECTS):
             to = redirect(exchange)
@@ -133,7 +133,7 @@ class Replay:
                 if keeps
                 else Request("GET", to, before.headers, kind=before.kind)
             )
-            found = self.answer(request)
+            found = self.answer(request, is_needed=is_needed)
             if found is None:
                 return None
             exchange = found
