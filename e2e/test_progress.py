@@ -67,14 +67,14 @@ async def test_without_a_token_the_client_gets_none_and_the_timer_resets_all_the
     tab: Tab, mode: str
 ) -> None:
     heard: list[Any] = []
-    tab.tabs.registry.limits = Limits(idle=0.6, ceiling=30)
+    tab.tabs.registry.limits = Limits(idle=1.5, ceiling=60)
 
     async def hear(message: Any) -> None:
         heard.append(message)
 
     try:
         async with Client(tab.tabs.mcp_url, mode=mode, message_handler=hear) as quiet:
-            steps = [{"wait": 400}, {"report": {"progress": 1}}] * 4
+            steps = [{"wait": 400}, {"report": {"progress": 1}}] * 5
             result = await quiet.call_tool("probe_run", {"steps": steps, "tabId": tab.id})
     finally:
         tab.tabs.registry.limits = tab.tabs.settings.limits

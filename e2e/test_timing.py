@@ -12,7 +12,9 @@ from e2e.chain import Tab
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import CallTimeoutError
 
-SHORT = Limits(idle=0.8, ceiling=2.5)
+# What must come within a limit comes a second before it: a busy machine may take that long.
+SHORT = Limits(idle=1.5, ceiling=60)
+SHORT_CEILING = Limits(idle=2.0, ceiling=2.5)
 
 
 def timed_out(error: Any) -> CallTimeoutError:
@@ -26,12 +28,12 @@ async def test_silence_ends_a_call_and_says_idle(tab: Tab) -> None:
     error = timed_out(await tab.fail("run", {"steps": [{"wait": 60_000}]}, limits=SHORT))
 
     assert error.timer == "idle"
-    assert "no progress for 0.8 s; no progress report arrived" in str(error)
+    assert "no progress for 1.5 s; no progress report arrived" in str(error)
     assert anyio.current_time() - began >= SHORT.idle
 
 
 async def test_progress_within_the_idle_limit_keeps_a_call_alive(tab: Tab) -> None:
-    steps = [{"wait": 400}, {"report": {"progress": 1}}] * 4
+    steps = [{"wait": 400}, {"report": {"progress": 1}}] * 5
 
     value = await tab.call("run", {"steps": steps, "result": "done"}, limits=SHORT)
 
@@ -57,11 +59,11 @@ async def test_reporting_for_ever_ends_at_the_ceiling_and_says_so(tab: Tab) -> N
     steps = [{"wait": 200}, {"report": {"progress": 1}}] * 100
     began = anyio.current_time()
 
-    error = timed_out(await tab.fail("run", {"steps": steps}, limits=SHORT))
+    error = timed_out(await tab.fail("run", {"steps": steps}, limits=SHORT_CEILING))
 
     assert error.timer == "ceiling"
     assert "no result after 2.5 s, the longest a call may take" in str(error)
-    assert anyio.current_time() - began >= SHORT.ceiling
+    assert anyio.current_time() - began >= SHORT_CEILING.ceiling
 
 
 async def test_after_a_timeout_the_signal_has_fired_in_the_page_and_says_why(tab: Tab) -> None:
