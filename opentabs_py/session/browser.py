@@ -37,9 +37,14 @@ class _Relaunch:
     """A relaunch under way, and why it failed."""
 
     ended: anyio.Event = field(default_factory=anyio.Event)
-    error: BrowserError | None = None
+    error: Exception | None = None
 
     async def wait(self) -> None:
+        """Wait for its end.
+
+        Raises:
+            BrowserError: It failed.
+        """
         await self.ended.wait()
         if self.error is not None:
             raise BrowserError(str(self.error)) from self.error
@@ -202,7 +207,7 @@ class SessionBrowser:
                     await self.open(url)
                 except BrowserError as error:
                     logger.warning("%s", error)
-        except BrowserError as error:
+        except Exception as error:  # noqa: BLE001 (those who wait raise it)
             relaunch.error = error
         finally:
             self._relaunch = None

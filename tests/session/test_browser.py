@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from playwright.async_api import Error
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.launch import BackgroundLaunch, LaunchPlan, Planned
@@ -58,6 +59,24 @@ async def test_a_browser_that_was_launched_again_in_vain_is_launched_by_the_next
                 await browser.reopen()
             assert (launches.count, launches.open, browser.is_gone) == (count, 0, True)
             assert browser.bridge.bring_browser is not None
+
+
+async def test_a_browser_that_dies_while_it_is_relaunched_does_not_end_the_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    browser = closed_browser(Launches())
+
+    async def die(_: object) -> None:
+        raise Error("Target page, context or browser has been closed")
+
+    monkeypatch.setattr(browser, "_handle", die)
+    assert browser.launch is not None
+    async with anyio.create_task_group() as browser._tasks:
+        await browser.launch.run()
+        for _ in range(2):
+            with pytest.raises(BrowserError, match="has been closed"):
+                await browser.reopen()
+        browser._tasks.cancel_scope.cancel()
 
 
 async def test_a_browser_that_is_kept_closed_is_launched_by_no_call() -> None:
