@@ -560,11 +560,11 @@ async def test_logs_are_followed_and_filtered(page: Page) -> None:
 
 @pytest.mark.usefixtures("tab")
 async def test_hostile_texts_are_text_and_a_hostile_icon_does_nothing(page: Page) -> None:
-    card = page.locator("[data-plugin=evil]")
+    card = page.locator("[data-keep=evil]")
     await expect(card).to_contain_text("<img src=x onerror=")
     image = card.locator("img")
     await page.wait_for_function(
-        "() => document.querySelector('[data-plugin=evil] img').naturalWidth > 0", timeout=PATIENT
+        "() => document.querySelector('[data-keep=evil] img').naturalWidth > 0", timeout=PATIENT
     )
     await expect(image).to_be_visible()
     await go(page, "plugins/evil")

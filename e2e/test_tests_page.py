@@ -94,6 +94,7 @@ def test_hangs(opentabs):
         file.write("opened")
     page.wait_for_timeout(3_600_000)
 """
+# Runs until it is stopped, without a browser.
 SLEEPS = """
 import time
 

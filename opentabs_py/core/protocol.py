@@ -657,13 +657,13 @@ def parse_from_extension(text: str) -> FromExtension | Response | Failure:
         message = validate(_FROM_EXTENSION, text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        begun = _FINAL.match(text[:300])
+        begun = _FINAL.match(text)
         if begun is None:
             # The first part of `loc` names the model that was tried, not a place in the text.
             raise ProtocolError(first["msg"], path=path_text(first["loc"][1:])) from None
         # A page can return a value we cannot parse, such as arrays nested a thousand deep.
         return _unreadable(begun, f" ({first['msg']})")
-    begun = _FINAL.match(text[:300])
+    begun = _FINAL.match(text)
     if begun is not None and not _is_final(message, *begun.groups()):
         return _unreadable(begun, "")
     return message

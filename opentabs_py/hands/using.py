@@ -21,7 +21,7 @@ from opentabs_py.python_tools.progress import Progress
 from opentabs_py.python_tools.run import current_run
 
 ACT_WITHIN: Final = 10.0  # s; for an element to be there, visible, and not covered
-TITLE_WITHIN: Final = 1.0  # s; a page that is busy, or shows a dialog, does not answer
+TITLE_WITHIN: Final = 1.0  # s; a page whose script is busy does not answer
 SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is looked at again
 CHANGED_TOKENS: Final = 1_500
 BODY_TOKENS: Final = 5_000
@@ -240,10 +240,7 @@ class PageUser:
         return action_failed(self.masked(error.message))
 
     def masked(self, text: str) -> str:
-        """Return a string with the names of secrets in place of their values.
-
-        Cut a string only after this, or a part of a secret at the cut would stay.
-        """
+        """Return a string with the names of secrets in place of their values; see `Masks`."""
         return self._masks.apply(text)
 
     def file(self, path: str) -> Path:

@@ -72,7 +72,7 @@ class PythonTool:
         annotations = declaration.annotations
         for hint, value in (annotations or {}).items():
             kind = str if hint == "title" else bool
-            if hint in _HINTS and not isinstance(value, kind):
+            if hint in _HINTS and value is not None and not isinstance(value, kind):
                 wanted = "a string" if kind is str else "True or False"
                 raise ConfigError(
                     f"The annotation {hint} of the tool {name} is {value!r}. Write {wanted}."

@@ -111,7 +111,7 @@ class PatientProtocol(H11Protocol):
         total = sum(received for _, received, _ in half_sent)
         if len(half_sent) > MOST_HALF_SENT or (total > HALF_SENT_TOTAL and len(half_sent) > 1):
             *_, oldest = min(half_sent, key=itemgetter(0))
-            logger.warning("Closed a connection: there are too many incomplete requests")
+            logger.info("Closed a connection: there are too many incomplete requests")
             oldest.transport.abort()
 
     def _has_all(self) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 MARK = "opentabs"
 PEOPLE: "pytest.StashKey[People]" = pytest.StashKey()
 REPORTING: "pytest.StashKey[Reporting]" = pytest.StashKey()  # in pytest's config, if there is one
-WRITTEN: "pytest.StashKey[set[Path]]" = pytest.StashKey()  # recordings, in pytest's config
 WATCHING: "pytest.StashKey[Watching]" = pytest.StashKey()  # the same, if people watch
+WRITTEN: "pytest.StashKey[set[Path]]" = pytest.StashKey()  # the recordings written so far
 
 
 def marks_of(item: pytest.Item) -> "Marks":

@@ -253,6 +253,8 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
         listing(tool(annotations={"readOnlyHint": "yes"})(works))
     with pytest.raises(ConfigError, match=r"title of the tool works is 5\. Write a string"):
         listing(tool(annotations={"title": 5, "more": 1})(works))
+    left_out = {"title": None, "readOnlyHint": True}
+    assert listing(tool(annotations=left_out)(works)).annotations == left_out
 
 
 def test_two_tools_of_one_name_are_refused_and_both_are_named() -> None:

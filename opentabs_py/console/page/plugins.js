@@ -166,7 +166,7 @@ export function pluginsView({ store, link, go }) {
     const mine = problems.filter((each) => each.plugin === plugin.name).length;
     return h(
       "a",
-      { class: "card-link", href: path(plugin.name), "data-plugin": plugin.name },
+      { class: "card-link", href: path(plugin.name), "data-keep": plugin.name },
       pluginIcon(plugin, link, `/icons/${encodeURIComponent(plugin.name)}.svg`),
       h(
         "span",
@@ -308,19 +308,19 @@ export function pluginsView({ store, link, go }) {
   }
 
   /**
-   * Draw something again, and give the focus to what takes the place of what has it: what has the same `data-plugin`.
+   * Draw something again, and give the focus to what takes the place of what has it: what has the same `data-keep`.
    * @param {() => void} draw
    */
   function keepingFocus(draw) {
     const focused =
       document.activeElement instanceof HTMLElement
-        ? document.activeElement.dataset.plugin
+        ? document.activeElement.dataset.keep
         : undefined;
     const { scrollTop } = content;
     draw();
     content.scrollTop = scrollTop;
     if (focused === undefined) return;
-    const again = content.querySelector(`[data-plugin="${CSS.escape(focused)}"]`);
+    const again = content.querySelector(`[data-keep="${CSS.escape(focused)}"]`);
     /** @type {HTMLElement | null} */ (again)?.focus({ preventScroll: true });
   }
 
@@ -371,7 +371,7 @@ export function pluginsView({ store, link, go }) {
    */
   function about(plugin, tabs) {
     const copy = copyButton(() => plugin.directory ?? "", "Copy");
-    copy.dataset.plugin = "copy";
+    copy.dataset.keep = "copy";
     return h(
       "section",
       { class: "about", "aria-label": plugin.title },
@@ -433,7 +433,7 @@ export function pluginsView({ store, link, go }) {
               href: plugin.homepage,
               target: "_blank",
               rel: "noreferrer noopener",
-              "data-plugin": "homepage",
+              "data-keep": "homepage",
             },
             `Open ${site(plugin.homepage)}`,
           ),
@@ -526,7 +526,7 @@ export function toolList(tools, link) {
           {
             class: "tool-link",
             href: `#/try/${encodeURIComponent(tool.name)}`,
-            "data-plugin": `tool ${tool.name}`,
+            "data-keep": `tool ${tool.name}`,
           },
           toolIcon(tool.icon),
           h(
@@ -561,7 +561,7 @@ function permissionOf(tool, link) {
     "select",
     {
       class: `permission ${tool.permission}`,
-      "data-plugin": `permission of ${tool.name}`,
+      "data-keep": `permission of ${tool.name}`,
       "aria-label": `Permission of ${tool.name}`,
       title: `Because ${tool.because}`,
     },
