@@ -86,12 +86,18 @@ def _report_unwritable(error: OSError) -> int:
 
 def _run() -> None:
     # Imported here, so that Ctrl-C works during the import.
-    from opentabs_py.cli.app import app
-    from opentabs_py.cli.terminal import guard_log, print_error
+    from opentabs_py.cli.deferred_packages import LARGE, defer_packages
+
+    defer_packages(*LARGE)
+    from opentabs_py.cli.app import create_app
+    from opentabs_py.cli.log import guard_log
 
     guard_log()
+    app = create_app(sys.argv[1] if len(sys.argv) > 1 else None)
     try:
         sys.exit(app(standalone_mode=True))
     except OpenTabsError as error:
+        from opentabs_py.cli.terminal import print_error
+
         print_error(error)
         sys.exit(USAGE if isinstance(error, _USAGE_ERRORS) else CHAIN_FAILED)

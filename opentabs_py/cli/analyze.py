@@ -39,8 +39,9 @@ def analyze(
 
     [dim]opentabs analyze https://chat.example.com/ --signed-in work[/]
     """
+    from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
-    from opentabs_py.cli.terminal import log_to_stderr, write_json
+    from opentabs_py.cli.terminal import write_json
     from opentabs_py.generate.site import read_site
     from opentabs_py.recording.files import read_recording
 

@@ -5,8 +5,6 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-from rich.markup import escape
-
 from opentabs_py.core.consent import ANSWERS, Answer, Question, answer_texts, ask_text
 
 _LINE: Final = re.compile(r"\s*(\d*)\s*([a-z]*)\s*", re.IGNORECASE)
@@ -53,6 +51,8 @@ def read_line(line: str, waiting: Mapping[int, Question]) -> dict[str, Answer] |
 
 def show(waiting: Mapping[int, Question]) -> None:
     """Print questions, as a numbered list if there are several, and the possible answers."""
+    from rich.markup import escape
+
     from opentabs_py.cli.terminal import err
 
     if len(waiting) > 1:

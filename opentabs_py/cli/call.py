@@ -154,12 +154,9 @@ def call(
     settings = settings.audited
 
     async def once() -> int:
-        from opentabs_py.cli.terminal import (
-            log_to_stderr,
-            print_quarantined,
-            progress_bar,
-            warn_of_stale,
-        )
+        from opentabs_py.cli.log import log_to_stderr
+        from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
+        from opentabs_py.cli.terminal import progress_bar
         from opentabs_py.server.mcp_side import load_soon
         from opentabs_py.session.plugins import refuse_left_out
         from opentabs_py.session.session import OpenTabs

@@ -52,9 +52,9 @@ def dev(
     [dim]opentabs dev my-plugin --tools tools.py[/]
     """
     from opentabs_py.cli.build import builder, print_result
+    from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
     from opentabs_py.cli.serve_session import serve_session
-    from opentabs_py.cli.terminal import log_to_stderr
     from opentabs_py.config.settings import DEFAULT_PORT
     from opentabs_py.plugins.freshness import has_source
     from opentabs_py.plugins.load import is_plugin

@@ -83,8 +83,8 @@ def record(
 
     [dim]opentabs record https://chat.example.com/ --signed-in work --out tests/export.har[/]
     """
+    from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
-    from opentabs_py.cli.terminal import log_to_stderr
 
     file = out or Path(f"{urlsplit(url).hostname or 'site'}.har")
     if urlsplit(url).scheme not in ("http", "https"):
@@ -136,7 +136,7 @@ class _Session:
         return True
 
     async def run(self) -> int:
-        from opentabs_py.cli.terminal import print_quarantined, warn_of_stale
+        from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
         from opentabs_py.session.recording import SessionRecorder
         from opentabs_py.session.session import OpenTabs
 

@@ -149,7 +149,8 @@ def _load(wanted: str, settings: "Settings") -> "Plugin":
 def _list(settings: "Settings", reviews: "Reviews", *, as_json: bool) -> None:
     from rich.table import Table
 
-    from opentabs_py.cli.terminal import err, out, print_quarantined, write_json
+    from opentabs_py.cli.plugin_warnings import print_quarantined
+    from opentabs_py.cli.terminal import err, out, write_json
     from opentabs_py.consent.reviews import find_standing
     from opentabs_py.plugins.build_content import content_digest
     from opentabs_py.plugins.folders import Sources

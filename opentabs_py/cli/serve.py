@@ -246,9 +246,9 @@ def serve(
     worker`), and launches no browser.
     """
     from opentabs_py.browser.endpoints import Attach, check_cdp
+    from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
     from opentabs_py.cli.serve_session import serve_session
-    from opentabs_py.cli.terminal import log_to_stderr
     from opentabs_py.config.settings import DEFAULT_PORT
     from opentabs_py.daemon.log import log_to_file
 

@@ -64,7 +64,7 @@ async def serve_session(
         beside: Runs as long as the server; the plugins' start pages are then opened.
     """
     from opentabs_py.cli.asking import is_someone_there
-    from opentabs_py.cli.terminal import print_quarantined, warn_of_stale
+    from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
     from opentabs_py.cli.terminal_answers import answer_in_terminal
     from opentabs_py.core.plugin_names import OURSELVES
     from opentabs_py.server.mcp_side import load_soon
@@ -159,8 +159,6 @@ async def _register(
 
 async def _open_pages(tabs: "OpenTabs", urls: Sequence[str], *, start_pages: bool) -> None:
     """Open pages; if there are none and the browser is visible, the plugins' start pages."""
-    from opentabs_py.cli.terminal import warn
-
     for url in urls:
         await tabs.open(url)
     if urls or not start_pages:
@@ -169,6 +167,8 @@ async def _open_pages(tabs: "OpenTabs", urls: Sequence[str], *, start_pages: boo
         try:
             await tabs.open_start_page(plugin.manifest.name)
         except BrowserError as error:
+            from opentabs_py.cli.terminal import warn
+
             warn(str(error))
 
 

@@ -1,16 +1,14 @@
 """Terminal output: progress and errors on stderr, only results on stdout."""
 
 import json
-import logging
 import sys
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.logging import RichHandler
 from rich.markup import escape
 from rich.segment import Segment
 
@@ -19,8 +17,6 @@ from opentabs_py.errors import OpenTabsError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-    from opentabs_py.plugins.plugin import Plugin, Quarantined
 
 LINES_APART = 1.0  # s
 
@@ -37,11 +33,6 @@ class _SafeConsole(Console):
                 yield segment
             else:
                 yield Segment(visible(segment.text), segment.style)
-
-
-class _SafeFormatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return visible(super().format(record))
 
 
 err = _SafeConsole(stderr=True, highlight=False)
@@ -61,46 +52,6 @@ def print_error(error: OpenTabsError) -> None:
 def warn(text: str) -> None:
     """Print a warning for the user."""
     err.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
-
-
-def print_quarantined(quarantined: "Sequence[Quarantined]") -> None:
-    """Warn about each plugin that was left out, and say why."""
-    for each in quarantined:
-        warn(f"left out: {each.reason}")
-
-
-def warn_of_stale(plugins: "Sequence[Plugin]") -> None:
-    """Warn about plugins whose source has changed since they were built."""
-    from opentabs_py.plugins.freshness import is_stale
-
-    for each in plugins:
-        if is_stale(each.directory):
-            name, directory = each.manifest.name, each.directory
-            warn(f"{name} has changed since it was built: run `opentabs build {directory}`.")
-
-
-def guard_log() -> None:
-    """Escape control characters in warnings of commands that do not configure logging."""
-    if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_SafeFormatter("%(message)s"))
-
-
-def log_to_stderr(*, level: int = logging.INFO) -> None:
-    """Show our log on stderr, and other libraries' from WARNING up; plain lines if not a terminal.
-
-    Plugin logs are shown from INFO up.
-    """
-    if err.is_terminal:
-        handler: logging.Handler = RichHandler(
-            console=err, show_path=False, log_time_format="%H:%M:%S"
-        )
-        logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
-    else:
-        handler = logging.StreamHandler()
-        handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(message)s"))
-        logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    logging.getLogger("opentabs_py").setLevel(level)
-    logging.getLogger("opentabs_py.plugin").setLevel(min(level, logging.INFO))
 
 
 class ProgressLines:

@@ -75,7 +75,8 @@ def tools(
     from rich.table import Table
 
     from opentabs_py.cli.costs import write_costs
-    from opentabs_py.cli.terminal import err, out, print_quarantined, write_json
+    from opentabs_py.cli.plugin_warnings import print_quarantined
+    from opentabs_py.cli.terminal import err, out, write_json
     from opentabs_py.core.page_arguments import TAB_ID
     from opentabs_py.plugins.folders import Sources
     from opentabs_py.plugins.load import is_plugin, load_plugins, refuse_unknown_plugins

@@ -80,8 +80,8 @@ def verify(
 
     [dim]opentabs verify . --signed-in work --junit test-results/drift.xml[/]
     """
+    from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
-    from opentabs_py.cli.terminal import log_to_stderr
     from opentabs_py.plugins.load import is_plugin
 
     places = where or [Path()]
@@ -165,7 +165,8 @@ async def _verify(
 ) -> "DriftReport":
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from opentabs_py.cli.terminal import err, print_quarantined, warn_of_stale
+    from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
+    from opentabs_py.cli.terminal import err
     from opentabs_py.core.drift.judge import judge
     from opentabs_py.core.drift.report import DriftReport, RecordingVerdict
     from opentabs_py.session.session import OpenTabs

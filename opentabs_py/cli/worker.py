@@ -88,8 +88,8 @@ def worker(
 
     [dim]opentabs worker --nats nats://HOST --plugin DIR --open URL --browsers 4[/]
     """
+    from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
-    from opentabs_py.cli.terminal import log_to_stderr
     from opentabs_py.config.names import check_name
     from opentabs_py.session.recycling import RecycleAfter
 
@@ -153,7 +153,7 @@ class _Drain:
 
 
 async def _prepare(tabs: "OpenTabs", worker: "FleetWorker", urls: list[str]) -> None:
-    from opentabs_py.cli.terminal import print_quarantined, warn_of_stale
+    from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
 
     logger = logging.getLogger("opentabs_py")
     print_quarantined(tabs.quarantined)

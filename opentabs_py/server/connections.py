@@ -7,8 +7,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from mcp import types
-from mcp.server import Server
 from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 from starlette.datastructures import Headers

@@ -8,13 +8,14 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from mcp import types
-from mcp.server import Server
 from mcp.server.context import ServerRequestContext
-from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.lowlevel import Server
+from mcp.types.methods import is_input_required
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from opentabs_py.calling.tool import Asker
@@ -22,6 +23,10 @@ from opentabs_py.core.consent import ASK_FOR, About, Answer, Question
 from opentabs_py.errors import CallRefusedError, ErrorDetail
 from opentabs_py.server.connections import ClientConnection
 from opentabs_py.server.forms import Forms, make_form, read_answers
+
+if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult
+    from mcp.server.request_state import RequestStateBoundary
 
 MOST_ASKED: Final = 10_000  # questions that a client has not come back with
 _KEY: Final = "consent"  # of our question among a call's input requests
@@ -53,6 +58,43 @@ class Answered:
     tab_id: int | None = None
 
 
+class _Seal:
+    """Seals what a client has to send back, and opens it again, by the SDK's boundary.
+
+    The boundary is loaded with the first question, because it takes 9 MB of memory.
+
+    Args:
+        audience: The server's name.
+    """
+
+    def __init__(self, audience: str) -> None:
+        self._audience = audience
+
+    @cached_property
+    def _boundary(self) -> "RequestStateBoundary":
+        from mcp.server.request_state import (  # noqa: PLC0415
+            RequestStateBoundary,
+            RequestStateSecurity,
+        )
+
+        security = RequestStateSecurity.ephemeral(ttl=ASK_FOR)
+        return RequestStateBoundary(security, default_audience=self._audience)
+
+    async def __call__(
+        self, ctx: ServerRequestContext[Any, Any], call_next: "CallNext"
+    ) -> "HandlerResult":
+        if "requestState" in (ctx.params or {}):
+            return await self._boundary(ctx, call_next)
+        result = await call_next(ctx)
+        if not is_input_required(result):
+            return result
+
+        async def answered(_: ServerRequestContext[Any, Any]) -> "HandlerResult":
+            return result
+
+        return await self._boundary(ctx, answered)
+
+
 class Retries:
     """Recognizes calls that clients of 2026-07-28 repeat with an answer, each once.
 
@@ -65,8 +107,7 @@ class Retries:
         # When a question expires, what it is about, and what was answered before it, by its token;
         # the first to expire comes first.
         self._asked: OrderedDict[str, tuple[float, About, Answered]] = OrderedDict()
-        security = RequestStateSecurity.ephemeral(ttl=ASK_FOR)
-        server.middleware.append(RequestStateBoundary(security, default_audience=server.name))
+        server.middleware.append(_Seal(server.name))
 
     def ask(self, question: Question, before: Answered) -> types.InputRequiredResult:
         """Return the result that has a client ask its user.

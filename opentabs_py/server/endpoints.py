@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from mcp import types
-from mcp.server import Server
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings

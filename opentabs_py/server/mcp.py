@@ -8,8 +8,8 @@ from typing import Any
 
 import anyio
 from mcp import types
-from mcp.server import Server
 from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
 from pydantic_core import to_json
 
 from opentabs_py.calling.observer import CallObserver

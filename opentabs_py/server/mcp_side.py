@@ -16,7 +16,7 @@ from opentabs_py.server.exposure import Listed
 from opentabs_py.server.registry import ToolRegistry
 
 if TYPE_CHECKING:
-    from mcp.server import Server
+    from mcp.server.lowlevel import Server
 
     from opentabs_py.server.long_results import LongResults
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.cli.terminal import warn_of_stale
+from opentabs_py.cli.plugin_warnings import warn_of_stale
 from opentabs_py.plugins.freshness import is_stale
 from opentabs_py.plugins.inspect import inspect_plugin
 from opentabs_py.plugins.load import load_plugin

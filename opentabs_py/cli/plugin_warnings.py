@@ -1,0 +1,29 @@
+"""Warnings about plugins, without which Rich is not imported."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opentabs_py.plugins.plugin import Plugin, Quarantined
+
+
+def print_quarantined(quarantined: "Sequence[Quarantined]") -> None:
+    """Warn about each plugin that was left out, and say why."""
+    for each in quarantined:
+        _warn(f"left out: {each.reason}")
+
+
+def warn_of_stale(plugins: "Sequence[Plugin]") -> None:
+    """Warn about plugins whose source has changed since they were built."""
+    from opentabs_py.plugins.freshness import is_stale
+
+    for each in plugins:
+        if is_stale(each.directory):
+            name, directory = each.manifest.name, each.directory
+            _warn(f"{name} has changed since it was built: run `opentabs build {directory}`.")
+
+
+def _warn(text: str) -> None:
+    from opentabs_py.cli.terminal import warn
+
+    warn(text)
