@@ -45,7 +45,7 @@ async def take(directory: Path, scratch: Path) -> None:
         OpenTabs(plugins=plugins, settings=settings) as tabs,
         chromium(settings) as browser,
     ):
-        tabs.watch()
+        tabs.keep_history()
         await tabs.open(f"http://127.0.0.1:{listener.getsockname()[1]}/")
         while tabs.plugin("demo").status != "ready":
             await tabs.bridge.changed().wait()

@@ -54,7 +54,7 @@ async def served(
         write_lacking(directory, "days"),
     ]
     async with OpenTabs(plugins=plugins, settings=settings) as tabs:
-        tabs.watch()
+        tabs.keep_history()
         yield tabs
 
 

@@ -78,7 +78,7 @@ async def test_running_calls_end_when_the_driver_dies_as_when_the_browser_is_clo
         os.kill(apart.driver, signal.SIGKILL)
         await running.wait()
         with anyio.fail_after(PATIENT):
-            await apart.tabs.wait_browser_gone()
+            await apart.tabs.browser.wait_gone()
     await apart.tabs.__aexit__(None, None, None)
 
     assert running.error is not None
@@ -93,7 +93,7 @@ async def test_a_session_whose_driver_died_is_left_quietly_and_leaves_nothing(
         os.kill(apart.browser, signal.SIGSTOP)
     os.kill(apart.driver, signal.SIGKILL)
     with anyio.fail_after(PATIENT):
-        await apart.tabs.wait_browser_gone()
+        await apart.tabs.browser.wait_gone()
     await apart.tabs.__aexit__(None, None, None)
     gc.collect()  # what nobody looked at is reported now, which fails the test
 

@@ -369,7 +369,7 @@ async def test_looking_is_allowed_and_acting_is_asked_about() -> None:
 async def test_a_browser_that_was_closed_is_launched_again_by_the_next_call(rig: Rig) -> None:
     async with OpenTabs(settings=hand_settings(), reopen=[rig.url]) as tabs:
         await tabs.context.close()
-        await tabs.wait_browser_gone()
+        await tabs.browser.wait_gone()
 
         shown = await tabs.call("page_snapshot")
 

@@ -269,7 +269,7 @@ async def test_a_server_exports_the_hops_of_calls_in_pages_and_its_browser(
         await tabs.context.close()
         await server.until_ready(503, "no extension is connected")
         assert (await server.scrape()).value("opentabs_browsers_connected") == 0
-        await tabs.reopen_browser()
+        await tabs.browser.reopen()
         await server.until_ready(200, "an extension is connected")
         scraped = await server.scrape()
         assert scraped.value("opentabs_browsers_connected") == 1

@@ -325,7 +325,7 @@ async def test_calls_end_at_once_when_the_browser_is_closed(site: str) -> None:
         document = await wait_for_document(tabs, page.url)
         error = await lose(Tab(page, document.tab_id, tabs), tabs.context.close)
 
-        assert tabs.browser_is_gone
+        assert tabs.browser.is_gone
         with pytest.raises(ChainError, match="not connected"):
             await tabs.call("probe_echo", {"value": 1})
     assert error.detail.code == "TAB_CLOSED"

@@ -77,7 +77,7 @@ class Soak:
             async with OpenTabs(plugins=[PROBE], settings=load_settings(port=0)) as self.tabs:
                 self._open = [await self._open_tab() for _ in range(TABS)]
                 self._is_up.set()
-                await self.tabs.wait_browser_gone()
+                await self.tabs.browser.wait_gone()
 
     async def call_all(self) -> None:
         """Make calls, one after the other, until all have been made."""

@@ -77,7 +77,7 @@ class SimulatedSession:
     def changed(self) -> anyio.Event:
         return anyio.Event()
 
-    def leave(self, client: str) -> None: ...
+    def handle_client_gone(self, client: str) -> None: ...
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002
         return lambda: None

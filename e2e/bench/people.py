@@ -112,7 +112,7 @@ async def people(url: str, folders: Folders) -> AsyncGenerator[People]:
         busy = await stack.enter_async_context(
             OpenTabs(plugins=[*folders.many.iterdir()], tools=[count], settings=settings)
         )
-        busy.watch()
+        busy.keep_history()
         await _make_calls(busy)
         running = People(tabs, busy, browser)
         await running.echoes()

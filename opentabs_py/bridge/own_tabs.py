@@ -63,7 +63,7 @@ class OwnTabs:
         """Close a tab without waiting for it."""
         self._pages.bridges[self._pages.index_of(tab)].close_tab(tab)
 
-    def leave(self, client: str) -> None:
+    def handle_client_gone(self, client: str) -> None:
         """Handle the end of a client: close its tabs, unless they are kept."""
         owners = self._pages.tabs.owners
         for tab in owners.of(client):

@@ -169,7 +169,7 @@ class _Session:
             await recorder.settle()  # the program may leave the page at once
             await self._use(page, tabs)
             return
-        tabs.watch()
+        tabs.keep_history()
         err.print(f"Recording [bold]{escape(page.url)}[/]. Use the site in the window.")
         console = escape(tabs.console_url(expires=False))
         err.print(f"Call tools from the console, {console}", soft_wrap=True)
@@ -181,7 +181,7 @@ class _Session:
             self._ended.set()
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(end_after, tabs.wait_browser_gone)
+            tasks.start_soon(end_after, tabs.browser.wait_gone)
             if sys.stdin.isatty():
                 tasks.start_soon(end_after, wait_enter)
             with err.status("") as status:

@@ -86,7 +86,7 @@ async def serve_session(
         attach(tabs)
         print_quarantined(tabs.quarantined)
         warn_of_stale(tabs.plugins)
-        if browser == "none" and tabs.has_pages:
+        if browser == "none" and tabs.needs_browser:
             _print_how_to_load(str(tabs.extension_dir), tabs.guide_url)
         if settings.headed:
             tabs.registry.observe(_log_call)
@@ -113,7 +113,7 @@ async def serve_session(
                 tasks.start_soon(beside, tabs)
             if is_someone_there() and not stdio:
                 tasks.start_soon(answer_in_terminal, tabs.registry.gate.questions)
-            if browser == "launch" and tabs.has_pages:
+            if browser == "launch" and tabs.needs_browser:
                 scope = tasks.cancel_scope if exit_with_browser else None
                 for each in tabs.browsers.values():
                     tasks.start_soon(_watch_browser, each, scope)
@@ -133,7 +133,7 @@ async def serve_session(
 
 def _offer_console(tabs: "OpenTabs", log: Path | None) -> None:
     """Remember from now on what the console will show, and log its URL."""
-    tabs.watch()
+    tabs.keep_history()
     if log is None and sys.stderr.isatty():  # others may read the log of a service
         url = tabs.console_url(expires=False)
         logging.getLogger("opentabs_py").info("Console at %s", url)

@@ -227,7 +227,7 @@ class Fleet:
         self._announce(leaving=True)
         await self.link.flush()
 
-    async def leave(self, client: str) -> None:
+    async def handle_client_gone(self, client: str) -> None:
         """Handle the end of a client: its workers may close the tabs that it opened."""
         for worker in self.own_tabs.discard(client):
             self._asks.release(worker.instance)

@@ -70,6 +70,6 @@ class Session(Protocol):
         """Return an event that is set at the next change of the tabs."""
         ...
 
-    def leave(self, client: str) -> None:
+    def handle_client_gone(self, client: str) -> None:
         """Handle the end of a client, which may have opened tabs."""
         ...

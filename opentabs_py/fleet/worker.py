@@ -217,7 +217,7 @@ class FleetWorker:
                 self._settle(call_id, call, self._announcer.describe(owner))
             case LeaveAsk(client=client):
                 self._clients.get(call.endpoint, set()).discard(client)
-                self._session.leave(f"{call.endpoint}.{client}")
+                self._session.handle_client_gone(f"{call.endpoint}.{client}")
                 self._settle(call_id, call, Done())
 
     async def _run(self, call_id: str, call: "_Call", ask: CallAsk) -> None:
@@ -307,7 +307,7 @@ class FleetWorker:
         for call_id in calls:
             self._forget(call_id)
         for client in self._clients.pop(endpoint, ()):
-            self._session.leave(f"{endpoint}.{client}")
+            self._session.handle_client_gone(f"{endpoint}.{client}")
 
 
 @dataclass(slots=True)

@@ -238,7 +238,7 @@ async def _call_tool(
             result = error.result
         await reporter.finish()
         tasks.cancel_scope.cancel()
-    reporter.leave()
+    reporter.hand_over()
     assert result is not None  # anything that ends the block early also ends this call
     return result
 

@@ -165,7 +165,7 @@ class ProgressSender(CallObserver):
                 await self._send_updates()
         await anyio.sleep_until(self._sent_at + self._settle)
 
-    def leave(self) -> None:
+    def hand_over(self) -> None:
         """Hand the streams that continue over to the connection, before the response is sent."""
         self._is_over = True
         if self._late is not None and self._feed:

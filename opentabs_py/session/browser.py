@@ -144,7 +144,7 @@ class SessionBrowser:
             )
             tasks.start_soon(self._attachment.run)
 
-    async def leave(self) -> None:
+    async def detach(self) -> None:
         """Remove the extension from a browser that it was loaded into."""
         if self._attachment is None or self.attach is None or self.attach.keep:
             return

@@ -138,6 +138,6 @@ class WorkerSession:
         """Return an event that is set at the next change of the tabs."""
         return self._tabs.pages.changed()
 
-    def leave(self, client: str) -> None:
+    def handle_client_gone(self, client: str) -> None:
         """Handle the end of a client, which may have opened tabs."""
-        self._tabs.leave(client)
+        self._tabs.handle_client_gone(client)

@@ -245,7 +245,7 @@ class _CallEndpoint:
         refuse_left_out(request.tool, tabs.registry, left_out)
         for url in request.open:
             stream.say(f"Opening {url}")
-            await tabs.reopen_browser()
+            await tabs.browser.reopen()
             page = await tabs.open(url)
             stack.push_async_callback(close_page, page)
         found = tabs.registry.get(request.tool)
@@ -254,7 +254,7 @@ class _CallEndpoint:
             owner = found.listing.owner
             if tabs.registry.status(owner) == "closed" and tabs.launches_browser:
                 stream.say(f"Opening the start page of {owner}")
-                await tabs.reopen_browser()
+                await tabs.browser.reopen()
                 await tabs.open_start_page(owner)  # it stays open, for the next call
 
     async def _call(self, request: CallRequest, stream: CallStream) -> dict[str, Any]:

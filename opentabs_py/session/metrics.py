@@ -83,7 +83,7 @@ class ServerSource:
     def readiness(self) -> Readiness:
         """Return whether it can take calls now."""
         return readiness.of_server(
-            needs_browser=self._tabs.has_pages, connected=self._tabs.pages.connected
+            needs_browser=self._tabs.needs_browser, connected=self._tabs.pages.connected
         )
 
     def read(self) -> Values:
@@ -164,7 +164,7 @@ class WorkerSource:
 
 
 def _browsers(tabs: OpenTabs) -> Iterable[SessionBrowser]:
-    return tabs.browsers.values() if tabs.has_pages else ()
+    return tabs.browsers.values() if tabs.needs_browser else ()
 
 
 def _read_browsers(tabs: OpenTabs) -> Values:

@@ -169,7 +169,7 @@ class OpenTabs:
         self._is_open = False
         for browser in self._browsers:
             browser.keep_closed()  # the last calls must not launch it
-            await browser.leave()
+            await browser.detach()
         # Arguments not passed on: our task groups would wrap the caller's error in a group.
         await stacks.close(self._stack)
 
@@ -198,7 +198,7 @@ class OpenTabs:
         self.on_tool_progress.assign(handler)
 
     @property
-    def has_pages(self) -> bool:
+    def needs_browser(self) -> bool:
         """Whether there is anything for a browser to do; with Python tools alone there is not."""
         # The settings last: usually they need not be loaded to decide this.
         return self._fleet is None and (
@@ -215,9 +215,20 @@ class OpenTabs:
         return {browser.bridge.name: browser for browser in self._browsers}
 
     @property
+    def browser(self) -> SessionBrowser:
+        """The browser, or the first of several.
+
+        Raises:
+            BrowserError: This session has none.
+        """
+        if not self._browsers:
+            raise BrowserError("This session did not launch a browser. Open pages in your own.")
+        return self._browsers[0]
+
+    @property
     def launches_browser(self) -> bool:
         """Whether this session has a browser of its own, even if that was closed."""
-        return self._first.launch is not None
+        return self.browser.launch is not None
 
     @property
     def context(self) -> BrowserContext:
@@ -226,7 +237,7 @@ class OpenTabs:
         Raises:
             BrowserError: This session did not launch a browser.
         """
-        return self._first.context
+        return self.browser.context
 
     @property
     def pages(self) -> Pages:
@@ -259,9 +270,9 @@ class OpenTabs:
         """The web page that shows this session live; `console_url` opens it."""
         return self._server.console
 
-    def watch(self) -> None:
+    def keep_history(self) -> None:
         """Remember calls and logs from now on, for the console."""
-        self._server.watch()
+        self._server.keep_history()
 
     def console_url(self, *, expires: bool = True) -> str:
         """Return a URL that opens the console, a web page that shows this session live.
@@ -271,14 +282,14 @@ class OpenTabs:
         Args:
             expires: Whether it has to be opened within ten minutes.
         """
-        self.watch()
+        self.keep_history()
         token = self.console.access.invite(expires=expires)
         return f"{self.mcp_url.removesuffix('/mcp')}/?token={token}"
 
     @property
     def bridge(self) -> Bridge:
         """The link to the (first) browser's extension."""
-        return self._first.bridge
+        return self.browser.bridge
 
     @property
     def _page_tools(self) -> PageToolList:
@@ -292,15 +303,9 @@ class OpenTabs:
     @property
     def _attach(self) -> Attach | None:
         browser = self._browser
-        if isinstance(browser, str) or callable(browser) or not self.has_pages:
+        if isinstance(browser, str) or callable(browser) or not self.needs_browser:
             return None
         return browser
-
-    @property
-    def _first(self) -> SessionBrowser:
-        if not self._browsers:
-            raise BrowserError("This session did not launch a browser. Open pages in your own.")
-        return self._browsers[0]
 
     @property
     def mcp_server(self) -> McpServer[Any]:
@@ -335,27 +340,6 @@ class OpenTabs:
         """
         return self._server.plugins.view(name)
 
-    @property
-    def browser_is_gone(self) -> bool:
-        """Whether the browser was closed or died while the session ran."""
-        return self._first.is_gone
-
-    async def wait_browser_gone(self) -> None:
-        """Wait until the browser was closed or died."""
-        await self._first.wait_gone()
-
-    def handle_browser_gone(self) -> None:
-        """Record that the browser was closed or died; for launchers that yielded no context."""
-        self._first.handle_gone()
-
-    async def reopen_browser(self) -> None:
-        """Relaunch the browser in the same way, if it was closed or has died.
-
-        Raises:
-            BrowserError: It did not start or connect.
-        """
-        await self._first.reopen()
-
     async def open(self, url: str) -> Page:
         """Open a page in a new tab of the (first) browser and wait for it to load.
 
@@ -365,7 +349,7 @@ class OpenTabs:
         Raises:
             BrowserError: The page cannot be opened.
         """
-        return await self._first.open(url)
+        return await self.browser.open(url)
 
     async def open_start_page(self, plugin: str) -> Page | None:
         """Open the page to try a plugin on: its `playground/`, or else its homepage.
@@ -455,7 +439,7 @@ class OpenTabs:
 
         async with AsyncExitStack() as stack:
             if not self._is_open:
-                if self.has_pages:
+                if self.needs_browser:
                     raise RuntimeError("Enter the server first: async with Server(...) as server.")
                 no_pages = Pages([], clock=self._clock)
                 self.registry = create_registry(self.settings, no_pages, (), clock=self._clock)
@@ -558,9 +542,9 @@ class OpenTabs:
         async with self._server.plugins.added([*map(Path, plugins)]) as quarantined:
             yield quarantined
 
-    def leave(self, client: str) -> None:
+    def handle_client_gone(self, client: str) -> None:
         """Handle the end of an MCP client: close the tabs that it opened for itself."""
-        self._server.leave(client)
+        self._server.handle_client_gone(client)
 
     async def watch_plugins(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
@@ -581,7 +565,7 @@ class OpenTabs:
             profiles={name: path for name, path in self._profiles.items() if path is not None},
             args=self._args,
             ignore_default_args=self._ignore_default_args,
-            by_hand=self._browser == "none" and self.has_pages,
+            by_hand=self._browser == "none" and self.needs_browser,
             attached=self._attach is not None,
             first_number=self._first_number,
             equal=self._equal,
@@ -610,7 +594,7 @@ class OpenTabs:
         names = [*self._profiles] or ["default"]
         if callable(self._browser):
             launcher = self._browser
-        elif self._browser == "launch" and self.has_pages:
+        elif self._browser == "launch" and self.needs_browser:
             launcher = partial(launch_browser, shared=SharedDriver())
         else:
             return [SessionBrowser(names[0], None, attach=self._attach, reopen=None)]

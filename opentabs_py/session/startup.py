@@ -120,8 +120,8 @@ class SessionServer:
         self.fleet: Fleet | None = None
         self._playgrounds: dict[Path, str] = {}
         self._serving_playground = anyio.Lock()
-        self._watching = ExitStack()
-        self._is_watched = False
+        self._history = ExitStack()
+        self._keeps_history = False
         self.plugins = PluginSet(
             directories,
             settings,
@@ -181,7 +181,7 @@ class SessionServer:
             equal=options.equal,
         )
         bridges = self.pages.bridges
-        stack.push(self._watching)
+        stack.push(self._history)
         self.own_tabs = OwnTabs(self.pages, keep=settings.keep_tabs)
         self.registry = await self._create_registry(stack, browsers)
         self._count_questions(stack)
@@ -230,19 +230,19 @@ class SessionServer:
         if self._python is not None:
             self._python.close()
 
-    def leave(self, client: str) -> None:
+    def handle_client_gone(self, client: str) -> None:
         """Handle the end of an MCP client: close the tabs that it opened for itself."""
         self.registry.gate.forget(client)
         if self.fleet is None:
-            self.own_tabs.leave(client)
+            self.own_tabs.handle_client_gone(client)
         else:
-            self.tasks.start_soon(self.fleet.leave, client)
+            self.tasks.start_soon(self.fleet.handle_client_gone, client)
 
-    def watch(self) -> None:
+    def keep_history(self) -> None:
         """Remember calls and logs from now on, for the console."""
-        if not self._is_watched:
-            self._is_watched = True
-            self._watching.enter_context(self.console.watch.watching())
+        if not self._keeps_history:
+            self._keeps_history = True
+            self._history.enter_context(self.console.watch.watching())
 
     def _tab_tools(self, browsers: Sequence[SessionBrowser]) -> Sequence[Tool]:
         """Return the tools about tabs; with hands, also those that use pages."""
@@ -346,7 +346,7 @@ class SessionServer:
             version=self._version,
             streams=streams,
             listed=ready,
-            on_client_gone=self.leave,
+            on_client_gone=self.handle_client_gone,
         )
         self.tasks.start_soon(self.mcp_side.run)
         stack.callback(self.mcp_side.close)
@@ -359,7 +359,7 @@ class SessionServer:
             settings.pace,
             settings.message_limit,
             audit_file(),
-            begin=self.watch,
+            begin=self.keep_history,
         )
         more: list[BaseRoute] = [*self.console.routes()]
         if self.guide_url is not None:

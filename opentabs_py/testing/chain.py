@@ -124,7 +124,7 @@ class Chain:
         if self._wall is not None:
             self.sockets = Sockets(self.context)  # before the isolation notes what tests do
         self.faults.attach(session, self.context)
-        self.context.on("close", lambda _: self._thread.do(session.handle_browser_gone))
+        self.context.on("close", lambda _: self._thread.do(session.browser.handle_gone))
         self.isolation = Isolation(
             self.context,
             permissions=context_args.get("permissions") or (),

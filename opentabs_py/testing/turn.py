@@ -173,7 +173,7 @@ class Turn:
     @property
     def browser_is_gone(self) -> bool:
         """Whether the browser was closed or died."""
-        return self._chain.session.browser_is_gone
+        return self._chain.session.browser.is_gone
 
     def stay(self, is_over: Callable[[], bool]) -> None:
         """Wait, with the pages alive, until `is_over()` is true or the browser is closed."""

@@ -290,10 +290,10 @@ async def test_a_tab_is_hidden_before_its_owner_is_known() -> None:
 async def test_the_tabs_of_a_client_that_goes_are_closed_and_unused() -> None:
     async with own_tabs() as own:
         await own.open("a", new_document())
-        own.own_tabs.leave("b")
+        own.own_tabs.handle_client_gone("b")
         assert own.bridge.tabs.owners.of("a") == [NEW]
-        own.own_tabs.leave("a")
-        own.own_tabs.leave("a")
+        own.own_tabs.handle_client_gone("a")
+        own.own_tabs.handle_client_gone("a")
         assert not own.bridge.tabs.owners.may_name(None, NEW)
         assert await own.answer_close() == NEW
         await own.until_closed()
@@ -303,7 +303,7 @@ async def test_kept_tabs_become_the_users() -> None:
     async with own_tabs(keep=True) as own:
         await own.open("a", new_document())
         await own.open(None, new_document())
-        own.own_tabs.leave("a")
+        own.own_tabs.handle_client_gone("a")
         await own.own_tabs.close_all()
         own.bridge.disconnect(1000, "done")
         await own.extension.hear_the_end()
@@ -329,7 +329,7 @@ async def test_a_tab_whose_client_goes_while_the_extension_reconnects_is_closed_
         with anyio.fail_after(PATIENT):
             while bridge.connected:
                 await bridge.changed().wait()
-            opener.leave("a")
+            opener.handle_client_gone("a")
             extension = await greeted(connect, tabs=[7, NEW])
             asked = await extension.hear("tabs.close")
             assert asked["params"] == {"tabId": NEW}
@@ -364,7 +364,7 @@ async def test_of_several_browsers_the_named_one_opens_and_closes_the_tab() -> N
                 extension.say({"id": asked["id"], "result": {"tabId": tab}})
             while len(opened) < 2:
                 await anyio.lowlevel.checkpoint()
-            opener.leave("a")
+            opener.handle_client_gone("a")
             assert (await extension.hear("tabs.close"))["params"] == {"tabId": 4}
     assert opened == [BLOCK + 3, BLOCK + 4]
     with pytest.raises(CallError, match="several browsers"):
