@@ -46,7 +46,7 @@ bench-fleet: setup  ## Measure a fleet of up to 1,000 simulated browsers
 	@$(BIN)/python -m e2e.bench.fleet $(ARGS)
 
 .PHONY: screenshots
-screenshots: setup  ## Take the pictures in docs/img again
+screenshots: setup  ## Take the screenshots in docs/img again
 	@$(BIN)/python -m e2e.screenshots $(ARGS)
 
 ##@ Test

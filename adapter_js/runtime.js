@@ -20,7 +20,7 @@
   const READY = "ready";
   const OWN = "@page"; // stands for the page's own tools, where plugins have a name
   const STACK_MAX = 8000; // characters
-  const FIRST_PROBE = 1000; // ms between the first two readiness checks of a plugin
+  const FIRST_PROBE = 1000; // ms; doubled before each further readiness check, until LAST_PROBE
   const LAST_PROBE = 30_000;
   const ANSWER_WITHIN = 6000; // ms that calls wait for isReady(); many plugins poll for 5 s
   const SLOW = 50; // ms; an answer that takes longer is cached instead of asked for at each call
@@ -61,8 +61,8 @@
   const PageException = read(() => page.DOMException);
   const mapPrototype = read(() => page.Map.prototype);
   const setPrototype = read(() => page.Set.prototype);
-  const later = read(() => page.setTimeout);
-  const notLater = read(() => page.clearTimeout);
+  const pageSetTimeout = read(() => page.setTimeout);
+  const pageClearTimeout = read(() => page.clearTimeout);
   const pageConsole = read(() => page.console);
   const warn = read(() => pageConsole.warn);
   const debug = read(() => pageConsole.debug);
@@ -563,7 +563,7 @@
     if (!isValid && !call.invalid) {
       call.invalid = true;
       apply(warn, pageConsole, [
-        "OpenTabs: reportProgress() takes {progress?: number, total?: number, message?: string of 4096 characters at most}, not",
+        "OpenTabs: reportProgress() takes {progress?: number, total?: number, message?: string of at most 4096 characters}, not",
         options,
       ]);
     }
@@ -692,7 +692,9 @@
     }
     plugin.isAsked = true;
     plugin.asked = now();
-    const timer = read(() => apply(later, page, [() => goOn(plugin), ANSWER_WITHIN]));
+    const timer = read(() =>
+      apply(pageSetTimeout, page, [() => resumeWaiting(plugin), ANSWER_WITHIN]),
+    );
     let isReady = false;
     let reason = "isReady() is not true";
     try {
@@ -703,16 +705,16 @@
     plugin.isAsked = false;
     plugin.answered = now();
     plugin.isSlow = plugin.answered - plugin.asked > SLOW;
-    settle(name, plugin, isReady ? READY : reason);
-    goOn(plugin);
-    read(() => apply(notLater, page, [timer]));
+    handleAnswer(name, plugin, isReady ? READY : reason);
+    resumeWaiting(plugin);
+    read(() => apply(pageClearTimeout, page, [timer]));
   }
 
   /**
    * Lets the calls that wait for an answer continue.
    * @param {Plugin} plugin
    */
-  function goOn({ waiting }) {
+  function resumeWaiting({ waiting }) {
     apply(mapForEach, waiting, [(/** @type {() => void} */ resolve) => resolve()]);
     apply(mapClear, waiting, []);
   }
@@ -722,7 +724,7 @@
    * @param {Plugin} plugin
    * @param {string} state READY, or the reason it is not ready
    */
-  function settle(name, plugin, state) {
+  function handleAnswer(name, plugin, state) {
     if (apply(mapGet, plugins, [name]) !== plugin) {
       return; // a newer adapter replaced it
     }
@@ -734,7 +736,7 @@
     plugin.wait = isReady || plugin.wait * 2 > LAST_PROBE ? LAST_PROBE : plugin.wait * 2;
     if (!plugin.timed) {
       plugin.timed = true;
-      apply(later, page, [
+      apply(pageSetTimeout, page, [
         () => {
           plugin.timed = false;
           probe(name);

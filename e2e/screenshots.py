@@ -117,7 +117,7 @@ def test_hello_is_polite(opentabs):
 
 def test_an_agent_receives_every_step(opentabs, mcp):
     opentabs.open_start_page()
-    call = mcp.start_tool("chat_hello", {"name": "Ada"})
+    call = mcp.start("chat_hello", {"name": "Ada"})
     expect(call).to_progress(min=3, monotonic=True)
 
 

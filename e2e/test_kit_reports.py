@@ -138,7 +138,7 @@ def test_playwrights_trace_shows_the_calls_as_steps_of_the_test(ran: KitRun) -> 
     assert titles[0] == "call_tool demo_list_channels"
     assert titles[1].startswith('call probe_run {"key": "a"')
     assert titles[2].startswith('start probe_run {"key": "b"')
-    assert titles[3].startswith('start_tool probe_run {"key": "c"')
+    assert titles[3].startswith('mcp.start probe_run {"key": "c"')
     within = [each["title"] for each in groups if not outermost(each)]
     assert [bool(re.search(r"probe_run .*succeeded", each)) for each in within] == [False, True]
     source = steps[groups[0]["callId"]]["stack"][0]

@@ -73,7 +73,7 @@ from opentabs_py.testing import expect
 def test_faults(opentabs, mcp):
     opentabs.open_start_page()
     opentabs.faults.delay("port", 0.2, kind="tool.result")
-    call = mcp.start_tool("chat_hello", {"name": "Ada"})
+    call = mcp.start("chat_hello", {"name": "Ada"})
     opentabs.faults.kill_service_worker("stop")
     expect(call).to_succeed()
 """

@@ -142,7 +142,7 @@ async def test_clients_see_names_titles_hints_and_whose_words_they_are(
     add, pay = tools[ADD], tools[PAY]
     assert add.title == "Add two numbers (127.0.0.1)"
     origin = shop.removesuffix("/")
-    assert add.description == f"A tool of the page {origin}, which says of it: Adds."
+    assert add.description == f"A tool of the page {origin}, which describes it as: Adds."
     assert add.annotations is not None
     assert add.annotations.read_only_hint is True
     assert add.input_schema["required"] == ["a", "b"]

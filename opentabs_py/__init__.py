@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.browser.launch import Launcher
     from opentabs_py.calling.running import RunningCall
+    from opentabs_py.calling.tool import Output
     from opentabs_py.client import Client
     from opentabs_py.config.fleet import FleetOptions
     from opentabs_py.config.settings import Settings, load_settings
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from opentabs_py.core.progress import ProgressReport
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.errors import (
+        AuditError,
         BrokenResultError,
         BrowserError,
         BuildError,
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
         FleetError,
         OpenTabsError,
         PluginError,
+        RecordingError,
+        ReportError,
         ToolError,
         ToolFailedError,
         TraceError,
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Attach",
+    "AuditError",
     "BrokenResultError",
     "BrowserError",
     "BuildError",
@@ -52,16 +58,20 @@ __all__ = [
     "ErrorDetail",
     "FleetError",
     "FleetOptions",
+    "Launcher",
     "Limits",
     "Module",
     "OpenTabs",
     "OpenTabsError",
+    "Output",
     "PluginChanges",
     "PluginError",
     "PluginView",
     "Progress",
     "ProgressReport",
     "Quarantined",
+    "RecordingError",
+    "ReportError",
     "RunningCall",
     "Server",
     "Settings",
@@ -77,6 +87,7 @@ __all__ = [
 # Loaded on first use, so that a command that needs none of them starts immediately.
 _PLACES = {
     "Attach": "opentabs_py.browser.endpoints",
+    "AuditError": "opentabs_py.errors",
     "BrokenResultError": "opentabs_py.errors",
     "BrowserError": "opentabs_py.errors",
     "BuildError": "opentabs_py.errors",
@@ -90,16 +101,20 @@ _PLACES = {
     "ErrorDetail": "opentabs_py.errors",
     "FleetError": "opentabs_py.errors",
     "FleetOptions": "opentabs_py.config.fleet",
+    "Launcher": "opentabs_py.browser.launch",
     "Limits": "opentabs_py.core.limits",
     "Module": "opentabs_py.python_tools.streams",
     "OpenTabs": "opentabs_py.session.session",
     "OpenTabsError": "opentabs_py.errors",
+    "Output": "opentabs_py.calling.tool",
     "PluginChanges": "opentabs_py.plugins.plugin",
     "PluginError": "opentabs_py.errors",
     "PluginView": "opentabs_py.session.plugins",
     "Progress": "opentabs_py.python_tools.progress",
     "ProgressReport": "opentabs_py.core.progress",
     "Quarantined": "opentabs_py.plugins.plugin",
+    "RecordingError": "opentabs_py.errors",
+    "ReportError": "opentabs_py.errors",
     "RunningCall": "opentabs_py.calling.running",
     "Server": "opentabs_py.session.session",
     "Settings": "opentabs_py.config.settings",

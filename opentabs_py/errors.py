@@ -1,4 +1,4 @@
-"""Every exception this package raises.
+"""The errors that this package raises, and the base classes of a few that other modules add.
 
 OpenTabsError
 ├── ConfigError            a setting is wrong
@@ -9,7 +9,7 @@ OpenTabsError
 ├── TraceError             a file is not a trace
 ├── RecordingError         a file is not a recording of a site, or cannot be written
 ├── ReportError            a file is not a report of a test run, or cannot be merged or written
-├── AuditError             the record of all calls cannot be read
+├── AuditError             the record of all calls cannot be read or written
 ├── FleetError             NATS, which carries a fleet, cannot be reached
 └── CallError              a tool call returned no value
     ├── ToolFailedError    the tool itself threw

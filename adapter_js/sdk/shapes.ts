@@ -10,7 +10,7 @@ export interface ToolDefinition<
   Input extends z.ZodObject = z.ZodObject,
   Output extends z.ZodType = z.ZodType,
 > {
-  /** Unique in its plugin: lowercase words joined by `_`, as in `send_message`. */
+  /** Unique in its plugin: lower-case words joined by `_`, as in `send_message`. */
   name: string;
   /** For users. Derived from `name` by default. */
   displayName?: string | undefined;

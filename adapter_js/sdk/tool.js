@@ -17,9 +17,9 @@
  *
  * @typedef {object} ToolHandlerContext
  * @property {(options?: ProgressOptions) => void} reportProgress
- *   Tells the caller how far the tool has got. Never throws, and never blocks.
+ *   Reports progress to the caller. Never throws, and never blocks.
  * @property {AbortSignal} signal
- *   Fires when the call is cancelled or times out; `signal.reason` says which. Pass it on to
+ *   Fires when the call is cancelled, times out or loses its page; `signal.reason` says which. Pass it on to
  *   `fetchJSON`, `sleep`, `waitForSelector` and so on, so that they stop too.
  */
 

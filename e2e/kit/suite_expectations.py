@@ -110,8 +110,8 @@ def test_a_started_call_is_seen_while_it_runs(opentabs: SyncOpenTabs, page: Page
 
 
 def test_an_mcp_client_is_sent_the_same(mcp: SyncMcpClient) -> None:
-    call = mcp.start_tool("demo_export_messages", {"channelId": "random"})
-    refused = mcp.start_tool("demo_export_messages", {})
+    call = mcp.start("demo_export_messages", {"channelId": "random"})
+    refused = mcp.start("demo_export_messages", {})
 
     assert "demo_export_messages" in [tool.name for tool in mcp.list_tools()]
     expect(call).to_return({"total": 60})
@@ -175,7 +175,7 @@ def test_fails_of_the_value_of_a_call_that_failed(opentabs: SyncOpenTabs) -> Non
 
 
 def test_fails_of_the_value_that_a_client_was_not_sent(mcp: SyncMcpClient) -> None:
-    assert mcp.call_tool("demo_export_messages", {"channelId": "nope"})["total"] == 60
+    assert mcp.call("demo_export_messages", {"channelId": "nope"})["total"] == 60
 
 
 def test_fails_of_a_clock_that_goes_by_itself(opentabs: SyncOpenTabs) -> None:

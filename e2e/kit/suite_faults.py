@@ -64,7 +64,7 @@ def test_no_fault_of_a_notification_changes_what_a_client_gets(
     for action in LOSSLESS:
         plant(opentabs, "mcp", action, "notifications/progress")
 
-        call = mcp.start_tool("probe_run", {"key": "key", "steps": STEPS, "result": "the value"})
+        call = mcp.start("probe_run", {"key": "key", "steps": STEPS, "result": "the value"})
 
         expect(call, action).to_succeed()
         # What is held back until another message has passed is passed by the response.

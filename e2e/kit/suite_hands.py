@@ -51,7 +51,7 @@ def test_a_client_has_the_same_tools(
 ) -> None:
     page.set_content(SHOP)
     assert "page_click" in [tool.name for tool in mcp.list_tools()]
-    value = mcp.call_tool("page_click", {"ref": opentabs.hands.ref('button "Order"')})
+    value = mcp.call("page_click", {"ref": opentabs.hands.ref('button "Order"')})
     assert 'button "Ordered by"' in value["changed"]
 
 

@@ -40,7 +40,7 @@ def test_flaky(opentabs: SyncOpenTabs, page: Page, demo_site: str) -> None:
 def test_faults(opentabs: SyncOpenTabs, page: Page, demo_site: str, mcp: SyncMcpClient) -> None:
     page.goto(demo_site)
     opentabs.faults.delay("port", 0.05, kind="tool.result")
-    expect(mcp.start_tool("demo_list_channels", {})).to_succeed()
+    expect(mcp.start("demo_list_channels", {})).to_succeed()
 
 
 @pytest.mark.skip(reason="not yet")

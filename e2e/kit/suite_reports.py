@@ -17,12 +17,12 @@ def test_passes(opentabs: SyncOpenTabs) -> None:
 
 
 def test_fails(opentabs: SyncOpenTabs, mcp: SyncMcpClient, page: Page) -> None:
-    mcp.call_tool("demo_list_channels")
+    mcp.call("demo_list_channels")
     page.evaluate("console.error('the page is not well')")
     page.evaluate("fetch('/nowhere?key=s3cret').then(() => {})")
     opentabs.call("probe_run", key="a", steps=[{"log": "read page 7"}, {"wait": 200}])
     opentabs.start("probe_run", key="b", steps=[{"report": {"progress": 4}}, {"wait": 60_000}])
-    mcp.start_tool("probe_run", {"key": "c", "steps": [{"wait": 60_000}]})
+    mcp.start("probe_run", {"key": "c", "steps": [{"wait": 60_000}]})
     wait_until(page, "'b' in probe.runs && 'c' in probe.runs")
 
     assert page.title() == "another, with 100% of: what hurts"

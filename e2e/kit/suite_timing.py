@@ -110,7 +110,7 @@ def test_the_rules_hold_whether_or_not_a_client_asks_for_progress(
     open_page(page)
     expect(opentabs.plugin("probe")).to_be_ready()
     arguments = {"key": "key", "steps": [HANG]}
-    call = mcp.start_tool("probe_run", arguments, progress=wants_progress)
+    call = mcp.start("probe_run", arguments, with_progress=wants_progress)
     page.wait_for_function("'key' in probe.runs")
 
     for _ in range(2):

@@ -45,11 +45,11 @@ def test_a_call_returns_the_value_or_raises_the_error(
     opentabs: SyncOpenTabs, mcp: SyncMcpClient
 ) -> None:
     assert opentabs.call("count", to=2) == {"counted": 2}
-    assert mcp.call_tool("count", {"to": 2}) == {"counted": 2}
+    assert mcp.call("count", {"to": 2}) == {"counted": 2}
     with pytest.raises(ToolFailedError, match="nothing below zero"):
         opentabs.call("count", to=-1)
     with pytest.raises(ToolFailedError):
-        mcp.call_tool("count", {"to": -1})
+        mcp.call("count", {"to": -1})
 
 
 def test_its_error_is_distinguished_by_its_fields(opentabs: SyncOpenTabs) -> None:
@@ -57,7 +57,7 @@ def test_its_error_is_distinguished_by_its_fields(opentabs: SyncOpenTabs) -> Non
 
 
 def test_a_client_is_sent_its_progress(mcp: SyncMcpClient) -> None:
-    call = mcp.start_tool("count", {"to": 3})
+    call = mcp.start("count", {"to": 3})
 
     expect(call).to_return({"counted": 3})
     expect(call).to_progress(min=3, monotonic=True)

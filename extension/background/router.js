@@ -43,7 +43,7 @@ export async function sayHello(opened) {
 }
 
 /**
- * Tells this browser profile from every other, as long as the extension stays in it.
+ * Identifies this browser profile, as long as the extension stays in it.
  * @returns {Promise<string>}
  */
 async function readBrowserId() {

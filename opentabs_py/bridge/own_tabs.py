@@ -55,7 +55,7 @@ class OwnTabs:
             CallRefusedError: The client did not open it.
         """
         if not self._pages.tabs.owners.has_opened(client, tab):
-            raise failures.not_opened(tab)
+            raise failures.not_own_tab(tab)
         self.discard(tab)
         await self._wait_closed([tab])
 

@@ -82,7 +82,7 @@ async def _receive_hello(connection: Connection) -> protocol.Hello | None:
         while not isinstance(hello := await connection.receive(), protocol.Hello):
             connection.refuse("send hello first")
     if not isinstance(hello, protocol.Hello):
-        await connection.close(protocol.CLOSE_PROTOCOL, f"no hello within {HELLO_WITHIN:g} s")
+        await connection.close(protocol.CLOSE_NO_HELLO, f"no hello within {HELLO_WITHIN:g} s")
         return None
     if hello.params.protocol_version != protocol.PROTOCOL_VERSION:
         reason = (

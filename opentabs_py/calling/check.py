@@ -68,7 +68,7 @@ class OutputCheck:
         if self.strict:
             raise failures.result_breaks_schema(name, violations, value)
         checked.is_warned = True
-        text = failures.breaks_schema(name, violations)
+        text = failures.schema_violation_text(name, violations)
         logger.warning("%s This is a bug in the tool.", shorten(text, 500))
 
 

@@ -108,7 +108,7 @@ def print_problems(built: "Built") -> None:
 
 
 def print_result(built: "Built", *, as_json: bool = False) -> None:
-    """Print what a build came to."""
+    """Print the outcome of a build."""
     from opentabs_py.cli.terminal import err, write_json
 
     if as_json:

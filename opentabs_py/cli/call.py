@@ -151,7 +151,7 @@ def call(
         signed_in=signed_in,
         port=0,
     ).model_copy(update={"token": None, "max_result": None})  # the server is for this call only
-    settings = settings.audited
+    settings = settings.with_audit_default()
 
     async def once() -> int:
         from opentabs_py.cli.log import log_to_stderr

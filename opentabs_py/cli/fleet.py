@@ -1,4 +1,4 @@
-"""`opentabs fleet`: see and steer the workers of a fleet."""
+"""`opentabs fleet`: inspect and drain the workers of a fleet."""
 
 import time
 from collections.abc import Sequence
@@ -122,7 +122,7 @@ def drain(
     ca: Ca = None,
     cert: Cert = None,
 ) -> None:
-    """Stop a worker when the calls that run in it have ended; it takes no new ones.
+    """Stop a worker once its running calls have ended; it takes no new ones.
 
     Returns at once. Exit codes: 0 it will stop; 3 there is no such worker, or it does not answer.
     """
@@ -153,7 +153,7 @@ def permissions(
     ] = "*",
     fleet: FleetName = "default",
 ) -> None:
-    """Print the least permissions of a role, for the configuration of the NATS server.
+    """Print the minimum permissions that a role needs, for the NATS server's configuration.
 
     With them, a worker receives only its own calls. `operator` is for `opentabs fleet`.
     """

@@ -20,7 +20,7 @@ Nats = Annotated[
         envvar="OPENTABS_NATS",
         show_envvar=False,
         help="The NATS server that carries the fleet, nats://HOST or tls://HOST; several are "
-        "joined by commas. A user name and a password may be in it, but prefer OPENTABS_NATS then.",
+        "joined by commas. It may contain a user name and password; then prefer OPENTABS_NATS.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -29,7 +29,7 @@ Labels = Annotated[
     typer.Option(
         "--label",
         metavar="KEY=VALUE",
-        help="Use only the workers with this label. Repeatable: they must have all.",
+        help="Use only the workers with this label. Repeatable: a worker must have all of them.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -39,7 +39,8 @@ Queue = Annotated[
         "--queue",
         min=0,
         metavar="N",
-        help="How many calls may wait while all workers are full; more are refused.",
+        help="How many calls may wait while all workers are full, at most 100 of one client; "
+        "more are refused.",
         rich_help_panel=PANEL,
     ),
 ]

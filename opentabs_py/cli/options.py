@@ -82,13 +82,13 @@ WebMcpPolyfill = Annotated[
 Idle = Annotated[
     str | None,
     typer.Option(
-        metavar="SECONDS", help="End a call after so long without progress.  \\[default: 30]"
+        metavar="SECONDS", help="End a call after this long without progress.  \\[default: 30]"
     ),
 ]
 Ceiling = Annotated[
     str | None,
     typer.Option(
-        metavar="SECONDS", help="End a call after so long, even with progress.  \\[default: 300]"
+        metavar="SECONDS", help="End a call after this long, even with progress.  \\[default: 300]"
     ),
 ]
 Permissions = Annotated[

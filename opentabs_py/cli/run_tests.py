@@ -163,9 +163,13 @@ def run_tests(
         from opentabs_py.cli.tests_page import show_tests
 
         if watch:
-            raise typer.BadParameter("--ui runs again at every change, too. Use only one of them.")
+            raise typer.BadParameter(
+                "--ui and --watch cannot be combined: --ui also reruns tests at every change."
+            )
         if report is not None:
-            raise typer.BadParameter("--report is for a run that ends; --ui shows the same itself.")
+            raise typer.BadParameter(
+                "--report and --ui cannot be combined: the page of --ui shows the same."
+            )
         raise typer.Exit(run(lambda: show_tests(chosen, opens=not no_open), interruptible=False))
     suite = _Suite(chosen)
     raise typer.Exit(run(suite.watch, interruptible=False) if watch else run(suite.run))

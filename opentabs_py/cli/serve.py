@@ -170,7 +170,7 @@ def serve(
         str | None,
         typer.Option(
             metavar="SECONDS",
-            help="Repeat a call's last progress after so long a silence, for clients that give up "
+            help="Repeat a call's last progress after this much silence, for clients that give up "
             "sooner than this server.  \\[default: never]",
         ),
     ] = None,
@@ -193,7 +193,7 @@ def serve(
         bool | None,
         typer.Option(
             "--hands",
-            help="Also serve tools that look at any page, click, type and take pictures.",
+            help="Also serve tools that look at any page, click, type and take screenshots.",
         ),
     ] = None,
     audit: Annotated[
@@ -239,8 +239,8 @@ def serve(
     browser is started.
 
     Ctrl-C or SIGTERM stops the server and leaves no processes or files behind. `opentabs start`
-    does the same in the background. Without --stdio, other commands use this server, such as
-    `opentabs call`.
+    does the same in the background. Other commands, such as `opentabs call`,
+    use this server too; with --stdio, only if --name names it.
 
     With --nats, it is an endpoint of a fleet: it serves the tools of all workers (`opentabs
     worker`), and launches no browser.
@@ -331,7 +331,7 @@ def serve(
         idle=idle,
         ceiling=ceiling,
     )
-    settings = read_settings().audited
+    settings = read_settings().with_audit_default()
     if "port" not in settings.model_fields_set and not (stdio and source == "launch"):
         settings = settings.model_copy(update={"port": DEFAULT_PORT})
 

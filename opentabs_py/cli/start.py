@@ -87,7 +87,7 @@ def start(
 
 
 def stop(name: Name = "default") -> None:
-    """Stop a background server: cancel its calls, and close its browser."""
+    """Stop a background server: end its calls, and close its browser."""
     from opentabs_py.cli.terminal import err
     from opentabs_py.config.names import check_name
     from opentabs_py.daemon.spawn import stop_server

@@ -51,15 +51,15 @@ def worker(
     max_calls: Annotated[
         int,
         typer.Option(
-            min=1, metavar="N", help="The most calls that run here at once.", rich_help_panel=PANEL
+            min=1, metavar="N", help="Run at most N calls at once.", rich_help_panel=PANEL
         ),
     ] = 8,
     recycle_after: Annotated[
         list[str] | None,
         typer.Option(
             metavar="N|MB",
-            help="Replace a browser after so many calls (1000), or at so much memory (1500MB), "
-            "once nothing runs in it. Repeatable.",
+            help="Replace a browser after N calls (such as 1000), or once it uses that much memory "
+            "(such as 1500MB), when nothing runs in it. Repeatable.",
             rich_help_panel=PANEL,
         ),
     ] = None,
@@ -82,9 +82,9 @@ def worker(
     Launches the browsers, each with a new profile, and opens the --open pages in each. Endpoints
     (`opentabs serve --nats URL`) find this worker by themselves.
 
-    SIGTERM, the first Ctrl-C, and `opentabs fleet drain` let the running calls end, and take no new
-    ones; a second signal stops at once. Exit codes: 0 drained; 2 usage error; 3 NATS or the browser
-    failed.
+    SIGTERM, the first Ctrl-C, and `opentabs fleet drain` let running calls finish and accept no new
+    ones; a second signal stops the worker at once. Exit codes: 0 drained; 2 usage error; 3 NATS or
+    the browser failed.
 
     [dim]opentabs worker --nats nats://HOST --plugin DIR --open URL --browsers 4[/]
     """
@@ -105,7 +105,7 @@ def worker(
         signed_in=signed_in,
         port=0,
     ).model_copy(update={"profile": None})
-    settings = settings.audited
+    settings = settings.with_audit_default()
     address = read_address(metrics)
     log_to_stderr()
     tools = gather_tools(tools_)

@@ -20,7 +20,8 @@ class FleetOptions:
         ca: A file with the certificates to trust, if not those of the system.
         cert: A file with the client's certificate and its key, for servers that ask for one.
         labels: A worker's labels; an endpoint uses only the workers that have all of its own.
-        queue: How many calls may wait in an endpoint while all workers are full.
+        queue: How many calls may wait in an endpoint while all workers are full; of one client, at
+            most 100.
         calls_per_client: How many calls of one MCP client an endpoint runs at once; None for any
             number.
     """

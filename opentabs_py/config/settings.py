@@ -209,7 +209,7 @@ class Settings(BaseSettings):
     settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
     _installed: frozenset[str] = PrivateAttr(default=frozenset())
 
-    def find_installed(self) -> Callable[[Path], bool]:
+    def installed_check(self) -> Callable[[Path], bool]:
         """Return the function that says whether the user's own settings file names a plugin.
 
         Otherwise it was named for this run: by a program, a command, the environment, or the
@@ -242,9 +242,8 @@ class Settings(BaseSettings):
         """How often a client receives progress."""
         return Pace(self.progress_burst, self.progress_rate, self.keepalive)
 
-    @property
-    def audited(self) -> "Settings":
-        """These settings for a command that serves tools, which records calls by default."""
+    def with_audit_default(self) -> "Settings":
+        """Return these settings, with calls recorded unless `audit` says otherwise."""
         return self if self.audit is not None else self.model_copy(update={"audit": True})
 
     @classmethod

@@ -279,7 +279,7 @@ def others_tab(plugin: str, tab_id: int) -> ChainError:
     )
 
 
-def not_opened(tab_id: int) -> CallRefusedError:
+def not_own_tab(tab_id: int) -> CallRefusedError:
     """Return the error for closing a tab that the client did not open."""
     return CallRefusedError(
         ErrorDetail(
@@ -439,13 +439,15 @@ def result_breaks_schema(
 
     Each violation is a pair of path and broken rule.
     """
-    message = f"{breaks_schema(tool, violations)} The result follows. This is a bug in the tool."
+    message = (
+        f"{schema_violation_text(tool, violations)} The result follows. This is a bug in the tool."
+    )
     detail = ErrorDetail("RESULT_BREAKS_SCHEMA", message, category="validation")
     return BrokenResultError(detail, value=value)
 
 
-def breaks_schema(tool: str, violations: Sequence[tuple[str, str]]) -> str:
-    """Return that a tool's value does not match its output schema, and where."""
+def schema_violation_text(tool: str, violations: Sequence[tuple[str, str]]) -> str:
+    """Return the message that a tool's value does not match its output schema, and where."""
     return (
         f"{tool} succeeded, but its result does not match its output schema: {_lines(violations)}."
     )

@@ -27,7 +27,7 @@ class Limits:
 
     @property
     def client_timeout(self) -> float:
-        """How long a client must wait for these limits to end a call before the client does."""
+        """Seconds that a client has to wait, so that these limits end a call before it does."""
         return self.ceiling + 10.0  # for the rest of the call besides the tool
 
 

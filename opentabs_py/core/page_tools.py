@@ -63,7 +63,7 @@ class SiteTool:
     def description(self) -> str:
         """The tool's description, marked as supplied by the page."""
         text = plain_text(self.registered.description, LONGEST_DESCRIPTION)
-        return f"A tool of the page {self.site.origin}, which says of it: {text or 'nothing'}"
+        return f"A tool of the page {self.site.origin}, which describes it as: {text or 'nothing'}"
 
     @property
     def annotations(self) -> JsonObject:

@@ -26,7 +26,7 @@ PROTOCOL_VERSION = 3
 # WebSocket close codes of the private range, each with a reason that the user can act on.
 CLOSE_BAD_VERSION = 4001
 CLOSE_REPLACED = 4002
-CLOSE_PROTOCOL = 4003
+CLOSE_NO_HELLO = 4003
 
 BrowserId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 CallId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
@@ -160,7 +160,7 @@ class RpcError(Model):
 class HelloParams(Model):
     """Identifies the extension, and lists what survived: every document and its calls.
 
-    `browser_id` identifies the browser profile permanently, `boot_id` this run of the service
+    `browserId` identifies the browser profile permanently, `bootId` this run of the service
     worker. An extension that has not been synced since it loaded, or since the browser started, is
     `fresh`: everything dispatched before is lost.
     """
@@ -289,7 +289,7 @@ class TabsParams(Model):
 
 
 class PageToolsParams(Model):
-    """All tools that a page registers itself; `left_out` counts those over the limits."""
+    """All tools that a page registers itself; `leftOut` counts those over the limits."""
 
     document_id: DocumentId
     tools: Annotated[list[RegisteredTool], Field(max_length=100)]
@@ -360,7 +360,10 @@ class TargetsParams(Model):
 
 
 class TabTarget(Model):
-    """Which tab is which target of Chrome's debugging protocol; `last_used` is larger later."""
+    """Which tab is which target of Chrome's debugging protocol.
+
+    The tab that was used last has the largest `lastUsed`.
+    """
 
     tab_id: Integer
     target_id: Name
@@ -462,7 +465,7 @@ class ToolSettled(Message):
 
 
 class ToolCancel(Message):
-    """Stop a call in the page."""
+    """Stops a call in the page."""
 
     method: Literal["tool.cancel"] = "tool.cancel"
     params: CancelParams

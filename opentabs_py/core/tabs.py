@@ -46,7 +46,7 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class _Put:
+class _Injection:
     """When a plugin was injected into a document, and whether it was last reported pending."""
 
     at: float
@@ -74,7 +74,9 @@ class Tabs:
     connected: bool = False
     documents: Sequence[DocumentState] = ()
     loading: Sequence[LoadingTab] = ()
-    _put: dict[tuple[str, str], _Put] = field(default_factory=dict[tuple[str, str], _Put])
+    _injections: dict[tuple[str, str], _Injection] = field(
+        default_factory=dict[tuple[str, str], _Injection]
+    )
     _connection_since: float = float("-inf")
     _loading_since: float = float("-inf")
 
@@ -90,18 +92,22 @@ class Tabs:
         if loading and not self.loading:
             self._loading_since = now
         self.loading = loading
-        self._put = {
-            (document.document_id, plugin): self._put_at(document.document_id, plugin, state, now)
+        self._injections = {
+            (document.document_id, plugin): self._injection_of(
+                document.document_id, plugin, state, now
+            )
             for document in documents
             for plugin, state in document.plugins.items()
         }
 
-    def _put_at(self, document_id: str, plugin: str, state: PluginState, now: float) -> _Put:
+    def _injection_of(
+        self, document_id: str, plugin: str, state: PluginState, now: float
+    ) -> _Injection:
         is_pending = state.readiness == "pending"
-        known = self._put.get((document_id, plugin))
+        known = self._injections.get((document_id, plugin))
         if known is None or (is_pending and not known.is_pending):  # a newer adapter was injected
-            return _Put(now, is_pending)
-        return _Put(known.at, is_pending)
+            return _Injection(now, is_pending)
+        return _Injection(known.at, is_pending)
 
     def connection_changed(self, *, connected: bool, now: float) -> None:
         """Handle the link coming up, or going down, which clears the documents."""
@@ -212,7 +218,7 @@ class Tabs:
         if state.readiness == "ready":
             return document
         error = _not_ready(plugin, document.url, state)
-        until = self._put[document.document_id, plugin].at + self.grace
+        until = self._injections[document.document_id, plugin].at + self.grace
         return Wait(until, error) if now < until else error
 
 

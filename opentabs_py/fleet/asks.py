@@ -198,7 +198,7 @@ class Asks:
                     return
                 ask.handle(answer)
         except ProtocolError as error:
-            self._end(ask_id, failures.worker_incomprehensible(ask.worker.name, str(error)))
+            self._end(ask_id, failures.invalid_worker_answer(ask.worker.name, str(error)))
 
     def _end(self, ask_id: str, outcome: "ToEndpoint | Exception") -> None:
         ask = self._open.pop(ask_id)

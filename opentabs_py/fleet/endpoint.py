@@ -383,8 +383,8 @@ def _read(answer: ToEndpoint, worker: Announcement) -> Any:
             try:
                 return value_of(answer)
             except ValueError as error:
-                raise failures.worker_incomprehensible(worker.name, str(error)) from None
+                raise failures.invalid_worker_answer(worker.name, str(error)) from None
         case Failed():
             raise error_of(answer)
         case _:
-            raise failures.worker_incomprehensible(worker.name, f"It sent {answer.type!r}.")
+            raise failures.invalid_worker_answer(worker.name, f"It sent {answer.type!r}.")

@@ -18,8 +18,8 @@ from opentabs_py.hands.using import ACT_WITHIN, PageUser
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.progress import Progress
 
-PICTURE_WITHIN: Final = 3.0  # s; takes a tenth of a second
-_LONGEST_SIDE: Final = 8_000  # pixels of a picture of a whole page
+SCREENSHOT_WITHIN: Final = 3.0  # s; takes a tenth of a second
+_LONGEST_SIDE: Final = 8_000  # pixels of a screenshot of a whole page
 _READS: Final = {"readOnlyHint": True, "openWorldHint": True}
 _ACTS: Final = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
 
@@ -262,26 +262,27 @@ class Hands(PageUser):
         progress.report(f"Waiting for {shorten(waited_for, 60)}")
         return await self.act(page, progress, wait)
 
-    @tool(title="Take a picture", annotations=_READS)
+    @tool(title="Take a screenshot", annotations=_READS)
     async def page_screenshot(
         self,
         progress: Progress,
         ref: Annotated[str | None, Field(description="Only this element.")] = None,
         full: Annotated[
-            bool, Field(description="The whole page, not only what is in view.")
+            bool,
+            Field(description="The whole page, its first 8,000 pixels, not only what is in view."),
         ] = False,
         tabId: TabId = None,
     ) -> types.ImageContent:
-        """Return a picture of a page, as JPEG."""
+        """Return a screenshot of a page, as JPEG."""
         page = (await self.find_tab(tabId)).page
         progress.heartbeat()
         element = None if ref is None else await self.find_element(page, ref)
         try:
             async with self.pages.as_active(page):
                 try:
-                    data = await take_picture(page, element, full=full, within=PICTURE_WITHIN)
+                    data = await take_screenshot(page, element, full=full, within=SCREENSHOT_WITHIN)
                 except LateError:  # of a tab in the background, often only the next succeeds
-                    data = await take_picture(page, element, full=full, within=ACT_WITHIN)
+                    data = await take_screenshot(page, element, full=full, within=ACT_WITHIN)
         except Error as error:
             raise self.failed(error) from None
         text = base64.b64encode(data).decode()
@@ -391,8 +392,10 @@ class Hands(PageUser):
         ]
 
 
-async def take_picture(page: Page, element: Locator | None, *, full: bool, within: float) -> bytes:
-    """Return a picture of an element, of what is in view, or of the full page, as JPEG."""
+async def take_screenshot(
+    page: Page, element: Locator | None, *, full: bool, within: float
+) -> bytes:
+    """Return a screenshot of an element, of what is in view, or of the full page, as JPEG."""
     timeout = within * 1000
     if element is not None:
         return await element.screenshot(type="jpeg", quality=70, scale="css", timeout=timeout)

@@ -40,10 +40,10 @@ async def watch_plugins(
     seen = await anyio.to_thread.run_sync(_state, find)
     await on_change()  # for changes since they were last read
     async with aclosing(_look(find)) as looks:
-        async for is_told in looks:
+        async for is_notified in looks:
             # Taken before the files are read, so that later writes count as another change.
             state = await anyio.to_thread.run_sync(_state, find)
-            if is_told or state != seen:
+            if is_notified or state != seen:
                 seen = state
                 await on_change()
 

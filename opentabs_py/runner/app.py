@@ -46,12 +46,12 @@ class _RunBody(Body):
 
 
 class _ResumeBody(Body):
-    stay: int
+    pause: int
 
 
 class _SwitchBody(Body):
     watches: bool | None = None
-    stays: bool | None = None
+    pauses: bool | None = None
 
 
 class _Nothing(Body):
@@ -156,15 +156,15 @@ class RunnerPage:
         return {}
 
     async def _resume(self, body: _ResumeBody) -> dict[str, Any]:
-        self.runner.resume(body.stay)
+        self.runner.resume(body.pause)
         return {}
 
     async def _switch(self, body: _SwitchBody) -> dict[str, Any]:
         if body.watches is not None:
             self.runner.set_watches(body.watches)
-        if body.stays is not None:
-            self.runner.set_stays(body.stays)
-        return {"watches": self.runner.watches, "stays": self.runner.stays}
+        if body.pauses is not None:
+            self.runner.set_pauses(body.pauses)
+        return {"watches": self.runner.watches, "pauses": self.runner.pauses}
 
 
 def _command(test: OneTest) -> str:

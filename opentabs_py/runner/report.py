@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from opentabs_py.calling.clock import wall_clock
 from opentabs_py.core.runner.board import RunBoard
-from opentabs_py.core.runner.events import Browsed
+from opentabs_py.core.runner.events import BrowserStarted
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.core.runner.report import (
     MOST_PICTURES,
@@ -111,7 +111,7 @@ def _report(spool: Path, run: Run, file: Path, why: str, *, crashed: bool) -> Re
     board.begin(None)
     versions = dict(run.versions)
     for event in read_events(spool):
-        if isinstance(event, Browsed):
+        if isinstance(event, BrowserStarted):
             versions["Chromium"] = event.version
         board.handle(event)
     board.end(why if crashed else "")

@@ -17,7 +17,14 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 
 from opentabs_py.console.files import PAGE as SHARED
-from opentabs_py.core.runner.report import FORMAT, MOST_DETAILS, MOST_PICTURES, Report, Run, Told
+from opentabs_py.core.runner.report import (
+    FORMAT,
+    MOST_DETAILS,
+    MOST_PICTURES,
+    Report,
+    ReportedTest,
+    Run,
+)
 from opentabs_py.core.text import one_line
 from opentabs_py.errors import ReportError
 from opentabs_py.tracing.html import VIEWER
@@ -28,7 +35,7 @@ _STYLES: Final = ("theme.css", "call.css", "console.css", "runner.css", "report.
 _DETAILS: Final = ("attempts", "files")  # what is read only when a test is opened
 _BLOCK: Final = re.compile(r'<script type="application/json" id="([\w-]+)">(.*?)</script>')
 _RUNS: Final = TypeAdapter(list[Run])
-_TESTS: Final = TypeAdapter(list[Told])
+_TESTS: Final = TypeAdapter(list[ReportedTest])
 
 
 def to_html(report: Report) -> Iterator[str]:

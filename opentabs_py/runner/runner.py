@@ -23,10 +23,10 @@ from opentabs_py.core.runner.events import (
     Event,
     Lost,
     Phase,
-    Pictured,
     Plan,
     Resume,
-    SetStays,
+    ScreenshotTaken,
+    SetPauseOnFailure,
     Started,
     read_event,
     to_line,
@@ -89,13 +89,13 @@ class Runner:
     Attributes:
         board: What there is to see.
         watches: Whether tests run again when files change.
-        stays: Whether the browser is kept open at a failure.
+        pauses: Whether the browser is kept open at a failure.
     """
 
     def __init__(self, suite: Suite, scratch: Path) -> None:
         self.board = RunBoard()
         self.watches = True
-        self.stays = True
+        self.pauses = True
         self._suite = suite
         self._scratch = scratch
         self._wish: _Wish | None = _Wish(None, "first run")
@@ -128,16 +128,16 @@ class Runner:
         if self._current is not None:
             self._current.cancel()
 
-    def resume(self, stay: int) -> None:
-        """End a stay at a failure."""
+    def resume(self, pause: int) -> None:
+        """End a pause at a failure."""
         if self._socket is not None:
-            send_now(self._socket, to_line(Resume(stay=stay)))
+            send_now(self._socket, to_line(Resume(pause=pause)))
 
-    def set_stays(self, stays: bool) -> None:
-        """Stay at failures from now on, or do not; a stay that has begun ends."""
-        self.stays = stays
+    def set_pauses(self, pauses: bool) -> None:
+        """Pause at failures from now on, or do not; a pause that has begun ends."""
+        self.pauses = pauses
         if self._socket is not None:
-            send_now(self._socket, to_line(SetStays(stays=stays)))
+            send_now(self._socket, to_line(SetPauseOnFailure(pauses=pauses)))
         self._show()
 
     def set_watches(self, watches: bool) -> None:
@@ -273,7 +273,7 @@ class Runner:
                     socket=theirs.fileno(),
                     pictures=str(pictures),
                     chosen=chosen,
-                    stays=self.stays,
+                    pauses=self.pauses,
                 )
                 file = directory / "plan.json"
                 await anyio.Path(file).write_bytes(plan.model_dump_json().encode())
@@ -305,7 +305,7 @@ class Runner:
         if isinstance(event, Lost):
             self._lost += event.count
             self._show()
-        if isinstance(event, Pictured):
+        if isinstance(event, ScreenshotTaken):
             event = event.model_copy(update={"file": f"{self._number}/{event.file}"})
         self.board.handle(event)
         self._notify()
@@ -341,7 +341,7 @@ class Runner:
             "started": self._started,
             "seconds": round(self._seconds, 3),
             "watches": self.watches,
-            "stays": self.stays,
+            "pauses": self.pauses,
             "headed": self._suite.headed,
             "terminal": self._suite.terminal,
             "directory": self._suite.directory.absolute().name,

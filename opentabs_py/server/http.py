@@ -25,7 +25,7 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.reception import SUBPROTOCOL
 from opentabs_py.server import guards, slow_clients
 from opentabs_py.server.guards import LocalOnly, RequireToken
-from opentabs_py.server.repeats import counted
+from opentabs_py.server.log_limits import counted
 from opentabs_py.server.slow_clients import PatientProtocol
 
 logger = logging.getLogger(__name__)

@@ -168,7 +168,7 @@ class RemoteTabsClose:
     async def _close(self, call: ToolCall, tab: int) -> Any:
         worker = self._fleet.holder(tab)
         if worker is None:
-            raise failures.not_opened(tab)
+            raise failures.not_own_tab(tab)
         try:
             closed = await self._fleet.call_in(worker, CLOSE.name, call)
         except CallRefusedError:  # a person or the page may have closed it

@@ -108,7 +108,7 @@ class SessionBrowser:
 
     @property
     def asks(self) -> str:
-        """What the user should do so that everything works; empty while nothing."""
+        """What the user should do so that everything works; empty if nothing is needed."""
         lacks_context = self._attachment is not None and self._attachment.lacks_context
         return "" if self.bridge.connected and not lacks_context else self.bridge.tabs.asks
 

@@ -117,7 +117,7 @@ class PluginSet:
             if not folder.is_dir():
                 logger.warning("%s is not a directory (yet); its plugins are served later", folder)
         self._warned: set[str] = set()
-        self._told: set[tuple[str, Standing]] = set()
+        self._reported: set[tuple[str, Standing]] = set()
         self._unknown_rules: set[str] = set()
         self._warn(self.plugins)
 
@@ -334,9 +334,9 @@ class PluginSet:
         """Log, once each, which plugins are turned off until their user has reviewed them."""
         for name, standing in self.standings.items():
             why = why_off(name, standing)
-            if why is not None and (name, standing) not in self._told:
+            if why is not None and (name, standing) not in self._reported:
                 logger.warning("%s", why)
-        self._told = {*self.standings.items()}
+        self._reported = {*self.standings.items()}
 
     def _stage(self, plugins: Sequence[Plugin], served: Sequence[Plugin] = ()) -> "_Staging":
         """Write the plugins' scripts to where the browser reads them.

@@ -49,7 +49,7 @@ def exempting(
     """
     directories = {each.resolve() for each in named}
     exempt = [each.resolve() for each in settings.no_review]
-    is_installed = settings.find_installed()
+    is_installed = settings.installed_check()
 
     def find(plugin: Path) -> Standing | None:
         directory = plugin.resolve()

@@ -111,7 +111,7 @@ class Call:
         self._thread.do(self.running.cancel)
         self.wait()
 
-    def let_time_pass(self, seconds: float) -> None:
+    def wait_up_to(self, seconds: float) -> None:
         """Wait for the end of the call, at most this long."""
         if self.ended:
             self._thread.sleep(seconds)

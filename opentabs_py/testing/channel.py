@@ -19,7 +19,7 @@ from opentabs_py.core.runner.events import (
     Lost,
     Plan,
     Resume,
-    SetStays,
+    SetPauseOnFailure,
     read_command,
     to_line,
 )
@@ -37,12 +37,12 @@ class RunnerChannel:
 
     Attributes:
         plan: What this run is for.
-        stays: Whether the browser is kept open at a failure.
+        pauses: Whether the browser is kept open at a failure.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.stays = plan.stays
+        self.pauses = plan.pauses
         self._socket = socket.socket(fileno=plan.socket)
         self._socket.set_inheritable(False)  # a browser that outlives us must not keep it open
         self._lines = Lines()
@@ -77,11 +77,11 @@ class RunnerChannel:
         except OSError:  # the writer finds out why
             return 0
 
-    def is_to_resume(self, stay: int) -> bool:
-        """Return whether a stay at a failure is over; the runner may also be gone."""
+    def is_to_resume(self, pause: int) -> bool:
+        """Return whether a pause at a failure is over; the runner may also be gone."""
         return any(
-            isinstance(command, Resume) and command.stay == stay for command in self._commands()
-        ) or not (self.stays and self._is_open)
+            isinstance(command, Resume) and command.pause == pause for command in self._commands()
+        ) or not (self.pauses and self._is_open)
 
     def close(self) -> None:
         """Send what is waiting, if it is read soon, and close the channel."""
@@ -103,8 +103,8 @@ class RunnerChannel:
         read = [read_command(line) for line in self._lines.feed(data)]
         commands = [each for each in read if each is not None]
         for command in commands:
-            if isinstance(command, SetStays):
-                self.stays = command.stays
+            if isinstance(command, SetPauseOnFailure):
+                self.pauses = command.pauses
         return commands
 
     def _write(self) -> None:

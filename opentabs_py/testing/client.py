@@ -22,7 +22,7 @@ from opentabs_py.errors import (
 )
 from opentabs_py.server.mcp import ERROR_META_KEY, FAILED_META_KEY
 from opentabs_py.testing.call import Call
-from opentabs_py.testing.looks import Looks
+from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
@@ -45,10 +45,10 @@ class SyncMcpClient:
         tabs: SyncOpenTabs,
         transcript: Transcript,
         steps: Steps,
-        looks: Looks,
+        screenshots: Screenshots,
     ) -> None:
         self._steps = steps
-        self._looks = looks
+        self._screenshots = screenshots
         self._client = client
         self._thread = thread
         self._tabs = tabs
@@ -59,42 +59,44 @@ class SyncMcpClient:
         """Return the tools as clients see them."""
         return self._thread.run(self._client.list_tools, within=QUICK).tools
 
-    def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, progress: bool = True
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, with_progress: bool = True
     ) -> Any:
         """Call a tool, wait until it has ended, and return its value.
 
         Args:
             name: The tool's MCP name.
             arguments: The tool's arguments.
-            progress: Ask for progress notifications.
+            with_progress: Whether to ask for progress notifications.
 
         Raises:
             CallError: The call failed; `error.detail` says why.
             TimeoutError: The clock stands still, and the tool does not end by itself.
         """
         __tracebackhide__ = True  # pytest then shows the test's line
-        with self._steps.step("call_tool", name, arguments or {}) as show_end:
-            call = self._start(name, arguments, progress=progress)
+        with self._steps.step("mcp.call", name, arguments or {}) as show_end:
+            call = self._start(name, arguments, with_progress=with_progress)
             try:
                 return self._tabs.finish(call).value
             finally:
                 show_end(call)
 
-    def start_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, progress: bool = True
+    def start(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, with_progress: bool = True
     ) -> Call:
         """Start a call and return it while it is running; `expect(call)` checks how it ends."""
-        with self._steps.step("start_tool", name, arguments or {}):
-            return self._start(name, arguments, progress=progress)
+        with self._steps.step("mcp.start", name, arguments or {}):
+            return self._start(name, arguments, with_progress=with_progress)
 
-    def _start(self, name: str, arguments: Mapping[str, Any] | None, *, progress: bool) -> Call:
-        self._looks.before(name)
+    def _start(
+        self, name: str, arguments: Mapping[str, Any] | None, *, with_progress: bool
+    ) -> Call:
+        self._screenshots.before(name)
         promise = self._tabs.output_schema(name)
         running = RunningCall(name, arguments or {}, output_schema=promise)
-        caller = _McpCaller(self._client, wants_progress=progress)
+        caller = _McpCaller(self._client, wants_progress=with_progress)
         self._thread.start(running.run, caller, None)
-        call = Call(running, self._thread, self._looks.after)
+        call = Call(running, self._thread, self._screenshots.after)
         self._transcript.calls.append(call)
         self._calls.append(call)
         return call
@@ -112,7 +114,7 @@ def connect_client(
     tabs: SyncOpenTabs,
     transcript: Transcript,
     steps: Steps,
-    looks: Looks,
+    screenshots: Screenshots,
 ) -> Generator[SyncMcpClient]:
     """Yield a client that is connected as long as the context is open."""
 
@@ -124,7 +126,7 @@ def connect_client(
             yield client
 
     with thread.open(connected()) as client:
-        sync = SyncMcpClient(client, thread, tabs, transcript, steps, looks)
+        sync = SyncMcpClient(client, thread, tabs, transcript, steps, screenshots)
         try:
             yield sync
         finally:

@@ -134,7 +134,7 @@ class Clock:
         self._thread = thread
 
     def advance(self, duration: Duration) -> None:
-        """Let time pass for the timers of calls: `advance(29.9)`, `advance("5m")`.
+        """Advance the timers of calls: `advance(29.9)`, `advance("5m")`.
 
         When it returns, every call whose time was up has ended. With `--opentabs-clock=real`, or
         the mark `clock="real"`, the clock runs in real time, and this waits that long.

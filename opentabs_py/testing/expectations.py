@@ -340,9 +340,9 @@ class _Expect:
         asked = _Asked(message, self._is_soft, self._within)
         match actual:
             case Call():
-                return CallExpectations(actual, asked, _in_thread(actual.let_time_pass))
+                return CallExpectations(actual, asked, _in_thread(actual.wait_up_to))
             case SyncPluginView():
-                return PluginExpectations(actual, asked, _in_thread(actual.let_time_pass))
+                return PluginExpectations(actual, asked, _in_thread(actual.sleep))
             case RunningCall():
                 return CallExpectations(actual, asked, _in_task(partial(_end_of, actual)))
             case PluginView():
@@ -369,7 +369,7 @@ def _of_page(
         return [tool.name for tool in chain_of(page).page_tools(page)]
 
     def sleep(seconds: float) -> None:
-        chain_of(page).let_time_pass(seconds)
+        chain_of(page).sleep(seconds)
 
     watcher = _Expectations[None](f"page {page.url}", asked, _in_thread(sleep))
     return PageExpectations.of(playwright, look, watcher, watcher.negated())

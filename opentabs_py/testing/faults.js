@@ -59,14 +59,14 @@
     const text = isText ? message : JSON.stringify(message);
     const draw = draws[progress.drawn++ % draws.length] ?? 0;
     const at = Math.floor(draw * text.length);
-    const spoilt = `${text.slice(0, at)}${text[at] === "#" ? "*" : "#"}${text.slice(at + 1)}`;
+    const corrupted = `${text.slice(0, at)}${text[at] === "#" ? "*" : "#"}${text.slice(at + 1)}`;
     if (isText) {
-      return spoilt;
+      return corrupted;
     }
     try {
-      return JSON.parse(spoilt);
+      return JSON.parse(corrupted);
     } catch {
-      return spoilt;
+      return corrupted;
     }
   }
 

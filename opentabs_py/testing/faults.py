@@ -33,7 +33,7 @@ Transport = AbstractAsyncContextManager[Streams]
 
 WITHIN = 10.0  # s; upper bound for operations that take milliseconds
 HOPS: tuple[Hop, ...] = ("mcp", "websocket", "port", "event")
-TOLD_WITHIN = 2.0  # s; a page's console is read within milliseconds
+REPORTED_WITHIN = 2.0  # s; a page's console is read within milliseconds
 _METHOD = re.compile(r'"method":\s*"([\w./]+)"')
 _IN_BROWSER = ("port", "event")
 _FIRED = "OpenTabs: fault "  # prefix of the JSON that the page's side writes to its console
@@ -108,7 +108,7 @@ class FaultInjector:
 
         Pages report their faults with a short delay, so this waits for them.
         """
-        until = monotonic() + TOLD_WITHIN
+        until = monotonic() + REPORTED_WITHIN
         while unfired := [rule for rule in self._due if not self._fired[rule.number]]:
             if monotonic() > until or not any(rule.hop in _IN_BROWSER for rule in unfired):
                 break
@@ -358,7 +358,7 @@ class FaultInjector:
         text = item.message.model_dump_json(by_alias=True, exclude_none=True)
         for piece in self._apply("mcp", direction, text):
             await anyio.sleep(piece.after)
-            await target.send(item if piece.text == text else _spoilt(item, piece.text))
+            await target.send(item if piece.text == text else _corrupted(item, piece.text))
 
     def _update_browser(self) -> None:
         self._version += 1
@@ -437,7 +437,7 @@ def _send(cdp: CDPSession, method: str, **params: Any) -> Any:
     return cdp.send(method, params)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
-def _spoilt(item: Any, text: str) -> Any:
+def _corrupted(item: Any, text: str) -> Any:
     """Return a corrupt text as a message, or as the SDK's exception if it is no longer valid."""
     # Tests import this file during collection, when importing the SDK would take half a second.
     from mcp import types  # noqa: PLC0415

@@ -119,7 +119,7 @@ def mcp(
 
     turn = _opentabs_people.first
     with connect_client(
-        _opentabs_worker.thread, opentabs, turn.transcript, turn.steps, turn.looks
+        _opentabs_worker.thread, opentabs, turn.transcript, turn.steps, turn.screenshots
     ) as client:
         yield client
 
@@ -234,7 +234,7 @@ def _opentabs_people(
                     faults_seed=faults_seed_of(request.node),
                     traced=request.config.getoption("--tracing", default="off") != "off",
                     asked=asked,
-                    audience=None if reporting is None else reporting.notes(test, name),
+                    listener=None if reporting is None else reporting.notes(test, name),
                 )
                 for name, chain in zip(names, chains, strict=True)
             }

@@ -79,7 +79,7 @@ class SyncHands:
 
         Raises:
             CallError: The call failed; `error.detail` says why.
-            ConfigError: The project does not ask for hands.
+            ConfigError: Hands are not turned on in the settings.
         """
         __tracebackhide__ = True
         return self.opentabs.call(name, self._given(arguments, more, page))

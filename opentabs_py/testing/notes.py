@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from playwright.sync_api import Error, Page
 
 from opentabs_py.core.fault_injection import FaultLog
-from opentabs_py.core.runner.events import CallSeen, Event, FaultsSeen, Pictured, Unanswered
+from opentabs_py.core.runner.events import CallSeen, Event, FaultsSeen, ScreenshotTaken, Unanswered
 from opentabs_py.core.trace.record import CallRecord
 
 PATIENCE: Final = 8.0  # s that a test waits in all for pictures of a page that does not answer
@@ -38,7 +38,7 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
-class Album:
+class ScreenshotStore:
     """Where a run's screenshots are kept.
 
     Attributes:
@@ -52,7 +52,7 @@ class Album:
     calls: int
 
 
-class Audience(Protocol):
+class RunListener(Protocol):
     """Those who watch a test."""
 
     def start_call(self, record: CallRecord) -> None:
@@ -84,8 +84,8 @@ class Audience(Protocol):
         ...
 
 
-class Nobody:
-    """An audience that ignores everything: the run is not watched."""
+class NoListener:
+    """A listener that ignores everything: the run is not watched."""
 
     def start_call(self, record: CallRecord) -> None:
         """Do nothing."""
@@ -118,20 +118,20 @@ class Notes:
         send: The way there.
         test: The test's id.
         browser: The browser's name, in a test with several.
-        album: Where screenshots are kept.
+        store: Where screenshots are kept.
     """
 
     def __init__(
-        self, send: Callable[[Event], None], test: str, browser: str, album: Album
+        self, send: Callable[[Event], None], test: str, browser: str, store: ScreenshotStore
     ) -> None:
         self._send = send
         self._test = test
         self._browser = browser
-        self._album = album
+        self._store = store
         self._lock = Lock()
         self._before: list[tuple[str, str]] = []  # tools and their pictures, not yet called
         self._ended: list[tuple[str, str]] = []  # calls and tools, not yet photographed
-        self._left = album.calls
+        self._left = store.calls
         self._lost: dict[Page, float] = {}  # s, in pictures that failed
 
     def start_call(self, record: CallRecord) -> None:
@@ -209,9 +209,9 @@ class Notes:
             patience = PATIENCE - self._lost.get(page, 0.0)
             if page.is_closed() or patience <= 0:
                 continue
-            file = next(self._album.names)
+            file = next(self._store.names)
             options: dict[str, Any] = {
-                "path": self._album.directory / file,
+                "path": self._store.directory / file,
                 "type": "jpeg",
                 "quality": _QUALITY,
                 "scale": "css",
@@ -231,7 +231,7 @@ class Notes:
         self._send(event)
 
     def _send_picture(self, when: Any, calls: Sequence[str], file: str) -> None:
-        event = Pictured(
+        event = ScreenshotTaken(
             test=self._test, browser=self._browser, when=when, calls=tuple(calls), file=file
         )
         self._send(event)

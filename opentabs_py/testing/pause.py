@@ -27,7 +27,7 @@ def pause(
 
     Enter in the terminal continues, or the button in the page of `opentabs test --ui`.
     """
-    if watching is not None and not watching.stays:
+    if watching is not None and not watching.pauses:
         return
     capture: Any = config.pluginmanager.getplugin("capturemanager")
     terminal: Any = config.pluginmanager.getplugin("terminalreporter")
@@ -46,8 +46,8 @@ def pause(
         signs = [_is_orphan, *([_enter_is_pressed] if can_press else [])]
         with ExitStack() as stack:
             if watching is not None:
-                signs.append(stack.enter_context(watching.stay(report.nodeid)))
-            people.stay(lambda: any(is_over() for is_over in signs))
+                signs.append(stack.enter_context(watching.pause(report.nodeid)))
+            people.pause(lambda: any(is_over() for is_over in signs))
     finally:
         capture.resume()
     if _is_orphan():

@@ -76,10 +76,10 @@ class People:
         browser = self.first.context.browser
         return "" if browser is None else browser.version
 
-    def stay(self, is_over: Callable[[], bool]) -> None:
+    def pause(self, is_over: Callable[[], bool]) -> None:
         """Wait, with the pages alive, until `is_over()` is true or a browser is closed."""
         turns = self._turns.values()
-        self.first.stay(lambda: is_over() or any(turn.browser_is_gone for turn in turns))
+        self.first.pause(lambda: is_over() or any(turn.browser_is_gone for turn in turns))
 
     def write_traces(self, stem: str) -> list[Path]:
         """Write each person's calls to a file among the test's artifacts; return the paths."""

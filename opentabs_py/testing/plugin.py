@@ -67,8 +67,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     shard = "Run only this part of the tests, such as 1/4."
     group.addoption("--opentabs-shard", type=_shard, metavar="I/N", help=shard)
     report = (
-        "Write one HTML file with the tests, their calls, faults and screenshots. Several, as of "
-        "the parts of a suite, become one by `opentabs report merge`."
+        "Write one HTML file with the tests, their calls, faults and screenshots. `opentabs "
+        "report merge` combines several, such as those of a sharded suite."
     )
     group.addoption("--opentabs-report", metavar="FILE", help=report)
     parser.addini("opentabs_clock", clock, default="")

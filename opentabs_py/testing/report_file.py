@@ -25,7 +25,7 @@ from opentabs_py.runner import report_guard
 from opentabs_py.runner.report import Begun, check_writable, finish
 from opentabs_py.runner.spool import SpoolWriter, prepare, remove
 from opentabs_py.testing.items import option
-from opentabs_py.testing.notes import Album
+from opentabs_py.testing.notes import ScreenshotStore
 from opentabs_py.testing.reporting import Reporting
 from opentabs_py.testing.spooling import spool
 
@@ -98,7 +98,7 @@ class ReportFile:
         if config.pluginmanager.hasplugin("dsession"):  # pytest-xdist's: workers run the tests
             writer = SpoolWriter(self._directory, _MAIN)
             config.add_cleanup(writer.close)
-            self._crashes = Reporting(writer.send, Album(self._directory, iter(()), 0))
+            self._crashes = Reporting(writer.send, ScreenshotStore(self._directory, iter(()), 0))
         else:
             spool(config, self._directory, _MAIN)
 

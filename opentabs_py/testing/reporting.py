@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from opentabs_py.core.runner.events import (
-    Again,
-    Browsed,
+    BrowserStarted,
     Ended,
     Event,
     Known,
     NotCollected,
     Phase,
+    Retried,
     Started,
 )
 from opentabs_py.testing.items import PEOPLE
-from opentabs_py.testing.notes import Album, Notes
+from opentabs_py.testing.notes import Notes, ScreenshotStore
 
 _PLAYWRIGHT_TRACES = "trace*.zip"
 _OTHER_FILES = ("*.webm", "*.png", "*.trace")
@@ -29,24 +29,24 @@ class Reporting:
 
     Args:
         send: Sends an event.
-        album: Where screenshots are kept.
+        store: Where screenshots are kept.
     """
 
-    def __init__(self, send: Callable[[Event], None], album: Album) -> None:
+    def __init__(self, send: Callable[[Event], None], store: ScreenshotStore) -> None:
         self.send = send
-        self._album = album
+        self._store = store
         self._output: Path | None = None
         self._chromium = ""
 
     def notes(self, test: str, browser: str) -> Notes:
         """Return the notes of a test with a browser."""
-        return Notes(self.send, test, browser, self._album)
+        return Notes(self.send, test, browser, self._store)
 
     def begin_again(self, reports: Sequence[pytest.TestReport]) -> None:
         """Report an attempt that failed, after which the test runs again."""
         for report in reports:
             self.send(_phase(report))
-        self.send(Again(test=reports[0].nodeid))
+        self.send(Retried(test=reports[0].nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Report a file that cannot be imported."""
@@ -74,7 +74,7 @@ class Reporting:
             self._output = people.first.output
             if people.chromium != self._chromium:
                 self._chromium = people.chromium
-                self.send(Browsed(version=self._chromium))
+                self.send(BrowserStarted(version=self._chromium))
             if call.when == "call" or (call.when == "setup" and report.failed):
                 people.show_end(failed=report.failed)
         return report

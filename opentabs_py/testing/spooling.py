@@ -7,10 +7,10 @@ from typing import Final
 
 import pytest
 
-from opentabs_py.core.runner.events import Collected, Event, Pictured
+from opentabs_py.core.runner.events import Collected, Event, ScreenshotTaken
 from opentabs_py.runner.spool import PICTURES, SpoolWriter
 from opentabs_py.testing.items import REPORTING
-from opentabs_py.testing.notes import Album
+from opentabs_py.testing.notes import ScreenshotStore
 from opentabs_py.testing.reporting import Reporting, known
 
 PICTURED: Final = 10  # calls of a test that have screenshots
@@ -28,8 +28,8 @@ def spool(config: pytest.Config, directory: Path, process: str) -> None:
     writer = SpoolWriter(directory, process)
     config.add_cleanup(writer.close)
     names = (f"{process}-{number}.jpg" for number in count(1))
-    album = Album(directory / PICTURES, names, PICTURED)
-    spooling = config.stash[REPORTING] = Spooling(writer, album)
+    store = ScreenshotStore(directory / PICTURES, names, PICTURED)
+    spooling = config.stash[REPORTING] = Spooling(writer, store)
     config.pluginmanager.register(spooling, "opentabs-reporting")
 
 
@@ -40,14 +40,16 @@ class Spooling(Reporting):
 
     Args:
         writer: Writes there.
-        album: Where screenshots are kept.
+        store: Where screenshots are kept.
         most: How many bytes of screenshots are many.
     """
 
-    def __init__(self, writer: SpoolWriter, album: Album, most: int = MOST_PICTURES) -> None:
-        super().__init__(self._write, album)
+    def __init__(
+        self, writer: SpoolWriter, store: ScreenshotStore, most: int = MOST_PICTURES
+    ) -> None:
+        super().__init__(self._write, store)
         self._writer = writer
-        self._pictures = album.directory
+        self._pictures = store.directory
         self._left = most
         self._shown: list[Path] = []  # of the test that runs
         self._has_failed = False
@@ -81,6 +83,6 @@ class Spooling(Reporting):
         super().pytest_runtest_logfinish(nodeid)
 
     def _write(self, event: Event) -> None:
-        if isinstance(event, Pictured):
+        if isinstance(event, ScreenshotTaken):
             self._shown.append(self._pictures / event.file)
         self._writer.send(event)

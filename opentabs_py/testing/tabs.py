@@ -23,9 +23,9 @@ from opentabs_py.testing.faults import FaultInjector
 from opentabs_py.testing.fuzz.contract import is_of_plugin
 from opentabs_py.testing.hands import SyncHands
 from opentabs_py.testing.isolation import BLANK
-from opentabs_py.testing.looks import Looks
 from opentabs_py.testing.page_tools import SyncPageTool, attach_chain
 from opentabs_py.testing.recordings import ReplayedSite
+from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import PluginLog, Transcript
@@ -58,7 +58,7 @@ class SyncPluginView:
         """`ready` in a page, `unavailable` in all open pages, or `closed`: no page is open."""
         return self._thread.do(lambda: self._view.status)
 
-    def let_time_pass(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """Wait for this long; page routes and events keep working."""
         self._thread.sleep(seconds)
 
@@ -117,7 +117,7 @@ class SyncTool:
             self.opentabs.plugin(self.listing.owner).manifest, url
         )
 
-    def let_time_pass(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """Wait for this long; page routes and events keep working."""
         self._thread.sleep(seconds)
 
@@ -150,10 +150,10 @@ class SyncOpenTabs:
         clock: Clock,
         faults: FaultInjector,
         steps: Steps,
-        looks: Looks,
+        screenshots: Screenshots,
         patience: float,
     ) -> None:
-        self._looks = looks
+        self._screenshots = screenshots
         self._steps = steps
         self.clock = clock
         self.faults = faults
@@ -216,9 +216,9 @@ class SyncOpenTabs:
             return self._start(name, given)
 
     def _start(self, name: str, given: Mapping[str, Any]) -> Call:
-        self._looks.before(name)
+        self._screenshots.before(name)
         running = self._thread.run(self._session.start, name, given, within=QUICK)
-        call = Call(running, self._thread, self._looks.after)
+        call = Call(running, self._thread, self._screenshots.after)
         self._transcript.calls.append(call)
         return call
 
@@ -272,13 +272,13 @@ class SyncOpenTabs:
         """The tools that look at any page and use it, with `hands = true` in the settings."""
         return SyncHands(self, self._session, self._thread)
 
-    def let_time_pass(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """Wait for this long; page routes and events keep working."""
         self._thread.sleep(seconds)
 
-    def forgetting(self) -> Callable[[], None]:
-        """Return a function that removes from the report what happens until it is called."""
-        return self._transcript.forgetting()
+    def checkpoint(self) -> Callable[[], None]:
+        """Return a function that removes from the report everything since this call."""
+        return self._transcript.checkpoint()
 
     @property
     def tools(self) -> Sequence[Listing]:
@@ -308,18 +308,18 @@ class SyncOpenTabs:
         """
         return SyncPluginView(self._session.plugin(name), self._thread)
 
-    def open_start_page(self, name: str | None = None) -> Page:
+    def open_start_page(self, plugin: str | None = None) -> Page:
         """Open a plugin's start page: its `playground/`, or else its homepage.
 
         Raises:
             LookupError: There is no such plugin.
             BrowserError: It has neither, or the page cannot be opened.
         """
-        plugin = self.plugin(name)
-        url = self.start_page_url(plugin.name)
+        name = self.plugin(plugin).name
+        url = self.start_page_url(name)
         if url is None:
             raise BrowserError(
-                f"{plugin.name} has no playground/ that its patterns match, and no homepage. "
+                f"{name} has no playground/ that its patterns match, and no homepage. "
                 "Use the page fixture: page.goto(...)."
             )
         unused = [page for page in self._own_pages if page.url == BLANK]

@@ -43,7 +43,7 @@ class Transcript:
     page_errors: list[str] = field(default_factory=list[str])
     page_warnings: list[str] = field(default_factory=list[str])
 
-    def forgetting(self) -> Callable[[], None]:
+    def checkpoint(self) -> Callable[[], None]:
         """Return a function that removes what is written from now on until it is called."""
         lists: list[list[Any]] = [
             *(self.calls, self.records, self.started, self.logs),

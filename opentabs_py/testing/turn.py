@@ -20,11 +20,11 @@ from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_tex
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations import seen
-from opentabs_py.testing.looks import Looks
 from opentabs_py.testing.marks import Clock as RunsOn
-from opentabs_py.testing.notes import Audience, Nobody
+from opentabs_py.testing.notes import NoListener, RunListener
 from opentabs_py.testing.recordings import ActiveRecording, Asked, ReplayedSite
 from opentabs_py.testing.report import failure_report
+from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
@@ -61,7 +61,7 @@ class Turn:
         transcript: What happened in the test.
         steps: Show the test's calls in Playwright's trace.
         output: The directory of the test's artifacts.
-        looks: Shows the test's pages to users who watch.
+        screenshots: Shows the test's pages to users who watch.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class Turn:
         faults_seed: int = 0,
         traced: bool = False,
         asked: Asked | None = None,
-        audience: Audience | None = None,
+        listener: RunListener | None = None,
     ) -> None:
         self.has_passed = False
-        self._audience = audience or Nobody()
-        self.looks = Looks(self._audience, chain.session, chain.context, thread)
+        self._listener = listener or NoListener()
+        self.screenshots = Screenshots(self._listener, chain.session, chain.context, thread)
         self.steps = steps = Steps(chain.context.tracing if traced else None)
         self.transcript = Transcript()
         self.context = chain.context
@@ -98,7 +98,7 @@ class Turn:
             clock=Clock(chain.clock, chain.session.bridge, thread, runs_on=runs_on),
             faults=chain.faults,
             steps=steps,
-            looks=self.looks,
+            screenshots=self.screenshots,
             patience=QUICK if runs_on == "manual" else limits.ceiling + SLACK,
         )
         self._limits = limits
@@ -175,7 +175,7 @@ class Turn:
         """Whether the browser was closed or died."""
         return self._chain.session.browser.is_gone
 
-    def stay(self, is_over: Callable[[], bool]) -> None:
+    def pause(self, is_over: Callable[[], bool]) -> None:
         """Wait, with the pages alive, until `is_over()` is true or the browser is closed."""
         while not (is_over() or self.browser_is_gone):
             with suppress(Error):
@@ -192,8 +192,8 @@ class Turn:
 
     def show_end(self, *, failed: bool) -> None:
         """Let those who watch see how the test's own code has ended, while its pages are open."""
-        self._audience.show_end(
-            self.looks.pages_for,
+        self._listener.show_end(
+            self.screenshots.pages_for,
             running=self._thread.do(self.transcript.running),
             faults=self._chain.faults.log_so_far(),
             missed=None if self._recording is None else self._recording.missed,
@@ -245,12 +245,12 @@ class Turn:
 
     def _note_start(self, so_far: RecordSoFar) -> None:
         self.transcript.started.append(so_far)
-        self._audience.start_call(so_far())
+        self._listener.start_call(so_far())
         keep_start(so_far)
 
     def _note_record(self, record: CallRecord) -> None:
         self.transcript.records.append(record)
-        self._audience.end_call(record)
+        self._listener.end_call(record)
         keep_record(record)
         if self._recording is not None:
             self._recording.note(record)

@@ -37,5 +37,5 @@ class Wall:
         )
 
     def close(self) -> None:
-        """Give the port back."""
+        """Release the port."""
         self._socket.close()

@@ -9,9 +9,9 @@ from typing import Final
 import pytest
 
 from opentabs_py.core.runner.choice import is_chosen
-from opentabs_py.core.runner.events import Collected, Staying, WentOn
+from opentabs_py.core.runner.events import Collected, Paused, Resumed
 from opentabs_py.testing.channel import RunnerChannel
-from opentabs_py.testing.notes import Album
+from opentabs_py.testing.notes import ScreenshotStore
 from opentabs_py.testing.reporting import Reporting, known
 
 PICTURED: Final = 40  # calls of a test
@@ -26,28 +26,30 @@ class Watching(Reporting):
 
     def __init__(self, channel: RunnerChannel) -> None:
         names = (f"{number}.jpg" for number in count(1))
-        super().__init__(channel.send, Album(Path(channel.plan.pictures), names, PICTURED))
+        super().__init__(
+            channel.send, ScreenshotStore(Path(channel.plan.pictures), names, PICTURED)
+        )
         self.channel = channel
-        self._stays = count(1)
+        self._pauses = count(1)
 
     @property
-    def stays(self) -> bool:
+    def pauses(self) -> bool:
         """Whether the browser is kept open at a failure."""
         return not self.channel.is_to_resume(0)
 
     @contextmanager
-    def stay(self, test: str) -> Generator[Callable[[], bool]]:
+    def pause(self, test: str) -> Generator[Callable[[], bool]]:
         """Report that a test's browser is kept open as long as the context.
 
         Yields:
             A function that returns whether the user continues, in the page.
         """
-        stay = next(self._stays)
-        self.channel.send(Staying(test=test, stay=stay))
+        number = next(self._pauses)
+        self.channel.send(Paused(test=test, pause=number))
         try:
-            yield lambda: self.channel.is_to_resume(stay)
+            yield lambda: self.channel.is_to_resume(number)
         finally:
-            self.channel.send(WentOn(test=test))
+            self.channel.send(Resumed(test=test))
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(

@@ -16,14 +16,14 @@ class Worker:
     """A seat for each person of a test, in a test process."""
 
     def __init__(self) -> None:
-        self._seats: dict[bool, list[Seat]] = {False: [], True: []}
+        self._seats: dict[bool, list[ChainPool]] = {False: [], True: []}
 
     @cached_property
     def thread(self) -> ServerThread:
         """The thread that servers run in."""
         return ServerThread()
 
-    def seats(self, count: int, *, offline: bool = False) -> "Sequence[Seat]":
+    def seats(self, count: int, *, offline: bool = False) -> "Sequence[ChainPool]":
         """Return the seats of a test's people; most tests have one.
 
         Args:
@@ -32,7 +32,7 @@ class Worker:
         """
         seats = self._seats[offline]
         while len(seats) < count:
-            seats.append(Seat(self.thread, offline=offline))
+            seats.append(ChainPool(self.thread, offline=offline))
         return seats[:count]
 
     def close_browsers(self) -> None:
@@ -46,7 +46,7 @@ class Worker:
             self.thread.close()
 
 
-class Seat:
+class ChainPool:
     """Starts chains on demand, and keeps the one that tests share.
 
     Args:

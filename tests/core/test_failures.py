@@ -253,7 +253,7 @@ def test_an_error_before_the_tool_was_started_is_the_chains_whatever_its_code(
 
 
 def test_the_errors_of_opening_and_closing_tabs_say_what_to_do() -> None:
-    closing = failures.not_opened(7)
+    closing = failures.not_own_tab(7)
     assert closing.detail.code == "TAB_NOT_YOURS"
     assert "Tab 7 is not one that you opened with tabs_open" in str(closing)
     opening = failures.tab_not_opened("https://chat.example/")

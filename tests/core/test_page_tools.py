@@ -222,7 +222,9 @@ def test_what_a_page_says_is_marked_cut_and_cleaned() -> None:
     tool = a_tool(title="A\x1b\u202e", description="x" * 2000, input_schema=schema)
     [shown] = listed(reports_of((a_document(), tool)))
     assert shown.title == "A (shop.example)"
-    assert shown.description.startswith("A tool of the page https://shop.example, which says of it")
+    assert shown.description.startswith(
+        "A tool of the page https://shop.example, which describes it as"
+    )
     assert len(shown.description) < 1100
     properties: Any = shown.input_schema["properties"]
     assert len(properties["title"]["description"]) == 300
@@ -233,7 +235,7 @@ def test_what_a_page_says_is_marked_cut_and_cleaned() -> None:
 def test_a_tool_without_words_is_named_all_the_same() -> None:
     [shown] = listed(reports_of((a_document(), a_tool())))
     assert shown.title == "add (shop.example)"
-    assert shown.description.endswith("says of it: nothing")
+    assert shown.description.endswith("which describes it as: nothing")
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ import pytest
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.runner import report as limits
 from opentabs_py.core.runner.events import (
-    Browsed,
+    BrowserStarted,
     CallSeen,
     Collected,
     Ended,
     Event,
     Known,
     Phase,
-    Pictured,
+    ScreenshotTaken,
     Started,
 )
 from opentabs_py.core.runner.report import Report, Run, merge
@@ -67,7 +67,7 @@ def states(report: Report) -> dict[str, str]:
 
 
 def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
-    made = spool(tmp_path, Browsed(version="156.0"), *passed(A))
+    made = spool(tmp_path, BrowserStarted(version="156.0"), *passed(A))
 
     file = finish(made)
     report = read_report(file)
@@ -146,7 +146,7 @@ def test_screenshots_are_within_as_far_as_they_fit_and_the_rest_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_PICTURES", 1_500)
-    pictures = [Pictured(test=A, when=w, file=f"{w}.jpg") for w in ("before", "failure")]
+    pictures = [ScreenshotTaken(test=A, when=w, file=f"{w}.jpg") for w in ("before", "failure")]
     made = spool(tmp_path, Started(test=A), *pictures)
     for name in ("before.jpg", "failure.jpg"):
         (made / PICTURES / name).write_bytes(name[:1].encode() * 1_000)

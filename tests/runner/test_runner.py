@@ -212,7 +212,7 @@ async def test_stop_ends_the_run_and_the_process(suite: Suite) -> None:
 STAYS = """
 from opentabs_py.testing.items import REPORTING
 def test_stays(pytestconfig):
-    assert pytestconfig.stash[REPORTING].stays
+    assert pytestconfig.stash[REPORTING].pauses
 """
 
 
@@ -225,7 +225,7 @@ async def test_a_run_that_is_about_to_start_learns_that_it_is_not_to_stay(suite:
         plan = suite.directory / "scratch" / "2" / "plan.json"
         while not plan.exists():  # a thread would see it too late
             await anyio.lowlevel.checkpoint()
-        runner.set_stays(False)
+        runner.set_pauses(False)
         await ended(runner)
         assert states(runner) == {"test_stays": "failed"}
 

@@ -11,7 +11,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from opentabs_py.server import repeats
+from opentabs_py.server import log_limits
 from opentabs_py.server.http import REFUSALS
 from tests.served import Served
 from tests.waiting import PATIENT
@@ -54,7 +54,7 @@ async def test_refused_sockets_are_one_line_of_the_log_and_a_number(
 async def test_the_number_is_logged_after_a_while_and_then_the_next_warning(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repeats, "PERIOD", 0.0)
+    monkeypatch.setattr(log_limits, "PERIOD", 0.0)
     async with Served().over_http() as url:
         await refuse_a_socket(url, "https://one.example")
         await refuse_a_socket(url, "https://two.example")
@@ -65,7 +65,7 @@ async def test_the_number_is_logged_after_a_while_and_then_the_next_warning(
 
 
 async def test_errors_and_what_no_loop_runs_for_are_never_held_back() -> None:
-    held = repeats.Repeats()
+    held = log_limits.Repeats()
     error = logging.makeLogRecord({"levelno": logging.ERROR, "msg": "x"})
     assert held.filter(error)
     assert held.filter(error)

@@ -39,9 +39,9 @@ async def test_a_program_records_nothing_unless_it_asks() -> None:
 
 
 def test_a_command_records_unless_it_is_turned_off() -> None:
-    assert Settings().audited.audit is True
-    assert Settings(audit=False).audited.audit is False
-    assert demo_settings(headed=None).audited.audit is False
+    assert Settings().with_audit_default().audit is True
+    assert Settings(audit=False).with_audit_default().audit is False
+    assert demo_settings(headed=None).with_audit_default().audit is False
 
 
 async def test_every_call_is_there_when_the_session_has_ended() -> None:

@@ -12,7 +12,7 @@ from opentabs_py.core.runner.events import (
     Lost,
     Plan,
     Resume,
-    SetStays,
+    SetPauseOnFailure,
     Started,
     read_event,
     to_line,
@@ -96,13 +96,13 @@ def test_a_runner_that_has_gone_is_not_missed(ends: tuple[RunnerChannel, socket.
 def test_only_the_stay_that_is_meant_ends(ends: tuple[RunnerChannel, socket.socket]) -> None:
     channel, ours = ends
     assert not channel.is_to_resume(1)
-    ours.sendall(to_line(Resume(stay=1)))
+    ours.sendall(to_line(Resume(pause=1)))
     assert not channel.is_to_resume(2)
-    ours.sendall(b"nonsense\n" + to_line(Resume(stay=2)))
+    ours.sendall(b"nonsense\n" + to_line(Resume(pause=2)))
     assert channel.is_to_resume(2)
-    ours.sendall(to_line(SetStays(stays=False)))
+    ours.sendall(to_line(SetPauseOnFailure(pauses=False)))
     assert channel.is_to_resume(3)
-    assert not channel.stays
+    assert not channel.pauses
 
 
 def test_the_pytest_plugin_knows_where_the_plan_is() -> None:

@@ -1,8 +1,9 @@
 /**
  * Returns the user's value for a key of the plugin's `configSchema`.
  *
- * @template {string | number | boolean} [T=string | number | boolean]
+ * @template {string | number | boolean | Record<string, string>} [T=string | number | boolean]
  * @param {string} key
- * @returns {T | undefined} undefined if it is not set
+ * @returns {T | undefined} undefined if it is not set; for a `url` setting with several instances,
+ *   their URLs by name
  */
-export declare function getConfig<T extends string | number | boolean = string | number | boolean>(key: string): T | undefined;
+export declare function getConfig<T extends string | number | boolean | Record<string, string> = string | number | boolean>(key: string): T | undefined;

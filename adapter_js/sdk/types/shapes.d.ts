@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { ToolHandlerContext } from "./tool.js";
 /** A tool: its description for agents, its input and output, and what it does in the page. */
 export interface ToolDefinition<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodType = z.ZodType> {
-    /** Unique in its plugin: lowercase words joined by `_`, as in `send_message`. */
+    /** Unique in its plugin: lower-case words joined by `_`, as in `send_message`. */
     name: string;
     /** For users. Derived from `name` by default. */
     displayName?: string | undefined;

@@ -41,7 +41,7 @@ def worker_lost(worker: str) -> ChainError:
     )
 
 
-def worker_incomprehensible(worker: str, why: str) -> ChainError:
+def invalid_worker_answer(worker: str, why: str) -> ChainError:
     """Return the error for a call whose worker sent something that is not valid."""
     return ChainError(
         ErrorDetail(
@@ -53,7 +53,7 @@ def worker_incomprehensible(worker: str, why: str) -> ChainError:
 
 
 def not_linked(nats: str) -> ChainError:
-    """Return the error for a call whose endpoint has not reached NATS for long.
+    """Return the error for a call whose endpoint has lost NATS for too long.
 
     Args:
         nats: The addresses of the NATS servers.
@@ -61,7 +61,7 @@ def not_linked(nats: str) -> ChainError:
     return ChainError(
         ErrorDetail(
             "FLEET_NOT_CONNECTED",
-            f"The connection to NATS at {nats} is down; start it again. {MAY_HAVE_RUN}",
+            f"NATS at {nats} cannot be reached; restart it. {MAY_HAVE_RUN}",
             category="lost",
         )
     )

@@ -81,7 +81,7 @@ class Exchange:
         response: The response of the site.
         error: Chromium's error, such as `net::ERR_CONNECTION_REFUSED`, if there was no response.
         started: When the request was sent.
-        duration: How long it took.
+        duration: How long it took, in seconds.
     """
 
     request: Request
@@ -124,8 +124,8 @@ class RecordedCall:
         arguments: A JSON object.
         value: The tool's JSON value, if it succeeded.
         error: `{code, message}` if it did not.
-        started: When it was called.
-        duration: How long it took.
+        started: When it was called, in seconds since the epoch.
+        duration: How long it took, in seconds.
     """
 
     tool: str

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from opentabs_py.core.console.rows import weight
-from opentabs_py.core.runner.events import CallSeen, FaultsSeen, Phase, Pictured, Unanswered
+from opentabs_py.core.runner.events import CallSeen, FaultsSeen, Phase, ScreenshotTaken, Unanswered
 from opentabs_py.core.text import shorten
 from opentabs_py.core.trace.record import CallRecord
 
@@ -53,7 +53,7 @@ class Attempt:
     sections: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     calls: dict[str, SeenCall] = field(default_factory=dict[str, SeenCall])
     left_out: int = 0
-    pictures: list[Pictured] = field(default_factory=list[Pictured])
+    pictures: list[ScreenshotTaken] = field(default_factory=list[ScreenshotTaken])
     faults: dict[str, FaultsSeen] = field(default_factory=dict[str, FaultsSeen])
     unanswered: list[Unanswered] = field(default_factory=list[Unanswered])
     forgotten: bool = False

@@ -11,8 +11,7 @@ from typing import Any, Final, assert_never
 from opentabs_py.core.console.shelf import Changes, Shelf
 from opentabs_py.core.runner.choice import Chosen, is_chosen
 from opentabs_py.core.runner.events import (
-    Again,
-    Browsed,
+    BrowserStarted,
     CallSeen,
     Collected,
     Ended,
@@ -20,12 +19,13 @@ from opentabs_py.core.runner.events import (
     FaultsSeen,
     Lost,
     NotCollected,
+    Paused,
     Phase,
-    Pictured,
+    Resumed,
+    Retried,
+    ScreenshotTaken,
     Started,
-    Staying,
     Unanswered,
-    WentOn,
 )
 from opentabs_py.core.runner.one_test import OneTest
 
@@ -82,7 +82,7 @@ class RunBoard:
                 self._collect(event)
             case NotCollected():
                 self._broken.append(event)
-            case Lost() | Browsed():
+            case Lost() | BrowserStarted():
                 pass  # they are about the run
             case _:
                 test = self.tests.get(event.test)
@@ -106,13 +106,13 @@ class RunBoard:
         test: OneTest,
         event: Started
         | CallSeen
-        | Pictured
+        | ScreenshotTaken
         | FaultsSeen
         | Unanswered
         | Phase
-        | Again
-        | Staying
-        | WentOn
+        | Retried
+        | Paused
+        | Resumed
         | Ended,
     ) -> None:
         match event:
@@ -121,7 +121,7 @@ class RunBoard:
                 test.state = "running"
             case CallSeen():
                 test.now.handle_call(event)
-            case Pictured():
+            case ScreenshotTaken():
                 test.now.pictures.append(event)
             case FaultsSeen():
                 test.now.faults[event.browser] = event
@@ -129,12 +129,12 @@ class RunBoard:
                 test.now.unanswered.append(event)
             case Phase():
                 test.now.handle_phase(event)
-            case Again():
+            case Retried():
                 test.begin_again()
-            case Staying():
-                test.state, test.stay = "staying", event.stay
-            case WentOn():
-                test.state, test.stay = "running", None
+            case Paused():
+                test.state, test.pause = "paused", event.pause
+            case Resumed():
+                test.state, test.pause = "running", None
             case Ended():
                 test.end(event.traces, event.files)
                 self._weigh(test)
@@ -206,7 +206,7 @@ class RunBoard:
         return tuple(
             test.file if test.kind == "module" else test.id
             for test in self.tests.values()
-            if test.state in ("failed", "staying")
+            if test.state in ("failed", "paused")
         )
 
     @property

@@ -24,34 +24,34 @@ class Plan(_Message):
         socket: The file descriptor to send events to.
         pictures: The directory for screenshots.
         chosen: The tests to run, as their ids or the paths of their files; None means all.
-        stays: Whether the browser is kept open at a failure.
+        pauses: Whether the browser is kept open at a failure.
     """
 
     socket: int
     pictures: str
     chosen: tuple[str, ...] | None = None
-    stays: bool = True
+    pauses: bool = True
 
 
 class Resume(_Message):
-    """End a stay at a failure.
+    """End a pause at a failure.
 
     Attributes:
-        stay: Its number.
+        pause: Its number.
     """
 
     do: Literal["resume"] = "resume"
-    stay: int
+    pause: int
 
 
-class SetStays(_Message):
+class SetPauseOnFailure(_Message):
     """Stay at failures from now on, or do not."""
 
-    do: Literal["set_stays"] = "set_stays"
-    stays: bool
+    do: Literal["set_pauses"] = "set_pauses"
+    pauses: bool
 
 
-Command = Resume | SetStays
+Command = Resume | SetPauseOnFailure
 
 # --- what it says ---
 
@@ -112,7 +112,7 @@ class CallSeen(_Message):
     record: CallRecord
 
 
-class Pictured(_Message):
+class ScreenshotTaken(_Message):
     """A page was photographed.
 
     Attributes:
@@ -185,27 +185,27 @@ class Phase(_Message):
     sections: tuple[tuple[str, str], ...] = ()
 
 
-class Again(_Message):
+class Retried(_Message):
     """A test has failed, and runs again."""
 
     event: Literal["again"] = "again"
     test: str
 
 
-class Staying(_Message):
+class Paused(_Message):
     """A test has failed, and its browser is kept open.
 
     Attributes:
-        stay: Counts the stays of a run, from 1.
+        pause: Counts the pauses of a run, from 1.
     """
 
-    event: Literal["staying"] = "staying"
+    event: Literal["paused"] = "paused"
     test: str
-    stay: int
+    pause: int
 
 
-class WentOn(_Message):
-    """The stay has ended."""
+class Resumed(_Message):
+    """The pause has ended."""
 
     event: Literal["went_on"] = "went_on"
     test: str
@@ -225,7 +225,7 @@ class Ended(_Message):
     files: tuple[str, ...] = ()
 
 
-class Browsed(_Message):
+class BrowserStarted(_Message):
     """The browser that the tests run in.
 
     Attributes:
@@ -248,15 +248,15 @@ Event = (
     | NotCollected
     | Started
     | CallSeen
-    | Pictured
+    | ScreenshotTaken
     | FaultsSeen
     | Unanswered
     | Phase
-    | Again
-    | Staying
-    | WentOn
+    | Retried
+    | Paused
+    | Resumed
     | Ended
-    | Browsed
+    | BrowserStarted
     | Lost
 )
 

@@ -6,9 +6,9 @@ from typing import Any, Final, Literal
 from opentabs_py.core.runner.attempt import Attempt
 
 State = Literal[
-    "idle", "waiting", "running", "staying", "passed", "flaky", "failed", "skipped", "xfailed"
+    "idle", "waiting", "running", "paused", "passed", "flaky", "failed", "skipped", "xfailed"
 ]
-RUNNING: Final = frozenset({"waiting", "running", "staying"})
+RUNNING: Final = frozenset({"waiting", "running", "paused"})
 STOPPED: Final = "It ran when the run was stopped."
 
 
@@ -42,7 +42,7 @@ class OneTest:
     earlier: list[Attempt] = field(default_factory=list[Attempt])
     traces: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    stay: int | None = None
+    pause: int | None = None
     changes: int = 0
 
     @property
@@ -58,7 +58,7 @@ class OneTest:
     def forget(self) -> None:
         """Forget the last run."""
         self.now, self.earlier = Attempt(), []
-        self.traces, self.files, self.stay = (), (), None
+        self.traces, self.files, self.pause = (), (), None
 
     def drop_details(self) -> None:
         """Forget the calls of the last run, and what belongs to them."""
@@ -74,7 +74,7 @@ class OneTest:
         """Handle its end."""
         outcome = self.now.outcome or "idle"
         self.state = "flaky" if outcome == "passed" and self.earlier else outcome
-        self.traces, self.files, self.stay = traces, files, None
+        self.traces, self.files, self.pause = traces, files, None
 
     def break_off(self, why: str) -> None:
         """Handle that the run has ended before it.
@@ -83,7 +83,7 @@ class OneTest:
             why: Why that is a failure of the test; empty if the run was stopped.
         """
         began = self.state != "waiting"
-        self.stay = None
+        self.pause = None
         if began and why:
             self.now.break_off(why)
         elif began and self.now.outcome is None:
@@ -111,6 +111,6 @@ class OneTest:
             "calls": len(now.calls) + now.left_out,
             "faults": sum(len(each.rules) + len(each.done) for each in now.faults.values()),
             "attempts": len(self.attempts),
-            "stay": self.stay,
+            "pause": self.pause,
             "changes": self.changes,
         }

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from opentabs_py.core.runner.events import Pictured
+from opentabs_py.core.runner.events import ScreenshotTaken
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.errors import ReportError
 
@@ -51,7 +51,7 @@ class Run(BaseModel):
     lightened: int = 0
 
 
-class Told(BaseModel):
+class ReportedTest(BaseModel):
     """What merging reads of a test; the rest is only shown."""
 
     model_config = ConfigDict(extra="allow")
@@ -70,7 +70,7 @@ class Report:
     """The report of one run, or of several.
 
     Attributes:
-        tests: Each as `Told` describes, with all that is shown of it.
+        tests: Each as `ReportedTest` describes, with all that is shown of it.
     """
 
     runs: Sequence[Run]
@@ -145,7 +145,7 @@ def _in_files(tests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**test, "at": at} for at, test in enumerate(ordered)]
 
 
-def pictures_by_worth(tests: Sequence[OneTest]) -> list[Pictured]:
+def pictures_by_worth(tests: Sequence[OneTest]) -> list[ScreenshotTaken]:
     """Return all screenshots, those first that say most about why tests fail."""
     worth = {"failed": 0, "flaky": 1}
     ordered = sorted(tests, key=lambda test: worth.get(test.state, 2))

@@ -158,9 +158,12 @@ class CallRecord:
         ended = self.started + self.seconds
         return waterfall(self.stamps, ended=ended, reported=self.reports > 0)
 
-    def lead(self, falls: Waterfall) -> float:
-        """Return the seconds between its first hop and its start, say if the client stamped it."""
-        return max(0.0, self.started - falls.origin) if falls.spans else 0.0
+    def lead(self, waterfall: Waterfall) -> float:
+        """Return the seconds from its first stamp to `started`.
+
+        More than 0 if the client or an endpoint stamped the call before the server accepted it.
+        """
+        return max(0.0, self.started - waterfall.origin) if waterfall.spans else 0.0
 
     def with_stamps(self, stamps: Mapping[str, float]) -> "CallRecord":
         """Return a copy with more stamps, for example those of its MCP client."""

@@ -27,7 +27,7 @@ export const GROUPS = [
  */
 export function groupOf(test) {
   if (isError(test)) return "error";
-  if (test.state === "staying") return "failed";
+  if (test.state === "paused") return "failed";
   if (test.state === "waiting" || test.state === "running") return "left";
   return test.state;
 }
@@ -63,5 +63,5 @@ export function drawMeter(meter, counts) {
 
 /** @param {readonly TestRow[]} tests */
 export function isRunning(tests) {
-  return tests.some((test) => runs(test) && test.state !== "staying");
+  return tests.some((test) => runs(test) && test.state !== "paused");
 }

@@ -56,7 +56,7 @@ const view = testsView({
   load: (image, { file }) => link.load(image, `/pictures/${file}`),
   go: router.go,
   run,
-  resume: (stay) => post("/resume", { stay }),
+  resume: (pause) => post("/resume", { pause }),
 });
 
 // --- the run as a whole ----------------------------------------------------------------------
@@ -70,7 +70,7 @@ stop.addEventListener("click", () => post("/stop"));
 byId("run-buttons").append(all, failed, stop);
 
 /**
- * @param {"watches" | "stays"} name
+ * @param {"watches" | "pauses"} name
  * @param {string} text
  * @returns {(is: boolean) => void} shows what the server says
  */
@@ -91,7 +91,7 @@ function toggle(name, text) {
 }
 
 const showWatches = toggle("watches", "Run on change");
-const showStays = toggle("stays", "Pause on failure");
+const showPauses = toggle("pauses", "Pause on failure");
 
 /** @param {readonly TestRow[]} tests */
 function showCounts(tests) {
@@ -112,7 +112,7 @@ function showRun() {
   const isIdle = status.state === "idle";
   stop.hidden = isIdle;
   showWatches(status.watches);
-  showStays(status.stays);
+  showPauses(status.pauses);
   const parts = [plural(tests.length, "test"), ...showCounts(tests)];
   if (status.state === "building") parts.push("building the plugin");
   if (isIdle) parts.push(`in ${duration(1000 * status.seconds)}`);
@@ -131,16 +131,16 @@ let noticed = "";
 function showNotices() {
   const { status, tests } = store;
   if (status === null) return;
-  const staying = tests.filter((test) => test.stay !== null);
+  const paused = tests.filter((test) => test.pause !== null);
   const shown = JSON.stringify([
-    staying.map(({ id, stay }) => [id, stay]),
+    paused.map(({ id, pause }) => [id, pause]),
     status.problems,
     status.error,
     status.lost,
   ]);
   if (shown === noticed) return;
   noticed = shown;
-  const notices = staying.map((test) => stayNotice(test, status.headed, status.terminal));
+  const notices = paused.map((test) => pauseNotice(test, status.headed, status.terminal));
   if (status.problems.length > 0) {
     const list = h("ul", {});
     for (const { place, why } of status.problems)
@@ -167,17 +167,17 @@ function showNotices() {
  * @param {boolean} headed
  * @param {boolean} terminal
  */
-function stayNotice(test, headed, terminal) {
-  const { stay } = test;
+function pauseNotice(test, headed, terminal) {
+  const { pause } = test;
   const on = h("button", { type: "button", class: "primary" }, sign("on"), "Continue");
   on.addEventListener("click", () => {
     on.disabled = true;
-    post("/resume", { stay });
+    post("/resume", { pause });
   });
   const enter = terminal ? ", or press Enter in the terminal" : "";
   return h(
     "section",
-    { class: "notice stay-notice", role: "alert", "aria-label": "A failure" },
+    { class: "notice pause-notice", role: "alert", "aria-label": "A failure" },
     h(
       "p",
       {},

@@ -20,7 +20,7 @@ const GLYPHS = {
 const OUTCOMES = {
   passed: "succeeded",
   failed: "failed",
-  staying: "failed",
+  paused: "failed",
   skipped: "refused",
   xfailed: "cancelled",
 };

@@ -25,7 +25,7 @@ import { duration } from "./viewer/model.js";
  * @typedef {object} Actions
  * @property {Loader} load
  * @property {(tests: string[]) => void} [run] nothing runs in a report
- * @property {(stay: number) => void} [resume]
+ * @property {(pause: number) => void} [resume]
  * @property {() => void} close
  * @property {(test: TestData) => (Node | null)[]} [more] what else there is of a test
  * @property {(attempt: Attempt) => string} [whose] what an attempt belongs to
@@ -72,14 +72,14 @@ export function describeFile(file, { run, close }) {
 export function describeTest(test, actions) {
   const { run, resume, close, more } = actions;
   const isOver = !runs(test);
-  const { stay, command } = test;
+  const { pause, command } = test;
   const on = h(
     "button",
     { type: "button", class: "primary", "data-keep": "on" },
     sign("on"),
     "Continue",
   );
-  on.addEventListener("click", () => stay !== null && resume?.(stay));
+  on.addEventListener("click", () => pause !== null && resume?.(pause));
   const title = test.name || "Cannot be imported";
   const place = test.line > 0 ? `${test.file}:${test.line}` : test.file;
   const last = test.attempts.at(-1);
@@ -108,7 +108,7 @@ export function describeTest(test, actions) {
         h(
           "p",
           { class: "actions" },
-          resume !== undefined && stay !== null && on,
+          resume !== undefined && pause !== null && on,
           run !== undefined &&
             test.kind !== "module" &&
             runButton("", () => run([test.id]), isOver && test.state !== "idle"),

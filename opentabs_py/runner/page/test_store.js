@@ -1,7 +1,7 @@
 /**
  * The state received from the runner: the tests, and the state of their run.
  *
- * @typedef {"idle" | "waiting" | "running" | "staying" | "passed" | "flaky" | "failed" | "skipped" | "xfailed"} TestState
+ * @typedef {"idle" | "waiting" | "running" | "paused" | "passed" | "flaky" | "failed" | "skipped" | "xfailed"} TestState
  *
  * @typedef {object} TestRow
  * @property {string} id
@@ -17,7 +17,7 @@
  * @property {number} attempts
  * @property {number} calls
  * @property {number} faults
- * @property {number | null} stay the number of the stay at its failure
+ * @property {number | null} pause the number of the pause at its failure
  * @property {number} changes increases whenever anything of it changes
  *
  * @typedef {object} Status
@@ -26,7 +26,7 @@
  * @property {number} started in seconds since the epoch
  * @property {number} seconds
  * @property {boolean} watches
- * @property {boolean} stays
+ * @property {boolean} pauses
  * @property {boolean} headed
  * @property {boolean} terminal
  * @property {string} directory
@@ -39,7 +39,7 @@
  */
 
 /** @type {ReadonlySet<TestState>} */
-const RUNNING = new Set(/** @type {const} */ (["waiting", "running", "staying"]));
+const RUNNING = new Set(/** @type {const} */ (["waiting", "running", "paused"]));
 
 export class TestStore {
   /** @type {Map<string, TestRow>} */
@@ -98,7 +98,7 @@ const STATE_TEXTS = {
   idle: "not run",
   waiting: "waiting",
   running: "running",
-  staying: "failed, its browser is open",
+  paused: "failed, its browser is open",
   passed: "passed",
   flaky: "flaky",
   failed: "failed",

@@ -18,13 +18,13 @@ import { stateText } from "./test_store.js";
 import { duration } from "./viewer/model.js";
 
 /**
- * @typedef {object} Shown what the view gets; a report can run nothing, and stays at no failure
+ * @typedef {object} Shown what the view gets; a report can run nothing, and pauses at no failure
  * @property {TestStore} store
  * @property {(id: string) => Promise<TestData>} describe all that is known of a test; its error says why not
  * @property {Loader} load
  * @property {(path: string, replace?: boolean) => void} go
  * @property {(tests: string[]) => void} [run]
- * @property {(stay: number) => void} [resume]
+ * @property {(pause: number) => void} [resume]
  * @property {(test: TestData) => (Node | null)[]} [more] what else there is of a test
  * @property {(attempt: Attempt) => string} [whose] what an attempt belongs to
  * @property {(state: string) => void} [onFilter]
@@ -135,7 +135,7 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
 
   /** @param {FileRow} row */
   function renderFile(row) {
-    const failed = row.tests.filter((test) => ["failed", "staying"].includes(test.state)).length;
+    const failed = row.tests.filter((test) => ["failed", "paused"].includes(test.state)).length;
     return h(
       "div",
       { class: "file-row" },

@@ -127,7 +127,7 @@ class _Contract:
         self._passed: dict[str, tuple[Arguments, CallSnapshot, float]] = {}
         self._good: Arguments | None = None
         self._good_took = 0.0
-        self._forget = tool.opentabs.forgetting()
+        self._forget = tool.opentabs.checkpoint()
 
     def check_one(
         self, arguments: Arguments, *, then: Arguments | None, cancel_after: float | None

@@ -127,7 +127,7 @@ class Probe:
         beside = self._start(arguments)
         cancelled = self._start(arguments)
         if moment > 0:
-            cancelled.let_time_pass(moment)
+            cancelled.wait_up_to(moment)
         cancelled.cancel()
         after, _, breach = self.call(arguments)
         if breach is not None and breach.kind != "fetch":
@@ -181,7 +181,7 @@ class Probe:
             taken = self._pages.stopping_time()
             if taken is not None and taken > self._stops_within:
                 break
-            self._tool.let_time_pass(_LOOK_EVERY)
+            self._tool.sleep(_LOOK_EVERY)
         taken = self._pages.stopping_time()
         if taken is None or taken <= self._stops_within:
             return None

@@ -134,7 +134,7 @@ def test_an_operator_may_drain_and_call_nothing() -> None:
     ("error", "code"),
     [
         (failures.worker_lost("w"), "WORKER_LOST"),
-        (failures.worker_incomprehensible("w", "It sent nothing."), "FLEET_PROTOCOL"),
+        (failures.invalid_worker_answer("w", "It sent nothing."), "FLEET_PROTOCOL"),
         (failures.not_linked("nats://h"), "FLEET_NOT_CONNECTED"),
     ],
 )

@@ -5,7 +5,7 @@ from opentabs_py.core.runner.events import (
     CallSeen,
     Plan,
     Resume,
-    SetStays,
+    SetPauseOnFailure,
     Started,
     read_command,
     read_event,
@@ -30,7 +30,7 @@ def test_an_event_is_read_as_it_was_written_with_the_record_of_a_call() -> None:
 
 
 def test_a_command_is_read_as_it_was_written() -> None:
-    for command in (Resume(stay=3), SetStays(stays=False)):
+    for command in (Resume(pause=3), SetPauseOnFailure(pauses=False)):
         assert read_command(to_line(command)) == command
 
 
@@ -43,7 +43,7 @@ def test_a_plan_says_which_tests_run_or_that_all_do() -> None:
 def test_what_is_not_an_event_is_ignored() -> None:
     assert read_event(b"Traceback (most recent call last):") is None
     assert read_event(b'{"event": "started", "test": 1}') is None
-    assert read_event(to_line(Resume(stay=1))) is None
+    assert read_event(to_line(Resume(pause=1))) is None
     assert read_command(to_line(Started(test="t"))) is None
 
 

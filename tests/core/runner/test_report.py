@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.runner.events import CallSeen, Phase, Pictured
+from opentabs_py.core.runner.events import CallSeen, Phase, ScreenshotTaken
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.core.runner.report import (
     Report,
@@ -133,7 +133,9 @@ def test_the_parts_that_are_missing_are_named() -> None:
 def test_the_screenshots_of_failures_come_first() -> None:
     def test(state: Any, *pictures: tuple[str, Any]) -> OneTest:
         made = OneTest(state, "a.py", "/a.py", state, 1, "pytest", state=state)
-        made.now.pictures = [Pictured(test=state, when=when, file=file) for file, when in pictures]
+        made.now.pictures = [
+            ScreenshotTaken(test=state, when=when, file=file) for file, when in pictures
+        ]
         return made
 
     tests = [

@@ -8,8 +8,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.runner.attempt import LONGEST_TEXT, MOST_CALLS
 from opentabs_py.core.runner.board import RunBoard
 from opentabs_py.core.runner.events import (
-    Again,
-    Browsed,
+    BrowserStarted,
     CallSeen,
     Collected,
     Ended,
@@ -17,12 +16,13 @@ from opentabs_py.core.runner.events import (
     Known,
     Lost,
     NotCollected,
+    Paused,
     Phase,
-    Pictured,
+    Resumed,
+    Retried,
+    ScreenshotTaken,
     Started,
-    Staying,
     Unanswered,
-    WentOn,
 )
 from opentabs_py.core.runner.one_test import STOPPED, OneTest
 from opentabs_py.core.trace.record import CallRecord
@@ -168,7 +168,7 @@ def test_of_many_calls_the_last_are_kept_and_all_are_counted() -> None:
 def test_pictures_faults_sections_and_traces_are_in_the_details() -> None:
     board = board_of(A)
     board.handle(Started(test=A))
-    board.handle(Pictured(test=A, when="before", calls=("c1",), file="1.jpg"))
+    board.handle(ScreenshotTaken(test=A, when="before", calls=("c1",), file="1.jpg"))
     board.handle(FaultsSeen(test=A, seed=3, rules=("drop port: up 1",), done=("stop",), log="{}"))
     board.handle(phase(A, sections=(("Captured stdout", "x" * (LONGEST_TEXT + 1)),)))
     board.handle(Ended(test=A, traces=("/t.zip",)))
@@ -187,10 +187,10 @@ def test_a_stay_has_its_number_until_it_is_over() -> None:
     board = board_of(A)
     board.handle(Started(test=A))
     board.handle(phase(A, "failed"))
-    board.handle(Staying(test=A, stay=2))
-    assert (states(board), board.tests[A].stay, board.failed) == (["staying"], 2, (A,))
-    board.handle(WentOn(test=A))
-    assert (states(board), board.tests[A].stay) == (["running"], None)
+    board.handle(Paused(test=A, pause=2))
+    assert (states(board), board.tests[A].pause, board.failed) == (["paused"], 2, (A,))
+    board.handle(Resumed(test=A))
+    assert (states(board), board.tests[A].pause) == (["running"], None)
     board.handle(Ended(test=A))
     assert states(board) == ["failed"]
 
@@ -199,10 +199,10 @@ def test_a_run_that_is_stopped_leaves_its_tests_not_run() -> None:
     board = board_of(A, B)
     board.handle(Started(test=A))
     board.handle(phase(A, "failed"))
-    board.handle(Staying(test=A, stay=1))
+    board.handle(Paused(test=A, pause=1))
     board.end()
     assert states(board) == ["failed", "idle"]
-    assert board.tests[A].stay is None
+    assert board.tests[A].pause is None
 
 
 def test_a_test_that_ran_when_the_run_was_stopped_says_so() -> None:
@@ -219,7 +219,7 @@ def test_a_test_that_passes_when_it_runs_again_is_flaky_and_keeps_its_attempts()
         board.handle(Started(test=test))
         board.handle(CallSeen(test=test, running=False, record=record("c1")))
         board.handle(phase(test, "failed", why="slow today"))
-        board.handle(Again(test=test))
+        board.handle(Retried(test=test))
         board.handle(CallSeen(test=test, running=False, record=record("c2")))
         board.handle(phase(test, last))
         board.handle(Ended(test=test, files=("/v.webm",)))
@@ -280,7 +280,7 @@ def test_events_of_tests_that_are_not_known_are_ignored() -> None:
     board = board_of(A)
     before = board.version
     board.handle(Started(test=B))
-    board.handle(Browsed(version="156"))
+    board.handle(BrowserStarted(version="156"))
     board.handle(Lost(count=3))
     assert board.version == before
 

@@ -82,7 +82,7 @@ def test_the_stamps_are_in_their_order() -> None:
 
 def test_the_bounds_are_those_of_the_code() -> None:
     assert f"the first {KEPT:,} of them and the last {KEPT:,}" in CALL
-    assert f"cut to {LONGEST // 1024} KiB" in CALL
+    assert f"cut to {LONGEST:,} characters" in CALL
 
 
 def test_the_example_is_read_and_is_what_is_written() -> None:

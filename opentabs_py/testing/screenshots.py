@@ -3,35 +3,39 @@
 from playwright.sync_api import BrowserContext, Page
 
 from opentabs_py.session.session import OpenTabs
-from opentabs_py.testing.notes import Audience
+from opentabs_py.testing.notes import RunListener
 from opentabs_py.testing.thread import ServerThread
 
 
-class Looks:
-    """Lets an audience look at a test's pages.
+class Screenshots:
+    """Lets a listener look at a test's pages.
 
     Args:
-        audience: Those who watch.
+        listener: Receives the screenshots.
         session: The server.
         context: The browser.
         thread: The server's thread.
     """
 
     def __init__(
-        self, audience: Audience, session: OpenTabs, context: BrowserContext, thread: ServerThread
+        self,
+        listener: RunListener,
+        session: OpenTabs,
+        context: BrowserContext,
+        thread: ServerThread,
     ) -> None:
-        self._audience = audience
+        self._listener = listener
         self._session = session
         self._context = context
         self._thread = thread
 
     def before(self, tool: str) -> None:
         """Show the page of a call that is about to start."""
-        self._audience.look_before(tool, self.pages_for)
+        self._listener.look_before(tool, self.pages_for)
 
     def after(self) -> None:
         """Show the pages of the calls that have ended."""
-        self._audience.look_after(self.pages_for)
+        self._listener.look_after(self.pages_for)
 
     def pages_for(self, tool: str) -> list[Page]:
         """Return the test's pages: those in which a tool can run, or else all, the last first."""
