@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property, partial
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -20,12 +20,11 @@ import anyio.to_thread
 from playwright.async_api import BrowserContext, Page
 
 from opentabs_py import __version__, stacks
-from opentabs_py.browser.driver import SharedDriver
-from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.errors import BrowserError, ConfigError, FleetError
-from opentabs_py.session.browser import SessionBrowser
+from opentabs_py.session.browser_source import BrowserSource
+from opentabs_py.session.python_side import PythonSide
 from opentabs_py.session.seams import Seams
 
 if TYPE_CHECKING:
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from opentabs_py.bridge.pages import Pages
     from opentabs_py.bridge.registered_tool import RegisteredPageTool
     from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.browser.launch import Launcher
     from opentabs_py.calling.running import RunningCall
     from opentabs_py.calling.tool import Tool
     from opentabs_py.config.settings import Settings
@@ -44,11 +44,10 @@ if TYPE_CHECKING:
     from opentabs_py.core.progress import ProgressReport
     from opentabs_py.fleet.endpoint import Fleet
     from opentabs_py.plugins.plugin import Plugin, PluginChanges, Quarantined
-    from opentabs_py.python_tools.collection import PythonTools
     from opentabs_py.python_tools.observers import Handler, Observers
-    from opentabs_py.python_tools.run import ToolHost
     from opentabs_py.server.page_tools import PageToolList
     from opentabs_py.server.registry import ToolRegistry
+    from opentabs_py.session.browser import SessionBrowser
     from opentabs_py.session.plugins import PluginView
     from opentabs_py.session.startup import SessionServer
 
@@ -125,9 +124,9 @@ class OpenTabs:
         self._read_settings = read_settings
         self._directories = [*map(Path, plugins)]
         self._has_tools = bool(tools)
-        self._browser = browser
-        self._equal = isinstance(browsers, int)
-        self._profiles = _named_profiles(browsers)
+        self._source = BrowserSource(
+            browser, browsers, reopen=reopen, is_needed=self._tools_need_browser
+        )
         self._first_number = _first_number  # of its browsers; their tabs' numbers begin with it
         self._fleet = FleetOptions(nats) if isinstance(nats, str) else nats
         self._args = args
@@ -136,9 +135,8 @@ class OpenTabs:
         self._clock = AlarmClock(self._seams.clock)
         self._trace = trace
         self._while_launching = while_launching
-        self._python = self._make_tools(tools) if tools else None
+        self._python = PythonSide(tools, lambda: self.settings, self._clock)
         self._stack = AsyncExitStack()
-        self._reopen = reopen
         self._browsers: list[SessionBrowser] = []
         self._keeps_records = False
         self._is_open = False
@@ -191,7 +189,7 @@ class OpenTabs:
         A handler is called with the tool's name, the call's id and the reported data, and by
         name with those of `seq`, `message`, `progress`, `total` and `kind` that it accepts.
         """
-        return self._observers
+        return self._python.observers
 
     @on_tool_progress.setter
     def on_tool_progress(self, handler: Handler | None) -> None:
@@ -200,10 +198,12 @@ class OpenTabs:
     @property
     def needs_browser(self) -> bool:
         """Whether there is anything for a browser to do; with Python tools alone there is not."""
+        return self._fleet is None and self._source.is_used
+
+    def _tools_need_browser(self) -> bool:
         # The settings last: usually they need not be loaded to decide this.
         return self._fleet is None and (
-            callable(self._browser)
-            or bool(self._directories or (self._profiles and not self._equal))
+            bool(self._directories)
             or not self._has_tools
             or bool(self.settings.plugins or self.settings.plugin_folders or self.settings.webmcp)
             or self.settings.hands
@@ -299,13 +299,6 @@ class OpenTabs:
                 'PATTERN, or webmcp = ["PATTERN"] in the settings.'
             )
         return self._server.page_tools
-
-    @property
-    def _attach(self) -> Attach | None:
-        browser = self._browser
-        if isinstance(browser, str) or callable(browser) or not self.needs_browser:
-            return None
-        return browser
 
     @property
     def mcp_server(self) -> McpServer[Any]:
@@ -431,32 +424,22 @@ class OpenTabs:
         Raises:
             RuntimeError: There are plugins, but the server is not running.
         """
-        from opentabs_py.bridge.pages import Pages  # noqa: PLC0415
         from opentabs_py.calling.observer import progress_observers  # noqa: PLC0415
         from opentabs_py.server.mcp import run_tool  # noqa: PLC0415
-        from opentabs_py.session.startup import add_python_tools, create_registry  # noqa: PLC0415
 
-        async with AsyncExitStack() as stack:
-            if not self._is_open:
-                if self.needs_browser:
-                    raise RuntimeError("Enter the server first: async with Server(...) as server.")
-                no_pages = Pages([], clock=self._clock)
-                self.registry = create_registry(self.settings, no_pages, (), clock=self._clock)
-                self._observe_pages()
-                if self._python is not None:
-                    add_python_tools(self.registry, self._python)
-                tasks = await stack.enter_async_context(anyio.create_task_group())
-                stack.callback(tasks.cancel_scope.cancel)
-                tasks.start_soon(self._clock.run)
+        if not self._is_open and self.needs_browser:
+            raise RuntimeError("Enter the server first: async with Server(...) as server.")
+        ours = nullcontext(self.registry) if self._is_open else self._python.without_pages()
+        async with ours as registry:
             result = await run_tool(
-                self.registry,
+                registry,
                 name,
                 arguments or {},
                 limits=limits,
                 observers=progress_observers(on_progress),
                 call_id=call_id,
             )
-        await self._observers.settle()
+        await self._python.observers.settle()
         return result
 
     async def start(
@@ -520,14 +503,9 @@ class OpenTabs:
         Raises:
             ConfigError: Something cannot be served; the old tools are still there.
         """
-        if self._python is None:
-            raise ConfigError(
-                "This session was created without Python tools, so none can be replaced. Create it "
-                "with tools=[...]."
-            )
-        python = self._make_tools(tools, host=self._python.host)
+        python = self._python.load_again(tools)
         self._server.replace_python(python)
-        self._python = python
+        self._python.tools = python
 
     @asynccontextmanager
     async def added_plugins(
@@ -553,7 +531,7 @@ class OpenTabs:
             await anyio.sleep_forever()  # those of the workers are theirs to watch
 
     async def _start(self, stack: AsyncExitStack) -> None:
-        self._browsers = await self._begin_launches(stack)
+        self._browsers = await self._source.begin(stack)
         # Not abandoned when cancelled: if the interpreter exits while a thread imports a C++
         # module, it aborts.
         await anyio.to_thread.run_sync(import_module, "opentabs_py.session.startup")
@@ -561,13 +539,13 @@ class OpenTabs:
         from opentabs_py.session.startup import SessionServer  # noqa: PLC0415
 
         options = BrowserOptions(
-            profiles={name: path for name, path in self._profiles.items() if path is not None},
+            profiles=self._source.profiles,
             args=self._args,
             ignore_default_args=self._ignore_default_args,
-            by_hand=self._browser == "none" and self.needs_browser,
-            attached=self._attach is not None,
+            by_hand=self._source.is_loaded_by_hand,
+            attached=self._source.attach is not None,
             first_number=self._first_number,
-            equal=self._equal,
+            equal=self._source.are_equal,
         )
         server = self._server = SessionServer(
             self.settings,
@@ -575,7 +553,7 @@ class OpenTabs:
             version=__version__,
             directories=self._directories,
             read_settings=self._read_settings,
-            python=self._python,
+            python=self._python.tools,
             clock=self._clock,
             trace=self._trace,
             seams=self._seams,
@@ -584,56 +562,10 @@ class OpenTabs:
         await server.start(stack, self._browsers, while_launching=self._while_launching)
         self.registry = server.registry
         self.mcp_url, self.extension_dir = server.mcp_url, server.extension_dir
-        self._observe_pages()
+        self._python.observe(self.registry)
         for browser in self._browsers:
             await browser.start(server.tasks, self.extension_dir)
         self._is_open = True
-
-    async def _begin_launches(self, stack: AsyncExitStack) -> list[SessionBrowser]:
-        names = [*self._profiles] or ["default"]
-        if callable(self._browser):
-            launcher = self._browser
-        elif self._browser == "launch" and self.needs_browser:
-            launcher = partial(launch_browser, shared=SharedDriver())
-        else:
-            return [SessionBrowser(names[0], None, attach=self._attach, reopen=None)]
-        tasks = await stack.enter_async_context(anyio.create_task_group())
-        stack.callback(tasks.cancel_scope.cancel)
-        launches = [BackgroundLaunch(launcher) for _ in names]
-        for launch in launches:
-            tasks.start_soon(launch.run)
-        return [
-            SessionBrowser(name, launch, reopen=self._reopen)
-            for name, launch in zip(names, launches, strict=True)
-        ]
-
-    def _make_tools(self, given: Sequence[Any], *, host: ToolHost | None = None) -> PythonTools:
-        from opentabs_py.python_tools.collection import PythonTools  # noqa: PLC0415
-        from opentabs_py.python_tools.run import ToolHost  # noqa: PLC0415
-
-        limits, message_limit = self.settings.limits, self.settings.message_limit
-        host = host or ToolHost(self._clock, limits, message_limit, observers=self._observers)
-        return PythonTools(given, host)
-
-    @cached_property
-    def _observers(self) -> Observers:
-        from opentabs_py.python_tools.observers import Observers  # noqa: PLC0415
-
-        return Observers(self._observe_pages)
-
-    def _observe_pages(self) -> None:
-        """Pass the reports of plugin tools to the progress handlers, if there are any."""
-        observers: Observers | None = vars(self).get("_observers")  # created on first use
-        if observers and hasattr(self, "registry"):
-            self.registry.on_page_report = observers.notify_page_report
-
-
-def _named_profiles(
-    browsers: Mapping[str, str | Path] | int | None,
-) -> dict[str, Path | None]:
-    if isinstance(browsers, int):
-        return {f"browser-{index + 1}": None for index in range(browsers)}
-    return {name: Path(profile) for name, profile in (browsers or {}).items()}
 
 
 Server = OpenTabs

@@ -279,8 +279,8 @@ def test_a_module_is_served_as_an_instance_or_a_class_and_other_methods_are_not(
 
     for given in (Lamp, Lamp()):
         server = Server(tools=[given])
-        assert server._python is not None
-        names = [each.listing.name for each in server._python.tools]
+        assert server._python.tools is not None
+        names = [each.listing.name for each in server._python.tools.tools]
         assert names == ["switch", "stream_read", "stream_stop"]
 
 

@@ -59,8 +59,8 @@ def source(tmp_path: Path, request: pytest.FixtureRequest) -> str:
 
 def names(*sources: str) -> set[str]:
     server = Server(tools=load_tools(sources))
-    assert server._python is not None
-    found = {tool.listing.name for tool in server._python.tools}
+    assert server._python.tools is not None
+    found = {tool.listing.name for tool in server._python.tools.tools}
     return found - {"stream_read", "stream_stop"}
 
 

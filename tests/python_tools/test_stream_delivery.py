@@ -123,9 +123,9 @@ async def unsubscribe(client: Client, uri: str) -> None:
 
 async def wait_until_told(ear: Ear) -> None:
     """Wait until every change so far has been notified."""
-    assert ear.server._python is not None
+    assert ear.server._python.tools is not None
     with anyio.fail_after(PATIENT):
-        while ear.server._python.host.streams._notified:  # noqa: ASYNC110 (it can only be asked)
+        while ear.server._python.tools.host.streams._notified:  # noqa: ASYNC110 (it can only be asked)
             await anyio.sleep(0.01)
 
 

@@ -314,7 +314,7 @@ async def test_a_silence_and_a_total_end_a_stream_that_is_left_open(
     async with Server(tools=[module], _seams=Seams(clock)) as server:
         module.all_here.set()
         await server.call_tool("open", {"name": "a"})
-        [stream] = server._python.host.streams._by_id.values()  # type: ignore[union-attr]
+        [stream] = server._python.tools.host.streams._by_id.values()  # type: ignore[union-attr]
         for step in steps[:-1]:
             clock.move(step)
             module.tool_update("a", "alive")

@@ -1,0 +1,100 @@
+"""The tools written in Python of one session, and the application's progress handlers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from opentabs_py.errors import ConfigError
+
+if TYPE_CHECKING:
+    from opentabs_py.calling.clock import AlarmClock
+    from opentabs_py.config.settings import Settings
+    from opentabs_py.python_tools.collection import PythonTools
+    from opentabs_py.python_tools.observers import Observers
+    from opentabs_py.python_tools.run import ToolHost
+    from opentabs_py.server.registry import ToolRegistry
+
+
+class PythonSide:
+    """A session's tools written in Python, loaded only if there are any.
+
+    Args:
+        given: The tools, as for `OpenTabs`.
+        settings: Returns the settings of the session.
+        clock: The clock of the calls' timers.
+
+    Attributes:
+        tools: The tools; None if none were given.
+
+    Raises:
+        ConfigError: Something cannot be served.
+    """
+
+    def __init__(
+        self, given: Sequence[Any], settings: Callable[[], Settings], clock: AlarmClock
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._observers: Observers | None = None
+        self._registry: ToolRegistry | None = None
+        self.tools = self._load(given) if given else None
+
+    @property
+    def observers(self) -> Observers:
+        """The application's progress handlers."""
+        if self._observers is None:
+            from opentabs_py.python_tools.observers import Observers  # noqa: PLC0415
+
+            self._observers = Observers(self._pass_reports)
+        return self._observers
+
+    def observe(self, registry: ToolRegistry) -> None:
+        """Pass the reports of a registry's plugin tools to the progress handlers as well."""
+        self._registry = registry
+        self._pass_reports()
+
+    def _pass_reports(self) -> None:
+        if self._observers and self._registry is not None:
+            self._registry.on_page_report = self._observers.notify_page_report
+
+    def load_again(self, given: Sequence[Any]) -> PythonTools:
+        """Return other tools that share the state of the present ones.
+
+        Raises:
+            ConfigError: There are none at present, or something cannot be served.
+        """
+        if self.tools is None:
+            raise ConfigError(
+                "This session was created without Python tools, so none can be replaced. Create it "
+                "with tools=[...]."
+            )
+        return self._load(given, host=self.tools.host)
+
+    def _load(self, given: Sequence[Any], *, host: ToolHost | None = None) -> PythonTools:
+        from opentabs_py.python_tools.collection import PythonTools  # noqa: PLC0415
+        from opentabs_py.python_tools.run import ToolHost  # noqa: PLC0415
+
+        settings = self._settings()
+        host = host or ToolHost(
+            self._clock, settings.limits, settings.message_limit, observers=self.observers
+        )
+        return PythonTools(given, host)
+
+    @asynccontextmanager
+    async def without_pages(self) -> AsyncGenerator[ToolRegistry]:
+        """Provide a registry of these tools alone, for a call outside of the session's context."""
+        from opentabs_py.bridge.pages import Pages  # noqa: PLC0415
+        from opentabs_py.session.startup import add_python_tools, create_registry  # noqa: PLC0415
+
+        no_pages = Pages([], clock=self._clock)
+        registry = create_registry(self._settings(), no_pages, (), clock=self._clock)
+        if self.tools is not None:
+            add_python_tools(registry, self.tools)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._clock.run)
+            yield registry
+            tasks.cancel_scope.cancel()
