@@ -14,13 +14,16 @@ from opentabs_py.bridge.link import AnyResult, Connection, Incoming, Socket
 from opentabs_py.bridge.plugin_sync import PluginSync
 from opentabs_py.bridge.reception import equal, offers, serve_connection
 from opentabs_py.calling.clock import MS, Clock, SystemClock, wall_clock
+from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
-from opentabs_py.core.browsers import BLOCK, renumbered
-from opentabs_py.core.match_patterns import parse
+from opentabs_py.core.browsers import renumbered
+from opentabs_py.core.match_patterns import serves
 from opentabs_py.core.page_tools import PageReports
 from opentabs_py.core.placement import Ask, Placement
+from opentabs_py.core.tab_numbers import numbers_of, own_number
 from opentabs_py.core.tabs import Tabs, Target, Wait
+from opentabs_py.core.text import one_line
 from opentabs_py.errors import ChainError
 
 logger = logging.getLogger(__name__)
@@ -72,7 +75,7 @@ class Bridge:
     ) -> None:
         self.name = name
         self.number = number
-        self._numbers = range(number * BLOCK, (number + 1) * BLOCK)
+        self._numbers = numbers_of(number)
         self.clock = clock or SystemClock()
         self.origin = origin
         self.calls = PageCalls(self.clock)
@@ -168,9 +171,7 @@ class Bridge:
     def serves(self, url: str) -> bool:
         """Return whether any plugin works in a page."""
         return any(
-            any(parse(each).matches(url) for each in plugin.matches)
-            and not any(parse(each).matches(url) for each in plugin.exclude_matches)
-            for plugin in self._sync.plugins
+            serves(url, plugin.matches, plugin.exclude_matches) for plugin in self._sync.plugins
         )
 
     @property
@@ -255,7 +256,7 @@ class Bridge:
         """
         await self.wait_linked()
         params = protocol.OpenParams(url=url)
-        opened = await self._request(
+        opened = await self._ask(
             lambda number: protocol.TabsOpen(id=number, params=params),
             protocol.OpenedTab,
             OPEN_WITHIN,
@@ -272,7 +273,7 @@ class Bridge:
         """Close a tab, which no call uses any more; at the next hello, if there is none now."""
         self.tabs.owners.abandon(tab_id)
         if self._connection is not None:
-            params = protocol.CloseParams(tab_id=tab_id % BLOCK)
+            params = protocol.CloseParams(tab_id=own_number(tab_id))
             self._connection.request(
                 lambda number: protocol.TabsClose(id=number, params=params), protocol.ClosedTab
             )
@@ -423,7 +424,7 @@ class Bridge:
         """
         await self.wait_linked()
         params = protocol.TargetsParams()
-        found = await self._request(
+        found = await self._ask(
             lambda number: protocol.TabsTargets(id=number, params=params),
             protocol.Targets,
             QUERY_WITHIN,
@@ -442,48 +443,28 @@ class Bridge:
         # A worker that has just started knows no plugins, so it would know no tabs of them either.
         await self._sync.wait(SYNC_WITHIN)
         query = protocol.QueryParams(plugin=plugin)
-        await self._request(
+        await self._ask(
             lambda number: protocol.TabsQuery(id=number, params=query),
             protocol.TabsParams,
             QUERY_WITHIN,
         )
 
-    async def _request(
+    async def _ask(
         self,
         make: Callable[[int], protocol.Message],
         result: type[AnyResult],
         within: float,
         late: "Callable[[asyncio.Future[AnyResult | None]], None] | None" = None,
     ) -> AnyResult | None:
-        """Send a request and return its result; None for an error, or if none arrives in time.
-
-        Args:
-            make: Creates the request, given its id.
-            result: The type of the result.
-            within: How long to wait, in seconds.
-            late: Called with an answer that nobody waited for, because it took longer, or the
-                caller was cancelled. Without it, such an answer is dropped.
-        """
+        """As `Connection.ask`; None without a connection."""
         if self._connection is None:
             return None
-        answer = self._connection.request(make, result)
-        is_in_time = False
-        try:
-            await asyncio.wait([answer], timeout=within)
-            is_in_time = answer.done()
-        finally:
-            if late is not None and not is_in_time:
-                answer.add_done_callback(late)
-            else:
-                answer.cancel()
-        return answer.result() if is_in_time and not answer.cancelled() else None
+        return await self._connection.ask(make, result, within=within, late=late)
 
 
 def _log_plugin(params: protocol.LogParams) -> None:
+    log = plugin_logger(params.plugin)
     for entry in params.entries:
         level = logging.getLevelNamesMapping()[entry.level.upper()]
         # A page wrote these, so no control character may reach a terminal.
-        text = "".join(c if c.isprintable() else " " for c in entry.message)
-        logging.getLogger(f"opentabs_py.plugin.{params.plugin}").log(
-            level, "%s: %s", params.plugin, text
-        )
+        log.log(level, "%s: %s", params.plugin, one_line(entry.message))

@@ -124,6 +124,35 @@ class Connection:
         self.send(make(number))
         return answer
 
+    async def ask(
+        self,
+        make: Callable[[int], protocol.Message],
+        result: type[AnyResult],
+        *,
+        within: float,
+        late: Callable[[asyncio.Future[AnyResult | None]], None] | None = None,
+    ) -> AnyResult | None:
+        """Send a request and return its result; None for an error, or if none arrives in time.
+
+        Args:
+            make: Creates the request, given its id.
+            result: The type of the result.
+            within: How long to wait, in seconds.
+            late: Called with an answer that nobody waited for, because it took longer, or the
+                caller was cancelled. Without it, such an answer is dropped.
+        """
+        answer = self.request(make, result)
+        is_in_time = False
+        try:
+            await asyncio.wait([answer], timeout=within)
+            is_in_time = answer.done()
+        finally:
+            if late is not None and not is_in_time:
+                answer.add_done_callback(late)
+            else:
+                answer.cancel()
+        return answer.result() if is_in_time and not answer.cancelled() else None
+
     def abandon_requests(self) -> None:
         """Cancel the requests that have not been answered; the connection has ended."""
         for request in self._requests.values():

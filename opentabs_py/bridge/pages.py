@@ -14,7 +14,8 @@ from opentabs_py.bridge.reception import serve_connection
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
-from opentabs_py.core.browsers import BLOCK, Browser, JoinedTabs, choose
+from opentabs_py.core.browsers import Browser, JoinedTabs, choose
+from opentabs_py.core.tab_numbers import browser_of
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import ChainError
 
@@ -100,7 +101,7 @@ class Pages:
 
     def index_of(self, tab_id: int) -> int:
         """Return the index of the browser that has a tab, if any of them has."""
-        return tab_id // BLOCK - self.bridges[0].number
+        return browser_of(tab_id) - self.bridges[0].number
 
     def last_used(self, client: str | None) -> int | None:
         """Return the index of the browser that a client used last; None if there is none.

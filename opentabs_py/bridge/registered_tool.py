@@ -8,11 +8,11 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
-from opentabs_py.core.browsers import BLOCK
 from opentabs_py.core.page_arguments import TAB_ID, listed_schema, split_tab_id
 from opentabs_py.core.page_tools import SiteTool, wire_name
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, RegisteredTool
+from opentabs_py.core.tab_numbers import browser_of
 from opentabs_py.core.tabs import Target, by_preference
 from opentabs_py.errors import CallError
 
@@ -103,7 +103,7 @@ class RegisteredPageTool(PageTool):
         Raises:
             ChainError: Several browsers have the tool.
         """
-        browsers = {tab // BLOCK for tab in ordered}
+        browsers = {browser_of(tab) for tab in ordered}
         if len(browsers) == 1:
             return ordered[0]
         last = self._pages.last_used(client)
@@ -113,7 +113,9 @@ class RegisteredPageTool(PageTool):
             return (used or focused)[0]
         names = self._pages.names
         places = {
-            names[browser]: {tab: found[tab][0].title for tab in ordered if tab // BLOCK == browser}
+            names[browser]: {
+                tab: found[tab][0].title for tab in ordered if browser_of(tab) == browser
+            }
             for browser in sorted(browsers)
         }
         raise failures.several_browsers(self.listing.name, places)

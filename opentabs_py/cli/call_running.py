@@ -84,12 +84,13 @@ def call_running(
 
 def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> dict[str, Any]:
     """Make a call, show what happens until it ends, and return the last document."""
+    from opentabs_py.calling.plugin_log import PLUGINS
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.terminal import progress_bar, warn
 
     if not as_json:
         log_to_stderr(level=logging.WARNING)
-    log = logging.getLogger("opentabs_py.plugin")
+    log = logging.getLogger(PLUGINS)
     reports: list[dict[str, Any]] = []
     client = LocalClient(state)
     with (

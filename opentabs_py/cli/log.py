@@ -4,18 +4,13 @@ import logging
 import os
 import sys
 
-from opentabs_py.core.text import visible
-
-
-class _SafeFormatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return visible(super().format(record))
+from opentabs_py.calling.plugin_log import PLUGINS, SafeFormatter
 
 
 def guard_log() -> None:
     """Escape control characters in warnings of commands that do not configure logging."""
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_SafeFormatter("%(message)s"))
+        logging.lastResort.setFormatter(SafeFormatter("%(message)s"))
 
 
 def log_to_stderr(*, level: int = logging.INFO) -> None:
@@ -28,10 +23,10 @@ def log_to_stderr(*, level: int = logging.INFO) -> None:
         logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
     else:
         handler = logging.StreamHandler()
-        handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(message)s"))
+        handler.setFormatter(SafeFormatter("%(asctime)s %(levelname)s %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("opentabs_py").setLevel(level)
-    logging.getLogger("opentabs_py.plugin").setLevel(min(level, logging.INFO))
+    logging.getLogger(PLUGINS).setLevel(min(level, logging.INFO))
 
 
 def _terminal_handler() -> logging.Handler | None:

@@ -6,12 +6,13 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+from opentabs_py.calling.plugin_log import PLUGINS
 from opentabs_py.core.text import shorten
 
 WAITING: Final = 1_000  # records that were not read yet; older ones are dropped
 LONGEST: Final = 4_000  # characters
 _PACKAGE: Final = "opentabs_py"
-_PLUGIN: Final = "opentabs_py.plugin."
+_PLUGIN: Final = f"{PLUGINS}."
 
 
 class LogTail(logging.Handler):

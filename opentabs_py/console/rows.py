@@ -8,10 +8,10 @@ from typing import Any, Final
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Tool
 from opentabs_py.consent.questions import Questions
-from opentabs_py.core.browsers import BLOCK
 from opentabs_py.core.consent import Standing
 from opentabs_py.core.plugin_names import OURSELVES
 from opentabs_py.core.protocol import DocumentState, LoadingTab
+from opentabs_py.core.tab_numbers import browser_of, numbers_of
 from opentabs_py.core.text import shorten
 from opentabs_py.plugins.plugin import Plugin, Quarantined
 from opentabs_py.server.registry import ToolRegistry
@@ -109,7 +109,7 @@ def tab_rows(pages: Pages) -> Rows:
 def _document(document: DocumentState, names: Mapping[int, str]) -> dict[str, Any]:
     return {
         "id": document.tab_id,
-        "browser": names.get(document.tab_id // BLOCK),
+        "browser": names.get(browser_of(document.tab_id)),
         "title": shorten(document.title, LONGEST_TITLE),
         "url": shorten(document.url, LONGEST_URL),
         "active": document.active,
@@ -130,7 +130,7 @@ def _document(document: DocumentState, names: Mapping[int, str]) -> dict[str, An
 def _loading(tab: LoadingTab, names: Mapping[int, str]) -> dict[str, Any]:
     return {
         "id": tab.tab_id,
-        "browser": names.get(tab.tab_id // BLOCK),
+        "browser": names.get(browser_of(tab.tab_id)),
         "title": "",
         "url": shorten(tab.url, LONGEST_URL),
         "active": False,
@@ -150,7 +150,7 @@ def browser_rows(pages: Pages) -> Rows:
             "name": each.name,
             "number": each.number,
             "profile": each.browser_id,
-            "firstTab": each.number * BLOCK,
+            "firstTab": numbers_of(each.number).start,
             "connected": each.connected,
             "asks": "" if each.connected else each.tabs.asks,
         }

@@ -6,17 +6,14 @@ what cannot be decided is an error that names them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from opentabs_py.core import failures
 from opentabs_py.core.protocol import DocumentState, HelloParams, LoadingTab, TabsParams
+from opentabs_py.core.tab_numbers import browser_of, numbers_of
 from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.tabs import PluginStatus, Tabs, Target, Wait
 from opentabs_py.errors import CallRefusedError, ChainError
-
-# Each browser numbers its tabs by itself, with at most ten digits. Among all browsers, those of the
-# first keep their numbers, and those of the others follow in blocks.
-BLOCK: Final = 10_000_000_000
 
 Snapshot = TypeVar("Snapshot", HelloParams, TabsParams)
 
@@ -108,12 +105,12 @@ def choose(
     """
     first = browsers[0].number
     if target.tab_id is not None:
-        named = target.tab_id // BLOCK - first
+        named = browser_of(target.tab_id) - first
         return named if 0 <= named < len(browsers) else 0  # whose error lists the plugin's tabs
     links = [browser.tabs.link(now) for browser in browsers]
     owners = browsers[0].tabs.owners  # of all browsers
     for tab in owners.of(target.client) if owners else ():
-        index = tab // BLOCK - first
+        index = browser_of(tab) - first
         link = links[index]
         if isinstance(link, Wait):
             return link  # whether the tab has the plugin is not known
@@ -166,7 +163,7 @@ def renumbered(snapshot: Snapshot, number: int) -> Snapshot:
     """Return what a browser reported, with its tabs numbered among those of all browsers."""
     if number == 0:
         return snapshot
-    base = number * BLOCK
+    base = numbers_of(number).start
     return snapshot.model_copy(
         update={
             "tab_ids": [base + tab_id for tab_id in snapshot.tab_ids],

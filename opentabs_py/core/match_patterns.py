@@ -5,6 +5,7 @@ server chooses the tabs that the extension would.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,6 +76,13 @@ class MatchPattern:
         if self.subdomains and (not self.host or host.endswith("." + self.host)):
             return True
         return host == self.host
+
+
+def serves(url: str, patterns: Iterable[str], excluded: Iterable[str]) -> bool:
+    """Return whether a plugin with these patterns works in a page."""
+    return any(parse(each).matches(url) for each in patterns) and not any(
+        parse(each).matches(url) for each in excluded
+    )
 
 
 def parse(pattern: str) -> MatchPattern:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from opentabs_py.core.browsers import BLOCK
 from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
 from opentabs_py.core.schemas import JsonObject
+from opentabs_py.core.tab_numbers import browser_of
 from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.tabs import by_preference
 from opentabs_py.core.text import one_line, shorten
@@ -145,7 +145,7 @@ def _whose(tab_id: int, owners: TabOwners, client: str | None) -> JsonObject:
 
 
 def _of(tab_id: int, browsers: Mapping[int, str]) -> JsonObject:
-    return {"browser": browsers[tab_id // BLOCK]} if len(browsers) > 1 else {}
+    return {"browser": browsers[browser_of(tab_id)]} if len(browsers) > 1 else {}
 
 
 def _describe(document: DocumentState) -> JsonObject:

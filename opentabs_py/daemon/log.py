@@ -11,8 +11,8 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
 
+from opentabs_py.calling.plugin_log import PLUGINS, SafeFormatter, plugin_logger
 from opentabs_py.config.paths import log_dir
-from opentabs_py.core.text import visible
 
 LARGEST: Final = 2 * 1024 * 1024  # bytes; then the log continues in a new file
 KEPT: Final = 3  # older files
@@ -33,11 +33,6 @@ class _File(RotatingFileHandler):
 
         `logging` would print why to stderr, which is this file.
         """
-
-
-class _Formatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return visible(super().format(record))
 
 
 class _Lines(io.TextIOBase):
@@ -67,9 +62,9 @@ def log_to_file(file: Path) -> None:
     """Write this process's log, and what it prints, to a file."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handler = _File(file, maxBytes=LARGEST, backupCount=KEPT, encoding="utf-8", errors="replace")
-    handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(SafeFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    for name in ("opentabs_py", "opentabs_py.plugin"):
+    for name in ("opentabs_py", PLUGINS):
         logging.getLogger(name).setLevel(logging.INFO)
     sys.stdout = _Lines("opentabs_py.stdout", logging.INFO)
     sys.stderr = _Lines("opentabs_py.stderr", logging.WARNING)
@@ -117,7 +112,7 @@ def follow(file: Path) -> Iterator[str | None]:
 def is_of_plugin(line: str, plugin: str) -> bool | None:
     """Return whether a line is a plugin's; None for the continuation of the line before."""
     found = _LINE.match(line)
-    return None if found is None else found["logger"] == f"opentabs_py.plugin.{plugin}"
+    return None if found is None else found["logger"] == plugin_logger(plugin).name
 
 
 def _whole_lines(file: io.TextIOWrapper) -> Iterator[str]:

@@ -12,6 +12,7 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.check import OutputCheck
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, ProgressObserver, Recorder, instant
+from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.calling.tool import CallClient, Listing, Tool, ToolCall, new_call_id
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core import failures
@@ -317,5 +318,4 @@ class ToolRegistry(ServedTools):
             error.detail = replace(error.detail, stack=stack)
         # With a code, the tool raised the error deliberately, for its caller to read.
         level = logging.WARNING if error.detail.code == "INTERNAL_ERROR" else logging.DEBUG
-        log = logging.getLogger(f"opentabs_py.plugin.{tool.owner}")
-        log.log(level, "%s threw %s", tool.name, visible(stack))
+        plugin_logger(tool.owner).log(level, "%s threw %s", tool.name, visible(stack))

@@ -14,9 +14,9 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import failures
-from opentabs_py.core.browsers import BLOCK
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import PluginSpec
+from opentabs_py.core.tab_numbers import numbers_of
 from opentabs_py.core.tabs import Target
 from opentabs_py.errors import ChainError
 from tests.fakes import (
@@ -82,7 +82,7 @@ async def test_each_browser_has_a_link_a_name_and_tabs_of_its_own() -> None:
         await connect("c3d4" + "0" * 28)
         assert browsers.names == {0: "browser-a1b2", 1: "browser-c3d4"}
         assert [bridge.connected for bridge in browsers.bridges] == [True, True]
-        assert [each.tab_id for each in browsers.tabs.documents] == [TAB, BLOCK + TAB]
+        assert [each.tab_id for each in browsers.tabs.documents] == [TAB, numbers_of(1)[TAB]]
 
 
 async def test_a_browser_that_connects_again_is_the_same() -> None:
@@ -182,7 +182,7 @@ async def test_a_call_that_names_a_tab_of_the_browser_that_cannot_start_says_why
     async with a_pair() as pair, anyio.create_task_group() as tasks:
         tasks.start_soon(pair.answer_query)
         with pytest.raises(ChainError, match="Another browser uses the profile"):
-            await pair.call(tab_id=BLOCK + TAB)
+            await pair.call(tab_id=numbers_of(1)[TAB])
     assert pair.launches == 1
 
 
@@ -192,7 +192,7 @@ async def test_a_client_is_not_moved_from_a_browser_that_cannot_start_to_another
         pair.closed.handle_browser()
         theirs = await greeted(connect, a_document())
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(partial(pair.call, tab_id=BLOCK + TAB))
+            tasks.start_soon(partial(pair.call, tab_id=numbers_of(1)[TAB]))
             params = (await theirs.hear("tool.dispatch"))["params"]
             theirs.say(about_call("tool.result", params["callId"], seq=0, value=None))
         theirs.hang_up()

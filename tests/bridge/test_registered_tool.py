@@ -8,10 +8,10 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.registered_tool import RegisteredPageTool
 from opentabs_py.calling.tool import ToolCall
-from opentabs_py.core.browsers import BLOCK
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_tools import PageReports, SchemaCache, list_tools
 from opentabs_py.core.protocol import DocumentState, PageToolsParams, RegisteredTool
+from opentabs_py.core.tab_numbers import numbers_of
 from opentabs_py.errors import CallError, CallRefusedError, ChainError
 from tests.fakes import pages_of
 
@@ -45,8 +45,8 @@ def a_bridge(*tabs: int, number: int = 0, focused: int | None = None) -> Bridge:
     documents = [
         DocumentState.model_validate(
             {
-                "documentId": f"{number * BLOCK + tab:032x}",
-                "tabId": number * BLOCK + tab,
+                "documentId": f"{numbers_of(number)[tab]:032x}",
+                "tabId": numbers_of(number)[tab],
                 "url": "https://shop.example/",
                 "title": f"tab {tab}",
                 "active": tab == focused,
@@ -123,6 +123,6 @@ async def test_a_client_s_own_tab_is_not_another_client_s() -> None:
 async def test_of_several_browsers_none_is_guessed() -> None:
     alike = pages_of(a_bridge(1), a_bridge(1, number=1))
     assert failure(a_tool(alike)) == "SEVERAL_BROWSERS"
-    assert chosen(a_tool(alike), tabId=BLOCK + 1) == BLOCK + 1
+    assert chosen(a_tool(alike), tabId=numbers_of(1)[1]) == numbers_of(1)[1]
     focused = pages_of(a_bridge(1), a_bridge(1, number=1, focused=1))
-    assert chosen(a_tool(focused)) == BLOCK + 1
+    assert chosen(a_tool(focused)) == numbers_of(1)[1]

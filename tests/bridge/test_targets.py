@@ -4,8 +4,8 @@ import anyio
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.core.browsers import BLOCK
 from opentabs_py.core.protocol import TabTarget
+from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.errors import ChainError
 from opentabs_py.session.hands import find_targets
 from tests.fakes import FakeSocket, Json, a_bridge, greeted, running

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from opentabs_py.core.browsers import (
-    BLOCK,
     Browser,
     JoinedTabs,
     choose,
@@ -21,6 +20,7 @@ from opentabs_py.core.protocol import (
     LoadingTab,
     TabsParams,
 )
+from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import CallRefusedError, ChainError
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.core.match_patterns import LONGEST_PATTERN, parse
+from opentabs_py.core.match_patterns import LONGEST_PATTERN, parse, serves
 
 # One table for both sides: `adapter_js/test/match.test.js` reads it too.
 CASES = json.loads(Path(__file__).with_name("match_cases.json").read_text())
@@ -88,3 +88,19 @@ def test_a_pattern_that_is_too_long_is_refused_with_the_limit() -> None:
     assert parse(start.ljust(LONGEST_PATTERN, "x")).matches(start.ljust(LONGEST_PATTERN, "x"))
     with pytest.raises(ValueError, match="257 characters; a match pattern may have at most 256"):
         parse(start.ljust(LONGEST_PATTERN + 1, "x"))
+
+
+@pytest.mark.parametrize(
+    ("url", "is_served"),
+    [
+        ("https://chat.example/", True),
+        ("https://mail.example/", True),
+        ("https://chat.example/admin/", False),
+        ("https://other.example/", False),
+    ],
+)
+def test_a_plugin_works_where_a_pattern_matches_and_none_excludes(
+    url: str, is_served: bool
+) -> None:
+    patterns = ["https://chat.example/*", "https://mail.example/*"]
+    assert serves(url, patterns, ["https://chat.example/admin/*"]) is is_served

@@ -1,6 +1,6 @@
 """Which tabs an endpoint's clients have opened for themselves, in which workers."""
 
-from opentabs_py.core.browsers import BLOCK
+from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.fleet.own_tabs import OwnRemoteTabs
 from tests.core.fleet.test_pool import worker
 

@@ -15,8 +15,8 @@ from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import CallClient
 from opentabs_py.config.settings import load_settings
-from opentabs_py.core.browsers import BLOCK
 from opentabs_py.core.protocol import PluginSpec
+from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.errors import CallError
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.own_tabs import web_address

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from opentabs_py.core.browsers import BLOCK
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import Announcement
+from opentabs_py.core.tab_numbers import browser_of
 from opentabs_py.errors import ChainError
 
 
@@ -132,7 +132,7 @@ class Pool:
 
     def holder(self, tab_id: int) -> Announcement | None:
         """Return the worker that has a tab."""
-        instance = self._of_browser.get(tab_id // BLOCK)
+        instance = self._of_browser.get(browser_of(tab_id))
         return None if instance is None else self._workers[instance]
 
     def _load(self, worker: Announcement) -> int:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.core.browsers import BLOCK
 from opentabs_py.core.fleet.messages import FLEET_VERSION, Announcement, Served
 from opentabs_py.core.fleet.pool import Full, Pool, Wanted
+from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.errors import ChainError
 
 

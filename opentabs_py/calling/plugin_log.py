@@ -1,0 +1,21 @@
+"""The log of plugins, which is named after them."""
+
+import logging
+from typing import Final
+
+from opentabs_py.core.text import visible
+
+PLUGINS: Final = "opentabs_py.plugin"  # the logger above those of all plugins
+
+
+def plugin_logger(plugin: str) -> logging.Logger:
+    """Return the logger of a plugin."""
+    return logging.getLogger(f"{PLUGINS}.{plugin}")
+
+
+class SafeFormatter(logging.Formatter):
+    """Escapes control characters, because plugins and pages write into the log."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as text."""
+        return visible(super().format(record))
