@@ -135,7 +135,7 @@ def test_playwrights_trace_shows_the_calls_as_steps_of_the_test(ran: KitRun) -> 
         return event.get("parentId") not in steps
 
     titles = [each["title"] for each in groups if outermost(each)]
-    assert titles[0] == "call_tool demo_list_channels"
+    assert titles[0] == "mcp.call demo_list_channels"
     assert titles[1].startswith('call probe_run {"key": "a"')
     assert titles[2].startswith('start probe_run {"key": "b"')
     assert titles[3].startswith('mcp.start probe_run {"key": "c"')
