@@ -136,6 +136,20 @@ class _Uvicorn(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.is_up = anyio.Event()
+        self._is_stopping = anyio.Event()
+
+    def begin_stop(self) -> None:
+        """Stop at once, not at the next tick."""
+        self.should_exit = True
+        self._is_stopping.set()
+
+    async def main_loop(self) -> None:
+        """Tick once a second, for the `Date` header; uvicorn's own loop ticks ten times."""
+        second = 0
+        while not await self.on_tick(10 * second):
+            second += 1
+            with anyio.move_on_after(1):
+                await self._is_stopping.wait()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -198,7 +212,7 @@ async def serve_http(
 
     def stop() -> None:
         if not server.should_exit:
-            server.should_exit = True
+            server.begin_stop()
             on_stop()
 
     with counted(*REFUSALS):
@@ -211,7 +225,7 @@ async def serve_http(
                 failure = error  # the caller's; raised below, because the task group would wrap it
             finally:
                 stop()
-                # uvicorn checks `should_exit` every 0.1 s, and then waits for open streams.
+                # uvicorn waits 0.1 s for connections to close, and then for open streams.
                 running.deadline = anyio.current_time() + STOP_WITHIN
     if failure is not None:
         raise failure
@@ -221,11 +235,17 @@ async def serve_directory(
     directory: Path,
     listener: socket.socket,
     *,
-    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    task_status: TaskStatus[Callable[[], None]] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve a directory's pages on a bound socket until cancelled, then close the socket."""
+    """Serve a directory's pages on a bound socket until cancelled, then close the socket.
+
+    Args:
+        directory: The directory.
+        listener: The bound socket.
+        task_status: Receives a function that begins to stop the server.
+    """
     pages = Mount("/", StaticFiles(directory=directory, html=True))
     with listener:
-        async with serve_http(Starlette(routes=[pages]), listener):
-            task_status.started()
+        async with serve_http(Starlette(routes=[pages]), listener) as stop:
+            task_status.started(stop)
             await anyio.sleep_forever()

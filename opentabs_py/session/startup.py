@@ -120,6 +120,7 @@ class SessionServer:
         self.fleet: Fleet | None = None
         self._playgrounds: dict[Path, str] = {}
         self._serving_playground = anyio.Lock()
+        self._stop_playgrounds: list[Callable[[], None]] = []
         self._history = ExitStack()
         self._keeps_history = False
         self.plugins = PluginSet(
@@ -328,7 +329,8 @@ class SessionServer:
             if plugin.directory not in self._playgrounds:
                 listener = bind("127.0.0.1", 0)
                 # In a task of the session, because the caller's task may end.
-                await self.tasks.start(serve_directory, directory, listener)
+                stop = await self.tasks.start(serve_directory, directory, listener)
+                self._stop_playgrounds.append(stop)
                 port = listener.getsockname()[1]
                 self._playgrounds[plugin.directory] = f"http://127.0.0.1:{port}/"
         return self._playgrounds[plugin.directory]
@@ -383,6 +385,8 @@ class SessionServer:
         def stop() -> None:
             self.mcp_side.stop()
             watch.stop()
+            for stop_playground in self._stop_playgrounds:
+                stop_playground()
 
         return await stack.enter_async_context(serve_http(app, listener, on_stop=stop))
 

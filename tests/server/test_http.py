@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import anyio
 import httpx2
 import pytest
 from mcp.client import Client
@@ -219,3 +220,11 @@ def test_a_port_that_is_taken_is_an_error_that_says_what_to_do() -> None:
             bind("127.0.0.1", port)
     finally:
         taken.close()
+
+
+async def test_the_date_of_a_response_follows_the_clock() -> None:
+    async with serving(a_bridge()) as port, httpx2.AsyncClient() as client:
+        first = (await client.get(f"http://127.0.0.1:{port}/")).headers["date"]
+        with anyio.fail_after(10):
+            while (await client.get(f"http://127.0.0.1:{port}/")).headers["date"] == first:
+                await anyio.sleep(0.1)
