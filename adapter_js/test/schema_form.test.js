@@ -2,72 +2,16 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { fakeDocument } from "./fake_dom.js";
 
 // By a name that tsc does not follow: it takes a page's modules, which no package.json declares, for CommonJS.
 const page = new URL("../../opentabs_py/console/page/", import.meta.url);
 const { schemaForm } = await import(`${page}schema_form.js`);
 
 /** @typedef {{[name: string]: any}} Schema */
+/** @import { FakeElement } from "./fake_dom.js" */
 
-/** The least of an element that a form needs. */
-class FakeElement {
-  value = "";
-  checked = false;
-  /** @type {any[]} */
-  children = [];
-  /** @type {Record<string, string>} */
-  attributes = {};
-  /** @type {Record<string, (() => void)[]>} */
-  listeners = {};
-  classList = { toggle: () => {}, remove: () => {} };
-
-  /** @param {string} name */
-  constructor(name) {
-    this.name = name;
-  }
-
-  get firstChild() {
-    return this.children[0] ?? null;
-  }
-
-  /** @param {any[]} children */
-  append(...children) {
-    this.children.push(...children);
-  }
-
-  /** @param {any[]} children */
-  replaceChildren(...children) {
-    this.children = children;
-  }
-
-  /**
-   * @param {string} name
-   * @param {string} value
-   */
-  setAttribute(name, value) {
-    this.attributes[name] = value;
-  }
-
-  /**
-   * @param {string} type
-   * @param {() => void} listener
-   */
-  addEventListener(type, listener) {
-    this.listeners[type] = [...(this.listeners[type] ?? []), listener];
-  }
-
-  /** All elements within. @returns {FakeElement[]} */
-  all() {
-    return this.children.flatMap((each) =>
-      each instanceof FakeElement ? [each, ...each.all()] : [],
-    );
-  }
-}
-
-globalThis.document = /** @type {any} */ ({
-  createElement: (/** @type {string} */ name) => new FakeElement(name),
-  createElementNS: (/** @type {string} */ _, /** @type {string} */ name) => new FakeElement(name),
-});
+fakeDocument();
 
 /** @param {Schema} schema */
 function formFor(schema) {

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from opentabs_py.core.text import one_line
 from opentabs_py.core.trace.record import CallRecord
-from opentabs_py.errors import ErrorDetail
+from opentabs_py.errors import ErrorDetail, ErrorJson
 from opentabs_py.tracing.inline import bundle, data_text, fill, style
 from opentabs_py.tracing.words import link_text, outcome_text, reached_text
 
@@ -43,7 +43,13 @@ def trace_data(records: Sequence[CallRecord], *, title: str, cut: int = 0) -> di
     }
 
 
-def _error(error: ErrorDetail) -> dict[str, Any]:
+class _Error(ErrorJson):
+    """An error as viewer/model.js declares it."""
+
+    stack: str | None
+
+
+def _error(error: ErrorDetail) -> _Error:
     return {**error.to_json(), "stack": error.stack}
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from opentabs_py.core.trace.record import LogMark, ProgressMark
 from opentabs_py.errors import ErrorDetail
-from opentabs_py.tracing.html import to_html
-from tests.tracing.examples import ALL, LOST, REFUSED, STARTED, SUCCEEDED, TIMED_OUT
+from opentabs_py.tracing.html import VIEWER, to_html
+from tests.tracing.examples import ALL, LOST, REFUSED, STARTED, SUCCEEDED, TIMED_OUT, TOOL_FAILED
 
 HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>&\u2028{{style}}"
 
@@ -26,6 +26,10 @@ def data_of(page: str) -> dict[str, Any]:
 def call_of(page: str) -> dict[str, Any]:
     (call,) = data_of(page)["calls"]
     return dict(call)
+
+
+def model() -> str:
+    return (VIEWER / "model.js").read_text(encoding="utf-8")
 
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:
@@ -106,6 +110,15 @@ def test_a_call_whose_client_was_stamped_begins_there() -> None:
 def test_a_call_that_was_never_sent_has_no_timers() -> None:
     call = call_of(to_html([REFUSED], title="t"))
     assert (call["left"], call["tab"], call["progress"]) == (None, None, [])
+
+
+def test_an_error_has_the_fields_that_the_viewer_declares() -> None:
+    declared = re.search(r"@property \{\{([^}]*)\} \| null\} error", model())
+    assert declared is not None
+    names = re.findall(r"(\w+): ", declared[1])
+    error = call_of(to_html([TOOL_FAILED], title="t"))["error"]
+    assert sorted(error) == sorted(names)
+    assert error["retryAfterMs"] == 1500
 
 
 def test_a_trace_without_calls_is_a_page_all_the_same() -> None:

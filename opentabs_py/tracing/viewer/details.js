@@ -81,7 +81,7 @@ function errorBox(error) {
     marks.push(make("span", "tag", error.category));
   }
   if (error.retryable) {
-    const after = error.retryAfter === null ? "" : ` after ${duration(error.retryAfter * 1000)}`;
+    const after = error.retryAfterMs === null ? "" : ` after ${duration(error.retryAfterMs)}`;
     marks.push(make("span", "tag", `retryable${after}`));
   }
   const said = [make("div", "badges", marks), make("p", "", error.message)];

@@ -21,7 +21,7 @@
  * @property {string} reached
  * @property {string} reachedText
  * @property {{code: string, message: string, category: string | null, retryable: boolean,
- *     retryAfter: number | null, stack: string | null} | null} error
+ *     retryAfterMs: number | null, stack: string | null} | null} error
  * @property {number | null} tab
  * @property {string | null} url
  * @property {number} attempts

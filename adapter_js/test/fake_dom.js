@@ -1,0 +1,71 @@
+// Hand-written elements, for the modules of pages: Node has none.
+
+/** The least of an element that the pages' modules need. */
+export class FakeElement {
+  value = "";
+  checked = false;
+  /** @type {any[]} */
+  children = [];
+  /** @type {Record<string, string>} */
+  attributes = {};
+  /** @type {Record<string, (() => void)[]>} */
+  listeners = {};
+  classList = { add: () => {}, toggle: () => {}, remove: () => {} };
+
+  /** @param {string} name */
+  constructor(name) {
+    this.name = name;
+  }
+
+  get firstChild() {
+    return this.children[0] ?? null;
+  }
+
+  /** @param {any[]} children */
+  append(...children) {
+    this.children.push(...children);
+  }
+
+  /** @param {any[]} children */
+  replaceChildren(...children) {
+    this.children = children;
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} value
+   */
+  setAttribute(name, value) {
+    this.attributes[name] = value;
+  }
+
+  /**
+   * @param {string} type
+   * @param {() => void} listener
+   */
+  addEventListener(type, listener) {
+    this.listeners[type] = [...(this.listeners[type] ?? []), listener];
+  }
+
+  /** All elements within. @returns {FakeElement[]} */
+  all() {
+    return this.children.flatMap((each) =>
+      each instanceof FakeElement ? [each, ...each.all()] : [],
+    );
+  }
+
+  /** The text of this element and of all within. @returns {string} */
+  text() {
+    return this.children
+      .map((each) => (each instanceof FakeElement ? each.text() : String(each)))
+      .join("");
+  }
+}
+
+/** Makes `document` one that creates these elements. */
+export function fakeDocument() {
+  globalThis.document = /** @type {any} */ ({
+    createElement: (/** @type {string} */ name) => new FakeElement(name),
+    createElementNS: (/** @type {string} */ _, /** @type {string} */ name) => new FakeElement(name),
+  });
+}
