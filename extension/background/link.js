@@ -13,6 +13,8 @@ let socket = null;
 let greeted = false;
 let greetings = 0;
 let retry = FIRST_RETRY;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
 let messageLimit = 0;
 let connecting = false;
 let ended = false;
@@ -35,6 +37,8 @@ export function start(opened, received) {
 
 /** Opens the connection if there is none; safe to call at any time. */
 export async function connect() {
+  // This attempt replaces the planned one. Two timers would each start another, for ever.
+  clearTimeout(timer);
   if (socket !== null || connecting || ended) {
     return;
   }
@@ -66,7 +70,8 @@ function open(opened) {
 }
 
 function connectLater() {
-  setTimeout(connect, retry);
+  clearTimeout(timer);
+  timer = setTimeout(connect, retry);
   retry = Math.min(retry * 2, LAST_RETRY);
 }
 
