@@ -299,3 +299,14 @@ test("a query is answered although the plugin it asks leaves its page", async ()
     [[]],
   );
 });
+
+test("a query is answered although the relay that it asked connects again", async () => {
+  await plugins.sync([chat({})]);
+  const relay = await attach(PAGE);
+  sent.splice(0);
+  say({ method: "tabs.query", id: 9, params: { plugin: "chat" } });
+  await settled();
+  assert.equal(relay.take("ask").length, 1);
+  await attach(PAGE);
+  assert.equal(sent.filter(({ id }) => id === 9).length, 1);
+});

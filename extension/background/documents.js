@@ -87,6 +87,7 @@ function supersede(next) {
   for (const doc of documents.values()) {
     if (doc.id === next.id) {
       leaving.get(doc)?.resolve();
+      answerAsked(doc);
       // Its relay has reconnected: messages in transit on the old Port are lost.
       for (const callId of doc.calls.keys()) {
         if (!next.calls.has(callId)) {
@@ -299,11 +300,19 @@ async function lose(doc) {
 function forgetLost(doc, reason) {
   documents.delete(doc.id);
   leaving.get(doc)?.resolve();
-  for (const answer of doc.asked.values()) {
-    answer.resolve();
-  }
+  answerAsked(doc);
   for (const [callId, received] of doc.calls) {
     sendLost(callId, received || reason !== "navigated" ? reason : "not_delivered");
+  }
+}
+
+/**
+ * Whoever asked a document's plugins if they are ready waits no longer: its relay cannot answer.
+ * @param {Doc} doc
+ */
+function answerAsked(doc) {
+  for (const answer of doc.asked.values()) {
+    answer.resolve();
   }
 }
 
