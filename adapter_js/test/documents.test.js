@@ -310,3 +310,31 @@ test("a query is answered although the relay that it asked connects again", asyn
   await attach(PAGE);
   assert.equal(sent.filter(({ id }) => id === 9).length, 1);
 });
+
+/**
+ * Chrome refuses the next look at its tabs.
+ * @param {import("node:test").TestContext} t
+ */
+function refuseOnce(t) {
+  const refuse = async () => {
+    chrome.tabs.query = before;
+    throw new Error("Chrome refuses");
+  };
+  const before = chrome.tabs.query;
+  chrome.tabs.query = /** @type {any} */ (refuse);
+  t.after(() => {
+    chrome.tabs.query = before;
+  });
+}
+
+test("a request that Chrome refuses is answered with an error", async (t) => {
+  refuseOnce(t);
+  sent.splice(0);
+  say({ method: "tabs.query", id: 10, params: {} });
+  await settled();
+  const error = { code: -32603, message: "Error: Chrome refuses" };
+  assert.deepEqual(
+    sent.filter(({ id }) => id === 10),
+    [{ jsonrpc: "2.0", id: 10, error }],
+  );
+});

@@ -15,6 +15,7 @@ import { targets } from "./targets.js";
 
 const HELLO_ID = 1;
 const BROWSER_ID = "browserId";
+const INTERNAL_ERROR = -32603; // JSON-RPC 2.0, section 5.1
 
 const bootId = crypto.randomUUID();
 const browserId = readBrowserId();
@@ -167,13 +168,7 @@ function handleAnswer(message) {
  * @param {PluginSpec[]} specs
  */
 async function answerSync(id, specs) {
-  const asked = link.current();
-  try {
-    const result = await plugins.sync(specs);
-    answer(asked, { jsonrpc: "2.0", id, result });
-  } catch (error) {
-    answer(asked, { jsonrpc: "2.0", id, error: { code: -32603, message: String(error) } });
-  }
+  await respond(id, () => plugins.sync(specs));
   tabs.changed();
 }
 
@@ -181,12 +176,13 @@ async function answerSync(id, specs) {
  * @param {number} id
  * @param {string | null | undefined} plugin
  */
-async function answerQuery(id, plugin) {
-  const asked = link.current();
-  if (typeof plugin === "string") {
-    await documents.askReadiness(plugin);
-  }
-  answer(asked, { jsonrpc: "2.0", id, result: await tabs.snapshot() });
+function answerQuery(id, plugin) {
+  return respond(id, async () => {
+    if (typeof plugin === "string") {
+      await documents.askReadiness(plugin);
+    }
+    return tabs.snapshot();
+  });
 }
 
 /**
@@ -195,17 +191,14 @@ async function answerQuery(id, plugin) {
  * @param {string} url
  */
 async function answerOpen(id, url) {
-  const asked = link.current();
-  try {
-    const tabId = await ownTabs.open();
-    if (link.current() !== asked) {
-      await ownTabs.close(tabId); // the server would not know of it
-      return;
-    }
-    answer(asked, { jsonrpc: "2.0", id, result: { tabId } });
-    await ownTabs.show(tabId, url);
-  } catch (error) {
-    answer(asked, { jsonrpc: "2.0", id, error: { code: -32603, message: String(error) } });
+  /** @type {number | undefined} */
+  let tabId;
+  const isSent = await respond(id, async () => {
+    tabId = await ownTabs.open();
+    return { tabId };
+  });
+  if (tabId !== undefined) {
+    await (isSent ? ownTabs.show(tabId, url) : ownTabs.close(tabId)); // the server would not know of it
   }
 }
 
@@ -213,29 +206,44 @@ async function answerOpen(id, url) {
  * @param {number} id
  * @param {number} tabId
  */
-async function answerClose(id, tabId) {
-  const asked = link.current();
-  await ownTabs.close(tabId);
-  answer(asked, { jsonrpc: "2.0", id, result: { tabId } });
+function answerClose(id, tabId) {
+  return respond(id, async () => {
+    await ownTabs.close(tabId);
+    return { tabId };
+  });
 }
 
 /** @param {number} id */
-async function answerTargets(id) {
-  const asked = link.current();
-  try {
-    answer(asked, { jsonrpc: "2.0", id, result: { tabs: await targets() } });
-  } catch (error) {
-    answer(asked, { jsonrpc: "2.0", id, error: { code: -32603, message: String(error) } });
-  }
+function answerTargets(id) {
+  return respond(id, async () => ({ tabs: await targets() }));
 }
 
 /**
- * Answers a request, unless its connection is gone: on the next one, request ids start at 1 again.
- * @param {WebSocket | null} asked
- * @param {Answer} message
+ * Answers a request with a result or the error that making it throws, unless its connection is gone:
+ * on the next one, request ids start at 1 again.
+ * @param {number} id
+ * @param {() => Promise<object>} make
+ * @returns {Promise<boolean>} whether the answer was sent
  */
-function answer(asked, message) {
-  if (link.current() === asked) {
-    link.send(message);
+async function respond(id, make) {
+  const asked = link.current();
+  const answer = await answerOf(id, make);
+  if (link.current() !== asked) {
+    return false;
+  }
+  link.send(answer);
+  return true;
+}
+
+/**
+ * @param {number} id
+ * @param {() => Promise<object>} make
+ * @returns {Promise<Answer>}
+ */
+async function answerOf(id, make) {
+  try {
+    return { jsonrpc: "2.0", id, result: await make() };
+  } catch (error) {
+    return { jsonrpc: "2.0", id, error: { code: INTERNAL_ERROR, message: String(error) } };
   }
 }
