@@ -61,6 +61,7 @@ const link = await import("../../extension/background/link.js");
 const plugins = await import("../../extension/background/plugins.js");
 const registry = await import("../../extension/background/registry.js");
 const router = await import("../../extension/background/router.js");
+const tabs = await import("../../extension/background/tabs.js");
 
 /** @param {object | string} message */
 function say(message) {
@@ -337,4 +338,17 @@ test("a request that Chrome refuses is answered with an error", async (t) => {
     sent.filter(({ id }) => id === 10),
     [{ jsonrpc: "2.0", id: 10, error }],
   );
+});
+
+test("a change is sent although Chrome refused the first look at it", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  refuseOnce(t);
+  const refused = tabs.changed().catch(() => undefined);
+  take("tabs.changed");
+  await refused;
+  await settled();
+  assert.equal(take("tabs.changed").length, 0);
+  t.mock.timers.tick(1000);
+  await settled();
+  assert.equal(take("tabs.changed").length, 1);
 });

@@ -10,6 +10,7 @@ const TITLE_MAX = 1024;
 const URL_MAX = 16384;
 
 const SOON = 100; // ms; a page can change its title and its URL as fast as it likes
+const AGAIN = 1000; // ms; by then, what made Chrome refuse has most likely passed
 
 let dirty = false;
 let telling = false;
@@ -30,6 +31,9 @@ export async function changed() {
         link.send({ jsonrpc: "2.0", method: "tabs.changed", params });
       }
     }
+  } catch (error) {
+    console.warn("OpenTabs: cannot read the state of the tabs:", error);
+    changedIn(AGAIN); // nothing else may change for long, and the server does not know of this
   } finally {
     telling = false;
   }
@@ -37,12 +41,17 @@ export async function changed() {
 
 /** Something that no call waits for may have changed. */
 export function changedSoon() {
+  changedIn(SOON);
+}
+
+/** @param {number} ms */
+function changedIn(ms) {
   if (!waiting) {
     waiting = true;
     setTimeout(() => {
       waiting = false;
       changed();
-    }, SOON);
+    }, ms);
   }
 }
 
