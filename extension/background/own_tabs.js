@@ -75,14 +75,18 @@ async function openNext() {
  * @param {number} tabId
  */
 async function untilLoaded(tabId) {
-  const done = new Promise((resolve) => {
-    loading.set(tabId, () => resolve(undefined));
-    setTimeout(resolve, BLANK_WITHIN);
-  });
-  if ((await chrome.tabs.get(tabId)).status !== "complete") {
-    await done;
+  /** @type {PromiseWithResolvers<void>} */
+  const done = Promise.withResolvers();
+  const timer = setTimeout(done.resolve, BLANK_WITHIN);
+  loading.set(tabId, done.resolve);
+  try {
+    if ((await chrome.tabs.get(tabId)).status !== "complete") {
+      await done.promise;
+    }
+  } finally {
+    clearTimeout(timer);
+    loading.delete(tabId);
   }
-  loading.delete(tabId);
 }
 
 /** Not every Chromium has groups. */
