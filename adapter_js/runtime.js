@@ -320,7 +320,9 @@
         if (call.trace) {
           note("OpenTabs: cancelled while it ran:", call.name);
         }
-        apply(abort, call.controller, [new PageException(reason, "AbortError")]);
+        // In a page that broke DOMException, the tool is aborted without this reason.
+        const why = read(() => new PageException(reason, "AbortError"));
+        apply(abort, call.controller, [why]);
       }
     }
   }

@@ -268,6 +268,22 @@ test("the signal fires with the reason, and no answer follows", async () => {
   assert.deepEqual(answers(callId), []);
 });
 
+for (const before of [
+  "delete globalThis.DOMException",
+  "DOMException = class { constructor() { throw 'mine'; } }",
+]) {
+  test(`the signal fires in a page that did ${before}`, async () => {
+    const tool = `{ wait: (_, { signal }) => new Promise((resolve) =>
+      signal.addEventListener("abort", () => resolve(globalThis.aborted = true))) }`;
+    const { page, relay, start } = await startPlugin(tool, { before });
+    const callId = start("wait");
+    await settled();
+    relay.say(`c${callId}the client cancelled it`);
+    await settled();
+    assert.equal(page.context.aborted, true);
+  });
+}
+
 test("a report after the end goes nowhere", async () => {
   const { page, call, reports } = await startPlugin(
     "{ keep: (_, context) => { globalThis.context = context; } }",
