@@ -87,3 +87,41 @@ test("a member that a form is too small for at first is made when it is wanted",
   tick("Send more");
   assert.equal(labelled("name").length, 1);
 });
+
+for (const { what, anyOf, value, index, $defs } of [
+  {
+    what: "with a property of any kind",
+    anyOf: [{ type: "string" }, { type: "object", properties: { any: true } }],
+    value: { any: 1 },
+    index: 1,
+  },
+  {
+    what: "whose kind is named by reference",
+    anyOf: [
+      { type: "object", properties: { kind: { $ref: "#/$defs/Cat" } } },
+      { type: "object", properties: { kind: { $ref: "#/$defs/Dog" } } },
+    ],
+    value: { kind: "dog" },
+    index: 1,
+    $defs: { Cat: { const: "cat" }, Dog: { const: "dog" } },
+  },
+  {
+    what: "of several types",
+    anyOf: [{ type: "boolean" }, { type: ["string", "null"] }],
+    value: "text",
+    index: 1,
+  },
+  {
+    what: "that is a whole number or null",
+    anyOf: [{ type: ["integer", "null"] }, { type: ["number", "string"] }],
+    value: 1.5,
+    index: 1,
+  },
+]) {
+  test(`a value is edited as the variant ${what}`, () => {
+    const { form, labelled } = formFor({ anyOf, $defs });
+    form.set(value);
+    assert.equal(labelled("Kind of The arguments")[0]?.value, String(index));
+    assert.deepEqual(form.get(), value);
+  });
+}

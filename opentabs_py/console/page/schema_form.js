@@ -412,7 +412,7 @@ function variantField(variants, context) {
     element: h("div", { class: "variants" }, kind, place),
     get: () => field().get(),
     set(value) {
-      const index = schemas.findIndex((schema) => fits(value, schema));
+      const index = variants.findIndex((variant) => fits(value, variant, context.root));
       kind.value = String(Math.max(0, index));
       field().set(value);
     },
@@ -422,26 +422,55 @@ function variantField(variants, context) {
 /**
  * Return whether a value is of a schema's kind, as far as it takes to choose a variant.
  * @param {unknown} value
- * @param {Schema} schema
+ * @param {Schema} given
+ * @param {Schema} root
  */
-function fits(value, schema) {
-  if ("const" in schema) return JSON.stringify(value) === JSON.stringify(schema.const);
-  if (Array.isArray(schema.enum))
-    return schema.enum.some((each) => JSON.stringify(each) === JSON.stringify(value));
-  const type = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
-  if (schema.type === "integer") return Number.isInteger(value);
-  if (schema.type !== undefined && schema.type !== type) return false;
-  if (type === "object") {
-    const names = Object.keys(/** @type {object} */ (value));
-    const wanted = Object.entries(/** @type {Record<string, Schema>} */ (schema.properties ?? {}));
-    return (
-      (schema.required ?? []).every((/** @type {string} */ each) => names.includes(each)) &&
-      wanted.every(
-        ([name, inner]) => !("const" in inner) || /** @type {any} */ (value)[name] === inner.const,
-      )
-    );
-  }
-  return true;
+function fits(value, given, root) {
+  const schema = resolve(given, root);
+  if ("const" in schema) return isSame(value, schema.const);
+  if (Array.isArray(schema.enum)) return schema.enum.some((each) => isSame(value, each));
+  const types = schema.type === undefined ? [] : [schema.type].flat();
+  if (types.length > 0 && !types.some((type) => isOfType(value, type))) return false;
+  return typeof value !== "object" || value === null || Array.isArray(value)
+    ? true
+    : membersFit(/** @type {Record<string, unknown>} */ (value), schema, root);
+}
+
+/**
+ * @param {Record<string, unknown>} value
+ * @param {Schema} schema
+ * @param {Schema} root
+ */
+function membersFit(value, schema, root) {
+  const required = /** @type {string[]} */ (schema.required ?? []);
+  const properties = Object.entries(
+    /** @type {Record<string, Schema>} */ (schema.properties ?? {}),
+  );
+  return (
+    required.every((name) => Object.hasOwn(value, name)) &&
+    properties.every(([name, given]) => {
+      const inner = resolve(given, root);
+      return !("const" in inner) || isSame(value[name], inner.const);
+    })
+  );
+}
+
+/**
+ * @param {unknown} value
+ * @param {string} type
+ */
+function isOfType(value, type) {
+  if (type === "integer") return Number.isInteger(value);
+  if (value === null) return type === "null";
+  return type === (Array.isArray(value) ? "array" : typeof value);
+}
+
+/**
+ * @param {unknown} value
+ * @param {unknown} other
+ */
+function isSame(value, other) {
+  return JSON.stringify(value) === JSON.stringify(other);
 }
 
 // --- single values ---------------------------------------------------------------------------
