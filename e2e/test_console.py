@@ -240,7 +240,8 @@ async def test_arguments_that_are_wrong_are_explained_and_nothing_is_lost(page: 
     await go(page, "try/forms_where")
     await page.get_by_label("Send limit").check()
     await page.get_by_role("button", name="Run").click()
-    await expect(page.get_by_role("alert")).to_have_text("limit: write a number.")
+    message = "limit: write a number, for example 12, -0.5 or 1e3."
+    await expect(page.get_by_role("alert")).to_have_text(message)
     await page.get_by_role("button", name="JSON", exact=True).click()
     await expect(page.get_by_role("button", name="Form", exact=True)).to_have_attribute(
         "aria-pressed", "true"

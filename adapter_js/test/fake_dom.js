@@ -3,12 +3,13 @@
 /** The least of an element that the pages' modules need. */
 export class FakeElement {
   value = "";
+  textContent = "";
   checked = false;
   /** @type {any[]} */
   children = [];
   /** @type {Record<string, string>} */
   attributes = {};
-  /** @type {Record<string, (() => void)[]>} */
+  /** @type {Record<string, ((event: object) => unknown)[]>} */
   listeners = {};
   classList = { add: () => {}, toggle: () => {}, remove: () => {} };
 
@@ -41,10 +42,19 @@ export class FakeElement {
 
   /**
    * @param {string} type
-   * @param {() => void} listener
+   * @param {(event: object) => unknown} listener
    */
   addEventListener(type, listener) {
     this.listeners[type] = [...(this.listeners[type] ?? []), listener];
+  }
+
+  /** @param {string} type of an event that the user causes */
+  fire(type) {
+    for (const listener of this.listeners[type] ?? []) listener({ preventDefault() {} });
+  }
+
+  querySelector() {
+    return null;
   }
 
   /** All elements within. @returns {FakeElement[]} */

@@ -25,7 +25,7 @@ function formFor(schema) {
     const [box] = labelled(label);
     if (box === undefined) throw new Error(`no ${label}`);
     box.checked = true;
-    for (const listener of box.listeners.change ?? []) listener();
+    box.fire("change");
   };
   /** How many fields there are, with the boxes that offer more. */
   const count = () => root.all().filter(({ name }) => /input|select|textarea/.test(name)).length;
@@ -125,3 +125,36 @@ for (const { what, anyOf, value, index, $defs } of [
     assert.deepEqual(form.get(), value);
   });
 }
+
+/** @param {string} text that the user writes into a number's field */
+function numberWritten(text) {
+  const properties = { size: { type: "number" } };
+  const { form, labelled } = formFor({ type: "object", properties, required: ["size"] });
+  const [input] = labelled("size");
+  assert.ok(input !== undefined);
+  input.value = text;
+  return form.get();
+}
+
+for (const [text, size] of /** @type {const} */ ([
+  ["0", 0],
+  [" -0.5 ", -0.5],
+  ["1e3", 1000],
+  ["1.25E-2", 0.0125],
+])) {
+  test(`${text} is a number`, () => {
+    assert.deepEqual(numberWritten(text), { size });
+  });
+}
+
+for (const text of ["", "x", "0x10", "Infinity", "-Infinity", "NaN", "1_000", "012", "1.", "+1"]) {
+  test(`'${text}' is not a number`, () => {
+    assert.throws(() => numberWritten(text), {
+      message: "size: write a number, for example 12, -0.5 or 1e3.",
+    });
+  });
+}
+
+test("a number that is larger than JavaScript can hold is refused as such", () => {
+  assert.throws(() => numberWritten("1e999"), { message: "size: this number is too large." });
+});

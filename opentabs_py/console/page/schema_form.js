@@ -11,15 +11,13 @@
 
 import { h } from "./dom.js";
 import { glyph } from "./icons.js";
+import { FieldError, readNumber } from "./values.js";
 
 const DEEPEST = 12; // schemas may contain themselves
 const MOST = 1000; // fields that one step of the user makes; more would freeze the page
 const LONG_TEXT = 200; // characters; longer ones get a field of several lines
 
 let names = 0; // of elements, which have to be unique in the page
-
-/** A field contains something that is not a valid value. */
-export class FieldError extends Error {}
 
 /**
  * @param {Schema} root whose type is `object`
@@ -553,13 +551,7 @@ function numberField(schema, context) {
   });
   return {
     element: input,
-    get() {
-      const text = input.value.trim();
-      const number = Number(text);
-      if (text === "" || Number.isNaN(number))
-        throw new FieldError(`${context.label}: write a number.`);
-      return number;
-    },
+    get: () => readNumber(input.value, context.label),
     set(value) {
       input.value = String(value);
     },

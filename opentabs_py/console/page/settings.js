@@ -7,6 +7,7 @@
 
 import { h, write } from "./dom.js";
 import { whyFailed } from "./link.js";
+import { readNumber } from "./values.js";
 
 /**
  * @typedef {object} Setting
@@ -143,10 +144,7 @@ function fieldOf(setting) {
       if (input instanceof HTMLInputElement && input.type === "checkbox") return input.checked;
       const text = input.value;
       if (text === "" && !isSecret) return null;
-      if (setting.type === "number") {
-        if (Number.isNaN(Number(text))) throw new Error(`${label ?? key}: write a number.`);
-        return Number(text);
-      }
+      if (setting.type === "number") return readNumber(text, label ?? key);
       if (setting.type === "url" && text.startsWith("{")) return JSON.parse(text);
       return text === textOf(value) ? undefined : text;
     },

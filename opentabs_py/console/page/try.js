@@ -12,7 +12,8 @@ import { glyph, toolIcon } from "./icons.js";
 import { Refusal, whyFailed } from "./link.js";
 import { toolList } from "./plugins.js";
 import { runOf } from "./run.js";
-import { FieldError, schemaForm } from "./schema_form.js";
+import { schemaForm } from "./schema_form.js";
+import { FieldError } from "./values.js";
 
 const FOUND = 60; // tools that the picker shows
 

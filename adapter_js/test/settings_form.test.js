@@ -1,0 +1,69 @@
+// The console's form for a plugin's settings, with hand-written elements and a hand-written server.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeElement, fakeDocument } from "./fake_dom.js";
+import { settled } from "./fakes.js";
+
+// By a name that tsc does not follow: it takes a page's modules, which no package.json declares, for CommonJS.
+const page = new URL("../../opentabs_py/console/page/", import.meta.url);
+const { settingsForm } = await import(`${page}settings.js`);
+
+fakeDocument();
+globalThis.HTMLInputElement = /** @type {any} */ (FakeElement);
+
+const SIZE = {
+  key: "size",
+  type: "number",
+  label: "Size",
+  description: null,
+  placeholder: null,
+  options: null,
+  required: false,
+  default: null,
+  isSecret: false,
+  isSet: false,
+  isWritten: false,
+  isElsewhere: false,
+  value: null,
+};
+
+/** @param {string} text that the user writes into the setting's field, and saves */
+async function save(text) {
+  /** @type {any[]} */
+  const posted = [];
+  const described = { file: "settings.toml", isServed: true, settings: [SIZE] };
+  const link = {
+    get: async () => described,
+    post: async (/** @type {string} */ _, /** @type {any} */ { values }) => {
+      posted.push(values);
+      return described;
+    },
+  };
+  const { element, read } = settingsForm(link, "chat");
+  await read();
+  const all = /** @type {FakeElement[]} */ (element.all());
+  const [form, input, said] = [
+    all.find(({ name }) => name === "form"),
+    all.find(({ attributes }) => attributes.id === "setting-size"),
+    all.find(({ attributes }) => attributes.role === "status"),
+  ];
+  assert.ok(form !== undefined && input !== undefined && said !== undefined);
+  input.value = text;
+  input.fire("input");
+  form.fire("submit");
+  await settled();
+  return { posted, said: said.textContent };
+}
+
+test("a number is saved as one", async () => {
+  assert.deepEqual((await save("12.5")).posted, [{ size: 12.5 }]);
+});
+
+for (const text of ["0x10", "Infinity", "1e999", "many"]) {
+  test(`${text} is not saved`, async () => {
+    const { posted, said } = await save(text);
+    assert.deepEqual(posted, []);
+    assert.match(said, /^Size: (write a number|this number is too large)/);
+  });
+}

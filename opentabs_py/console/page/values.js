@@ -1,0 +1,23 @@
+/**
+ * What users write into fields, as values.
+ */
+
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i; // RFC 8259, section 6
+
+/** A field contains something that is not a valid value. */
+export class FieldError extends Error {}
+
+/**
+ * Read a number as JSON has it. What JavaScript also takes for one, such as `0x10` or `Infinity`, would arrive as
+ * another value or as null.
+ * @param {string} text
+ * @param {string} label of the field
+ */
+export function readNumber(text, label) {
+  const trimmed = text.trim();
+  if (!NUMBER.test(trimmed))
+    throw new FieldError(`${label}: write a number, for example 12, -0.5 or 1e3.`);
+  const number = Number(trimmed);
+  if (!Number.isFinite(number)) throw new FieldError(`${label}: this number is too large.`);
+  return number;
+}
