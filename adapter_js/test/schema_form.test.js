@@ -158,3 +158,11 @@ for (const text of ["", "x", "0x10", "Infinity", "-Infinity", "NaN", "1_000", "0
 test("a number that is larger than JavaScript can hold is refused as such", () => {
   assert.throws(() => numberWritten("1e999"), { message: "size: this number is too large." });
 });
+
+test("a member whose reference is malformed is edited as JSON", () => {
+  const properties = { part: { $ref: "#/%" }, name: { $ref: "#/$defs/a~1b%20c" } };
+  const $defs = { "a/b c": { type: "string" } };
+  const { labelled } = formFor({ type: "object", properties, $defs });
+  assert.equal(labelled("part, as JSON").length, 1);
+  assert.equal(labelled("name").length, 1);
+});

@@ -103,9 +103,9 @@ function resolve(schema, root, depth = 0) {
     /** @type {any} */
     let found = root;
     for (const step of steps) {
-      const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+      const name = memberName(step);
       found =
-        typeof found === "object" && found !== null && Object.hasOwn(found, name)
+        typeof found === "object" && found !== null && name !== null && Object.hasOwn(found, name)
           ? found[name]
           : {};
     }
@@ -122,6 +122,19 @@ function resolve(schema, root, depth = 0) {
     return merged;
   }
   return schema;
+}
+
+/**
+ * Decode a step of a JSON Pointer in a URI fragment (RFC 6901, section 6).
+ * @param {string} step
+ * @returns {string | null} null if it is malformed
+ */
+function memberName(step) {
+  try {
+    return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    return null;
+  }
 }
 
 /** @param {Schema} schema */
