@@ -4,6 +4,8 @@
 export class FakeElement {
   value = "";
   textContent = "";
+  title = "";
+  validity = "";
   checked = false;
   /** @type {any[]} */
   children = [];
@@ -52,6 +54,13 @@ export class FakeElement {
   fire(type) {
     for (const listener of this.listeners[type] ?? []) listener({ preventDefault() {} });
   }
+
+  /** @param {string} message */
+  setCustomValidity(message) {
+    this.validity = message;
+  }
+
+  reportValidity() {}
 
   querySelector() {
     return null;

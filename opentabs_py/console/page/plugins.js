@@ -563,17 +563,24 @@ function permissionOf(tool, link) {
       class: `permission ${tool.permission}`,
       "data-keep": `permission of ${tool.name}`,
       "aria-label": `Permission of ${tool.name}`,
-      title: `Because ${tool.because}`,
     },
     ...Object.entries(PERMISSIONS).map(([value, text]) => h("option", { value }, text)),
   );
-  select.value = tool.permission;
+  /** @type {string} */
+  let saved = tool.permission;
+  const because = `Because ${tool.because}`;
+  select.value = saved;
+  select.title = because;
   select.addEventListener("change", async () => {
+    const wanted = select.value;
+    select.setCustomValidity("");
+    select.title = because;
     try {
-      await link.post("/permission", { rule: tool.rule, permission: select.value });
-      select.className = `permission ${select.value}`;
+      await link.post("/permission", { rule: tool.rule, permission: wanted });
+      saved = wanted;
+      select.className = `permission ${saved}`;
     } catch (error) {
-      select.value = tool.permission ?? "auto";
+      select.value = saved;
       select.title = /** @type {Error} */ (error).message;
       select.setCustomValidity(select.title);
       select.reportValidity();
