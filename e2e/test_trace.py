@@ -303,6 +303,24 @@ async def test_the_axis_is_zoomed_and_moved_with_keys_wheel_buttons_and_drags(
     assert await viewer.ticks() == whole
 
 
+async def test_a_drag_that_the_browser_takes_over_changes_nothing(viewer: Viewer) -> None:
+    await viewer.show(*ALL)
+    whole = await viewer.ticks()
+    ruler = await viewer.page.locator("#ticks").bounding_box()
+    assert ruler is not None
+    x, y = ruler["x"] + 100, ruler["y"] + 5
+    await viewer.page.mouse.move(x, y)
+    await viewer.page.mouse.down()
+    await viewer.page.mouse.move(x + 100, y, steps=4)
+    await expect(viewer.page.locator("#range")).to_be_visible()
+    await viewer.page.evaluate(
+        "(clientX) => dispatchEvent(new PointerEvent('pointercancel', { clientX }))", x + 100
+    )
+    await expect(viewer.page.locator("#range")).to_be_hidden()
+    await viewer.page.mouse.up()
+    assert await viewer.ticks() == whole
+
+
 async def test_what_is_under_the_pointer_is_shown(viewer: Viewer) -> None:
     await viewer.show(SUCCEEDED)
     await viewer.page.keyboard.press("Enter")

@@ -414,10 +414,10 @@ export class Timeline {
           range.style.left = `${Math.min(start, moved.clientX) - left}px`;
           range.style.width = `${Math.abs(moved.clientX - start)}px`;
         },
-        (ended) => {
+        (released) => {
           range.hidden = true;
-          const [from, to] = [this.#time(start), this.#time(ended.clientX)];
-          if (Math.abs(ended.clientX - start) > 4) {
+          if (released !== null && Math.abs(released.clientX - start) > 4) {
+            const [from, to] = [this.#time(start), this.#time(released.clientX)];
             this.view(Math.min(from, to), Math.max(from, to));
           }
         },
@@ -522,9 +522,10 @@ function nearest(marks, at, near) {
  * Follows a pointer from its press to its release.
  * @param {PointerEvent} pressed
  * @param {(event: PointerEvent) => void} moved called once it has moved
- * @param {(event: PointerEvent) => void} released
+ * @param {(released: PointerEvent | null) => void} ended with null if the browser uses the pointer
+ *     for something else, such as scrolling
  */
-function follow(pressed, moved, released) {
+function follow(pressed, moved, ended) {
   const target = /** @type {HTMLElement} */ (pressed.currentTarget);
   const control = new AbortController();
   const { signal } = control;
@@ -538,11 +539,11 @@ function follow(pressed, moved, released) {
       moved(event);
     }
   };
-  const end = (/** @type {PointerEvent} */ event) => {
+  const end = (/** @type {PointerEvent | null} */ released) => {
     control.abort();
-    released(event);
+    ended(released);
   };
   target.addEventListener("pointermove", move, { signal });
   addEventListener("pointerup", end, { signal });
-  addEventListener("pointercancel", end, { signal });
+  addEventListener("pointercancel", () => end(null), { signal });
 }
