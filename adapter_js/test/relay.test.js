@@ -591,6 +591,25 @@ test("past 8 MiB the oldest unsent reports are given up, and counted", () => {
   assert.ok(reports.every(({ seq, progress }) => seq === progress));
 });
 
+test("the count of given up reports is sent again with a batch that was lost", () => {
+  const relay = startCall();
+  const total = 3000; // 12 MB
+  for (let i = 0; i < total; i += 100) relay.report(...manyReports(100));
+  const first = relay.drain().findLast(({ method }) => method === "tool.progress");
+  const seen = first.params.reports.at(-1).seq;
+  relay.ack(seen);
+  const lost = relay.drain().reduce((sum, { params }) => sum + (params.dropped ?? 0), 0);
+  assert.ok(lost > 0);
+  relay.worker.die();
+  relay.drain();
+  relay.resend();
+  const batches = drain(relay).filter(({ method }) => method === "tool.progress");
+  const dropped = batches.reduce((sum, { params }) => sum + (params.dropped ?? 0), 0);
+  const reports = batches.flatMap(({ params }) => params.reports);
+  assert.equal(dropped, lost);
+  assert.equal(seen + 1 + reports.length + dropped, total);
+});
+
 test("of a report only what is of the right type is forwarded, and it still counts", () => {
   const relay = startCall();
   relay.report({ progress: "1", total: null, message: 5, extra: true }, 7, null, []);

@@ -15,12 +15,15 @@ var Outbox = class Outbox {
   #address;
   #post;
   #seq = 0; // of the next report, or of the result
-  /** @type {{seq: number, text: string}[]} not acknowledged, in order */
+  /**
+   * Not acknowledged, in order; `dropped` counts those dropped just before each.
+   * @type {{seq: number, text: string, dropped: number}[]}
+   */
   #reports = [];
   #size = 0; // characters in #reports
   #sent = 0; // how many of #reports are in flight on this connection
   #inFlight = 0; // characters of these
-  #dropped = 0; // dropped at the limit, and not reported yet
+  #dropped = 0; // dropped at the limit since the last of #reports
   /** @type {string | null} */
   #end = null;
   #endSent = false; // on this connection
@@ -51,7 +54,8 @@ var Outbox = class Outbox {
     for (const report of reports) {
       const seq = this.#seq++;
       const text = Outbox.wellFormed(JSON.stringify({ seq, ...Outbox.#clean(report) }));
-      this.#reports.push({ seq, text });
+      this.#reports.push({ seq, text, dropped: this.#dropped });
+      this.#dropped = 0;
       this.#size += text.length;
     }
     this.#keepBound();
@@ -105,8 +109,15 @@ var Outbox = class Outbox {
       this.#size -= this.#reports[this.#sent + excess]?.text.length ?? 0;
       excess++;
     }
-    this.#reports.splice(this.#sent, excess);
-    this.#dropped += excess;
+    const dropped = this.#reports.splice(this.#sent, excess);
+    const count = dropped.reduce((sum, report) => sum + 1 + report.dropped, 0);
+    // The count stays with the report that follows, so that it is sent again with that one.
+    const next = this.#reports[this.#sent];
+    if (next !== undefined) {
+      next.dropped += count;
+    } else {
+      this.#dropped += count;
+    }
   }
 
   /** Sends what may be sent now: reports, and the result after the last one. */
@@ -133,12 +144,12 @@ var Outbox = class Outbox {
       return;
     }
     this.#inFlight += size;
-    const texts = this.#reports.slice(first, this.#sent).map(({ text }) => text);
-    const dropped = this.#dropped > 0 ? `,"dropped":${this.#dropped}` : "";
-    this.#dropped = 0;
+    const reports = this.#reports.slice(first, this.#sent);
+    const texts = reports.map(({ text }) => text);
+    const dropped = reports.reduce((sum, report) => sum + report.dropped, 0);
     this.#post(
       `{"jsonrpc":"2.0","method":"tool.progress","params":{${this.#address},` +
-        `"reports":[${texts.join(",")}]${dropped}}}`,
+        `"reports":[${texts.join(",")}]${dropped > 0 ? `,"dropped":${dropped}` : ""}}}`,
     );
   }
 
