@@ -166,3 +166,18 @@ test("a member whose reference is malformed is edited as JSON", () => {
   assert.equal(labelled("part, as JSON").length, 1);
   assert.equal(labelled("name").length, 1);
 });
+
+for (const additionalProperties of [undefined, true, {}]) {
+  test(`an open object (${JSON.stringify(additionalProperties)}) has a field for any members`, () => {
+    const { form, labelled } = formFor({ type: "object", additionalProperties });
+    form.set({ any: 1 });
+    assert.equal(labelled("Other members, as JSON").length, 1);
+    assert.deepEqual(form.get(), { any: 1 });
+  });
+}
+
+test("a closed object without properties has no fields, and keeps what it is set to", () => {
+  const { form, count } = formFor({ type: "object", additionalProperties: false });
+  form.set({ any: 1 });
+  assert.deepEqual([count(), form.get()], [0, { any: 1 }]);
+});

@@ -165,14 +165,11 @@ function objectField(schema, context) {
     name,
     member: memberField(name, inner, required.has(name), context),
   }));
-  const others =
-    isOpen || properties.length === 0
-      ? jsonField({}, { ...context, label: "Other members" })
-      : null;
+  const others = isOpen ? jsonField({}, { ...context, label: "Other members" }) : null;
   /** @type {Record<string, unknown>} */
   let unknown = {};
   const element = h("div", { class: "fields" }, ...members.map(({ member }) => member.element));
-  if (others !== null && schema.additionalProperties !== false) {
+  if (others !== null) {
     element.append(
       h(
         "div",
@@ -198,8 +195,7 @@ function objectField(schema, context) {
       for (const { name, member } of members) {
         if (member.isIncluded()) put(value, name, member.get());
       }
-      const more =
-        others === null || schema.additionalProperties === false ? unknown : others.get();
+      const more = others === null ? unknown : others.get();
       if (typeof more !== "object" || more === null || Array.isArray(more))
         throw new FieldError("Write the other members as a JSON object.");
       for (const [name, each] of Object.entries(more)) put(value, name, each);
