@@ -1,21 +1,17 @@
 /**
  * A form for a value that a JSON Schema describes. What a form cannot express is edited as JSON.
- *
- * @typedef {{[name: string]: any}} Schema
- *
- * @typedef {object} Field
- * @property {HTMLElement} element
- * @property {() => unknown} get throws a `FieldError`
- * @property {(value: unknown) => void} set
  */
+
+/** @import {Schema} from "./schema.js" */
+/** @import {Context, Field} from "./schema_fields.js" */
 
 import { h } from "./dom.js";
 import { glyph } from "./icons.js";
-import { FieldError, readNumber } from "./values.js";
+import { DEEPEST, fits, resolve, typeText } from "./schema.js";
+import { choice, jsonField, numberField, textField } from "./schema_fields.js";
+import { FieldError } from "./values.js";
 
-const DEEPEST = 12; // schemas may contain themselves
 const MOST = 1000; // fields that one step of the user makes; more would freeze the page
-const LONG_TEXT = 200; // characters; longer ones get a field of several lines
 
 let names = 0; // of elements, which have to be unique in the page
 
@@ -40,15 +36,6 @@ export function schemaForm(root, onChange) {
     },
   };
 }
-
-/**
- * @typedef {object} Context
- * @property {Schema} root
- * @property {{fields: number}} made since the user's last step
- * @property {() => void} onChange
- * @property {number} depth
- * @property {string} label
- */
 
 /**
  * @param {Schema} given
@@ -86,62 +73,6 @@ function fieldOf(given, context) {
     default:
       return jsonField(schema, context);
   }
-}
-
-/**
- * Follow a reference within the schema, and merge `allOf` of objects.
- * @param {Schema} schema
- * @param {Schema} root
- * @param {number} [depth]
- * @returns {Schema}
- */
-function resolve(schema, root, depth = 0) {
-  if (typeof schema !== "object" || schema === null || depth > DEEPEST) return {};
-  if (typeof schema.$ref === "string" && schema.$ref.startsWith("#")) {
-    const { $ref, ...more } = schema;
-    const steps = $ref.slice(1).split("/").filter(Boolean);
-    /** @type {any} */
-    let found = root;
-    for (const step of steps) {
-      const name = memberName(step);
-      found =
-        typeof found === "object" && found !== null && name !== null && Object.hasOwn(found, name)
-          ? found[name]
-          : {};
-    }
-    return resolve({ ...found, ...more }, root, depth + 1);
-  }
-  if (Array.isArray(schema.allOf)) {
-    const { allOf, ...merged } = schema;
-    for (const part of allOf) {
-      const { properties = {}, required = [], ...more } = resolve(part, root, depth + 1);
-      Object.assign(merged, more);
-      merged.properties = { ...merged.properties, ...properties };
-      merged.required = [...(merged.required ?? []), ...required];
-    }
-    return merged;
-  }
-  return schema;
-}
-
-/**
- * Decode a step of a JSON Pointer in a URI fragment (RFC 6901, section 6).
- * @param {string} step
- * @returns {string | null} null if it is malformed
- */
-function memberName(step) {
-  try {
-    return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
-  } catch {
-    return null;
-  }
-}
-
-/** @param {Schema} schema */
-function typeText(schema) {
-  if (Array.isArray(schema.enum)) return "one of";
-  if (Array.isArray(schema.type)) return schema.type.join(" or ");
-  return schema.format ?? schema.type ?? "JSON";
 }
 
 // --- objects and lists -----------------------------------------------------------------------
@@ -422,187 +353,6 @@ function variantField(variants, context) {
       const index = variants.findIndex((variant) => fits(value, variant, context.root));
       kind.value = String(Math.max(0, index));
       field().set(value);
-    },
-  };
-}
-
-/**
- * Return whether a value is of a schema's kind, as far as it takes to choose a variant.
- * @param {unknown} value
- * @param {Schema} given
- * @param {Schema} root
- */
-function fits(value, given, root) {
-  const schema = resolve(given, root);
-  if ("const" in schema) return isSame(value, schema.const);
-  if (Array.isArray(schema.enum)) return schema.enum.some((each) => isSame(value, each));
-  const types = schema.type === undefined ? [] : [schema.type].flat();
-  if (types.length > 0 && !types.some((type) => isOfType(value, type))) return false;
-  return typeof value !== "object" || value === null || Array.isArray(value)
-    ? true
-    : membersFit(/** @type {Record<string, unknown>} */ (value), schema, root);
-}
-
-/**
- * @param {Record<string, unknown>} value
- * @param {Schema} schema
- * @param {Schema} root
- */
-function membersFit(value, schema, root) {
-  const required = /** @type {string[]} */ (schema.required ?? []);
-  const properties = Object.entries(
-    /** @type {Record<string, Schema>} */ (schema.properties ?? {}),
-  );
-  return (
-    required.every((name) => Object.hasOwn(value, name)) &&
-    properties.every(([name, given]) => {
-      const inner = resolve(given, root);
-      return !("const" in inner) || isSame(value[name], inner.const);
-    })
-  );
-}
-
-/**
- * @param {unknown} value
- * @param {string} type
- */
-function isOfType(value, type) {
-  if (type === "integer") return Number.isInteger(value);
-  if (value === null) return type === "null";
-  return type === (Array.isArray(value) ? "array" : typeof value);
-}
-
-/**
- * @param {unknown} value
- * @param {unknown} other
- */
-function isSame(value, other) {
-  return JSON.stringify(value) === JSON.stringify(other);
-}
-
-// --- single values ---------------------------------------------------------------------------
-
-/**
- * @param {readonly unknown[]} given
- * @param {Schema} schema
- * @param {Context} context
- * @returns {Field}
- */
-function choice(given, schema, context) {
-  const values = [...given];
-  const select = h(
-    "select",
-    { "aria-label": context.label, onchange: context.onChange },
-    ...values.map((value, index) =>
-      h("option", { value: index }, typeof value === "string" ? value : JSON.stringify(value)),
-    ),
-  );
-  const field = {
-    element: select,
-    get: () => values[Number(select.value)],
-    /** @param {unknown} value */
-    set(value) {
-      const text = JSON.stringify(value);
-      let index = values.findIndex((each) => JSON.stringify(each) === text);
-      if (index < 0) {
-        index = values.push(value) - 1;
-        select.append(h("option", { value: index }, text));
-      }
-      select.value = String(index);
-    },
-  };
-  if (schema.type === "boolean") field.set(false);
-  return field;
-}
-
-/**
- * @param {Schema} schema
- * @param {Context} context
- * @returns {Field}
- */
-function textField(schema, context) {
-  const isLong =
-    (schema.maxLength ?? 0) > LONG_TEXT ||
-    ["body", "text", "content", "html", "markdown"].includes(context.label);
-  const [example] = Array.isArray(schema.examples) ? schema.examples : [];
-  const attributes = {
-    "aria-label": context.label,
-    placeholder: typeof example === "string" ? example : false,
-    spellcheck: "false",
-    autocomplete: "off",
-    oninput: context.onChange,
-  };
-  const input = isLong
-    ? h("textarea", { rows: 3, ...attributes })
-    : h("input", { type: "text", ...attributes });
-  return {
-    element: input,
-    get: () => input.value,
-    set(value) {
-      input.value = typeof value === "string" ? value : JSON.stringify(value);
-    },
-  };
-}
-
-/**
- * @param {Schema} schema
- * @param {Context} context
- * @returns {Field}
- */
-function numberField(schema, context) {
-  const input = h("input", {
-    type: "text",
-    inputmode: "decimal",
-    "aria-label": context.label,
-    autocomplete: "off",
-    placeholder: boundsText(schema),
-    oninput: context.onChange,
-  });
-  return {
-    element: input,
-    get: () => readNumber(input.value, context.label),
-    set(value) {
-      input.value = String(value);
-    },
-  };
-}
-
-/** @param {Schema} schema */
-function boundsText(schema) {
-  const { minimum, maximum } = schema;
-  if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;
-  if (minimum !== undefined) return `${minimum} or more`;
-  return maximum === undefined ? "" : `${maximum} or less`;
-}
-
-/**
- * @param {Schema} schema
- * @param {Context} context
- * @returns {Field}
- */
-function jsonField(schema, context) {
-  const input = h("textarea", {
-    class: "json",
-    rows: 2,
-    "aria-label": `${context.label}, as JSON`,
-    spellcheck: "false",
-    oninput: context.onChange,
-  });
-  input.value = JSON.stringify(schema.default ?? null);
-  return {
-    element: input,
-    get() {
-      try {
-        return JSON.parse(input.value);
-      } catch (error) {
-        throw new FieldError(
-          `${context.label}: this is not valid JSON. ${/** @type {Error} */ (error).message}`,
-        );
-      }
-    },
-    set(value) {
-      input.value = JSON.stringify(value, null, 2);
-      input.rows = Math.min(12, Math.max(2, input.value.split("\n").length));
     },
   };
 }

@@ -3,7 +3,7 @@
  */
 
 /** @import {Console, View} from "./main.js" */
-/** @import {Schema} from "./schema_form.js" */
+/** @import {Schema} from "./schema.js" */
 /** @import {ToolInShort} from "./plugins.js" */
 
 import { copyAs } from "./copies.js";

@@ -1,0 +1,125 @@
+/**
+ * What a JSON Schema says, as far as a form needs it.
+ *
+ * @typedef {{[name: string]: any}} Schema
+ */
+
+export const DEEPEST = 12; // schemas may contain themselves
+
+/**
+ * Follow a reference within the schema, and merge `allOf` of objects.
+ * @param {Schema} schema
+ * @param {Schema} root
+ * @param {number} [depth]
+ * @returns {Schema}
+ */
+export function resolve(schema, root, depth = 0) {
+  if (typeof schema !== "object" || schema === null || depth > DEEPEST) return {};
+  if (typeof schema.$ref === "string" && schema.$ref.startsWith("#")) {
+    const { $ref, ...more } = schema;
+    const steps = $ref.slice(1).split("/").filter(Boolean);
+    /** @type {any} */
+    let found = root;
+    for (const step of steps) {
+      const name = memberName(step);
+      found =
+        typeof found === "object" && found !== null && name !== null && Object.hasOwn(found, name)
+          ? found[name]
+          : {};
+    }
+    return resolve({ ...found, ...more }, root, depth + 1);
+  }
+  if (Array.isArray(schema.allOf)) {
+    const { allOf, ...merged } = schema;
+    for (const part of allOf) {
+      const { properties = {}, required = [], ...more } = resolve(part, root, depth + 1);
+      Object.assign(merged, more);
+      merged.properties = { ...merged.properties, ...properties };
+      merged.required = [...(merged.required ?? []), ...required];
+    }
+    return merged;
+  }
+  return schema;
+}
+
+/**
+ * Decode a step of a JSON Pointer in a URI fragment (RFC 6901, section 6).
+ * @param {string} step
+ * @returns {string | null} null if it is malformed
+ */
+function memberName(step) {
+  try {
+    return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    return null;
+  }
+}
+
+/** @param {Schema} schema */
+export function typeText(schema) {
+  if (Array.isArray(schema.enum)) return "one of";
+  if (Array.isArray(schema.type)) return schema.type.join(" or ");
+  return schema.format ?? schema.type ?? "JSON";
+}
+
+/** @param {Schema} schema */
+export function boundsText(schema) {
+  const { minimum, maximum } = schema;
+  if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;
+  if (minimum !== undefined) return `${minimum} or more`;
+  return maximum === undefined ? "" : `${maximum} or less`;
+}
+
+/**
+ * Return whether a value is of a schema's kind, as far as it takes to choose a variant.
+ * @param {unknown} value
+ * @param {Schema} given
+ * @param {Schema} root
+ */
+export function fits(value, given, root) {
+  const schema = resolve(given, root);
+  if ("const" in schema) return isSame(value, schema.const);
+  if (Array.isArray(schema.enum)) return schema.enum.some((each) => isSame(value, each));
+  const types = schema.type === undefined ? [] : [schema.type].flat();
+  if (types.length > 0 && !types.some((type) => isOfType(value, type))) return false;
+  return typeof value !== "object" || value === null || Array.isArray(value)
+    ? true
+    : membersFit(/** @type {Record<string, unknown>} */ (value), schema, root);
+}
+
+/**
+ * @param {Record<string, unknown>} value
+ * @param {Schema} schema
+ * @param {Schema} root
+ */
+function membersFit(value, schema, root) {
+  const required = /** @type {string[]} */ (schema.required ?? []);
+  const properties = Object.entries(
+    /** @type {Record<string, Schema>} */ (schema.properties ?? {}),
+  );
+  return (
+    required.every((name) => Object.hasOwn(value, name)) &&
+    properties.every(([name, given]) => {
+      const inner = resolve(given, root);
+      return !("const" in inner) || isSame(value[name], inner.const);
+    })
+  );
+}
+
+/**
+ * @param {unknown} value
+ * @param {string} type
+ */
+function isOfType(value, type) {
+  if (type === "integer") return Number.isInteger(value);
+  if (value === null) return type === "null";
+  return type === (Array.isArray(value) ? "array" : typeof value);
+}
+
+/**
+ * @param {unknown} value
+ * @param {unknown} other
+ */
+function isSame(value, other) {
+  return JSON.stringify(value) === JSON.stringify(other);
+}
