@@ -7,7 +7,7 @@ import { settled } from "./fakes.js";
 
 // By a name that tsc does not follow: it takes a page's modules, which no package.json declares, for CommonJS.
 const page = new URL("../../opentabs_py/console/page/", import.meta.url);
-const { toolList } = await import(`${page}plugins.js`);
+const { toolList } = await import(`${page}tool_list.js`);
 
 fakeDocument();
 

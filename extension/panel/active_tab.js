@@ -4,11 +4,11 @@
 
 /** @import {Console} from "./console/main.js" */
 /** @import {PluginRow, TabRow} from "./console/store.js" */
-/** @import {ToolInShort} from "./console/plugins.js" */
+/** @import {ToolInShort} from "./console/tool_list.js" */
 
 import { h, plural, site } from "./console/dom.js";
 import { pluginIcon } from "./console/icons.js";
-import { toolList } from "./console/plugins.js";
+import { toolList } from "./console/tool_list.js";
 
 const TOOLS = 12; // of one plugin; the rest are on its own page
 const OTHERS = 8; // plugins that work elsewhere

@@ -175,3 +175,19 @@ export function switcher(label, choices, onChoose) {
     mark,
   };
 }
+
+/**
+ * Draw something again, and give the focus to what takes the place of what has it: what has the same `data-keep`.
+ * @param {Element} area in which it is
+ * @param {() => void} draw
+ */
+export function keepingFocus(area, draw) {
+  const focused =
+    document.activeElement instanceof HTMLElement ? document.activeElement.dataset.keep : undefined;
+  const { scrollTop } = area;
+  draw();
+  area.scrollTop = scrollTop;
+  if (focused === undefined) return;
+  const again = area.querySelector(`[data-keep="${CSS.escape(focused)}"]`);
+  /** @type {HTMLElement | null} */ (again)?.focus({ preventScroll: true });
+}

@@ -3,7 +3,7 @@
  */
 
 /** @import {Console} from "./main.js" */
-/** @import {Part} from "./plugins.js" */
+/** @import {Part} from "./plugin.js" */
 
 import { h, write } from "./dom.js";
 import { whyFailed } from "./link.js";

@@ -3,7 +3,7 @@
  */
 
 /** @import {Link} from "./link.js" */
-/** @import {Part} from "./plugins.js" */
+/** @import {Part} from "./plugin.js" */
 
 import { h, write } from "./dom.js";
 import { whyFailed } from "./link.js";

@@ -4,15 +4,15 @@
 
 /** @import {Console, View} from "./main.js" */
 /** @import {Schema} from "./schema.js" */
-/** @import {ToolInShort} from "./plugins.js" */
+/** @import {ToolInShort} from "./tool_list.js" */
 
 import { copyAs } from "./copies.js";
 import { h, matches, plural, switcher, wordsOf, write } from "./dom.js";
 import { glyph, toolIcon } from "./icons.js";
 import { Refusal, whyFailed } from "./link.js";
-import { toolList } from "./plugins.js";
 import { runOf } from "./run.js";
 import { schemaForm } from "./schema_form.js";
+import { toolList } from "./tool_list.js";
 import { FieldError } from "./values.js";
 
 const FOUND = 60; // tools that the picker shows
