@@ -3,7 +3,11 @@
  */
 
 /** @import {Call} from "./model.js" */
-import { axisTime, byId, duration, fraction, icon, make, OUTCOMES, roundStep } from "./model.js";
+import { listenForGestures } from "./gestures.js";
+import { axisTime, byId, duration, icon, make, roundStep } from "./model.js";
+import { drawOverview } from "./overview.js";
+import { hideTip, showTip } from "./tip.js";
+
 export class Timeline {
   static ROW = 30; // px
   static ROW_NARROW = 46; // px; the name above its bar
@@ -18,14 +22,10 @@ export class Timeline {
   selected = null;
   from = 0;
   to = 1;
+  length; // ms of the whole trace
 
-  #length; // ms of the whole trace
   #rows = byId("rows");
   #space = byId("space");
-  #ruler = byId("ruler");
-  #overview = /** @type {HTMLCanvasElement} */ (byId("overview"));
-  #window = byId("window");
-  #tip = byId("tip");
   #narrow = matchMedia("(max-width: 640px)");
   #drawn = 0;
   #onSelect;
@@ -37,7 +37,7 @@ export class Timeline {
   constructor(calls, onSelect) {
     this.#onSelect = onSelect;
     const ends = calls.map((call) => call.at + Math.max(call.ms, Timeline.LEAST));
-    this.#length = ends.reduce((latest, end) => Math.max(latest, end), 1);
+    this.length = ends.reduce((latest, end) => Math.max(latest, end), 1);
     this.#rows.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.#rows);
     this.#listen();
@@ -52,8 +52,8 @@ export class Timeline {
   }
 
   fit() {
-    const margin = this.#length * 0.015;
-    this.view(-margin, this.#length + margin);
+    const margin = this.length * 0.015;
+    this.view(-margin, this.length + margin);
   }
 
   /** @param {Call} call */
@@ -81,9 +81,9 @@ export class Timeline {
    * @param {number} to
    */
   view(from, to) {
-    const most = this.#length * 1.06;
+    const most = this.length * 1.06;
     const length = Math.min(Math.max(to - from, Timeline.LEAST), most);
-    const least = -this.#length * 0.03;
+    const least = -this.length * 0.03;
     const middle = (from + to) / 2;
     this.from = Math.min(Math.max(middle - length / 2, least), least + most - length);
     this.to = this.from + length;
@@ -138,7 +138,7 @@ export class Timeline {
   }
 
   #drawNow() {
-    const width = this.#trackWidth;
+    const width = this.trackWidth;
     const step = roundStep(this.to - this.from, width / 90);
     this.#drawRuler(width, step);
     this.#rows.style.setProperty("--step", `${(step / (this.to - this.from)) * width}px`);
@@ -146,7 +146,7 @@ export class Timeline {
       ((Math.ceil(this.from / step) * step - this.from) / (this.to - this.from)) * width;
     this.#rows.style.setProperty("--offset", `${offset}px`);
     this.#drawRows(width);
-    this.#drawOverview();
+    drawOverview(this);
   }
 
   /** @param {number} width */
@@ -274,48 +274,13 @@ export class Timeline {
     byId("ticks").replaceChildren(...labels);
   }
 
-  #drawOverview() {
-    const canvas = this.#overview;
-    const scale = devicePixelRatio;
-    const { clientWidth: width, clientHeight: height } = canvas;
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-    const context = canvas.getContext("2d");
-    if (context === null || width === 0) {
-      return;
-    }
-    context.scale(scale, scale);
-    const style = getComputedStyle(canvas);
-    const colours = new Map(
-      OUTCOMES.map(([outcome]) => [outcome, style.getPropertyValue(`--${outcome}`)]),
-    );
-    const each = (height - 10) / Math.max(this.calls.length, 1);
-    const thick = Math.min(Math.max(each * 0.8, 1), 5);
-    // What failed comes last, so that nothing hides it.
-    for (const good of [true, false]) {
-      this.calls.forEach((call, index) => {
-        if ((call.outcome === "succeeded") === good) {
-          context.fillStyle = colours.get(call.outcome) ?? "gray";
-          const x = (call.at / this.#length) * width;
-          const long = Math.max((call.ms / this.#length) * width, 1.5);
-          const high = good ? thick : Math.max(thick, 3);
-          context.fillRect(x, 5 + index * each + (each - high) / 2, long, high);
-        }
-      });
-    }
-    const left = Math.max(0, (this.from / this.#length) * width);
-    const right = Math.min(width, (this.to / this.#length) * width);
-    this.#window.style.left = `${left}px`;
-    this.#window.style.width = `${Math.max(right - left, 2)}px`;
-  }
-
   // --- geometry --------------------------------------------------------------------------
 
   get #rowHeight() {
     return this.#narrow.matches ? Timeline.ROW_NARROW : Timeline.ROW;
   }
 
-  get #trackWidth() {
+  get trackWidth() {
     return Math.max(byId("ticks").clientWidth, 1);
   }
 
@@ -328,7 +293,7 @@ export class Timeline {
   }
 
   /** @param {number} clientX */
-  #time(clientX) {
+  timeAt(clientX) {
     const { left, width } = byId("ticks").getBoundingClientRect();
     return this.from + ((clientX - left) / width) * (this.to - this.from);
   }
@@ -347,26 +312,6 @@ export class Timeline {
   // --- pointer ---------------------------------------------------------------------------
 
   #listen() {
-    const zoomByWheel = (/** @type {WheelEvent} */ event) => {
-      event.preventDefault();
-      this.zoom(Math.exp(-event.deltaY / 300), this.#time(event.clientX));
-    };
-    this.#ruler.addEventListener("wheel", zoomByWheel, { passive: false });
-    this.#overview.addEventListener("wheel", zoomByWheel, { passive: false });
-    this.#rows.addEventListener(
-      "wheel",
-      (event) => {
-        if (event.ctrlKey || event.metaKey || event.altKey) {
-          zoomByWheel(event);
-        } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-          event.preventDefault();
-          this.move(
-            (event.shiftKey ? event.deltaY || event.deltaX : event.deltaX) / this.#trackWidth,
-          );
-        }
-      },
-      { passive: false },
-    );
     this.#rows.addEventListener("click", (event) => {
       const call = this.#callAt(event);
       if (call !== undefined) {
@@ -380,170 +325,18 @@ export class Timeline {
       }
     });
     this.#rows.addEventListener("pointermove", (event) => this.#showTip(event));
-    this.#rows.addEventListener("pointerleave", () => this.#hideTip());
-    this.#dragRows();
-    this.#dragRuler();
-    this.#dragOverview();
+    this.#rows.addEventListener("pointerleave", hideTip);
+    listenForGestures(this);
   }
-
-  #dragRows() {
-    let last = 0;
-    const drag = (/** @type {PointerEvent} */ event) => {
-      this.#rows.classList.add("dragging");
-      this.move((last - event.clientX) / this.#trackWidth);
-      last = event.clientX;
-    };
-    this.#rows.addEventListener("pointerdown", (event) => {
-      const onTrack = /** @type {Element} */ (event.target).closest(".track") !== null;
-      if (event.button === 0 && event.pointerType === "mouse" && onTrack) {
-        last = event.clientX;
-        follow(event, drag, () => this.#rows.classList.remove("dragging"));
-      }
-    });
-  }
-
-  #dragRuler() {
-    const range = byId("range");
-    this.#ruler.addEventListener("pointerdown", (event) => {
-      const start = event.clientX;
-      const { left } = byId("ticks").getBoundingClientRect();
-      follow(
-        event,
-        (moved) => {
-          range.hidden = false;
-          range.style.left = `${Math.min(start, moved.clientX) - left}px`;
-          range.style.width = `${Math.abs(moved.clientX - start)}px`;
-        },
-        (released) => {
-          range.hidden = true;
-          if (released !== null && Math.abs(released.clientX - start) > 4) {
-            const [from, to] = [this.#time(start), this.#time(released.clientX)];
-            this.view(Math.min(from, to), Math.max(from, to));
-          }
-        },
-      );
-    });
-  }
-
-  #dragOverview() {
-    const at = (/** @type {PointerEvent} */ event) => {
-      const { left, width } = this.#overview.getBoundingClientRect();
-      return ((event.clientX - left) / width) * this.#length;
-    };
-    const centre = (/** @type {PointerEvent} */ event) => {
-      const half = (this.to - this.from) / 2;
-      this.view(at(event) - half, at(event) + half);
-    };
-    this.#overview.addEventListener("pointerdown", (event) => {
-      centre(event);
-      follow(event, centre, () => {});
-    });
-  }
-
-  // --- what is under the pointer ---------------------------------------------------------
 
   /** @param {PointerEvent} event */
   #showTip(event) {
     const call = this.#callAt(event);
     if (call === undefined || this.#rows.classList.contains("dragging")) {
-      this.#hideTip();
+      hideTip();
       return;
     }
-    const at = this.#time(event.clientX) - call.at;
-    const near = (Timeline.NEAR / this.#trackWidth) * (this.to - this.from);
-    const lines = this.#said(call, at, near);
-    this.#tip.replaceChildren(...lines);
-    this.#tip.hidden = false;
-    const { width, height } = this.#tip.getBoundingClientRect();
-    const left = Math.min(event.clientX + 14, innerWidth - width - 8);
-    const below = event.clientY + 18;
-    const top = below + height > innerHeight - 8 ? event.clientY - height - 12 : below;
-    this.#tip.style.left = `${Math.max(8, left)}px`;
-    this.#tip.style.top = `${Math.max(8, top)}px`;
+    const near = (Timeline.NEAR / this.trackWidth) * (this.to - this.from);
+    showTip(call, this.timeAt(event.clientX) - call.at, near, event);
   }
-
-  #hideTip() {
-    this.#tip.hidden = true;
-  }
-
-  /**
-   * @param {Call} call
-   * @param {number} at
-   * @param {number} near
-   */
-  #said(call, at, near) {
-    const lines = [make("strong", "", call.name)];
-    const hop = call.hops.find(({ start, ms }) => at >= start && at <= start + ms);
-    if (hop === undefined) {
-      lines.push(make("div", "", `${call.outcomeText}, ${duration(call.ms)}`));
-    } else {
-      const kind = hop.unfinished ? "unfinished" : hop.carrier;
-      const end = hop.unfinished ? ", ended here" : "";
-      const text = `${hop.hop}  ${duration(hop.ms)}${end}`;
-      lines.push(make("div", "", [make("span", `swatch ${kind}`), text]));
-    }
-    const report = nearest(call.progress, at, near);
-    if (report !== undefined) {
-      const done = fraction(report.progress, report.total);
-      const text = [done, report.message ?? ""].filter(Boolean).join("  ") || "sign of life";
-      lines.push(make("div", "said", `${duration(report.at)}  ${text}`));
-    }
-    const log = nearest(call.logs, at, near);
-    if (log !== undefined) {
-      lines.push(make("div", "said", `${duration(log.at)}  ${log.level}: ${log.message}`));
-    }
-    const link = nearest(call.links.slice(1), at, near);
-    if (link !== undefined) {
-      lines.push(make("div", "said", `${duration(link.at)}  ${link.text}`));
-    }
-    return lines;
-  }
-}
-
-/**
- * @template {{at: number}} Mark
- * @param {readonly Mark[]} marks
- * @param {number} at
- * @param {number} near
- */
-function nearest(marks, at, near) {
-  /** @type {Mark | undefined} */
-  let found;
-  for (const mark of marks) {
-    const distance = Math.abs(mark.at - at);
-    if (distance <= near && (found === undefined || distance < Math.abs(found.at - at))) {
-      found = mark;
-    }
-  }
-  return found;
-}
-
-/**
- * Follows a pointer from its press to its release.
- * @param {PointerEvent} pressed
- * @param {(event: PointerEvent) => void} moved called once it has moved
- * @param {(released: PointerEvent | null) => void} ended with null if the browser uses the pointer
- *     for something else, such as scrolling
- */
-function follow(pressed, moved, ended) {
-  const target = /** @type {HTMLElement} */ (pressed.currentTarget);
-  const control = new AbortController();
-  const { signal } = control;
-  let began = false;
-  const move = (/** @type {PointerEvent} */ event) => {
-    if (!began && Math.abs(event.clientX - pressed.clientX) > 3) {
-      began = true;
-      target.setPointerCapture(pressed.pointerId); // not before: a click must reach its row
-    }
-    if (began) {
-      moved(event);
-    }
-  };
-  const end = (/** @type {PointerEvent | null} */ released) => {
-    control.abort();
-    ended(released);
-  };
-  target.addEventListener("pointermove", move, { signal });
-  addEventListener("pointerup", end, { signal });
-  addEventListener("pointercancel", () => end(null), { signal });
 }
