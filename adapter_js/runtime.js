@@ -16,7 +16,7 @@
   // @ts-expect-error a script's `this` is the Window, which no page can redefine here
   const page = /** @type {any} */ (this);
   const ID = 32; // hex digits of a call id
-  const MESSAGE_MAX = 4096;
+  const MESSAGE_MAX = 4096; // characters of a progress message
   const READY = "ready";
   const OWN = "@page"; // stands for the page's own tools, where plugins have a name
   const STACK_MAX = 8000; // characters
@@ -565,7 +565,7 @@
     if (!isValid && !call.invalid) {
       call.invalid = true;
       apply(warn, pageConsole, [
-        "OpenTabs: reportProgress() takes {progress?: number, total?: number, message?: string of at most 4096 characters}, not",
+        `OpenTabs: reportProgress() takes {progress?: number, total?: number, message?: string of at most ${MESSAGE_MAX} characters}, not`,
         options,
       ]);
     }

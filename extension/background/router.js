@@ -15,6 +15,7 @@ import { targets } from "./targets.js";
 
 const HELLO_ID = 1;
 const BROWSER_ID = "browserId";
+const DOCUMENT_ID = 32; // hex digits, after the tilde of a chunk; see opentabs_py/core/chunks.py
 const INTERNAL_ERROR = -32603; // JSON-RPC 2.0, section 5.1
 
 const bootId = crypto.randomUUID();
@@ -60,7 +61,7 @@ async function readBrowserId() {
 /** @param {string} frame */
 export function receive(frame) {
   if (frame.startsWith("~")) {
-    documents.deliver(frame.slice(1, 33), frame);
+    documents.deliver(frame.slice(1, 1 + DOCUMENT_ID), frame);
     return;
   }
   const message = parse(frame);

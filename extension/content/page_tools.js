@@ -12,7 +12,7 @@
 (() => {
   // @ts-expect-error a script's `this` is the Window, which no page can redefine here
   const page = /** @type {any} */ (this);
-  const MOST = 100; // tools of a page; see opentabs_py/core/page_tools.py
+  const MOST = 100; // tools of a page; see PageToolsParams in opentabs_py/core/protocol.py
   const MOST_KEPT = 1000; // registrations
   const LONGEST_NAME = 128;
   const LONGEST_TITLE = 200;

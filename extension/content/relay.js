@@ -14,6 +14,7 @@
   const ID = 32; // hex digits of a call id
   const WHOLE = 1024 * 1024; // characters; see opentabs_py/core/chunks.py
   const CHUNK = 256 * 1024;
+  const HEADER = 42; // characters of a chunk before its part
   const LOAD_GRACE = 2000; // ms after the DOM is ready in which a page may load its resources
   const NO_RUNTIME =
     "scripts cannot run in this page (a CSP sandbox without allow-scripts, or JavaScript is off)";
@@ -292,10 +293,10 @@
     if (!frame.startsWith("~")) {
       return frame;
     }
-    const key = frame.slice(1, 41);
+    const key = frame.slice(1, HEADER - 1);
     const parts = partial.get(key) ?? [];
-    parts.push(frame.slice(42));
-    if (frame[41] === "+") {
+    parts.push(frame.slice(HEADER));
+    if (frame[HEADER - 1] === "+") {
       partial.set(key, parts);
       return null;
     }

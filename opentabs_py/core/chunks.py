@@ -18,7 +18,7 @@ from opentabs_py.errors import ProtocolError
 CHUNK = 256 * 1024  # characters; the fastest part size measured for 16 MiB over a Port
 WHOLE = 1024 * 1024  # characters; a message up to this length is sent as one frame
 REFUSED = 1024  # how many refused messages are known, until their last parts come
-_HEADER = 42
+HEADER = 42  # characters before the part
 
 
 def split(text: str, document_id: str, stream: int) -> Iterator[str]:
@@ -59,9 +59,9 @@ class Assembler:
             if len(frame) > self._limit:
                 raise ProtocolError(f"a message of {len(frame)} characters is over the limit")
             return frame
-        if len(frame) < _HEADER or frame[_HEADER - 1] not in "+.":
+        if len(frame) < HEADER or frame[HEADER - 1] not in "+.":
             raise ProtocolError("a chunk's header is malformed")
-        key, is_last, part = frame[1 : _HEADER - 1], frame[_HEADER - 1] == ".", frame[_HEADER:]
+        key, is_last, part = frame[1 : HEADER - 1], frame[HEADER - 1] == ".", frame[HEADER:]
         if key in self._refused:
             if is_last:
                 del self._refused[key]

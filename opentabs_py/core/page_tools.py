@@ -23,8 +23,7 @@ from opentabs_py.core.protocol import (
 from opentabs_py.core.schemas import JsonObject, check_schema
 from opentabs_py.core.text import shorten
 
-# Of one page, `extension/content/page_tools.js` reports 100 tools at most, whose schemas have at
-# most 16 KiB each and 256 KiB together.
+# What one page may report, and how large, `extension/content/page_tools.js` limits.
 MOST: Final = 500  # tools of all pages
 MOST_UNSEEN: Final = 100  # reports of documents that are not known yet
 LONGEST_TITLE: Final = 80

@@ -1,0 +1,56 @@
+"""Constants that JavaScript and Python both state; nothing else would notice a difference."""
+
+import re
+from math import prod
+from pathlib import Path
+
+import pytest
+
+from opentabs_py.core import chunks
+from opentabs_py.core.protocol import PageToolsParams, RegisteredTool
+from opentabs_py.core.trace.recorder import MESSAGE_MAX
+from opentabs_py.python_tools.progress import MESSAGE_LIMIT
+
+ROOT = Path(__file__).parents[2]
+CONSTANT = re.compile(r"(?:const|static) #?([A-Z_]+) = (\d[\d_]*(?: \* \d[\d_]*)*);")
+
+
+def constants(path: str) -> dict[str, int]:
+    """Return the numbers that a JavaScript file names in capitals."""
+    found = CONSTANT.findall((ROOT / path).read_text(encoding="utf-8"))
+    return {name: prod(int(factor) for factor in value.split(" * ")) for name, value in found}
+
+
+def limits(model: type[RegisteredTool | PageToolsParams], name: str) -> int:
+    """Return the greatest length of a member of a message."""
+    found = model.model_json_schema()["properties"][name]
+    length: int = found["maxItems" if "maxItems" in found else "maxLength"]
+    return length
+
+
+def test_the_relay_cuts_messages_as_the_server_does() -> None:
+    relay = constants("extension/content/relay.js")
+    assert (relay["WHOLE"], relay["CHUNK"]) == (chunks.WHOLE, chunks.CHUNK)
+
+
+def test_the_relay_and_the_worker_find_the_parts_of_a_chunk() -> None:
+    relay = constants("extension/content/relay.js")
+    router = constants("extension/background/router.js")
+    document = "d" * router["DOCUMENT_ID"]
+    first, *_ = chunks.split("x" * (chunks.WHOLE + 1), document, 1)
+    assert first.startswith(f"~{document}0")
+    assert first[relay["HEADER"] - 1 :].strip("x") == "+"
+    assert relay["HEADER"] == chunks.HEADER
+
+
+def test_a_page_reports_no_tools_that_the_server_refuses() -> None:
+    page = constants("extension/content/page_tools.js")
+    assert page["MOST"] == limits(PageToolsParams, "tools")
+    assert page["LONGEST_NAME"] == limits(RegisteredTool, "name")
+    assert page["LONGEST_TITLE"] <= limits(RegisteredTool, "title")
+    assert page["LONGEST_TEXT"] <= limits(RegisteredTool, "description")
+
+
+@pytest.mark.parametrize("path", ["adapter_js/runtime.js", "extension/content/outbox.js"])
+def test_a_progress_message_has_the_same_length_in_both_languages(path: str) -> None:
+    assert constants(path)["MESSAGE_MAX"] == MESSAGE_LIMIT == MESSAGE_MAX
