@@ -7,6 +7,7 @@ import { fakeDocument } from "./fake_dom.js";
 // By a name that tsc does not follow: it takes a page's modules, which no package.json declares, for CommonJS.
 const viewer = new URL("../../opentabs_py/tracing/viewer/", import.meta.url);
 const { describe } = await import(`${viewer}details.js`);
+const { kindOf } = await import(`${viewer}model.js`);
 
 fakeDocument();
 
@@ -61,4 +62,12 @@ test("an error that may be retried says after how long", () => {
 test("an error that may be retried at once names no time", () => {
   const [, box] = detailsOf({ ...CALL, error: { ...CALL.error, retryAfterMs: null } });
   assert.equal(box, "RATE_LIMITEDrate_limitretryableSlow down.");
+});
+
+test("a hop is drawn as its carrier, or as the one where the call ended", () => {
+  const hop = { hop: "relay", carrier: "extension", start: 0, ms: 1, unfinished: false };
+  assert.deepEqual(
+    [kindOf(hop), kindOf({ ...hop, unfinished: true })],
+    ["extension", "unfinished"],
+  );
 });

@@ -3,7 +3,7 @@
  */
 
 /** @import {Call, Hop} from "./model.js" */
-import { duration, fraction, icon, make, PLACES } from "./model.js";
+import { duration, fraction, icon, kindOf, make, PLACES } from "./model.js";
 
 const SHOWN = 200; // reports or records, until the reader asks for all
 const CUT_OVER = 0.5; // of the whole; a hop longer than that gets that share of the axis
@@ -141,7 +141,7 @@ function waterfall(call) {
   const percent = (/** @type {number} */ at) =>
     `${(Math.min(Math.max(share(at), 0), 1) * 100).toFixed(3)}%`;
   const rows = call.hops.map((hop) => {
-    const kind = hop.unfinished ? "unfinished" : hop.carrier;
+    const kind = kindOf(hop);
     const bar = make("span", `hop ${kind}${hop === cut && !hop.unfinished ? " cut" : ""}`);
     bar.style.left = percent(hop.start);
     bar.style.width = `calc(${percent(hop.start + hop.ms)} - ${percent(hop.start)})`;

@@ -62,6 +62,14 @@ export const PLACES = [
   ["answer", "Answer"],
 ];
 
+/**
+ * What a hop is drawn as: who carries the call there, or that the call ended there.
+ * @param {Hop} hop
+ */
+export function kindOf(hop) {
+  return hop.unfinished ? "unfinished" : hop.carrier;
+}
+
 /** @returns {TraceData} */
 export function readData() {
   return JSON.parse(byId("data").textContent ?? "");

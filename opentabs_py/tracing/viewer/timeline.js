@@ -4,7 +4,7 @@
 
 /** @import {Call} from "./model.js" */
 import { listenForGestures } from "./gestures.js";
-import { axisTime, byId, duration, icon, make, roundStep } from "./model.js";
+import { axisTime, byId, duration, icon, kindOf, make, roundStep } from "./model.js";
 import { drawOverview } from "./overview.js";
 import { hideTip, showTip } from "./tip.js";
 
@@ -226,8 +226,7 @@ export class Timeline {
       const x0 = this.#x(call.at + hop.start, width);
       const x1 = this.#x(call.at + hop.start + hop.ms, width);
       if (x1 - x0 >= 0.7 && x1 > -4 && x0 < width + 4) {
-        const kind = hop.unfinished ? "unfinished" : hop.carrier;
-        place(make("span", `hop ${kind}`), x0, x1);
+        place(make("span", `hop ${kindOf(hop)}`), x0, x1);
       }
     }
     this.#addMarks(track, call, call.progress, () => "mark report", width);

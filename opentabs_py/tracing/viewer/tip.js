@@ -3,7 +3,7 @@
  */
 
 /** @import {Call} from "./model.js" */
-import { byId, duration, fraction, make } from "./model.js";
+import { byId, duration, fraction, kindOf, make } from "./model.js";
 
 /**
  * @param {Call} call
@@ -38,10 +38,9 @@ function linesOf(call, at, near) {
   if (hop === undefined) {
     lines.push(make("div", "", `${call.outcomeText}, ${duration(call.ms)}`));
   } else {
-    const kind = hop.unfinished ? "unfinished" : hop.carrier;
     const end = hop.unfinished ? ", ended here" : "";
     const text = `${hop.hop}  ${duration(hop.ms)}${end}`;
-    lines.push(make("div", "", [make("span", `swatch ${kind}`), text]));
+    lines.push(make("div", "", [make("span", `swatch ${kindOf(hop)}`), text]));
   }
   const report = nearest(call.progress, at, near);
   if (report !== undefined) {
