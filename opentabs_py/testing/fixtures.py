@@ -184,7 +184,7 @@ def _opentabs_people(
     names = marks.browsers or [ALONE]
     asked = recording_of(request.node)
     is_offline = asked is not None and asked.is_offline
-    seats = _opentabs_worker.seats(len(names), offline=is_offline)
+    slots = _opentabs_worker.slots(len(names), offline=is_offline)
     context_mark = request.node.get_closest_marker("browser_context_args")
     launch_args = request.getfixturevalue("browser_type_launch_args")
     is_headed = opentabs_settings.headed or launch_args.get("headless") is False
@@ -194,14 +194,14 @@ def _opentabs_people(
         try:
             # The servers start while Playwright does.
             chains: list[Chain] = []
-            for seat in seats:
-                chain = seat.begin(
+            for slot in slots:
+                chain = slot.begin(
                     [Path(each) for each in opentabs_plugins],
                     opentabs_tools,
                     beside if chains else settings,
                     own=marks.fresh_profile or context_mark is not None,
                 )
-                stack.callback(seat.release, chain)
+                stack.callback(slot.release, chain)
                 chains.append(chain)
             request.getfixturevalue("_opentabs_browsers")
             context_args = dict(request.getfixturevalue("browser_context_args"))
@@ -213,8 +213,8 @@ def _opentabs_people(
                     storage_states[name] = read_sign_in(sign_in)
             browser_type = request.getfixturevalue("browser_type")
             chains = [
-                seat.open(chain, browser_type, launch_args=launch_args, context_args=context_args)
-                for seat, chain in zip(seats, chains, strict=True)
+                slot.open(chain, browser_type, launch_args=launch_args, context_args=context_args)
+                for slot, chain in zip(slots, chains, strict=True)
             ]
         except OpenTabsError as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None

@@ -13,32 +13,32 @@ _Key = tuple[tuple[Path, ...], tuple[Any, ...], Settings]
 
 
 class Worker:
-    """A seat for each person of a test, in a test process."""
+    """A slot for the browser of each person of a test, in a test process."""
 
     def __init__(self) -> None:
-        self._seats: dict[bool, list[ChainPool]] = {False: [], True: []}
+        self._slots: dict[bool, list[ChainSlot]] = {False: [], True: []}
 
     @cached_property
     def thread(self) -> ServerThread:
         """The thread that servers run in."""
         return ServerThread()
 
-    def seats(self, count: int, *, offline: bool = False) -> "Sequence[ChainPool]":
-        """Return the seats of a test's people; most tests have one.
+    def slots(self, count: int, *, offline: bool = False) -> "Sequence[ChainSlot]":
+        """Return the slots for a test's people; most tests have one.
 
         Args:
             count: How many.
             offline: Whether their browsers reach no site.
         """
-        seats = self._seats[offline]
-        while len(seats) < count:
-            seats.append(ChainPool(self.thread, offline=offline))
-        return seats[:count]
+        slots = self._slots[offline]
+        while len(slots) < count:
+            slots.append(ChainSlot(self.thread, offline=offline))
+        return slots[:count]
 
     def close_browsers(self) -> None:
         """Close all browsers and their servers."""
-        for seat in (*self._seats[False], *self._seats[True]):
-            seat.close()
+        for slot in (*self._slots[False], *self._slots[True]):
+            slot.close()
 
     def close(self) -> None:
         """Stop the thread and everything still running in it."""
@@ -46,7 +46,7 @@ class Worker:
             self.thread.close()
 
 
-class ChainPool:
+class ChainSlot:
     """Starts chains on demand, and keeps the one that tests share.
 
     Args:
