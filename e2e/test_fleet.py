@@ -221,7 +221,7 @@ async def test_a_killed_worker_loses_its_calls_and_says_that_they_may_have_run(
         await until(tabs, lambda known: len(known) == 2)
         doomed.kill()
         with anyio.fail_after(PATIENT):
-            await call.wait_end()
+            await call.wait()
         assert isinstance(call.error, ChainError)
         assert call.error.detail.code == "WORKER_LOST"
         assert "may have run" in call.error.detail.message
@@ -261,7 +261,7 @@ async def test_a_call_continues_while_nats_restarts(fleet: Fleet) -> None:
         await anyio.sleep(1)  # for which NATS is away
         fleet.nats.start()
         with anyio.fail_after(PATIENT):
-            assert await call.wait() == "k"
+            assert await call.result() == "k"
         reports = call.progress
         assert [report.message for report in reports] == [str(n) for n in range(300)]
         assert fleet.count("began")["k"] == 1
@@ -281,7 +281,7 @@ async def use_behind(cut: Cut, fleet: Fleet) -> None:
         await fleet.until("began", "k")
         cut.open = False  # nothing is closed, and nothing passes
         with anyio.fail_after(PATIENT):
-            await call.wait_end()
+            await call.wait()
         assert isinstance(call.error, ChainError)
         assert call.error.detail.code == "WORKER_LOST"
         await fleet.until("cancelled", "k")
@@ -356,7 +356,7 @@ async def test_a_drained_worker_ends_its_calls_takes_no_more_and_leaves(fleet: F
         assert await tabs.call("who") == other.process.pid
         assert not call.ended
         release.touch()
-        assert await call.wait() == "k"
+        assert await call.result() == "k"
         assert await anyio.to_thread.run_sync(lambda: worker.process.wait(PATIENT)) == 0
 
 
@@ -394,7 +394,7 @@ async def test_the_first_signal_drains_a_worker_and_the_second_stops_it(fleet: F
         worker.process.send_signal(signal.SIGTERM)
         assert await anyio.to_thread.run_sync(lambda: worker.process.wait(PATIENT)) == 0
         with anyio.fail_after(PATIENT):
-            await call.wait_end()
+            await call.wait()
         assert isinstance(call.error, ChainError)
         assert call.error.detail.code == "SERVER_STOPPED"
         await fleet.until("cancelled", "k")
@@ -514,7 +514,7 @@ async def test_a_worker_that_pauses_for_a_moment_keeps_its_calls(fleet: Fleet) -
         await anyio.sleep(2)  # half of the silence that counts
         worker.process.send_signal(signal.SIGCONT)
         with anyio.fail_after(PATIENT):
-            assert await call.wait() == "k"
+            assert await call.result() == "k"
         assert [report.message for report in call.progress] == [str(n) for n in range(30)]
 
 
@@ -527,7 +527,7 @@ async def test_a_worker_that_pauses_for_long_loses_its_calls_and_cancels_them(
         await fleet.until("began", "k")
         worker.process.send_signal(signal.SIGSTOP)
         with anyio.fail_after(PATIENT):
-            await call.wait_end()
+            await call.wait()
         assert isinstance(call.error, ChainError)
         assert call.error.detail.code == "WORKER_LOST"
         worker.process.send_signal(signal.SIGCONT)

@@ -114,7 +114,7 @@ async def test_an_error_of_a_tool_arrives_with_all_its_fields(tabs: OpenTabs) ->
 async def test_reports_and_the_result_of_a_page_arrive(tabs: OpenTabs) -> None:
     steps = [{"report": {"progress": n, "total": 50, "message": f"{n}"}} for n in range(50)]
     call = await tabs.start("probe_run", {"key": "reports", "steps": steps, "result": "done"})
-    assert await call.wait() == {"key": "reports", "result": "done"}
+    assert await call.result() == {"key": "reports", "result": "done"}
     assert [report.message for report in call.progress] == [str(n) for n in range(50)]
     assert [report.seq for report in call.progress] == [*range(50)]
 
@@ -189,7 +189,7 @@ async def test_a_browser_that_dies_loses_its_call_and_comes_back(tabs: OpenTabs)
     [browser] = [pid for pid in descendants(worker.pid) if _is_browser(command_line(pid))]
     os.kill(browser, signal.SIGKILL)
     with anyio.fail_after(PATIENT):
-        await call.wait_end()
+        await call.wait()
     assert isinstance(call.error, CallError)
     await until(tabs, lambda known: _restarts(known, "one") == 1 and _ready(known) == 5)
 
@@ -209,7 +209,7 @@ def _is_browser(words: list[str]) -> bool:
 
 async def test_a_trace_shows_the_hop_of_the_fleet_and_those_in_the_browser(tabs: OpenTabs) -> None:
     call = await tabs.start("probe_echo", {"value": 1})
-    await call.wait()
+    await call.result()
     assert call.record is not None
     falls = call.record.waterfall()
     assert [span.hop for span in falls.spans] == [

@@ -332,7 +332,7 @@ async def test_a_call_under_way_ends_before_a_new_site_is_let_in(tmp_path: Path,
             tasks.start_soon(tabs.reload_plugins)
             await until_all_wait()
             await page.evaluate("release()")
-            assert await call.wait() == {"version": "1"}
+            assert await call.result() == {"version": "1"}
         assert await version(tabs) == "2"
 
 

@@ -134,7 +134,7 @@ class Endpoint:
             await anyio.sleep(0.1 * number)  # a beat may be due at any time
             process.kill()
             began = time.perf_counter()
-            await call.wait_end()
+            await call.wait()
             assert isinstance(call.error, ChainError)
             assert call.error.detail.code == "WORKER_LOST"
             return time.perf_counter() - began

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import anyio
 
@@ -97,15 +97,16 @@ class RunningCall:
             return self.record
         return self._record_so_far()
 
-    async def wait(self) -> Any:
+    async def result(self) -> Any:
         """Wait for the end, and return the value; raises as `value` does."""
         __tracebackhide__ = True
         await self._ended.wait()
         return self.value
 
-    async def wait_end(self) -> None:
-        """Wait for the end, whatever the outcome."""
+    async def wait(self) -> Self:
+        """Wait until the call has ended, however it ends."""
         await self._ended.wait()
+        return self
 
     async def wait_sent(self) -> None:
         """Wait until it has been sent to its page, or has ended before that."""

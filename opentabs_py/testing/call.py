@@ -29,7 +29,7 @@ class Call:
         self.running = running
         self._look = look  # called after a wait that has seen its end
         self._thread = thread
-        self._end: Future[None] = thread.start(running.wait_end)
+        self._end: Future[RunningCall] = thread.start(running.wait)
 
     def __repr__(self) -> str:
         state = "ended" if self.ended else "running"

@@ -441,7 +441,7 @@ def _in_task(pause: Callable[[float], Awaitable[None]]) -> Callable[[Watch], Awa
 
 async def _end_of(call: RunningCall, seconds: float) -> None:
     with anyio.move_on_after(seconds):
-        await call.wait_end()
+        await call.wait()
 
 
 def _check_word(name: str, value: str | None, known: Sequence[str]) -> None:

@@ -69,7 +69,7 @@ async def test_a_running_call_shows_what_came_of_it_so_far() -> None:
                 _ = call.value
 
             caller.end({"ok": True})
-            assert await call.wait() == {"ok": True}
+            assert await call.result() == {"ok": True}
     assert call.ended
     assert (call.error, call.cancelled) == (None, False)
     assert caller.calls == [("chat_read", {"n": 1}, Limits(idle=2))]
@@ -92,7 +92,7 @@ async def test_an_error_is_raised_where_the_call_is_waited_for(error: Exception)
         tasks.start_soon(call.run, caller, None)
         caller.end(error=error)
         with anyio.fail_after(5), pytest.raises(type(error)):
-            await call.wait()
+            await call.result()
 
     assert call.error is error
     assert not call.cancelled
@@ -116,7 +116,7 @@ async def test_a_cancelled_call_has_ended_and_has_no_value() -> None:
         await call.wait_sent()
         call.cancel()
         with anyio.fail_after(5):
-            await call.wait_end()
+            await call.wait()
 
     assert call.cancelled
     with pytest.raises(RuntimeError, match="was cancelled"):
