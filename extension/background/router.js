@@ -198,8 +198,13 @@ async function answerOpen(id, url) {
     tabId = await ownTabs.open();
     return { tabId };
   });
-  if (tabId !== undefined) {
+  if (tabId === undefined) {
+    return;
+  }
+  try {
     await (isSent ? ownTabs.show(tabId, url) : ownTabs.close(tabId)); // the server would not know of it
+  } catch (error) {
+    console.warn("OpenTabs: a tab was closed as soon as it was open:", error);
   }
 }
 
