@@ -15,7 +15,8 @@ from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.link import NatsLink, Received, nats_link
 
 ANSWERS_WITHIN: Final = 1.5  # s; in which the first worker or endpoint says something
-QUIET_FOR: Final = 0.3  # s without news from workers, after which all are known
+QUIET_FOR: Final = 0.3  # s in which no other worker or endpoint is heard, after which all are known
+KNOWN_WITHIN: Final = 3.0  # s; in a large fleet, others may come and go all the time
 DRAINS_WITHIN: Final = 2.0  # s; in which a worker says that it will
 
 
@@ -31,25 +32,30 @@ class ObservedFleet:
     """
 
     def __init__(self, link: NatsLink) -> None:
-        self.directory = Directory({}, link.version, lambda _: self._notify())
+        self.directory = Directory({}, link.version, lambda _: None)
         self.endpoints: dict[str, EndpointAnnouncement] = {}
         self._heard: dict[str, float] = {}  # of endpoints
         self._link = link
-        self._changed = anyio.Event()
+        self._found = anyio.Event()  # one that was not known before
 
     async def start(self) -> None:
-        """Find the workers."""
+        """Find the workers; wait no longer than a few seconds for them."""
         link = self._link
         await link.subscribe(link.subjects.workers, self._handle)
         await link.subscribe(link.subjects.endpoints, self._handle_endpoint)
         link.publish(link.subjects.who)
         with anyio.move_on_after(ANSWERS_WITHIN):
-            await self._changed.wait()
+            while not (self.directory.all or self.endpoints):
+                await self._found.wait()
+        with anyio.move_on_after(KNOWN_WITHIN):
+            await self._wait_quiet()
+
+    async def _wait_quiet(self) -> None:
         is_quiet = False
         while not is_quiet:
             is_quiet = True
             with anyio.move_on_after(QUIET_FOR):
-                await self._changed.wait()
+                await self._found.wait()
                 is_quiet = False
 
     def remove_silent(self) -> None:
@@ -79,7 +85,10 @@ class ObservedFleet:
         raise FleetError(f"The worker {name} does not answer. Its pid on {found.host}: {found.pid}")
 
     def _handle(self, message: Received) -> None:
+        known = len(self.directory.all)
         self.directory.handle(message.data, anyio.current_time())
+        if len(self.directory.all) > known:
+            self._notify()
 
     def _handle_endpoint(self, message: Received) -> None:
         try:
@@ -89,14 +98,16 @@ class ObservedFleet:
         if said.leaving:
             self.endpoints.pop(said.endpoint, None)
             self._heard.pop(said.endpoint, None)
-        else:
-            self.endpoints[said.endpoint] = said
-            self._heard[said.endpoint] = anyio.current_time()
-        self._notify()
+            return
+        is_new = said.endpoint not in self.endpoints
+        self.endpoints[said.endpoint] = said
+        self._heard[said.endpoint] = anyio.current_time()
+        if is_new:
+            self._notify()
 
     def _notify(self) -> None:
-        changed, self._changed = self._changed, anyio.Event()
-        changed.set()
+        found, self._found = self._found, anyio.Event()
+        found.set()
 
 
 @asynccontextmanager

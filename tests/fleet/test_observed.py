@@ -1,0 +1,63 @@
+"""What commands see of a fleet, with a connection that is not there."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import cast
+
+import anyio
+import pytest
+
+from opentabs_py.core.fleet.messages import encode
+from opentabs_py.core.fleet.subjects import Subjects
+from opentabs_py.fleet import observed
+from opentabs_py.fleet.link import NatsLink, Received
+from opentabs_py.fleet.observed import ObservedFleet
+from tests.core.fleet.test_pool import worker
+from tests.waiting import PATIENT
+
+pytestmark = pytest.mark.anyio
+
+ANNOUNCERS = 20
+
+
+class FakeLink:
+    """A connection on which only this process publishes."""
+
+    version = "1"
+    subjects = Subjects("test")
+
+    def __init__(self) -> None:
+        self.handlers: dict[str, Callable[[Received], None]] = {}
+
+    async def subscribe(self, subject: str, handle: Callable[[Received], None]) -> None:
+        self.handlers[subject] = handle
+
+    def publish(self, subject: str, data: bytes = b"", reply: str = "") -> None:
+        if subject in self.handlers:
+            self.handlers[subject](Received(subject, data, absent=False, reply=reply))
+
+
+async def announce(link: FakeLink, number: int, *, restarts: bool) -> None:
+    """Announce a busy worker again and again, or another one each time."""
+    for calls in count():
+        run = number + ANNOUNCERS * calls if restarts else number
+        link.publish(link.subjects.workers, encode(worker(f"w{run}", run, calls=calls)))
+        await anyio.sleep(observed.QUIET_FOR / 3)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_fleet_that_never_stops_talking_is_known_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, *, restarts: bool
+) -> None:
+    if restarts:  # it is not quiet before the bound
+        monkeypatch.setattr(observed, "KNOWN_WITHIN", 2 * observed.QUIET_FOR)
+    link = FakeLink()
+    fleet = ObservedFleet(cast("NatsLink", link))
+    async with anyio.create_task_group() as tasks:
+        for number in range(ANNOUNCERS):
+            tasks.start_soon(partial(announce, link, number, restarts=restarts))
+        with anyio.fail_after(PATIENT):
+            await fleet.start()
+        tasks.cancel_scope.cancel()
+    assert len(fleet.directory.all) >= ANNOUNCERS
