@@ -143,13 +143,14 @@ class Asks:
             NotDeliveredError: The worker is gone and did not receive it.
             ChainError: The worker is gone, or its answer is not valid.
         """
+        data = encode(message)  # which raises if it is not valid, before anything is open
         ask_id = secrets.token_hex(16)
         reply = f"{self._subject}.call.{ask_id}"
         subject = f"{self._know(worker)}.call.{self._endpoint}.{ask_id}"
         channel = NatsChannel(self._link, subject, most=self._most, reply=reply)
         answer: asyncio.Future[ToEndpoint] = asyncio.get_running_loop().create_future()
         ask = self._open[ask_id] = _Ask(worker, channel, handle, answer)
-        channel.send(encode(message))
+        channel.send(data)
         try:
             return await answer
         except asyncio.CancelledError:
