@@ -5,7 +5,7 @@ import logging
 import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, cast
@@ -120,6 +120,11 @@ class NatsLink:
         client: Any = self._client  # whose types are partial
         subscription: Subscription = await client.subscribe(subject, cb=receive)
         return subscription
+
+    async def unsubscribe(self, subscription: Subscription) -> None:
+        """End a subscription; it has ended already if the connection is closed."""
+        with suppress(NatsError, OSError):
+            await subscription.unsubscribe()
 
     async def run(self) -> None:
         """Publish what is to be published, until cancelled."""

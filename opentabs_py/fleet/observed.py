@@ -77,11 +77,15 @@ class ObservedFleet:
             raise FleetError(f"There is no worker {name!r}. The workers: {names or 'none'}.")
         answered = anyio.Event()
         reply = f"{self._link.subjects.endpoint(secrets.token_hex(8))}.drain"
-        await self._link.subscribe(reply, lambda _: answered.set())
-        self._link.publish(f"{self._link.subjects.worker(name, found.instance)}.drain", reply=reply)
-        with anyio.move_on_after(DRAINS_WITHIN):
-            await answered.wait()
-            return found
+        subject = f"{self._link.subjects.worker(name, found.instance)}.drain"
+        subscription = await self._link.subscribe(reply, lambda _: answered.set())
+        try:
+            self._link.publish(subject, reply=reply)
+            with anyio.move_on_after(DRAINS_WITHIN):
+                await answered.wait()
+                return found
+        finally:
+            await self._link.unsubscribe(subscription)
         raise FleetError(f"The worker {name} does not answer. Its pid on {found.host}: {found.pid}")
 
     def _handle(self, message: Received) -> None:

@@ -30,12 +30,18 @@ class FakeLink:
     def __init__(self) -> None:
         self.handlers: dict[str, Callable[[Received], None]] = {}
 
-    async def subscribe(self, subject: str, handle: Callable[[Received], None]) -> None:
+    async def subscribe(self, subject: str, handle: Callable[[Received], None]) -> str:
         self.handlers[subject] = handle
+        return subject
+
+    async def unsubscribe(self, subscription: str) -> None:
+        del self.handlers[subscription]
 
     def publish(self, subject: str, data: bytes = b"", reply: str = "") -> None:
         if subject in self.handlers:
             self.handlers[subject](Received(subject, data, absent=False, reply=reply))
+        if subject.endswith(".drain"):
+            self.publish(reply)
 
 
 async def announce(link: FakeLink, number: int, *, restarts: bool) -> None:
@@ -61,3 +67,11 @@ async def test_a_fleet_that_never_stops_talking_is_known_all_the_same(
             await fleet.start()
         tasks.cancel_scope.cancel()
     assert len(fleet.directory.all) >= ANNOUNCERS
+
+
+async def test_the_answer_of_a_worker_that_drains_is_listened_for_only_until_it_is_there() -> None:
+    link = FakeLink()
+    fleet = ObservedFleet(cast("NatsLink", link))
+    fleet.directory.handle(encode(worker("a")), 0)
+    assert (await fleet.drain("a")).name == "a"
+    assert not link.handlers
