@@ -78,7 +78,7 @@ class Tabs:
         default_factory=dict[tuple[str, str], _Injection]
     )
     _connection_since: float = float("-inf")
-    _loading_since: float = float("-inf")
+    _loading_since: dict[int, float] = field(default_factory=dict[int, float])
 
     def update(
         self,
@@ -89,9 +89,11 @@ class Tabs:
     ) -> None:
         """Replace the whole state; documents that are not listed are gone."""
         self.documents = documents
-        if loading and not self.loading:
-            self._loading_since = now
         self.loading = loading
+        # A tab that never finishes must not use up the grace of others.
+        self._loading_since = {
+            tab.tab_id: self._loading_since.get(tab.tab_id, now) for tab in loading
+        }
         self._injections = {
             (document.document_id, plugin): self._injection_of(
                 document.document_id, plugin, state, now
@@ -115,6 +117,7 @@ class Tabs:
         self._connection_since = now
         if not connected:
             self.documents = self.loading = ()
+            self._loading_since = {}
 
     def serving(self, plugin: str) -> list[DocumentState]:
         """Return the plugin's documents, the one a call would use first."""
@@ -187,9 +190,9 @@ class Tabs:
                 theirs = instance.among.owner(elsewhere[0])
                 return failures.other_instance(plugin, tab_id, instance.name, theirs)
         if not mine and coming:
-            error = failures.not_ready_yet(plugin, coming[0].url, "the page is loading")
-            until = self._loading_since + self.grace
-            return Wait(until, error) if now < until else error
+            latest = max(coming, key=lambda tab: self._loading_since[tab.tab_id])
+            error = failures.not_ready_yet(plugin, latest.url, "the page is loading")
+            return self._when_loaded(latest.tab_id, error, now)
         if not mine:
             name = None if instance is None else instance.name
             return failures.no_tab(plugin, target.patterns, name)
@@ -204,12 +207,15 @@ class Tabs:
             if document.document_id == target.document_id and target.plugin in document.plugins:
                 return self._when_ready(document, target.plugin, now)
         # It may be about to reconnect, unless its tab shows another.
-        is_coming = any(tab.tab_id == target.tab_id for tab in self.loading) and all(
-            document.tab_id != target.tab_id for document in self.documents
-        )
-        until = self._loading_since + self.grace
+        coming = [tab.tab_id for tab in self.loading if tab.tab_id == target.tab_id]
         error = failures.page_tool_gone()
-        return Wait(until, error) if is_coming and now < until else error
+        if not coming or any(document.tab_id == target.tab_id for document in self.documents):
+            return error
+        return self._when_loaded(coming[0], error, now)
+
+    def _when_loaded(self, tab_id: int, error: ChainError, now: float) -> Wait | ChainError:
+        until = self._loading_since[tab_id] + self.grace
+        return Wait(until, error) if now < until else error
 
     def _when_ready(
         self, document: DocumentState, plugin: str, now: float

@@ -279,6 +279,23 @@ def test_a_tab_id_that_is_loading_is_waited_for_and_another_that_is_not_here_ref
     assert refused(made, tab_id=3).detail.code == "TAB_NOT_FOUND"
 
 
+def test_a_tab_that_never_finishes_loading_leaves_others_their_grace() -> None:
+    made = loading(loading(tabs(), 1), 1, 2, now=100.0)
+    choice = made.choose(Target("chat", PATTERNS), 101.0)
+    assert isinstance(choice, Wait)
+    assert choice.until == 105.0
+    assert "/2: the page is loading. " in str(choice.error)
+    assert refused(made, tab_id=1, now=101.0).detail.code == "TAB_NOT_READY"
+
+
+def test_a_tab_that_loads_again_has_its_whole_grace_again() -> None:
+    made = loading(loading(loading(tabs(), 1), now=3.0), 1, now=4.0)
+    assert isinstance(made.choose(Target("chat", PATTERNS), 8.999), Wait)
+    made.connection_changed(connected=False, now=9.0)
+    made.connection_changed(connected=True, now=10.0)
+    assert isinstance(loading(made, 1, now=10.0).choose(Target("chat", PATTERNS), 14.999), Wait)
+
+
 # --- instances ------------------------------------------------------------------------
 
 
