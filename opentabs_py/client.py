@@ -143,19 +143,22 @@ class Client:
         now = anyio.current_time()
         total_scope.deadline, idle_scope.deadline = now + total, now + idle
         call = self._calls[token] = _Call(idle_scope, idle, on_progress)
-        if len(self._calls) > KEPT_CALLS:
-            del self._calls[next(iter(self._calls))]
-        with total_scope, idle_scope:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._deliver, call)
-                try:
-                    result = await self._sdk.call_tool(
-                        name, dict(arguments or {}), meta=cast(Any, {"progressToken": token})
-                    )
-                except Exception as error:  # noqa: BLE001
-                    failure = error  # raised below, because the task group would wrap it
-                call.has_result = True
-                call.changed.set()
+        self._forget_an_ended_call()
+        try:
+            with total_scope, idle_scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._deliver, call)
+                    try:
+                        result = await self._sdk.call_tool(
+                            name, dict(arguments or {}), meta=cast(Any, {"progressToken": token})
+                        )
+                    except Exception as error:  # noqa: BLE001
+                        failure = error  # raised below, because the task group would wrap it
+                    call.has_result = True
+                    call.changed.set()
+        except anyio.get_cancelled_exc_class():
+            self._calls.pop(token, None)
+            raise
         call.is_over = True
         if failure is not None:
             raise failure
@@ -166,6 +169,12 @@ class Client:
             raise _timed_out(name, "ceiling", total)
         self._follow_streams(call, result)
         return result
+
+    def _forget_an_ended_call(self) -> None:
+        if len(self._calls) > KEPT_CALLS:
+            over = next((token for token, call in self._calls.items() if call.is_over), None)
+            if over is not None:
+                del self._calls[over]
 
     def _follow_streams(self, call: _Call, result: types.CallToolResult) -> None:
         named: Any = (result.meta or {}).get("opentabs/streams")

@@ -10,6 +10,7 @@ import pytest
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
+import opentabs_py.client
 from opentabs_py import Progress
 from opentabs_py.client import Client
 from opentabs_py.errors import CallTimeoutError
@@ -88,6 +89,47 @@ async def test_a_deadline_ends_the_call_and_the_tool_with_it(
         with anyio.fail_after(PATIENT):
             await stopped.wait()
     assert caught.value.timer == which
+
+
+async def test_a_long_call_gets_its_progress_however_many_have_ended_since_it_began(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opentabs_py.client, "KEPT_CALLS", 2)
+    began, goes_on = anyio.Event(), anyio.Event()
+    seen: list[str | None] = []
+
+    async def long(progress: Progress) -> None:
+        began.set()
+        await goes_on.wait()
+        progress.report("still here")
+
+    async with a_client(long, reports, mode=mode) as client, anyio.create_task_group() as tasks:
+
+        async def call() -> None:
+            await client.call_tool("long", on_progress=lambda *said: seen.append(said[2]))
+
+        tasks.start_soon(call)
+        with anyio.fail_after(PATIENT):
+            await began.wait()
+            for _ in range(4):
+                await client.call_tool("reports", {"times": 0})
+            goes_on.set()
+    assert seen == ["still here"]
+
+
+async def test_a_cancelled_call_is_forgotten() -> None:
+    began = anyio.Event()
+
+    async def hangs() -> None:
+        began.set()
+        await anyio.sleep_forever()
+
+    async with a_client(hangs, mode="auto") as client, anyio.create_task_group() as tasks:
+        tasks.start_soon(client.call_tool, "hangs")
+        with anyio.fail_after(PATIENT):
+            await began.wait()
+        tasks.cancel_scope.cancel()
+    assert not client._calls
 
 
 async def test_a_callback_that_fails_does_not_end_the_call(
