@@ -88,7 +88,7 @@ async def serve(kind: str, transport: str) -> None:
             print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
             await anyio.sleep_forever()
     elif kind == "ours":
-        await serve_stdio(server)
+        await serve_stdio(server, line_limit=200 * MIB)
     else:
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())

@@ -66,6 +66,7 @@ async def serve_session(
     from opentabs_py.cli.asking import is_someone_there
     from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
     from opentabs_py.cli.terminal_answers import answer_in_terminal
+    from opentabs_py.core.limits import longest_body
     from opentabs_py.core.plugin_names import OURSELVES
     from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session.session import OpenTabs
@@ -123,8 +124,7 @@ async def serve_session(
             if stdio:
                 from opentabs_py.server.stdio import serve_stdio
 
-                # JSON may encode a two-byte character as six bytes.
-                limit = 3 * settings.message_limit + 1024 * 1024
+                limit = longest_body(settings.message_limit)
                 await serve_stdio(tabs.mcp_server, line_limit=limit)
                 tasks.cancel_scope.cancel()
             else:

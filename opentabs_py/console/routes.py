@@ -28,6 +28,7 @@ from opentabs_py.console.snippets import snippets
 from opentabs_py.console.stream import StreamEndpoint, Write
 from opentabs_py.console.watch import PluginList, Watch
 from opentabs_py.core.consent import GatedTool
+from opentabs_py.core.limits import longest_body
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.page_headers import PageHeaders
 from opentabs_py.server.registry import ToolRegistry
@@ -37,7 +38,6 @@ PATH: Final = "/console"
 API: Final = f"{PATH}/api/"
 # A plugin's icon runs no script and loads nothing, even if it is opened by itself.
 _ICON_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-_BODY_OVERHEAD: Final = 1024 * 1024  # bytes besides the arguments
 
 
 class ServedPlugins(PluginList, ReviewedPlugins, ConfiguredPlugins, Protocol):
@@ -107,8 +107,7 @@ class Console:
 
     @property
     def _limit(self) -> int:
-        # JSON may encode a character in six bytes.
-        return 6 * self.message_limit + _BODY_OVERHEAD
+        return longest_body(self.message_limit)
 
     async def _stream(self, write: Write, boot: str, version: int) -> None:
         self.begin()

@@ -1,4 +1,4 @@
-"""The time limits of a call: two timers, and which of them ends it."""
+"""The limits of a call: how long it may take, by two timers, and how long its messages may be."""
 
 from dataclasses import dataclass
 from math import inf
@@ -11,6 +11,20 @@ Timer = Literal["idle", "ceiling"]
 # to read it, and for an extension to reconnect and resend what was not acknowledged.
 LATE: Final = 0.25
 CATCH_UP: Final = 1.0
+
+_ENVELOPE: Final = 1024 * 1024  # bytes of a message besides its input or result
+
+
+def longest_body(message_limit: int) -> int:
+    """Return how long a message that contains an input or a result may be, in bytes.
+
+    JSON may write a character in six bytes (one beyond U+FFFF in twelve, but no text consists of
+    those). Whoever reads the message enforces the actual limit.
+
+    Args:
+        message_limit: The longest input or result, in characters of JSON.
+    """
+    return 6 * message_limit + _ENVELOPE
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from opentabs_py.calling.tool import StreamSource
 from opentabs_py.config.settings import Settings
+from opentabs_py.core.limits import longest_body
 from opentabs_py.server.ending import Ending
 from opentabs_py.server.exposure import Listed
 from opentabs_py.server.registry import ToolRegistry
@@ -80,8 +81,7 @@ class McpSide:
 
             async with run_endpoints(
                 {PATH: self.server, GATEWAY_PATH: self._create(as_gateway=True)},
-                # JSON may encode a character in six bytes. The registry enforces the actual limit.
-                request_limit=6 * self._settings.message_limit + 1024 * 1024,
+                request_limit=longest_body(self._settings.message_limit),
             ) as self._loaded:
                 self._is_loaded.set()
                 await anyio.sleep_forever()

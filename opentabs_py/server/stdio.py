@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 
 READ_WITHIN = 1.0  # s; a client that takes longer to read its progress may lose some
 LOOK_EVERY = 0.001  # s
-LINE_LIMIT = 200 * 1024 * 1024  # bytes; the registry has the limit that users see
 _PIECE = 1024 * 1024  # bytes
 
 
@@ -84,7 +83,7 @@ class Slots:
         return slot if slot.placeholder else None
 
 
-async def serve_stdio(server: Server[Any], *, line_limit: int = LINE_LIMIT) -> None:
+async def serve_stdio(server: Server[Any], *, line_limit: int) -> None:
     """Serve one client until it closes stdin.
 
     Meanwhile, file descriptor 1 is stderr and 0 is empty, so that no output of ours or of a

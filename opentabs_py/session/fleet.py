@@ -15,6 +15,7 @@ from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.exposure import Exposure
+from opentabs_py.core.limits import longest_body
 from opentabs_py.core.tabs import ready_by_plugin
 from opentabs_py.fleet.endpoint import Fleet, Quotas
 from opentabs_py.fleet.link import nats_link
@@ -46,7 +47,7 @@ async def join_fleet(
         clock,
         labels=options.labels,
         quotas=Quotas(queue=options.queue, calls_of_one=options.calls_per_client),
-        most=longest_message(settings),
+        most=longest_body(settings.message_limit),
     )
     stack.push_async_callback(fleet.close)
     return fleet
@@ -65,12 +66,6 @@ def serve_remote_tools(fleet: Fleet, registry: ToolRegistry) -> None:
 
     fleet.catalog.subscribe(serve)
     serve()
-
-
-def longest_message(settings: Settings) -> int:
-    """Return how long a message of a fleet may be, in bytes."""
-    # JSON may encode a character in six bytes; the session enforces the actual limit.
-    return 6 * settings.message_limit + 1024 * 1024
 
 
 def default_name() -> str:

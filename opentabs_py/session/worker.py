@@ -11,12 +11,13 @@ from opentabs_py import __version__
 from opentabs_py.browser.process import proportional_memory
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
+from opentabs_py.core.limits import longest_body
 from opentabs_py.errors import BrowserError
 from opentabs_py.fleet.claim import claim
 from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.browser import SessionBrowser
-from opentabs_py.session.fleet import WorkerSession, longest_message
+from opentabs_py.session.fleet import WorkerSession
 from opentabs_py.session.recycling import MEASURE_EVERY, RecycleAfter, Recycling
 from opentabs_py.session.session import OpenTabs
 
@@ -64,9 +65,8 @@ async def run_worker(
         async with OpenTabs(
             settings=own, browsers=browsers, _first_number=identity.number, **session
         ) as tabs:
-            worker = FleetWorker(
-                link, identity, WorkerSession(tabs), most=longest_message(settings)
-            )
+            most = longest_body(settings.message_limit)
+            worker = FleetWorker(link, identity, WorkerSession(tabs), most=most)
             await on_ready(tabs, worker)
             async with anyio.create_task_group() as tasks:
                 if tabs.launches_browser:

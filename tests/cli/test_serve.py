@@ -16,7 +16,9 @@ import pytest
 from opentabs_py.cli.serve import read_browsers
 from opentabs_py.errors import ConfigError
 from tests.plugins.test_load import build
+from tests.served import INITIALIZE, INITIALIZED
 
+MESSAGE_LIMIT = 1024 * 1024
 SERVE = [sys.executable, "-m", "opentabs_py", "serve"]
 
 
@@ -124,6 +126,37 @@ def test_serving_a_tool_logs_no_warning(tmp_path: Path) -> None:
         "from opentabs_py import tool\n\n\n@tool\ndef one() -> int:\n    return 1\n"
     )
     assert "Nothing to serve" not in start("--tools", "tools.py", cwd=tmp_path)
+
+
+def test_on_stdio_too_an_input_may_be_as_long_when_its_characters_are_escaped(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tools.py").write_text(
+        "from opentabs_py import tool\n\n\n@tool\ndef count(text: str) -> int:\n"
+        "    return len(text)\n"
+    )
+    text = "é" * (MESSAGE_LIMIT - 100)
+    call = {"name": "count", "arguments": {"text": text}}
+    requests = [INITIALIZE, INITIALIZED, {"id": 2, "method": "tools/call", "params": call}]
+    with subprocess.Popen(
+        [*SERVE, "--stdio", "--tools", "tools.py"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "OPENTABS_MESSAGE_LIMIT": str(MESSAGE_LIMIT)},
+    ) as serve:
+        assert serve.stdin is not None
+        assert serve.stdout is not None
+        for request in requests:
+            serve.stdin.write(json.dumps({"jsonrpc": "2.0", **request}) + "\n")
+        serve.stdin.flush()
+        answers = [json.loads(serve.stdout.readline()) for _ in range(2)]
+        serve.stdin.close()
+        serve.wait(timeout=20)
+    [answer] = answers[1]["result"]["content"]
+    assert answer["text"] == str(len(text))
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
-"""The two timers of a call, with time passed in."""
+"""The limits of a call: its two timers, with time passed in, and the length of its messages."""
+
+import json
 
 import pytest
 
-from opentabs_py.core.limits import CATCH_UP, LATE, Limits, Timers
+from opentabs_py.core.limits import CATCH_UP, LATE, Limits, Timers, longest_body
 
 
 def started(idle: float = 30.0, ceiling: float = 300.0) -> Timers:
@@ -56,3 +58,8 @@ def test_what_is_left_is_never_negative() -> None:
 
 def test_a_client_waits_longer_than_the_ceiling() -> None:
     assert Limits().client_timeout > Limits().ceiling
+
+
+def test_the_longest_body_has_room_for_an_input_whose_characters_are_all_escaped() -> None:
+    text = "é" * 1_000_000
+    assert len(json.dumps({"text": text})) <= longest_body(len(text))

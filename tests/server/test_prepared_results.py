@@ -43,7 +43,7 @@ class Bridge(FakeBridge):
         return await super().call(*args)
 
 served = Served(Bridge(reports=[ProgressReport(0, 1)]))
-anyio.run(serve_stdio, served.server)
+anyio.run(lambda: serve_stdio(served.server, line_limit=2**24))
 """
 
 
