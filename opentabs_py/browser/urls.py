@@ -2,6 +2,7 @@
 
 import re
 from typing import Final
+from urllib.parse import urlsplit
 
 # A host, and a port or a path behind it: what a browser would take for a scheme otherwise.
 _TYPED: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d+)?([/?#].*)?")
@@ -15,3 +16,21 @@ def with_scheme(url: str) -> str:
         return url
     scheme = "http" if _LOCAL.fullmatch(typed["host"]) else "https"
     return f"{scheme}://{url}"
+
+
+def web_address(text: str) -> str:
+    """Return the URL of a web page as users type it, with its scheme.
+
+    Raises:
+        ValueError: It is none; the text says what it must be.
+    """
+    url = with_scheme(text.strip())
+    rule = "write an http or https URL, such as https://example.com/inbox"
+    if not url.isprintable() or " " in url:
+        raise ValueError(f"it has spaces or control characters; {rule}")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        raise ValueError(f"{parts.scheme or 'such'} URLs cannot be opened; {rule}")
+    if not parts.hostname:
+        raise ValueError(f"it names no host; {rule}")
+    return url

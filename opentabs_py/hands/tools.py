@@ -10,6 +10,7 @@ from playwright.async_api import Error, Locator, Page
 from playwright.async_api import TimeoutError as LateError
 from pydantic import BaseModel, Field
 
+from opentabs_py.browser.urls import web_address
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.pages import Tab
@@ -88,10 +89,10 @@ class Hands(PageUser):
         page = (await self.find_tab(tabId)).page
         if (url is None) == (action == "goto"):
             raise ToolError("Pass `url`, or an `action` other than goto.", "INVALID_ARGUMENTS")
-        if url is not None and "://" not in url:
-            url = f"https://{url}"
-        if url is not None and not url.startswith(("http://", "https://")):
-            raise ToolError("Only http and https URLs can be opened.", "INVALID_ARGUMENTS")
+        try:
+            address = "" if url is None else web_address(url)
+        except ValueError as error:
+            raise ToolError(f"Cannot use `url`: {error}.", "INVALID_ARGUMENTS") from None
 
         async def go() -> None:
             match action:
@@ -102,7 +103,7 @@ class Hands(PageUser):
                 case "reload":
                     await page.reload(timeout=30_000)
                 case _:
-                    await page.goto(url or "", timeout=30_000)
+                    await page.goto(address, timeout=30_000)
 
         return await self.act(page, progress, go)
 

@@ -3,13 +3,12 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import anyio
 
 from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.browser.urls import with_scheme
+from opentabs_py.browser.urls import web_address
 from opentabs_py.calling.tool import Listing, ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
@@ -157,21 +156,3 @@ class TabsCloseTool:
     async def _close(self, tab: int, client: str | None) -> Any:
         await self._own_tabs.close(tab, client=client)
         return {"closed": tab}
-
-
-def web_address(text: str) -> str:
-    """Return the URL of a web page as users type it, with its scheme.
-
-    Raises:
-        ValueError: It is none; the text says what it must be.
-    """
-    url = with_scheme(text.strip())
-    rule = "write an http or https URL, such as https://example.com/inbox"
-    if not url.isprintable() or " " in url:
-        raise ValueError(f"it has spaces or control characters; {rule}")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https"):
-        raise ValueError(f"{parts.scheme or 'such'} URLs cannot be opened; {rule}")
-    if not parts.hostname:
-        raise ValueError(f"it names no host; {rule}")
-    return url

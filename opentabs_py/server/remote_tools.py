@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from opentabs_py.browser.urls import web_address
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
@@ -16,7 +17,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_names import mcp_name, qualified_names
 from opentabs_py.errors import CallError, CallRefusedError
-from opentabs_py.server.own_tabs import CLOSE, OPEN, web_address
+from opentabs_py.server.own_tabs import CLOSE, OPEN
 from opentabs_py.server.tabs_tool import LISTING
 
 if TYPE_CHECKING:  # it needs nats-py

@@ -12,6 +12,7 @@ from mcp.client import Client
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.own_tabs import OwnTabs
+from opentabs_py.browser.urls import web_address
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import CallClient
 from opentabs_py.config.settings import load_settings
@@ -19,7 +20,6 @@ from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.errors import CallError
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.own_tabs import web_address
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.startup import create_registry, create_tab_tools
 from tests.fakes import (
