@@ -338,7 +338,8 @@ class Hands(PageUser):
         watched.read_network = watched.requests
         listed: list[dict[str, Any]] = []
         for each in shown:
-            response = None if each.failure else await each.request.response()
+            # Not `response()`, which asks the page; it may be closed.
+            response = None if each.failure else each.request.existing_response
             listed.append(
                 {
                     "request": each.number,

@@ -207,9 +207,9 @@ class PageUser:
 
     async def bodies(self, request: Request) -> dict[str, Any]:
         """Return what a request sent and received, cut."""
-        response = await request.response()
         text = ""
         try:
+            response = await request.response()  # its page may be closed
             text = "" if response is None else await response.text()
         except (Error, UnicodeDecodeError) as error:
             text = f"(cannot be shown: {type(error).__name__})"

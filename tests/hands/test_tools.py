@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
-from playwright.async_api import Page
+from playwright.async_api import Error, Page
 
 from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.errors import ToolError
-from opentabs_py.hands.pages import HandPages, Tab, Watched
+from opentabs_py.hands.pages import HandPages, PageRequest, Tab, Watched
 from opentabs_py.hands.tools import Hands
 from opentabs_py.python_tools.progress import Progress
 
@@ -88,3 +88,26 @@ async def test_what_is_not_a_web_page_is_not_opened(typed: str) -> None:
         await HandsOnOne(page).page_navigate(PROGRESS, typed)
     assert error.value.detail.code == "INVALID_ARGUMENTS"
     assert not page.visited
+
+
+class RequestOfClosedPage:
+    """A request that has ended; nobody can be asked for its response any more."""
+
+    url = "https://a.example/data"
+    method = "GET"
+    resource_type = "fetch"
+    post_data = None
+    existing_response = None
+
+    async def response(self) -> None:
+        raise Error("Target page, context or browser has been closed")
+
+
+async def test_the_requests_of_a_closed_page_are_listed_without_their_responses() -> None:
+    hands = HandsOnOne(None)
+    request = cast("Any", RequestOfClosedPage())
+    hands.seen.seen.network.append(PageRequest(1, request, failure=None))
+    [listed] = (await hands.page_network(PROGRESS, all=True))["requests"]
+    assert (listed["url"], listed["status"]) == ("https://a.example/data", None)
+    bodies = await hands.page_network(PROGRESS, request=1)
+    assert bodies["received"] == "(cannot be shown: Error)"
