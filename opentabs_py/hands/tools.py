@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 import anyio
 from mcp import types
-from playwright.async_api import Error, Locator, Page
+from playwright.async_api import Error, FloatRect, Locator, Page
 from playwright.async_api import TimeoutError as LateError
 from pydantic import BaseModel, Field
 
@@ -401,13 +401,17 @@ async def take_screenshot(
     timeout = within * 1000
     if element is not None:
         return await element.screenshot(type="jpeg", quality=70, scale="css", timeout=timeout)
-    height = await page.evaluate("document.documentElement.scrollHeight")
-    clip = full and height > _LONGEST_SIDE
+    clip = await _first_pixels(page) if full else None
     return await page.screenshot(
-        type="jpeg",
-        quality=70,
-        scale="css",
-        full_page=full,
-        clip={"x": 0, "y": 0, "width": 1280, "height": _LONGEST_SIDE} if clip else None,
-        timeout=timeout,
+        type="jpeg", quality=70, scale="css", full_page=full, clip=clip, timeout=timeout
     )
+
+
+async def _first_pixels(page: Page) -> FloatRect | None:
+    """Return the part of a page to show; None if it can be shown whole."""
+    root = "document.documentElement"
+    width, height = await page.evaluate(f"[{root}.scrollWidth, {root}.scrollHeight]")
+    if max(width, height) <= _LONGEST_SIDE:
+        return None
+    sides = min(width, _LONGEST_SIDE), min(height, _LONGEST_SIDE)
+    return {"x": 0, "y": 0, "width": sides[0], "height": sides[1]}

@@ -1,5 +1,6 @@
 """The tools that use a page, with a page that records what is done to it."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -9,7 +10,7 @@ from playwright.async_api import Error, Page
 from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.pages import HandPages, PageRequest, Tab, Watched
-from opentabs_py.hands.tools import Hands
+from opentabs_py.hands.tools import Hands, take_screenshot
 from opentabs_py.python_tools.progress import Progress
 
 pytestmark = pytest.mark.anyio
@@ -111,3 +112,36 @@ async def test_the_requests_of_a_closed_page_are_listed_without_their_responses(
     assert (listed["url"], listed["status"]) == ("https://a.example/data", None)
     bodies = await hands.page_network(PROGRESS, request=1)
     assert bodies["received"] == "(cannot be shown: Error)"
+
+
+class WidePage:
+    """A page of a size; it records which part of it was shown."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self._size = {"scrollWidth": width, "scrollHeight": height}
+        self.clip: Any = "nothing"
+
+    async def evaluate(self, script: str) -> Any:
+        sizes = [self._size[name] for name in re.findall(r"scroll\w+", script)]
+        return sizes if len(sizes) > 1 else sizes[0]
+
+    async def screenshot(self, *, clip: Any, **_options: Any) -> bytes:
+        self.clip = clip
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "shown"),
+    [
+        (1280, 8_000, None),
+        (1920, 9_000, (1920, 8_000)),
+        (800, 20_000, (800, 8_000)),
+        (9_000, 100, (8_000, 100)),
+    ],
+)
+async def test_the_first_pixels_of_a_large_page_are_shown_in_its_whole_width(
+    width: int, height: int, shown: tuple[int, int] | None
+) -> None:
+    page = WidePage(width, height)
+    await take_screenshot(cast("Page", page), None, full=True, within=1)
+    assert page.clip == (shown and {"x": 0, "y": 0, "width": shown[0], "height": shown[1]})
