@@ -67,8 +67,7 @@ def start_server(name: str, arguments: Sequence[str], directory: Path) -> Server
         return _wait_up(name, process, log, begun)
     except BaseException:
         # Also after Ctrl-C: a server that no command waits for is not left behind.
-        process.terminate()
-        process.wait(GONE_WITHIN)
+        _end(process)
         raise
 
 
@@ -82,6 +81,15 @@ def _wait_up(name: str, process: "subprocess.Popen[Any]", log: Path, begun: int)
             return state
         time.sleep(LOOK_AGAIN)
     raise BrowserError(f"The server was not up after {UP_WITHIN:g} s; see {log}.")
+
+
+def _end(process: "subprocess.Popen[Any]") -> None:
+    process.terminate()
+    try:
+        process.wait(GONE_WITHIN)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def stop_server(state: ServerState) -> None:
