@@ -8,12 +8,12 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
+from opentabs_py.core.browsers import choose_page
 from opentabs_py.core.page_arguments import TAB_ID, listed_schema, split_tab_id
 from opentabs_py.core.page_tools import SiteTool, wire_name
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, RegisteredTool
-from opentabs_py.core.tab_numbers import browser_of
-from opentabs_py.core.tabs import Target, by_preference
+from opentabs_py.core.tabs import Target
 from opentabs_py.errors import CallError
 
 META_KEY: Final = "opentabs/webmcp"  # in `_meta` of a listed tool
@@ -80,45 +80,18 @@ class RegisteredPageTool(PageTool):
             if bridge.page_tools is not None
             for document, registered in bridge.page_tools.places(self.tool)
         }
-        owners = self._pages.tabs.owners
-        if tab_id is not None:
-            if owners and not owners.may_name(client, tab_id):
-                raise failures.others_tab(self.listing.name, tab_id)
-            if tab_id not in found:
-                titles = {number: document.title for number, (document, _) in found.items()}
-                raise failures.wrong_tab(self.listing.name, tab_id, titles)
-            return found[tab_id]
-        ordered = [each.tab_id for each in by_preference(each for each, _ in found.values())]
-        if owners:
-            ordered = owners.usable(client, ordered)
-        if not ordered:
-            raise failures.page_tool_gone()
-        return found[self._of_one_browser(ordered, found, client)]
-
-    def _of_one_browser(
-        self, ordered: list[int], found: Mapping[int, Place], client: str | None
-    ) -> int:
-        """Return the first tab, if all are in one browser, or it is clear which browser is meant.
-
-        Raises:
-            ChainError: Several browsers have the tool.
-        """
-        browsers = {browser_of(tab) for tab in ordered}
-        if len(browsers) == 1:
-            return ordered[0]
         last = self._pages.last_used(client)
-        used = [tab for tab in ordered if self._pages.index_of(tab) == last]
-        focused = [tab for tab in ordered if found[tab][0].focused and found[tab][0].active]
-        if used or len(focused) == 1:
-            return (used or focused)[0]
-        names = self._pages.names
-        places = {
-            names[browser]: {
-                tab: found[tab][0].title for tab in ordered if browser_of(tab) == browser
-            }
-            for browser in sorted(browsers)
-        }
-        raise failures.several_browsers(self.listing.name, places)
+        chosen = choose_page(
+            self.listing.name,
+            [document for document, _ in found.values()],
+            Target(PAGE, tab_id=tab_id, client=client),
+            self._pages.tabs.owners,
+            self._pages.names,
+            None if last is None else self._pages.bridges[last].number,
+        )
+        if isinstance(chosen, CallError):
+            raise chosen
+        return found[chosen.tab_id]
 
     def foresee(self, call: Any) -> DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""

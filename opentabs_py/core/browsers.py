@@ -4,7 +4,7 @@ Each browser may be signed in as another user, so a call is never sent to one of
 what cannot be decided is an error that names them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from opentabs_py.core import failures
 from opentabs_py.core.protocol import DocumentState, HelloParams, LoadingTab, TabsParams
 from opentabs_py.core.tab_numbers import browser_of, numbers_of
 from opentabs_py.core.tab_owners import TabOwners
-from opentabs_py.core.tabs import PluginStatus, Tabs, Target, Wait
+from opentabs_py.core.tabs import PluginStatus, Tabs, Target, Wait, by_preference
 from opentabs_py.errors import CallRefusedError, ChainError
 
 Snapshot = TypeVar("Snapshot", HelloParams, TabsParams)
@@ -130,14 +130,60 @@ def choose(
         return some[0]
     if ranks is not None:
         return min(some, key=ranks.__getitem__)
-    focused = [index for index in some if _has_focus(browsers[index], target, is_ready=bool(ready))]
-    if len(focused) == 1:
-        return focused[0]
+    find = _ready if ready else _documents
+    in_front = _in_front({index: find(browsers[index], target) for index in some})
+    if in_front is not None:
+        return in_front
     places = {
         browsers[index].name: {d.tab_id: d.title for d in _documents(browsers[index], target)}
         for index in some
     }
     return failures.several_browsers(target.plugin, places)
+
+
+def choose_page(
+    tool: str,
+    pages: Sequence[DocumentState],
+    target: Target,
+    owners: TabOwners,
+    names: Mapping[int, str],
+    last: int | None,
+) -> DocumentState | ChainError:
+    """Choose the page for a call of a tool that pages register themselves.
+
+    The named tab's. Else, of the tabs that this client opened for itself, the one that was used
+    last. Else, of the user's tabs, the first in the only browser that has one; or in the browser
+    that this client used last; or in the only browser whose focused tab has the tool.
+
+    Args:
+        tool: The tool's name, for errors.
+        pages: The pages that have the tool, in all browsers.
+        target: What the call needs.
+        owners: Which tabs belong to which clients.
+        names: The names of the browsers, by the number that their tabs' numbers begin with.
+        last: That number of the browser that the client used last.
+    """
+    by_tab = {page.tab_id: page for page in by_preference(pages)}
+    usable = [by_tab[tab] for tab in owners.usable(target.client, [*by_tab])]
+    if target.tab_id is not None:
+        if not owners.may_name(target.client, target.tab_id):
+            return failures.others_tab(tool, target.tab_id)
+        titles = {page.tab_id: page.title for page in usable}
+        return by_tab.get(target.tab_id) or failures.wrong_tab(tool, target.tab_id, titles)
+    if not usable:
+        return failures.page_tool_gone()
+    places = {number: _numbered(usable, number) for number in sorted(names)}
+    places = {number: found for number, found in places.items() if found}
+    if len(places) == 1 or owners.has_opened(target.client, usable[0].tab_id):
+        return usable[0]
+    chosen = last if last in places else _in_front(places)
+    if chosen is not None:
+        return places[chosen][0]
+    titles_of = {
+        names[number]: {page.tab_id: page.title for page in found}
+        for number, found in places.items()
+    }
+    return failures.several_browsers(tool, titles_of)
 
 
 def choose_for_new(
@@ -201,6 +247,15 @@ def _is_wanted(tab: DocumentState | LoadingTab, target: Target) -> bool:
     )
 
 
-def _has_focus(browser: Browser, target: Target, *, is_ready: bool) -> bool:
-    documents = _ready(browser, target) if is_ready else _documents(browser, target)
-    return any(each.active and each.focused for each in documents)
+def _numbered(pages: Sequence[DocumentState], number: int) -> list[DocumentState]:
+    return [page for page in pages if browser_of(page.tab_id) == number]
+
+
+def _in_front(found: Mapping[int, Sequence[DocumentState]]) -> int | None:
+    """Return the only browser that has one of its documents in the focused tab."""
+    focused = [
+        browser
+        for browser, documents in found.items()
+        if any(each.active and each.focused for each in documents)
+    ]
+    return focused[0] if len(focused) == 1 else None

@@ -10,6 +10,7 @@ from opentabs_py.core.browsers import (
     JoinedTabs,
     choose,
     choose_for_new,
+    choose_page,
     renumbered,
 )
 from opentabs_py.core.instances import Instance, Instances
@@ -20,6 +21,7 @@ from opentabs_py.core.protocol import (
     LoadingTab,
     TabsParams,
 )
+from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import CallRefusedError, ChainError
@@ -315,3 +317,71 @@ def test_browsers_may_be_numbered_from_any_number() -> None:
     assert choose([first, second], named, None, NOW) == 1
     nobodys = replace(CHAT, tab_id=5)
     assert choose([first, second], nobodys, None, NOW) == 0
+
+
+# --- tools that pages register themselves ---------------------------------------------
+
+
+def page_of(
+    *pages: DocumentState,
+    tab_id: int | None = None,
+    client: str | None = None,
+    owners: TabOwners | None = None,
+    last: int | None = None,
+) -> int | str:
+    """Return the tab of the chosen page, or the code and text of the error."""
+    names = {0: "work", 1: "home"}
+    target = Target("@page", tab_id=tab_id, client=client)
+    chosen = choose_page("shop_add", pages, target, owners or TabOwners(), names, last)
+    if isinstance(chosen, DocumentState):
+        return chosen.tab_id
+    return f"{chosen.detail.code}: {chosen}"
+
+
+def test_a_page_in_front_is_preferred_in_one_browser_and_between_two() -> None:
+    assert page_of(document(1), document(2, is_shown=True), document(3)) == 2
+    shown = document(BLOCK + 1, is_shown=True)
+    assert page_of(document(1), document(BLOCK + 2), shown) == BLOCK + 1
+
+
+def test_of_two_browsers_the_one_that_the_client_used_last_has_the_page() -> None:
+    shown = document(BLOCK + 1, is_shown=True)
+    assert page_of(document(1), shown, last=0) == 1
+    assert page_of(document(1), document(BLOCK + 1), last=1) == BLOCK + 1
+    assert page_of(document(1), shown, last=7) == BLOCK + 1
+
+
+def test_pages_in_two_browsers_of_which_none_is_clear_are_an_error_that_names_them() -> None:
+    error = str(page_of(document(1), document(BLOCK + 1)))
+    assert error.startswith("SEVERAL_BROWSERS")
+    assert f'work: 1 "Tab 1"; home: {BLOCK + 1} "Tab {BLOCK + 1}"' in error
+    both = [document(1, is_shown=True), document(BLOCK + 1, is_shown=True)]
+    assert str(page_of(*both)).startswith("SEVERAL_BROWSERS")
+
+
+def test_a_client_s_own_page_that_it_used_last_is_chosen_in_whichever_browser() -> None:
+    owners = TabOwners()
+    owners.add(BLOCK + 1, "a")
+    owners.add(1, "a")
+    owners.use(BLOCK + 1)
+    pages = document(1), document(2, is_shown=True), document(BLOCK + 1)
+    assert page_of(*pages, client="a", owners=owners, last=0) == BLOCK + 1
+    assert page_of(*pages, client="b", owners=owners) == 2
+
+
+def test_a_page_that_is_named_is_used_or_refused() -> None:
+    owners = TabOwners()
+    owners.add(3, "a")
+    pages = document(1), document(2, is_shown=True), document(3)
+    assert page_of(*pages, tab_id=1) == 1
+    assert str(page_of(*pages, tab_id=3, client="b", owners=owners)).startswith("TAB_NOT_YOURS")
+    missing = str(page_of(*pages, tab_id=9, client="b", owners=owners))
+    assert missing.startswith("TAB_NOT_FOUND")
+    assert "Its tabs: 2" in missing
+    assert "3" not in missing
+
+
+def test_without_a_page_that_may_be_used_the_tool_is_gone() -> None:
+    owners = TabOwners()
+    owners.add(1, "a")
+    assert str(page_of(document(1), client="b", owners=owners)).startswith("PAGE_TOOL_GONE")
