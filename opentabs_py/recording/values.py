@@ -22,7 +22,23 @@ class WholeValues(Excerpts):
         return text
 
 
-def recorded_call(record: CallRecord) -> RecordedCall | None:
+class CallNotes:
+    """The calls that end while a recording is made.
+
+    Attributes:
+        calls: Those to record, in the order they ended.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[RecordedCall] = []
+
+    def note(self, record: CallRecord) -> None:
+        """Handle a call that has ended."""
+        if (call := _recorded_call(record)) is not None:
+            self.calls.append(call)
+
+
+def _recorded_call(record: CallRecord) -> RecordedCall | None:
     """Return a call for a recording; None if the server refused it, or it has no arguments."""
     if record.arguments is None or record.outcome in ("refused", "cancelled"):
         return None

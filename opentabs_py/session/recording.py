@@ -6,17 +6,14 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from opentabs_py.core.recording.exchange import RecordedCall, Recording
+from opentabs_py.core.recording.exchange import Recording
+from opentabs_py.core.recording.settling import SETTLE_WITHIN, Settling
 from opentabs_py.recording.drivers import AsyncDriver
 from opentabs_py.recording.traffic import TrafficRecorder
-from opentabs_py.recording.values import WholeValues, recorded_call
+from opentabs_py.recording.values import CallNotes, WholeValues
 
 if TYPE_CHECKING:
-    from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.session.session import OpenTabs
-
-SETTLE_WITHIN = 3.0  # s; for responses that are on their way
-READ_WITHIN = 4.0  # s; for the rest of their bodies, which the page may never read
 
 
 class SessionRecorder:
@@ -26,9 +23,9 @@ class SessionRecorder:
         self._context = tabs.context
         self._url = url
         self._state = state
-        self._calls: list[RecordedCall] = []
+        self._notes = CallNotes()
         self._end_keeping = tabs.registry.keep_values(WholeValues())
-        self._end_observing = tabs.registry.observe(self._note, traced=False)
+        self._end_observing = tabs.registry.observe(self._notes.note, traced=False)
         ours = urlsplit(tabs.mcp_url).netloc
         self._changed = anyio.Event()
         self._driver = AsyncDriver()
@@ -54,7 +51,9 @@ class SessionRecorder:
     def summary(self) -> str:
         """How much there is so far, in one line."""
         traffic = self._traffic
-        return f"{traffic.count} requests, {traffic.pending} running, {len(self._calls)} calls"
+        return (
+            f"{traffic.count} requests, {traffic.pending} running, {len(self._notes.calls)} calls"
+        )
 
     async def settle(self) -> None:
         """Wait until what the page has asked for so far has been read.
@@ -71,18 +70,26 @@ class SessionRecorder:
         self._end_observing()
         self._end_keeping()
         await self._catch_up()
-        with anyio.move_on_after(SETTLE_WITHIN):
-            while self._traffic.unfinished:
-                await self._changed.wait()
-        with anyio.move_on_after(READ_WITHIN):
-            while self._traffic.pending:
+        settling = Settling(anyio.current_time())
+        while (left := self._left(settling)) > 0:
+            with anyio.move_on_after(left):
                 await self._changed.wait()
         await self._driver.wait(SETTLE_WITHIN)
         exchanges, sockets = self._traffic.stop()
         state = await self._state_now()
         return Recording(
-            self._url, exchanges, sockets, self._calls, self._state, storage_at_end=state
+            self._url,
+            exchanges,
+            sockets,
+            self._notes.calls,
+            self._state,
+            storage_at_end=state,
         )
+
+    def _left(self, settling: Settling) -> float:
+        traffic = self._traffic
+        now = anyio.current_time()
+        return settling.left(now, unfinished=traffic.unfinished, pending=traffic.pending)
 
     async def _catch_up(self) -> None:
         self._driver.run(self._traffic.catch_up())
@@ -100,7 +107,3 @@ class SessionRecorder:
     def _handle_ended(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
-
-    def _note(self, record: "CallRecord") -> None:
-        if (call := recorded_call(record)) is not None:
-            self._calls.append(call)

@@ -14,12 +14,13 @@ from opentabs_py import __version__
 from opentabs_py.core.recording.exchange import RecordedCall, Recording
 from opentabs_py.core.recording.replay import Index, Replay
 from opentabs_py.core.recording.scrub import scrub
+from opentabs_py.core.recording.settling import Settling
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import RecordingError
 from opentabs_py.recording.drivers import SyncDriver
 from opentabs_py.recording.files import read_recording, write_recording
 from opentabs_py.recording.traffic import TrafficRecorder
-from opentabs_py.recording.values import WholeValues, recorded_call
+from opentabs_py.recording.values import CallNotes, WholeValues
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.marks import ReplayTiming
 from opentabs_py.testing.notes import Missed
@@ -28,8 +29,6 @@ from opentabs_py.testing.thread import ServerThread
 
 RecordMode = Literal["none", "missing", "all"]
 
-SETTLE_WITHIN = 3.0  # s; for answers that are on their way when a test ends
-READ_WITHIN = 3.0  # s; for the rest of their bodies, which the page may never read
 LOOK_EVERY = 0.02  # s
 EXPLAINED = 3  # requests that are not in the recording; of more, only the URL is shown
 SHOWN = 50  # lines
@@ -138,7 +137,7 @@ class ActiveRecording:
         self._end_keeping: Callable[[], None] = lambda: None
         self._thread = thread
         self._sockets = sockets
-        self._calls: list[RecordedCall] = []
+        self._notes = CallNotes()
         self._traffic: TrafficRecorder | None = None
         self._own_address = urlsplit(session.mcp_url).netloc
         self._site = SiteReplay(
@@ -174,8 +173,7 @@ class ActiveRecording:
 
     def note(self, record: CallRecord) -> None:
         """Record a call that has ended."""
-        if (call := recorded_call(record)) is not None:
-            self._calls.append(call)
+        self._notes.note(record)
 
     def end(self, *, has_passed: bool) -> None:
         """Stop; write the recording if it is one that is made, and the test has passed.
@@ -192,12 +190,7 @@ class ActiveRecording:
             return
         self._end_keeping()
         SyncDriver().run(self._traffic.catch_up())
-        waited = 0.0
-        while self._traffic.pending and waited < (
-            SETTLE_WITHIN if self._traffic.unfinished else READ_WITHIN
-        ):
-            self._thread.sleep(LOOK_EVERY)
-            waited += LOOK_EVERY
+        self._settle(self._traffic)
         exchanges, sockets = self._traffic.stop()
         if not has_passed or not (exchanges or sockets):
             return
@@ -209,7 +202,7 @@ class ActiveRecording:
             or next((e.request.url for e in exchanges if e.request.kind == "document"), ""),
             exchanges,
             sockets,
-            self._calls,
+            self._notes.calls,
             self._state,
         )
         new = scrub(new, self._session.settings.scrub.rules, earlier=before.scrubbed)
@@ -225,6 +218,13 @@ class ActiveRecording:
             )
         write_recording(new, self._asked.file, version=__version__)
         self._asked.written.add(self._asked.file)
+
+    def _settle(self, traffic: TrafficRecorder) -> None:
+        waited = 0.0
+        settling = Settling(waited)
+        while settling.left(waited, unfinished=traffic.unfinished, pending=traffic.pending) > 0:
+            self._thread.sleep(LOOK_EVERY)
+            waited += LOOK_EVERY
 
     @property
     def missed(self) -> Missed | None:
