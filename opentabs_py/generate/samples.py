@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from opentabs_py.core.recording.exchange import DOCUMENT, Exchange, Recording, Request, is_json
 from opentabs_py.core.recording.matching import graphql_operation
 from opentabs_py.core.recording.reading import is_read
+from opentabs_py.core.recording.rpc import is_rpc, rpc_method
 from opentabs_py.core.shapes.endpoints import is_same_site
 
 Style = Literal["rest", "graphql", "rpc", "page"]
@@ -129,8 +130,8 @@ def _sample(exchange: Exchange, home: str) -> Sample | None:
         )
     if members is None:
         return replace(sample, other=body)
-    method = members.get("method")
-    if "jsonrpc" not in members or not isinstance(method, str):
+    method = rpc_method(members)
+    if not method:
         return replace(sample, payload=members, is_form=request.mime == _FORM)
     params = members.get("params", {})
     is_named = isinstance(params, dict)
@@ -193,6 +194,6 @@ def _graphql(
 
 def _is_batch(body: Sequence[Any]) -> bool:
     return bool(body) and all(
-        isinstance(each, dict) and any(name in each for name in (*_GRAPHQL, "jsonrpc"))
+        is_rpc(each) or (isinstance(each, dict) and any(name in each for name in _GRAPHQL))
         for each in body
     )

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from opentabs_py.core.recording.exchange import Request, is_json
+from opentabs_py.core.recording.rpc import is_rpc
 from opentabs_py.core.text import shorten
 
 VOLATILE: Final = frozenset(
@@ -165,10 +166,8 @@ def _body(request: Request, ignored: frozenset[str]) -> tuple[str, Mapping[str, 
             return "", {"": text}
         members: dict[str, str] = {}
         operations = [graphql_operation(each) for each in _as_list(value)]
-        if isinstance(value, dict) and "jsonrpc" in value:  # its id only numbers the request
-            value = {
-                name: each for name, each in cast("dict[str, Any]", value).items() if name != "id"
-            }
+        if is_rpc(value):  # its id only numbers the request
+            value = {name: each for name, each in value.items() if name != "id"}
         _flatten(value, "", members, ignored)
         return " ".join(filter(None, operations)), members
     return "", {"": text}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from opentabs_py.core.recording.exchange import Request
+from opentabs_py.core.recording.rpc import is_rpc, rpc_method
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _QUERY: Final = re.compile(r"\s*(?:#[^\n]*\n\s*)*(?:query\b|\{)")
@@ -39,8 +40,8 @@ def is_read(request: Request) -> bool:
     members = cast("Mapping[str, Any]", sent)
     if isinstance(document := members.get("query"), str):
         return _QUERY.match(document) is not None
-    if "jsonrpc" in members:
-        return isinstance(method := members.get("method"), str) and bool(_READS.fullmatch(method))
+    if is_rpc(members):
+        return _READS.fullmatch(rpc_method(members)) is not None
     name = members.get("operationName")
     if "extensions" not in members or not isinstance(name, str):
         return False

@@ -1,11 +1,22 @@
-"""Match JSON-RPC responses to requests: each response names the id of its request."""
+"""Recognize JSON-RPC, and match its responses to requests: each names the id of its request."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeGuard
 
 from opentabs_py.core.recording.exchange import Exchange, Request, is_json
+
+
+def is_rpc(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a JSON value is a message of JSON-RPC."""
+    return isinstance(value, dict) and "jsonrpc" in value
+
+
+def rpc_method(value: Any) -> str:
+    """Return the method that a JSON value calls by JSON-RPC; an empty string if it calls none."""
+    method = value.get("method") if is_rpc(value) else None
+    return method if isinstance(method, str) else ""
 
 
 def with_id_of(request: Request, exchange: Exchange) -> Exchange:
@@ -27,6 +38,4 @@ def _message(body: bytes) -> Mapping[str, Any] | None:
         value = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or "jsonrpc" not in value:
-        return None
-    return cast("Mapping[str, Any]", value)
+    return value if is_rpc(value) else None

@@ -1,18 +1,17 @@
 """Group requests by endpoint of a site's API."""
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from opentabs_py.core.recording.exchange import Request, is_json
 from opentabs_py.core.recording.matching import comparable
+from opentabs_py.core.recording.rpc import rpc_method
 from opentabs_py.core.shapes.texts import is_id
 
 ID: Final = "{id}"
-_NAMED: Final = re.compile(r"\s*(?:query|mutation|subscription)\s+(\w+)")
 _LABELS: Final = 2  # of a host name, which say whose site it is
 
 
@@ -47,23 +46,18 @@ def endpoint_of(request: Request, page_url: str) -> Endpoint:
     origin, home = _origin(request.url), _origin(page_url)
     segments = urlsplit(request.url).path.split("/")
     path = "/".join(ID if is_id(unquote(each)) else each for each in segments) or "/"
-    operation = comparable(request).operation or rpc_method(request)
+    operation = comparable(request).operation or _called(request)
     return Endpoint(path, request.method, operation, "" if origin == home else origin)
 
 
-def rpc_method(request: Request) -> str:
+def _called(request: Request) -> str:
     """Return the method that a request calls by JSON-RPC; an empty string if it calls none."""
     if not request.body or not is_json(request.mime):
         return ""
     try:
-        sent = json.loads(request.body)
+        return rpc_method(json.loads(request.body))
     except (ValueError, RecursionError):
         return ""
-    if not isinstance(sent, dict):
-        return ""
-    members = cast("Mapping[str, Any]", sent)
-    method = members.get("method")
-    return method if isinstance(method, str) and "jsonrpc" in members else ""
 
 
 def is_same_site(url: str, page_url: str) -> bool:
