@@ -169,6 +169,7 @@ async def _verify(
     from opentabs_py.cli.terminal import err
     from opentabs_py.core.drift.judge import judge
     from opentabs_py.core.drift.report import DriftReport, RecordingVerdict
+    from opentabs_py.core.origins import origin_of
     from opentabs_py.session.session import OpenTabs
     from opentabs_py.session.verifying import run_again
 
@@ -187,14 +188,10 @@ async def _verify(
                 others = [
                     each
                     for each in recordings.values()
-                    if each is not recorded and _origin(each.url) == _origin(recorded.url)
+                    if each is not recorded and origin_of(each.url) == origin_of(recorded.url)
                 ]
                 verdicts.append(judge(file, recorded, others, live, settings.volatile))
     return DriftReport(verdicts)
-
-
-def _origin(url: str) -> str:
-    return "/".join(url.split("/")[:3])
 
 
 def _write(file: Path, text: str) -> None:

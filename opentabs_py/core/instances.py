@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
+from opentabs_py.core.origins import DEFAULT_PORTS
 from opentabs_py.core.schemas import JsonObject
-
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +81,10 @@ def address(url: str) -> Address | None:
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removesuffix(".")
-        if parts.scheme not in _DEFAULT_PORTS or not host:
+        if parts.scheme not in DEFAULT_PORTS or not host:
             return None
         host = host if host.isascii() else host.encode("idna").decode()
-        port = parts.port or _DEFAULT_PORTS[parts.scheme]
+        port = parts.port or DEFAULT_PORTS[parts.scheme]
     except ValueError:
         return None
     return Address((parts.scheme, host, port), parts.path.rstrip("/"))

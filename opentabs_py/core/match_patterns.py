@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from opentabs_py.core.origins import DEFAULT_PORTS
 from opentabs_py.core.text import shorten
 
 LONGEST_PATTERN: Final = 256  # characters, also on the wire; a host name has at most 253
@@ -16,7 +17,7 @@ LONGEST_PATTERN: Final = 256  # characters, also on the wire; a host name has at
 _ALL_URLS: Final = "<all_urls>"
 _ALL_URLS_SCHEMES: Final = frozenset({"http", "https", "file", "ftp"})
 _WEB_SCHEMES: Final = frozenset({"http", "https"})
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21}
+_PORTS: Final = {**DEFAULT_PORTS, "ftp": 21}
 _MAX_PORT: Final = 65535
 
 _PATTERN: Final = re.compile(r"(?P<scheme>[^:/]*)://(?P<authority>[^/]*)(?P<path>/.*)?", re.DOTALL)
@@ -65,7 +66,7 @@ class MatchPattern:
         authority = _AUTHORITY.fullmatch(found["authority"].rpartition("@")[2])
         if authority is None:
             return False
-        port = _port_number(authority["port"]) if authority["port"] else _DEFAULT_PORTS[scheme]
+        port = _port_number(authority["port"]) if authority["port"] else _PORTS[scheme]
         return (
             self.port in (None, port)
             and self._host_matches(authority["host"].lower().removesuffix("."))

@@ -8,6 +8,8 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import urlsplit
 
+from opentabs_py.core.origins import DEFAULT_PORTS
+
 LONGEST: Final = 64  # characters of a name; some clients accept no more
 PAGE_OWNERS: Final = "page--"  # what the owners of pages' tools begin with
 
@@ -15,7 +17,6 @@ _OTHER: Final = re.compile(r"[^A-Za-z0-9]+")
 _PLAIN_HOST: Final = re.compile(r"[a-z0-9.]+")
 _SHORTEST: Final = 4  # hex digits of a suffix
 _OWNER_DIGITS: Final = 8
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,10 @@ def site_of(url: str) -> PageSite | None:
         host, port = (parts.hostname or "").removesuffix("."), parts.port
     except ValueError:
         return None
-    if parts.scheme not in _DEFAULT_PORTS or not host:
+    if parts.scheme not in DEFAULT_PORTS or not host:
         return None
     shown = f"[{host}]" if ":" in host else host
-    if port not in (None, _DEFAULT_PORTS[parts.scheme]):
+    if port not in (None, DEFAULT_PORTS[parts.scheme]):
         shown += f":{port}"
     return PageSite(f"{parts.scheme}://{shown}", host)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from opentabs_py.core.origins import origin_of
 from opentabs_py.core.recording.exchange import DOCUMENT, Exchange, Recording, Request, is_json
 from opentabs_py.core.recording.matching import graphql_operation
 from opentabs_py.core.recording.reading import is_read
@@ -94,14 +95,14 @@ def samples_of(recording: Recording) -> Sequence[Sample]:
 
 def _sample(exchange: Exchange, home: str) -> Sample | None:
     request, response = exchange.request, exchange.response
-    parts, page = urlsplit(request.url), urlsplit(home)
+    parts, origin = urlsplit(request.url), origin_of(request.url)
     query: dict[str, list[str]] = {}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         query.setdefault(name, []).append(value)
     sample = Sample(
         exchange,
         "rest",
-        "" if parts[:2] == page[:2] else f"{parts.scheme}://{parts.netloc}",
+        "" if origin == origin_of(home) else origin,
         [unquote(each) for each in parts.path.split("/")[1:]],
         query,
         value=_response(exchange),

@@ -9,9 +9,10 @@ gets a new one.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, CDPSession, Error, Frame, Page
+
+from opentabs_py.core.origins import origin_of
 
 BLANK = "about:blank"
 # Methods of a context and of its clock whose effects on all pages cannot be undone.
@@ -116,9 +117,8 @@ class Isolation:
         page.on("framenavigated", self._note_origin)
 
     def _note_origin(self, frame: Frame) -> None:
-        parts = urlsplit(frame.url)
-        if parts.scheme in ("http", "https"):
-            self._origins.add(f"{parts.scheme}://{parts.netloc}")
+        if frame.url.startswith(("http://", "https://")):
+            self._origins.add(origin_of(frame.url))
 
     def _note_listeners(self) -> None:
         for name in ("on", "once"):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, cast
 from urllib.parse import parse_qsl, urlsplit
 
+from opentabs_py.core.origins import origin_of
 from opentabs_py.core.recording.exchange import Request, is_json
 from opentabs_py.core.recording.rpc import is_rpc
 from opentabs_py.core.text import shorten
@@ -105,7 +106,7 @@ def comparable(request: Request, volatile: Iterable[str] = ()) -> Comparable:
     operation, body = _body(request, ignored)
     return Comparable(
         request.method,
-        f"{parts.scheme}://{parts.netloc}",
+        origin_of(request.url),
         parts.path or "/",
         operation,
         _numbered(parse_qsl(parts.query, keep_blank_values=True), ignored),

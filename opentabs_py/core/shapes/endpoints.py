@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from opentabs_py.core.origins import origin_of
 from opentabs_py.core.recording.exchange import Request, is_json
 from opentabs_py.core.recording.matching import comparable
 from opentabs_py.core.recording.rpc import rpc_method
@@ -43,7 +44,7 @@ def endpoint_of(request: Request, page_url: str) -> Endpoint:
         request: The request.
         page_url: The URL of the page that was opened first.
     """
-    origin, home = _origin(request.url), _origin(page_url)
+    origin, home = origin_of(request.url), origin_of(page_url)
     segments = urlsplit(request.url).path.split("/")
     path = "/".join(ID if is_id(unquote(each)) else each for each in segments) or "/"
     operation = comparable(request).operation or _called(request)
@@ -63,11 +64,6 @@ def _called(request: Request) -> str:
 def is_same_site(url: str, page_url: str) -> bool:
     """Return whether a URL belongs to the site of a page, as `api.example.com` does."""
     return _site(url) == _site(page_url)
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _site(url: str) -> str | Sequence[str]:
