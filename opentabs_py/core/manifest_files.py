@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from opentabs_py.core.manifest import ManifestTool, PluginManifest
-from opentabs_py.core.manifest_problems import WHAT_TO_WRITE, Problem, problem_of, show
+from opentabs_py.core.manifest_problems import WHAT_TO_WRITE, Problem, problem_of
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_names import LONGEST_TOOL_NAME, mcp_name, plugin_id
@@ -32,7 +32,7 @@ from opentabs_py.core.plugin_settings import find_schema_problems, settle, settl
 from opentabs_py.core.protocol import Name
 from opentabs_py.core.schemas import JsonObject, check_schema
 from opentabs_py.core.sdk_version import KNOWN, is_newer, is_version
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import shorten, show_value
 from opentabs_py.errors import PluginError
 
 LONGEST_HOMEPAGE: Final = 2048  # characters; errors quote it, and servers reject longer URLs
@@ -151,7 +151,7 @@ def _web_address(address: str) -> str:
         is_web = False
     if not is_web or any(c.isspace() or not c.isprintable() for c in address):
         raise ValueError(
-            f"is {show(address)}, not an http or https URL; "
+            f"is {show_value(address)}, not an http or https URL; "
             "write one, for example 'https://example.com/', or leave it out"
         )
     return address
@@ -178,7 +178,7 @@ def _file_in_dist(path: str) -> str:
 
 def _sdk_version(version: str) -> str:
     if not is_version(version):
-        raise ValueError(f"is {show(version)}, not a version; {WHAT_TO_WRITE['sdkVersion']}")
+        raise ValueError(f"is {show_value(version)}, not a version; {WHAT_TO_WRITE['sdkVersion']}")
     return version
 
 
@@ -192,8 +192,8 @@ def _arguments_schema(schema: JsonObject) -> JsonObject:
     check_schema(schema)
     if schema.get("type") != "object":
         raise ValueError(
-            f"has the root type {show(schema.get('type'))}, but a tool's arguments are named; "
-            'write "type": "object"'
+            f"has the root type {show_value(schema.get('type'))}, but a tool's arguments are "
+            'named; write "type": "object"'
         )
     properties = schema.get("properties")
     if isinstance(properties, dict) and TAB_ID in properties:

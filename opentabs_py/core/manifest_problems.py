@@ -1,6 +1,5 @@
 """Problems in a plugin's files, and how to fix them."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from typing import Final
 
 from pydantic_core import ErrorDetails
 
-from opentabs_py.core.text import path_text, shorten
+from opentabs_py.core.text import path_text, show_value
 
 WHAT_TO_WRITE: Final[Mapping[str, str]] = {
     "": "build the plugin again",
@@ -85,11 +84,6 @@ def problem_of(details: ErrorDetails) -> Problem:
         why = f"has {len(details['input']):,} characters, but at most {bound} are allowed"
     else:
         expected = _EXPECTED.get(kind, "what belongs here")
-        why = f"is {show(details['input'])}, not {expected}"
+        why = f"is {show_value(details['input'])}, not {expected}"
     what = WHAT_TO_WRITE.get(re.sub(r"\d+", "", path_text(path)), "correct it or leave it out")
     return Problem(path, f"{why}; {what}")
-
-
-def show(value: object) -> str:
-    """Return a value as JSON, shortened."""
-    return shorten(json.dumps(value, ensure_ascii=False))

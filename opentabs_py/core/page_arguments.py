@@ -1,7 +1,6 @@
 """The arguments every plugin tool accepts besides its own: which tab, and which instance."""
 
 import difflib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -10,7 +9,7 @@ from pydantic import JsonValue
 from opentabs_py.core.arguments import is_closed
 from opentabs_py.core.plugin_names import TABS_LIST
 from opentabs_py.core.schemas import JsonObject
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import show_value
 
 TAB_ID: Final = "tabId"
 INSTANCE: Final = "instance"
@@ -62,7 +61,7 @@ def split_tab_id(arguments: Mapping[str, JsonValue]) -> tuple[int | None, JsonOb
     if isinstance(tab, int) and not isinstance(tab, bool):
         return tab, rest
     raise ValueError(
-        f"{TAB_ID} is {_show(tab)}, which is not an integer; "
+        f"{TAB_ID} is {show_value(tab)}, which is not an integer; "
         "pass a tab's number, or leave it out to use the active tab"
     )
 
@@ -83,13 +82,9 @@ def split_instance(
     name = rest.pop(INSTANCE, None)
     if isinstance(name, str) and name in instances:
         return name, rest
-    choice = f"pass one of {', '.join(map(_show, instances))}"
+    choice = f"pass one of {', '.join(map(show_value, instances))}"
     if name is None:
         raise ValueError(f"{INSTANCE} is missing; {choice}")
     near = difflib.get_close_matches(name, instances, n=1) if isinstance(name, str) else []
-    hint = f" (did you mean {_show(near[0])}?)" if near else ""
-    raise ValueError(f"{INSTANCE} is {_show(name)}, which is not an instance{hint}; {choice}")
-
-
-def _show(value: object) -> str:
-    return shorten(json.dumps(value, ensure_ascii=False))
+    hint = f" (did you mean {show_value(near[0])}?)" if near else ""
+    raise ValueError(f"{INSTANCE} is {show_value(name)}, which is not an instance{hint}; {choice}")

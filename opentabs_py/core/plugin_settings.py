@@ -21,7 +21,7 @@ from opentabs_py.core.instances import find_namesakes
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.progress import MAX_SAFE_INTEGER
 from opentabs_py.core.schemas import JsonObject
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import shorten, show_value
 from opentabs_py.errors import PluginError
 
 SettingType = Literal["url", "string", "number", "boolean", "select"]
@@ -86,13 +86,16 @@ def _setting_problems(about: JsonObject) -> Iterator[SettingProblem]:
     kind = about.get("type")
     if kind not in _TYPES:
         types = ", ".join(f'"{each}"' for each in _TYPES)
-        what = "is missing" if kind is None else f"is {_show(kind)}, not a valid setting type"
+        what = "is missing" if kind is None else f"is {show_value(kind)}, not a valid setting type"
         yield ("type",), f"{what}; write one of {types}"
     for name in _TEXTS:
         if not isinstance(about.get(name), str | None):
-            yield (name,), f"is {_show(about[name])}, not a string; write a string or leave it out"
+            yield (
+                (name,),
+                f"is {show_value(about[name])}, not a string; write a string or leave it out",
+            )
     if not isinstance(about.get("required"), bool | None):
-        yield ("required",), f"is {_show(about['required'])}; write true or false"
+        yield ("required",), f"is {show_value(about['required'])}; write true or false"
     options = about.get("options")
     if kind == "select":
         problems = list(_option_problems(options))
@@ -116,7 +119,7 @@ def _option_problems(options: JsonValue) -> Iterator[SettingProblem]:
         if not isinstance(_option_value(option), str):
             yield (
                 ("options", index),
-                f'is {_show(option)}; write a string, or {{"value": ..., "label": ...}}',
+                f'is {show_value(option)}; write a string, or {{"value": ..., "label": ...}}',
             )
 
 
@@ -249,7 +252,7 @@ def _read_url(given: object) -> str:
         try:
             url_pattern(given)
         except ValueError:
-            raise ValueError(f"is {_show(_URL_SECRETS.sub('…', given))}") from None
+            raise ValueError(f"is {show_value(_URL_SECRETS.sub('…', given))}") from None
         return str(given)
     raise ValueError(f"is {_show_given(given)}")
 
@@ -265,15 +268,15 @@ def _read_instances(given: Mapping[str, object]) -> JsonObject:
     urls: dict[str, str] = {}
     for name, url in given.items():
         if not name.strip() or not name.isprintable() or len(name) > LONGEST_INSTANCE:
-            raise ValueError(f"has an instance named {_show(name)}")
+            raise ValueError(f"has an instance named {show_value(name)}")
         try:
             urls[name] = _read_url(url)
         except ValueError as error:
-            raise ValueError(f"has an instance {_show(name)} that {error}") from None
+            raise ValueError(f"has an instance {show_value(name)} that {error}") from None
     if not urls:
         raise ValueError("is an empty table")
     if same := find_namesakes(urls):
-        raise ValueError(f"has one address for both {' and '.join(map(_show, same))}")
+        raise ValueError(f"has one address for both {' and '.join(map(show_value, same))}")
     return {**urls}
 
 
@@ -292,13 +295,13 @@ def _read_number(given: object) -> int | float:
 
 def _allowed(setting: Setting) -> str:
     if setting.type == "select":
-        return "one of " + ", ".join(map(_show, setting.options))
+        return "one of " + ", ".join(map(show_value, setting.options))
     return _ALLOWED[setting.type]
 
 
 def _how_to_give(plugin: str, setting: Setting) -> str:
     if setting.type == "select":
-        typed, written = setting.options[0], _show(setting.options[0])
+        typed, written = setting.options[0], show_value(setting.options[0])
     else:
         typed, written = _EXAMPLES[setting.type]
     return (
@@ -309,11 +312,7 @@ def _how_to_give(plugin: str, setting: Setting) -> str:
 
 def _show_given(given: object) -> str:
     scalar = isinstance(given, str | bool | int | float)
-    return _show(cast(JsonValue, given)) if scalar else _kind(given)
-
-
-def _show(value: JsonValue) -> str:
-    return shorten(json.dumps(value, ensure_ascii=False))
+    return show_value(cast(JsonValue, given)) if scalar else _kind(given)
 
 
 def _kind(value: object) -> str:

@@ -1,5 +1,6 @@
 """Format paths and values for messages."""
 
+import json
 import unicodedata
 from collections.abc import Iterable
 from typing import Final
@@ -16,6 +17,11 @@ def path_text(path: Iterable[int | str]) -> str:
 def shorten(text: str, limit: int = 120) -> str:
     """Truncate a string that would overwhelm the message it appears in."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def show_value(value: object) -> str:
+    """Return a value as JSON, shortened."""
+    return shorten(json.dumps(value, ensure_ascii=False))
 
 
 def visible(text: str) -> str:
