@@ -77,15 +77,24 @@ class GatedTool:
         return f"{self.plugin}.{self.own_name}"
 
 
+def why_unreviewed(standing: Standing) -> str | None:
+    """Return why a plugin must be reviewed, as in "it has ..."; None if it need not be."""
+    match standing:
+        case "changed":
+            return "has changed since it was reviewed"
+        case "unreviewed":
+            return "has not been reviewed"
+        case _:
+            return None
+
+
 def decide(rules: Mapping[str, Permission], tool: GatedTool) -> Decision:
     """Return what happens to a tool's calls; the most specific rule wins.
 
     A rule cannot stand in for a review, because it says nothing about the build that is there now.
     """
-    if tool.standing in ("unreviewed", "changed"):
-        what = "has changed since it was reviewed" if tool.standing == "changed" else None
-        because = f"the plugin {tool.plugin} {what or 'has not been reviewed'}"
-        return Decision("off", because, needs_review=True)
+    if (why := why_unreviewed(tool.standing)) is not None:
+        return Decision("off", f"the plugin {tool.plugin} {why}", needs_review=True)
     for rule in (tool.rule, f"{tool.plugin}.{tool.name}", tool.plugin, DEFAULT):
         if (permission := rules.get(rule)) is not None:
             return Decision(permission, f'the setting permissions."{rule}" says so')

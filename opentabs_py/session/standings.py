@@ -5,7 +5,7 @@ from pathlib import Path
 
 from opentabs_py.config.settings import Settings
 from opentabs_py.consent.reviews import Approval, Reviews, find_standing
-from opentabs_py.core.consent import Standing
+from opentabs_py.core.consent import Standing, why_unreviewed
 from opentabs_py.plugins.build_content import content_digest
 from opentabs_py.plugins.plugin import Plugin
 
@@ -64,7 +64,7 @@ def exempting(
 
 def why_off(name: str, standing: Standing) -> str | None:
     """Return why a plugin's tools are off, and what to do; None if they are not."""
-    if standing in ("named", "reviewed"):
+    why = why_unreviewed(standing)
+    if why is None:
         return None
-    why = "has changed since it was reviewed" if standing == "changed" else "has not been reviewed"
     return f"The plugin {name} {why}, so its tools are off. Run: opentabs review {name}"
