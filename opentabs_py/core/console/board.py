@@ -106,11 +106,7 @@ class Board:
         sections |= {name: shelf.since(version) for name, shelf in self._sections.items()}
         for name, changes in sections.items():
             if changes:
-                update[name] = {
-                    "reset": changes.reset,
-                    "changed": [*changes.changed],
-                    "gone": [*changes.gone],
-                }
+                update[name] = changes.to_json()
         return update
 
     def _next(self) -> int:

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 REMEMBERED: Final = 10_000  # removed keys; a reader that missed more starts over
 
@@ -26,6 +26,10 @@ class Changes(Generic[T]):
 
     def __bool__(self) -> bool:
         return self.reset or bool(self.changed) or bool(self.gone)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return them as JSON, if the items are."""
+        return {"reset": self.reset, "changed": [*self.changed], "gone": [*self.gone]}
 
 
 class Shelf(Generic[T]):

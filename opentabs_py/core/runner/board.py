@@ -227,11 +227,7 @@ class RunBoard:
         for name, shelf in shelves.items():
             changes: Changes[Mapping[str, Any]] = shelf.since(version)
             if changes:
-                update[name] = {
-                    "reset": changes.reset,
-                    "changed": [*changes.changed],
-                    "gone": [*changes.gone],
-                }
+                update[name] = changes.to_json()
         return update
 
     def _next(self) -> int:
