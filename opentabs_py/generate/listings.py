@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from opentabs_py.core.shapes.texts import is_generated
 from opentabs_py.generate.markup import Element
 from opentabs_py.generate.names import camel, unique
 
 _ROWS: Final = frozenset({"tr", "li", "article", "div", "section", "a"})
 _AROUND: Final = frozenset({"nav", "header", "footer", "aside", "form", "select", "head"})
-_MADE: Final = re.compile(r".*\d.*|(css|sc|jss|jsx)-.*|.*__(?=[a-z]*[A-Z])[A-Za-z]{5,8}")
 _MOST_FIELDS: Final = 20
 
 Row = Mapping[str, str | None]
@@ -190,14 +190,14 @@ def _read(entry: Element, given: Field) -> str | None:
 
 def _mark(element: Element) -> str:
     """Return the selector of an element by its tag and class."""
-    known = next((each for each in element.classes if not _MADE.fullmatch(each)), "")
+    known = next((each for each in element.classes if not is_generated(each)), "")
     return f"{element.tag}.{known}" if known else element.tag
 
 
 def _named(element: Element) -> str:
     """Return the selector of an element that has a name of some kind; empty if it has none."""
     name = element.attributes.get("id", "")
-    if name and not _MADE.fullmatch(name) and re.fullmatch(r"[\w-]+", name):
+    if name and not is_generated(name) and re.fullmatch(r"[\w-]+", name):
         return f"#{name}"
     for attribute in ("itemprop", "data-field", "data-testid"):
         value = element.attributes.get(attribute, "")
@@ -207,7 +207,7 @@ def _named(element: Element) -> str:
         (
             each
             for each in element.classes
-            if not _MADE.fullmatch(each) and re.fullmatch(r"[\w-]+", each)
+            if not is_generated(each) and re.fullmatch(r"[\w-]+", each)
         ),
         "",
     )

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Final
 
-from opentabs_py.core.shapes.texts import is_id
+from opentabs_py.core.shapes.texts import is_generated, is_id
 
 PASSWORD: Final = 'input[type="password"]'  # noqa: S105 (a selector)
 _NAMED: Final = ("name", "data-testid", "data-test-id", "data-qa", "role", "itemprop", "property")
-_MADE: Final = re.compile(r".*\d.*|(css|sc|jss|jsx)-.*|.*__(?=[a-z]*[A-Z])[A-Za-z]{5,8}")
 _TAG: Final = re.compile(r"[.#\[]")
 _EXPECTED: Final = 6  # elements; that none of so many is there by chance is very unlikely
 _MOST: Final = 4_000  # different ones; a page with more is made of generated names
@@ -82,9 +81,9 @@ class _Reader(HTMLParser):
                 continue
             if name == "class":
                 for each in value.split():
-                    if not _MADE.fullmatch(each):
+                    if not is_generated(each):
                         self.marks[f"{tag}.{each}"] += 1
-            elif name == "id" and not (_MADE.fullmatch(value) or is_id(value)):
+            elif name == "id" and not (is_generated(value) or is_id(value)):
                 self.marks[f"{tag}#{value}"] += 1
             elif name in _NAMED and not is_id(value):
                 self.marks[f'{tag}[{name}="{value}"]'] += 1

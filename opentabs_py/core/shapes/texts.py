@@ -22,6 +22,7 @@ _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 _HEX: Final = re.compile(r"(?=.*\d)(?=.*[a-fA-F])[0-9a-fA-F]{8,}")
 _TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w~-]{12,}")
 _CODE: Final = re.compile(r"[A-Za-z]{1,4}[_-]?\d{2,}|[CDGTUW][A-Z0-9]{8,11}")
+_GENERATED: Final = re.compile(r".*\d.*|(css|sc|jss|jsx)-.*|.*__(?=[a-z]*[A-Z])[A-Za-z]{5,8}")
 _LONGEST_WORD: Final = 40
 _LONGEST_ID: Final = 200
 
@@ -43,6 +44,11 @@ def is_word(text: str) -> bool:
 def is_number(text: str) -> bool:
     """Return whether a string is a decimal number."""
     return _NUMBER.fullmatch(text) is not None
+
+
+def is_generated(name: str) -> bool:
+    """Return whether a build has made the name of a class, such as `css-1x2y3z`."""
+    return _GENERATED.fullmatch(name) is not None
 
 
 def is_id(text: str) -> bool:
