@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
 from math import inf
-from typing import Any, Final
+from typing import Any
 
 import anyio
 from starlette.types import Receive, Send
@@ -16,11 +16,9 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallClient
 from opentabs_py.core.consent import Question
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.progress import Pace, ProgressFilter, ProgressReport
+from opentabs_py.core.progress import WAITING_LOGS, Pace, ProgressFilter, ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.server.registry import ToolRegistry
-
-WAITING_LOGS: Final = 1000  # log entries that a reader has not received yet; older ones are dropped
 
 
 class CallStream(CallObserver):

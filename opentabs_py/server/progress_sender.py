@@ -16,6 +16,8 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import Asker, Followed
 from opentabs_py.core.progress import (
+    HUNG_CLIENT,
+    WAITING_LOGS,
     Pace,
     ProgressFilter,
     ProgressNotification,
@@ -29,8 +31,6 @@ from opentabs_py.server.stream_sender import Feed, UpdateSender
 logger = logging.getLogger(__name__)
 
 SETTLE = 0.02  # s; TypeScript clients lose progress that arrives in the same read as the result
-HUNG_CLIENT = 1.0  # s; how long the last report may wait for a client that does not read
-WAITING_LOGS = 1000  # records waiting for a client to read; beyond that the oldest are dropped
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)  # by increasing severity
 
 

@@ -10,10 +10,10 @@ from mcp import types
 from mcp.server.session import ServerSession
 
 from opentabs_py.calling.tool import Followed, StreamUpdate
+from opentabs_py.core.progress import HUNG_CLIENT
 
 logger = logging.getLogger(__name__)
 
-HUNG_CLIENT: Final = 1.0  # s; how long an update may wait for a client that does not read
 TOOL_NAME_KEY: Final = "tool_name"
 DROPPED_KEY: Final = "opentabs/dropped"
 
