@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from opentabs_py.cli.codes import BUILD_FAILED
 from opentabs_py.cli.options import Json, PluginDir
+from opentabs_py.core.plugin_files import ADAPTER
 
 if TYPE_CHECKING:
     from opentabs_py.plugins.build import Builder, Built
@@ -128,7 +129,7 @@ def print_result(built: "Built", *, as_json: bool = False) -> None:
     print_problems(built)
     if not built.problems:
         tools = "1 tool" if len(built.tools) == 1 else f"{len(built.tools)} tools"
-        size = built.sizes["adapter.iife.js"] / 1000
+        size = built.sizes[ADAPTER] / 1000
         state = f"adapter {size:.0f} kB" if built.changed else "nothing changed"
         err.print(
             f"[bold green]✓[/] {escape(built.name)}: {tools}, {state} "

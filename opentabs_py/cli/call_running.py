@@ -17,6 +17,7 @@ from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outco
 from opentabs_py.cli.codes import CHAIN_FAILED, USAGE
 from opentabs_py.cli.signals import exit_at_signals
 from opentabs_py.core.consent import Place, Question
+from opentabs_py.core.plugin_files import PACKAGE
 from opentabs_py.daemon.local_client import LocalClient
 from opentabs_py.daemon.state import ServerState
 from opentabs_py.errors import ChainError, ConfigError, ErrorDetail, OpenTabsError
@@ -137,7 +138,7 @@ def _plugins(
         settings = gather_settings(None, None, None)
         return settings.plugins, settings.plugin_folders
     here = Path()
-    return ([here] if (here / "package.json").is_file() and _is_plugin(here) else []), []
+    return ([here] if (here / PACKAGE).is_file() and _is_plugin(here) else []), []
 
 
 def _is_configured_here() -> bool:

@@ -15,10 +15,10 @@ from pydantic.alias_generators import to_camel
 
 from opentabs_py.core.manifest_files import find_problems
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
+from opentabs_py.core.plugin_files import ADAPTER, PACKAGE
 from opentabs_py.core.plugin_names import plugin_id
 from opentabs_py.core.text import path_text
 
-PACKAGE_FILE: Final = "package.json"
 DEFAULT_ICON: Final = "wrench"
 _NOTHING: Final[dict[str, JsonValue]] = {"type": "object"}
 _MEMBERS: Final = {"input_schema": "input", "output_schema": "output"}
@@ -123,7 +123,7 @@ def find_source_problems(
     # The builder has already reported what is not valid JSON Schema; check the rest anyway.
     listed: JsonValue = {"tools": [_tool_json(tool, icons) for tool in tools]}
     in_package, in_tools = find_problems(package, listed)
-    found += [SourceProblem(PACKAGE_FILE, None, None, path_text(f.path), f.why) for f in in_package]
+    found += [SourceProblem(PACKAGE, None, None, path_text(f.path), f.why) for f in in_package]
     if report.description.plugin is not None:
         found += _plugin_problems(package, report.description.plugin, entry)
     for index, tool in enumerate(tools):
@@ -162,7 +162,7 @@ def tools_json(
     if "pre-script.iife.js" in hashes:
         document["preScriptFile"] = "pre-script.iife.js"
         document["preScriptHash"] = hashes["pre-script.iife.js"]
-    document["adapterHash"] = hashes["adapter.iife.js"]
+    document["adapterHash"] = hashes[ADAPTER]
     document["tools"] = [_tool_json(tool, icons) for tool in report.description.tools]
     return document
 
@@ -250,5 +250,5 @@ def _name_problems(package: JsonValue, name: object, problem: Any) -> list[Sourc
         return []  # already reported
     if name in (plugin, bare):
         return []
-    why = f"is {name!r}, but {PACKAGE_FILE} names the plugin {plugin!r}; make them the same"
+    why = f"is {name!r}, but {PACKAGE} names the plugin {plugin!r}; make them the same"
     return [problem("name", why)]

@@ -27,6 +27,7 @@ from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.manifest_problems import WHAT_TO_WRITE, Problem, problem_of
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.page_arguments import TAB_ID
+from opentabs_py.core.plugin_files import BUILT_TOOLS, PACKAGE
 from opentabs_py.core.plugin_names import LONGEST_TOOL_NAME, mcp_name, plugin_id
 from opentabs_py.core.plugin_settings import find_schema_problems, settle, settled_patterns
 from opentabs_py.core.protocol import Name
@@ -41,8 +42,6 @@ LONGEST_FILE: Final = 255  # characters; file systems allow 255 bytes per name
 
 _TOOL_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _RELATIVE_FILE: Final = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)*")  # no leading dot in a segment
-_PACKAGE_FILE: Final = "package.json"
-_TOOLS_FILE: Final = "dist/tools.json"
 
 
 def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginManifest:
@@ -57,8 +56,8 @@ def parse_plugin(package_json: str | bytes, tools_json: str | bytes) -> PluginMa
     package, tools = _check(package_raw, problems, tools_raw, tools_problems)
     if package is None or tools is None or problems or tools_problems:
         root = 1 if isinstance(tools_raw, list) else 0
-        lines = [f"{_PACKAGE_FILE}: {problem.text()}" for problem in problems]
-        lines += [f"{_TOOLS_FILE}: {problem.text(root=root)}" for problem in tools_problems]
+        lines = [f"{PACKAGE}: {problem.text()}" for problem in problems]
+        lines += [f"{BUILT_TOOLS}: {problem.text(root=root)}" for problem in tools_problems]
         raise PluginError(_error_text(lines))
     about = package.opentabs
     return PluginManifest(

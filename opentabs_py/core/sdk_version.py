@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from opentabs_py.core.plugin_files import BUILT_TOOLS
+
 KNOWN: Final = (0, 1)
 """Major and minor version of the newest supported SDK; patch versions add nothing."""
 
@@ -10,7 +12,7 @@ _VERSION: Final = re.compile(
     r"(\d{1,9})\.(\d{1,9})\.\d{1,9}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?", re.ASCII
 )
 UNKNOWN: Final = (
-    "its dist/tools.json has no sdkVersion, so it may not fit this version of opentabs-py; "
+    f"its {BUILT_TOOLS} has no sdkVersion, so it may not fit this version of opentabs-py; "
     "build it again"
 )
 """The warning for a plugin that does not state its SDK version."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from opentabs_py.core.plugin_files import BUILT_ADAPTER, DIST
 from opentabs_py.core.text import shorten
 
 AROUND: Final = 2  # lines of source before and after the one that threw
@@ -114,7 +115,7 @@ class SourceMap:
         source = self._sources[origin.source] if origin.source < len(self._sources) else "unknown"
         if not source.startswith("."):
             return source
-        return posixpath.normpath(posixpath.join("dist", source))
+        return posixpath.normpath(posixpath.join(DIST, source))
 
     def is_own(self, origin: Origin) -> bool:
         """Return whether a source belongs to the plugin rather than to a package."""
@@ -163,7 +164,7 @@ def readable_stack(stack: str, source_map: SourceMap | None = None) -> str:
         origin = origins.get(places[frame]) if frame in places else None
         where = f"{frame['url']}:{frame['line']}:{frame['column']}"
         if ours is not None:
-            where = f"dist/adapter.iife.js:{frame['line']}:{frame['column']}"
+            where = f"{BUILT_ADAPTER}:{frame['line']}:{frame['column']}"
         if origin is not None and source_map is not None:
             where = f"{source_map.name(origin)}:{origin.line + 1}:{origin.column + 1}"
             if not thrown and source_map.is_own(origin):

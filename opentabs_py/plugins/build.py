@@ -17,12 +17,12 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from pydantic import JsonValue
 
 from opentabs_py.core.authoring import (
-    PACKAGE_FILE,
     BuildReport,
     SourceProblem,
     find_source_problems,
     tools_json,
 )
+from opentabs_py.core.plugin_files import ADAPTER, DIST, PACKAGE, TOOLS
 from opentabs_py.core.plugin_names import plugin_id
 from opentabs_py.errors import BuildError
 from opentabs_py.plugins.freshness import ENTRIES
@@ -32,8 +32,6 @@ from opentabs_py.plugins.toolchain import Toolchain
 from opentabs_py.plugins.type_check import check_types, find_tsc
 
 PRE_SCRIPTS = ("src/pre-script.ts", "src/pre-script.js")
-ADAPTER_FILE = "adapter.iife.js"
-TOOLS_FILE = "tools.json"
 _PRE_SCRIPT_FILE = "pre-script.iife.js"
 _ANSWER_LIMIT = 256 * 1024 * 1024  # bytes
 _HASH_PLACEHOLDER = "opentabs:adapter-hash".ljust(64, "-")  # as in builder/bundle.js
@@ -73,7 +71,7 @@ class Builder:
         self._toolchain = toolchain
         self._icons = LucideIcons(toolchain.icons)
         self._sdk_version: str = json.loads(
-            (toolchain.packages["@opentabs-dev/plugin-sdk"] / PACKAGE_FILE).read_bytes()
+            (toolchain.packages["@opentabs-dev/plugin-sdk"] / PACKAGE).read_bytes()
         )["version"]
         self._process = process
         self._requests = process.stdin
@@ -119,7 +117,7 @@ class Builder:
         changed = False
         if not problems:
             files = self._files(package, report)
-            changed = _write_dist(directory / "dist", files)
+            changed = _write_dist(directory / DIST, files)
         return Built(
             directory,
             name,
@@ -133,9 +131,9 @@ class Builder:
 
     def _files(self, package: Mapping[str, Any], report: BuildReport) -> dict[str, bytes]:
         texts = dict(report.files)
-        unsigned = texts[ADAPTER_FILE]
+        unsigned = texts[ADAPTER]
         signature = _sha256(unsigned.encode())
-        texts[ADAPTER_FILE] = unsigned.replace(_HASH_PLACEHOLDER, signature)
+        texts[ADAPTER] = unsigned.replace(_HASH_PLACEHOLDER, signature)
         files = {name: text.encode() for name, text in sorted(texts.items())}
         document = tools_json(
             package,
@@ -143,7 +141,7 @@ class Builder:
             icons=self._icons,
             sdk_version=self._sdk_version,
             hashes={
-                ADAPTER_FILE: signature,
+                ADAPTER: signature,
                 **{
                     name: _sha256(content)
                     for name, content in files.items()
@@ -152,7 +150,7 @@ class Builder:
             },
         )
         text = json.dumps(document, ensure_ascii=False, indent=2)
-        return {**files, TOOLS_FILE: f"{text}\n".encode()}
+        return {**files, TOOLS: f"{text}\n".encode()}
 
     async def _ask(self, request: Mapping[str, Any]) -> BuildReport:
         try:
@@ -185,7 +183,7 @@ async def start_builder(toolchain: Toolchain) -> AsyncGenerator[Builder]:
 
 def _read_package(directory: Path) -> tuple[dict[str, Any] | None, list[SourceProblem]]:
     try:
-        value: JsonValue = json.loads((directory / PACKAGE_FILE).read_bytes())
+        value: JsonValue = json.loads((directory / PACKAGE).read_bytes())
     except FileNotFoundError:
         why = "is missing; `opentabs new NAME` creates a plugin with all its files"
     except (OSError, ValueError) as error:
@@ -194,7 +192,7 @@ def _read_package(directory: Path) -> tuple[dict[str, Any] | None, list[SourcePr
         if isinstance(value, dict):
             return value, []
         why = "is not a JSON object"
-    return None, [SourceProblem(PACKAGE_FILE, None, None, "", why)]
+    return None, [SourceProblem(PACKAGE, None, None, "", why)]
 
 
 def _name(package: Mapping[str, Any]) -> str:
@@ -218,7 +216,7 @@ def _write_dist(dist: Path, files: Mapping[str, bytes]) -> bool:
         dist.mkdir(exist_ok=True)
         different = [name for name, content in files.items() if _content(dist / name) != content]
         # tools.json comes last, so that a watcher finds the rest in place.
-        for name in sorted(different, key=lambda name: name == TOOLS_FILE):
+        for name in sorted(different, key=lambda name: name == TOOLS):
             partial = dist / f".{name}.{os.getpid()}"  # two builds may run at once
             partial.write_bytes(files[name])
             partial.replace(dist / name)

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
+from opentabs_py.core.plugin_files import ADAPTER
 from opentabs_py.core.text import shorten
 from opentabs_py.plugins.plugin import Plugin
 
-ADAPTER: Final = "adapter.iife.js"
 PRE_SCRIPT: Final = "pre-script.js"
 DECLARED: Final = "declared.json"
 LONGEST_LINE: Final = 400  # characters; minified code has lines of megabytes

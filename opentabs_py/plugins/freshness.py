@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from opentabs_py.core.plugin_files import BUILT_TOOLS, DIST, PACKAGE
+
 ENTRIES = ("src/index.ts", "src/index.tsx", "src/index.js", "src/index.jsx")
 
 
@@ -14,13 +16,13 @@ def is_stale(directory: Path) -> bool:
     """Return whether a plugin's source is newer than its build, or was never built."""
     if not has_source(directory):
         return False
-    built = directory / "dist" / "tools.json"
+    built = directory / BUILT_TOOLS
     if not built.is_file():
         return True
     try:
-        sources = [directory / "package.json", *(directory / "src").rglob("*")]
+        sources = [directory / PACKAGE, *(directory / "src").rglob("*")]
         # A build that changes nothing writes no file; it sets the directory's time.
-        dist = directory / "dist"
+        dist = directory / DIST
         latest = max(path.stat().st_mtime for path in (dist, *dist.iterdir()))
         return any(source.stat().st_mtime > latest for source in sources if source.is_file())
     except FileNotFoundError:  # it is being built

@@ -9,6 +9,7 @@ from typing import Any
 from opentabs_py.calling.page_listing import listing_of
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core.manifest import ManifestTool, PluginManifest
+from opentabs_py.core.plugin_files import ADAPTER, DIST
 from opentabs_py.core.sdk_version import UNKNOWN
 from opentabs_py.core.tool_tokens import ToolTokens, advise_on_list, count_tool
 from opentabs_py.plugins.freshness import is_stale
@@ -67,7 +68,7 @@ def inspect_plugin(directory: Path) -> Inspection:
     """
     manifest = load_plugin(directory).manifest
     tools = tuple(_weigh(listing_of(manifest, tool), tool) for tool in manifest.tools)
-    dist = directory / "dist"
+    dist = directory / DIST
     sizes = {
         file.relative_to(dist).as_posix(): file.stat().st_size
         for file in sorted(dist.rglob("*"))
@@ -102,7 +103,7 @@ def _of_plugin(
         yield "it has no tools"
     if manifest.homepage is None and playground(directory) is None:
         yield "it has no homepage to open when the user has none of its pages open"
-    adapter = sizes.get("adapter.iife.js", 0)
+    adapter = sizes.get(ADAPTER, 0)
     if adapter > HEAVY_ADAPTER:
         yield (
             f"its adapter has {adapter:,} bytes, which each of its pages evaluates: bundle less "

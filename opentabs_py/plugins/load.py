@@ -10,6 +10,7 @@ from pathlib import Path
 
 from opentabs_py.core.manifest import configure, find_name_clashes
 from opentabs_py.core.manifest_files import find_sites, parse_plugin
+from opentabs_py.core.plugin_files import BUILT_ADAPTER, BUILT_TOOLS, PACKAGE
 from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.plugin_settings import find_unknown_plugins, settle
 from opentabs_py.errors import ConfigError, PluginError
@@ -29,11 +30,8 @@ logger = logging.getLogger(__name__)
 Given = Mapping[str, Mapping[str, object]]
 """Values of plugins' settings, by plugin and key."""
 
-_PACKAGE = "package.json"
-_TOOLS = "dist/tools.json"
-_ADAPTER = "dist/adapter.iife.js"
-_SOURCE_MAP = f"{_ADAPTER}.map"
-_ALWAYS = (_PACKAGE, _TOOLS, _ADAPTER)
+_SOURCE_MAP = f"{BUILT_ADAPTER}.map"
+_ALWAYS = (PACKAGE, BUILT_TOOLS, BUILT_ADAPTER)
 LONGEST_JSON = 16 * 1024 * 1024  # bytes; tools.json of the largest known plugin has 0.3 MB
 LONGEST_SCRIPT = 64 * 1024 * 1024  # bytes; a page that evaluates more would be unusable
 # ns; a file written this shortly before it was read may have been written again with the same time
@@ -43,11 +41,11 @@ _RECENT = 2_000_000_000
 def is_plugin(directory: Path) -> bool:
     """Return whether a directory contains a plugin, built or not."""
     try:
-        package: object = json.loads(read_within(directory, _PACKAGE, limit=LONGEST_JSON))
+        package: object = json.loads(read_within(directory, PACKAGE, limit=LONGEST_JSON))
     except (OSError, PluginError):
         return False
     except (ValueError, RecursionError):  # it may be being edited: loading it says what is wrong
-        return (directory / "dist" / "tools.json").is_file()
+        return (directory / BUILT_TOOLS).is_file()
     return isinstance(package, dict) and "opentabs" in package
 
 
@@ -84,9 +82,9 @@ def load_plugin(
     # Taken before the files are read, so that a later write makes a difference.
     stamps = find_stamps(directory, (*_ALWAYS, _SOURCE_MAP))
     hint = "Name a plugin's directory, or create a plugin: opentabs new NAME"
-    package_json = _read(directory, _PACKAGE, hint)
-    tools_json = _read(directory, _TOOLS, "Build the plugin first.")
-    adapter = _find(directory, _ADAPTER, "Build the plugin first.")
+    package_json = _read(directory, PACKAGE, hint)
+    tools_json = _read(directory, BUILT_TOOLS, "Build the plugin first.")
+    adapter = _find(directory, BUILT_ADAPTER, "Build the plugin first.")
     manifest = None if cache is None else cache.find(package_json, tools_json)
     if manifest is None:
         try:
@@ -137,7 +135,7 @@ def _find_known(directory: Path, cache: ManifestCache) -> Plugin | None:
     scripts = {
         name: Script(directory, name, LONGEST_SCRIPT, d) for name, d in build.digests.items()
     }
-    adapter = scripts.pop(_ADAPTER)
+    adapter = scripts.pop(BUILT_ADAPTER)
     source_map = None
     if (stamp := build.stamps[_SOURCE_MAP]) is not None:
         source_map = SourceMapFile(directory, _SOURCE_MAP, LONGEST_SCRIPT, stamp)
@@ -261,7 +259,7 @@ def future_sites(quarantined: Iterable[Quarantined], settings: Given) -> list[st
     sites: list[str] = []
     for directory in {each.directory for each in quarantined}:
         try:
-            package_json = read_within(directory, _PACKAGE, limit=LONGEST_JSON)
+            package_json = read_within(directory, PACKAGE, limit=LONGEST_JSON)
         except (FileNotFoundError, PluginError):
             continue
         sites += find_sites(package_json, settings)

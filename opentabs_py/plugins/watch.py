@@ -12,6 +12,7 @@ from watchfiles import (
     awatch,  # pyright: ignore[reportUnknownVariableType]  # because of its option for trio's events
 )
 
+from opentabs_py.core.plugin_files import DIST, PACKAGE
 from opentabs_py.plugins.folders import Sources
 
 logger = logging.getLogger(__name__)
@@ -89,8 +90,8 @@ class _Watched:
 
     def __init__(self, sources: Sources) -> None:
         roots = {each.absolute() for each in sources.candidates()}
-        self._dists = {root / "dist" for root in roots}
-        self._packages = {root / "package.json" for root in roots}
+        self._dists = {root / DIST for root in roots}
+        self._packages = {root / PACKAGE for root in roots}
         self._folders = {each.absolute() for each in sources.folders}
         self._files = {each.absolute() for each in sources.files}
         self._directories = roots | self._dists | self._folders
@@ -111,9 +112,9 @@ def _state(find: Callable[[], Sources]) -> frozenset[Stat]:
     sources = find()
     files = [*sources.files]
     for root in sources.candidates():
-        files.append(root / "package.json")
+        files.append(root / PACKAGE)
         # Not `rglob`, which raises an error if a build removes a directory at that moment.
-        for directory, _, names in os.walk(root / "dist"):
+        for directory, _, names in os.walk(root / DIST):
             files += [Path(directory, name) for name in names if name.endswith((".js", ".json"))]
     return frozenset(_stats(files))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from opentabs_py.config.paths import data_dir
 from opentabs_py.core.authoring import SourceProblem
+from opentabs_py.core.plugin_files import PACKAGE
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.freshness import is_stale
@@ -37,7 +38,7 @@ async def build_if_stale(directory: Path) -> None:
 @contextmanager
 def _alone(directory: Path) -> Generator[None]:
     """Hold a lock, so that only one worker of a run builds at a time."""
-    with (directory / "package.json").open() as file:
+    with (directory / PACKAGE).open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
