@@ -3,10 +3,11 @@
 import re
 from typing import Final
 
+from opentabs_py.core.text import HYPHENATED
 from opentabs_py.errors import ConfigError
 
 LONGEST: Final = 40
-_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_NAME: Final = re.compile(HYPHENATED)
 
 
 def is_name(text: str) -> bool:

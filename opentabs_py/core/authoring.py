@@ -17,12 +17,12 @@ from opentabs_py.core.manifest_files import find_problems
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.plugin_files import ADAPTER, PACKAGE
 from opentabs_py.core.plugin_names import plugin_id
-from opentabs_py.core.text import path_text
+from opentabs_py.core.text import HYPHENATED, path_text
 
 DEFAULT_ICON: Final = "wrench"
 _NOTHING: Final[dict[str, JsonValue]] = {"type": "object"}
 _MEMBERS: Final = {"input_schema": "input", "output_schema": "output"}
-_PLUGIN_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_PLUGIN_NAME: Final = re.compile(HYPHENATED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import HYPHENATED, shorten
 
 # Bounded by the names that contain a plugin's id: MCP names (2025-11-25, "Tool Names": 128
 # characters) and staged file names (255 bytes in file systems, 256 characters on the wire).
@@ -22,7 +22,7 @@ RESERVED_TOOLS: Final = (TABS_LIST, TABS_OPEN, TABS_CLOSE)  # MCP names of tools
 
 _PACKAGE: Final = re.compile(r"(?:@(?P<scope>[^/]+)/)?opentabs-plugin-(?P<name>[^/]+)")
 _HOUSE_SCOPE: Final = "opentabs-dev"  # its plugins' ids omit the scope
-_PLUGIN_ID: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_PLUGIN_ID: Final = re.compile(HYPHENATED)
 
 
 def plugin_id(package_name: str) -> str:

@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
+HYPHENATED: Final = r"[a-z0-9]+(-[a-z0-9]+)*"
+"""A pattern of names in lower case, with single hyphens."""
 _KEPT: Final = "\n\t\u200c\u200d"
 
 

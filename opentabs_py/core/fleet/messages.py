@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import Integer, LogEntry, Model, Name, Text, Time
-from opentabs_py.core.text import path_text
+from opentabs_py.core.text import HYPHENATED, path_text
 from opentabs_py.errors import ProtocolError
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ FLEET_VERSION: Final = 1
 
 InstanceId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 # It is part of subjects; see `config.names`.
-WorkerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=40)]
+WorkerName = Annotated[str, StringConstraints(pattern=f"^{HYPHENATED}$", max_length=40)]
 Count = Annotated[int, Field(ge=0, le=2**31)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
