@@ -30,7 +30,6 @@ from opentabs_py.errors import CallError
 from opentabs_py.session.session import OpenTabs
 
 WITHIN = PATIENT / 1000  # s
-OF_PLUGINS = ("plugins/evil", "plugins/forms", "try/evil_version", "try/forms_where")
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,6 @@ WORKS = {
         "test kit, a test that replays a recording; floor: page.route", "ms", beside="kit_routed"
     ),
 }
-COLD = ("first_result", "command")
 
 
 async def measure(  # noqa: C901 (a loop for each kind of work)

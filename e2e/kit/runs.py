@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,11 +110,6 @@ def _case(element: ET.Element) -> Case:
             text += f"{child.attrib.get('message', '')}\n{child.text}"
     properties = {each.attrib["name"]: each.attrib["value"] for each in element.iter("property")}
     return Case(outcome, text, float(element.attrib["time"]), properties)
-
-
-def all_pass(outcomes: Sequence[str]) -> bool:
-    """Return whether there are tests and none of them failed."""
-    return bool(outcomes) and set(outcomes) == {"passed"}
 
 
 def wait_until(page: Any, expression: str) -> None:

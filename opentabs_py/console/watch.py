@@ -51,7 +51,6 @@ class Watch:
 
     Attributes:
         board: What there is to see.
-        viewers: How many pages look at it now.
     """
 
     def __init__(
@@ -63,7 +62,6 @@ class Watch:
         wall: Callable[[], float],
     ) -> None:
         self.board = Board()
-        self.viewers = 0
         self._registry = registry
         self._pages = pages
         self._plugins = plugins
@@ -132,15 +130,13 @@ class Watch:
 
     @contextmanager
     def _looking(self) -> Generator[None]:
-        """Count a page while the context is open; its user can answer questions."""
-        self.viewers += 1
+        """Let a page look while the context is open; its user can answer questions."""
         end_tracing = self._registry.observe(_ignore)  # while it looks, calls are traced
         try:
             with self._questions.shown():
                 yield
         finally:
             end_tracing()
-            self.viewers -= 1
 
     def record(self, call_id: str) -> CallRecord | None:
         """Return the record of a call, so far if it runs; None if there is none."""

@@ -98,7 +98,7 @@ class Runner:
         self.pauses = True
         self._suite = suite
         self._scratch = scratch
-        self._wish: _Wish | None = _Wish(None, "first run")
+        self._wish = _Wish(None, "first run")
         self._wished = anyio.Event()
         self._wished.set()
         self._changed = anyio.Event()
@@ -175,11 +175,9 @@ class Runner:
         """Run what is asked for, until cancelled."""
         while True:
             await self._wished.wait()
-            wish, self._wish, self._wished = self._wish, None, anyio.Event()
-            if wish is None:
-                continue
+            self._wished = anyio.Event()
             with anyio.CancelScope() as self._current:
-                await self._run(wish)
+                await self._run(self._wish)
             self._current = None
 
     async def _run(self, wish: _Wish) -> None:
