@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp.client import Client
@@ -21,9 +21,13 @@ from e2e.chain import PROBE, Tab, wait_for_document
 from e2e.desktop import missing_programs, screen
 from e2e.quiet import Quiet, Turns
 from opentabs_py.config.settings import load_settings
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.session.session import OpenTabs
+
+if TYPE_CHECKING:
+    from e2e.fleet import Fleet, Nats
 
 # Pages that differ in what their host lets scripts do.
 HEADERS = {
@@ -237,3 +241,30 @@ async def client(request: pytest.FixtureRequest, tabs: OpenTabs) -> AsyncGenerat
     """A real MCP client over Streamable HTTP, in each era."""
     async with Client(tabs.mcp_url, mode=request.param) as connected:
         yield connected
+
+
+@pytest.fixture
+def records(tabs: OpenTabs) -> Generator[list[CallRecord]]:
+    """The calls of this test, once they have ended."""
+    kept: list[CallRecord] = []
+    end = tabs.registry.observe(kept.append)
+    yield kept
+    end()
+
+
+@pytest.fixture(scope="module")
+def nats(tmp_path_factory: pytest.TempPathFactory) -> "Generator[Nats]":
+    """A NATS server."""
+    from e2e.fleet import nats_server
+
+    with nats_server(tmp_path_factory.mktemp("nats")) as nats:
+        yield nats
+
+
+@pytest.fixture
+def fleet(nats: "Nats", tmp_path: Path) -> "Generator[Fleet]":
+    """A fleet without workers."""
+    from e2e.fleet import a_fleet
+
+    with a_fleet(nats, tmp_path) as fleet:
+        yield fleet

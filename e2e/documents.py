@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +45,11 @@ def read_blocks(text: str) -> list[Block]:
         Block(match["mark"] or "", match["argument"] or "", match["language"], match["text"])
         for match in _BLOCK.finditer(text)
     ]
+
+
+def find_marked(blocks: Sequence[Block], mark: str) -> list[Block]:
+    """Return the blocks with a mark."""
+    return [block for block in blocks if block.mark == mark]
 
 
 def run(command: list[str], cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:

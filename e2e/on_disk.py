@@ -114,3 +114,10 @@ def write_plugin(
 def delete_plugin(directory: Path) -> None:
     """Remove a plugin's directory."""
     shutil.rmtree(directory)
+
+
+def change(file: Path, old: str, new: str) -> None:
+    """Replace a part of a file, which must be there."""
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))

@@ -49,15 +49,6 @@ async def test_many_tabs_come_leave_and_go_while_a_call_continues(tab: Tab, site
     assert tab.tabs.bridge.calls.dispatch.pending == 0
 
 
-@pytest.fixture
-def records(tabs: OpenTabs) -> Generator[list[CallRecord]]:
-    """The calls of this test, once they have ended."""
-    kept: list[CallRecord] = []
-    end = tabs.registry.observe(kept.append)
-    yield kept
-    end()
-
-
 @pytest.mark.parametrize("hours", [1, -1], ids=["forward", "back"])
 @pytest.mark.parametrize("whose", ["server", "browser"])
 async def test_a_clock_that_jumps_ends_no_call_and_the_next_record_is_right(

@@ -12,6 +12,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from e2e.documents import run
+from e2e.on_disk import change
 from e2e.processes import alive, descendants
 from e2e.terminals import PATIENT, Terminal, terminal
 
@@ -30,12 +31,6 @@ def project(short_path: Path) -> Path:
     assert made.returncode == 0, made.stderr
     (short_path / "tools.py").write_text(TOOLS)
     return short_path
-
-
-def change(file: Path, old: str, new: str) -> None:
-    text = file.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new))
 
 
 async def wait_for(shown: Terminal, text: str) -> None:

@@ -26,7 +26,6 @@ from e2e.fleet import (
     Nats,
     a_fleet,
     endpoint,
-    nats_server,
     poll,
     until,
     until_missed,
@@ -42,18 +41,6 @@ from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.session.worker import run_worker
 from opentabs_py.tracing.otel import span_exporter
-
-
-@pytest.fixture(scope="module")
-def nats(tmp_path_factory: pytest.TempPathFactory) -> Generator[Nats]:
-    with nats_server(tmp_path_factory.mktemp("nats")) as nats:
-        yield nats
-
-
-@pytest.fixture
-def fleet(nats: Nats, tmp_path: Path) -> Generator[Fleet]:
-    with a_fleet(nats, tmp_path) as fleet:
-        yield fleet
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ from e2e.fleet import (
     Nats,
     a_fleet,
     endpoint,
-    nats_server,
     until,
 )
 from e2e.processes import command_line, descendants
@@ -32,12 +31,6 @@ from opentabs_py.errors import CallError
 from opentabs_py.session.session import OpenTabs
 
 WORKERS = ("one", "two", "three", "pair")
-
-
-@pytest.fixture(scope="module")
-def nats(tmp_path_factory: pytest.TempPathFactory) -> Generator[Nats]:
-    with nats_server(tmp_path_factory.mktemp("nats")) as nats:
-        yield nats
 
 
 @pytest.fixture(scope="module")

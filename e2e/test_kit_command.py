@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from e2e.documents import run
+from e2e.on_disk import change
 from e2e.processes import alive, command_line, descendants, is_alive
 from e2e.terminals import PATIENT, environment_of, terminal
 
@@ -44,12 +45,6 @@ def chat(short_path: Path) -> Path:
     (short_path / "chat" / "tests" / "hello.test.js").unlink()  # Node's part is no part of this
     (short_path / "chat" / "tmp").mkdir()
     return short_path / "chat"
-
-
-def change(file: Path, old: str, new: str) -> None:
-    text = file.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new))
 
 
 HANGS = """page = opentabs.open_start_page()

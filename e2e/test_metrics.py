@@ -14,7 +14,7 @@ import pytest
 from mcp.client import Client
 
 from e2e.chain import PROBE, wait_for_document
-from e2e.fleet import OPENTABS, PATIENT, TOOLS, Fleet, Nats, a_fleet, nats_server, poll
+from e2e.fleet import OPENTABS, PATIENT, TOOLS, Fleet, poll
 from e2e.processes import command_line, descendants
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.config.settings import load_settings
@@ -24,18 +24,6 @@ from opentabs_py.session.session import OpenTabs
 from tests.scraped import Scraped
 
 OWNER = "fleet_tools"
-
-
-@pytest.fixture(scope="module")
-def nats(tmp_path_factory: pytest.TempPathFactory) -> Generator[Nats]:
-    with nats_server(tmp_path_factory.mktemp("nats")) as nats:
-        yield nats
-
-
-@pytest.fixture
-def fleet(nats: Nats, tmp_path: Path) -> Generator[Fleet]:
-    with a_fleet(nats, tmp_path) as fleet:
-        yield fleet
 
 
 class Observed:

@@ -4,12 +4,13 @@ import json
 import re
 import tomllib
 from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from e2e.documents import ROOT, Block, read_blocks, run
+from e2e.documents import ROOT, Block, find_marked, read_blocks, run
 from opentabs_py.config.paths import data_dir
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.plugin_names import mcp_name
@@ -20,13 +21,10 @@ from opentabs_py.plugins.toolchain import find_toolchain
 from opentabs_py.session.session import OpenTabs
 
 BLOCKS = read_blocks((ROOT / "docs" / "plugins.md").read_text())
+marked = partial(find_marked, BLOCKS)
 MARKS = {"install", "console", "file", "invalid", "problems", "settings", "instances", "tool"}
 # What differs from run to run: sizes, times, and how programs of others print.
 VARYING = [(r"adapter \d+ kB", "adapter kB"), (r" \(\d+\.\d+ m?s\)", ""), (r"\s+", " ")]
-
-
-def marked(mark: str) -> list[Block]:
-    return [block for block in BLOCKS if block.mark == mark]
 
 
 def plain(text: str) -> str:

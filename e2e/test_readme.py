@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from e2e.documents import ENVIRONMENT, ROOT, Block, read_blocks, run
+from e2e.documents import ENVIRONMENT, ROOT, Block, find_marked, read_blocks, run
 from opentabs_py.demo import demo_plugin_dir
 from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import to_error_result
@@ -41,10 +42,7 @@ Outcome = Future[subprocess.CompletedProcess[str]]
 DEMO_PLUGIN = "opentabs_py/demo/plugin"  # in the checkout, where README's commands are run
 PORT = "8000"  # what README serves the demo's chat on; here it is any free one
 BLOCKS = read_blocks(README)
-
-
-def marked(mark: str) -> list[Block]:
-    return [block for block in BLOCKS if block.mark == mark]
+marked = partial(find_marked, BLOCKS)
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from watchfiles import awatch
 
 from e2e.console import PATIENT, READ_ALOUD, chromium
 from e2e.documents import run
+from e2e.on_disk import change
 from e2e.processes import alive, command_line, descendants, is_alive
 from e2e.tests_page import COMMAND, Shown, opened, piped, shown_tests
 from opentabs_py.config.settings import load_settings
@@ -134,12 +135,6 @@ def ran(plugin: Path) -> list[str]:
 def environment(plugin: Path) -> dict[str, str]:
     (plugin.parent / "tmp").mkdir(exist_ok=True)
     return {"RAN": str(plugin.parent / "ran"), "TMPDIR": str(plugin.parent / "tmp")}
-
-
-def change(file: Path, old: str, new: str) -> None:
-    text = file.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new))
 
 
 @pytest.fixture(scope="module")

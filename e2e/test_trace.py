@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -31,15 +31,6 @@ pytestmark = pytest.mark.anyio
 DOWN = [hop for hop, _ in HOPS[1:5]]  # a record has no stamps of its client
 WHOLE = [hop for hop, _ in HOPS[1:9]]
 HANG = [{"wait": 60_000}]
-
-
-@pytest.fixture
-def records(tabs: OpenTabs) -> Generator[list[CallRecord]]:
-    """The calls of this test, once they have ended."""
-    kept: list[CallRecord] = []
-    end = tabs.registry.observe(kept.append)
-    yield kept
-    end()
 
 
 def hops(record: CallRecord) -> list[str]:

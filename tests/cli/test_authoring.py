@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from e2e.on_disk import change
 from opentabs_py.config.assets import adapter_js_dir
 from opentabs_py.plugins.toolchain import find_node
 from tests.cli.in_process import opentabs_here
@@ -41,12 +42,6 @@ def plugin(tmp_path: Path) -> Path:
     made = opentabs_here("new", "my-chat", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     return tmp_path / "my-chat"
-
-
-def change(file: Path, old: str, new: str) -> None:
-    text = file.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new))
 
 
 def test_new_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None:

@@ -1,17 +1,15 @@
 """Everything that docs/python-tools.md shows works as it is shown."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from e2e.documents import ROOT, Block, read_blocks, run
+from e2e.documents import ROOT, Block, find_marked, read_blocks, run
 
 BLOCKS = read_blocks((ROOT / "docs" / "python-tools.md").read_text())
-
-
-def marked(mark: str) -> list[Block]:
-    return [block for block in BLOCKS if block.mark == mark]
+marked = partial(find_marked, BLOCKS)
 
 
 @pytest.fixture
