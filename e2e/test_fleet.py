@@ -32,6 +32,7 @@ from e2e.fleet import (
 )
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import load_settings
+from opentabs_py.core.fleet.liveness import SILENT_FOR
 from opentabs_py.core.fleet.messages import encode
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ChainError
@@ -498,7 +499,7 @@ async def test_a_worker_that_pauses_for_a_moment_keeps_its_calls(fleet: Fleet) -
         call = await tabs.start("work", {"key": "k", "seconds": 3, "reports": 30})
         await fleet.until("began", "k")
         worker.process.send_signal(signal.SIGSTOP)
-        await anyio.sleep(2)  # half of the silence that counts
+        await anyio.sleep(SILENT_FOR / 2)
         worker.process.send_signal(signal.SIGCONT)
         with anyio.fail_after(PATIENT):
             assert await call.result() == "k"

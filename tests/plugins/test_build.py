@@ -537,7 +537,11 @@ async def test_what_a_plugin_prints_does_not_get_in_the_way(
 ) -> None:
     index = f"console.log('hello'); console.error('there');\n{INDEX}"
 
-    await build(builder, source(tmp_path, **{"src/index.ts": index}))
+    built = await build(builder, source(tmp_path, **{"src/index.ts": index}))
+
+    assert (built.name, built.warnings) == ("chat", ())
+    assert [tool["name"] for tool in tools(tmp_path)] == ["send_message"]
+    assert b"hello" in dist(tmp_path)["adapter.iife.js"]
 
 
 async def test_what_happens_in_a_plugin_does_not_keep_the_build(
@@ -546,6 +550,9 @@ async def test_what_happens_in_a_plugin_does_not_keep_the_build(
     index = f"setInterval(() => {{}}, 1000); Promise.reject(new Error('no'));\n{INDEX}"
 
     await build(builder, source(tmp_path, **{"src/index.ts": index}))
+
+    assert [tool["name"] for tool in tools(tmp_path)] == ["send_message"]
+    assert b"setInterval" in dist(tmp_path)["adapter.iife.js"]
 
 
 async def test_a_directory_without_a_source_is_reported(builder: Builder, tmp_path: Path) -> None:

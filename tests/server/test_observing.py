@@ -253,9 +253,12 @@ async def test_an_observer_of_starts_can_look_at_a_call_while_it_runs() -> None:
 
 
 async def test_ending_an_observation_twice_is_harmless() -> None:
-    observed = Observed()
+    observed, others = Observed(), list[CallRecord]()
+    observed.registry.observe(others.append)
     observed.end()
     observed.end()
+    await observed.registry.call("chat_send", {})
+    assert (len(observed.records), len(others)) == (0, 1)
 
 
 async def test_a_call_through_a_bridge_is_recorded_with_stamps_logs_and_time_left() -> None:

@@ -14,7 +14,13 @@ pytestmark = pytest.mark.anyio
 
 def a_call(number: int, token: object) -> Json:
     meta = {} if token is None else {"_meta": {"progressToken": token}}
-    return {"id": number, "method": "tools/call", "params": {"name": "chat_send", **meta}}
+    params = {"name": "chat_send", "arguments": {"id": number}, **meta}
+    return {"id": number, "method": "tools/call", "params": params}
+
+
+def ids(served: Served) -> list[object]:
+    """Return the ids of the calls that have reached the bridge."""
+    return [each.call.arguments["id"] for each in served.bridge.received]
 
 
 def hanging() -> Served:
@@ -44,7 +50,7 @@ async def test_of_two_calls_with_one_token_at_once_the_second_is_refused_by_the_
     assert refused["error"]["code"] == -32602
     assert f"{token!r} belongs to a call that is still running" in refused["error"]["message"]
     assert "unique across active requests" in refused["error"]["message"]
-    assert len(served.bridge.received) == 1
+    assert ids(served) == [2]
 
 
 @pytest.mark.parametrize("others", [(1, "1"), ("a", "b"), (None, None)])
@@ -54,6 +60,7 @@ async def test_calls_with_other_tokens_or_none_run_at_once(others: tuple[object,
         await client.say(a_call(2, others[0]))
         await client.say(a_call(3, others[1]))
         await wait_for_calls(served, 2)
+    assert ids(served) == [2, 3]
 
 
 @pytest.mark.parametrize("token", [True, False])
@@ -78,6 +85,7 @@ async def test_a_token_can_be_used_again_once_its_call_has_ended() -> None:
         for number in (2, 3):
             await client.say(a_call(number, "t"))
             assert (await client.read())["id"] == number
+    assert ids(served) == [2, 3]
 
 
 async def test_a_token_can_be_used_again_once_its_call_was_cancelled() -> None:
@@ -90,6 +98,7 @@ async def test_a_token_can_be_used_again_once_its_call_was_cancelled() -> None:
             await served.bridge.cancelled.wait()
         await client.say(a_call(3, "t"))
         await wait_for_calls(served, 2)
+    assert ids(served) == [2, 3]
 
 
 async def test_clients_over_http_may_use_the_same_token_at_once() -> None:
@@ -111,6 +120,7 @@ async def test_clients_over_http_may_use_the_same_token_at_once() -> None:
             refused = await post(sessions[0], a_call(3, "t"))
             tasks.cancel_scope.cancel()
     assert "is still running" in refused.text
+    assert ids(served) == [2, 2]
 
 
 async def test_of_two_requests_with_one_id_the_second_is_refused_and_the_first_answered() -> None:
