@@ -21,8 +21,8 @@ from opentabs_py.core.protocol import (
     LoadingTab,
     TabsParams,
 )
-from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.tab_numbers import BLOCK
+from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import CallRefusedError, ChainError
 
