@@ -149,7 +149,7 @@ def test_ui_and_watch_together_are_refused_with_which_to_use(failing: Path) -> N
     done = run([*UI, "--watch"], failing)
 
     assert done.returncode == 2
-    assert "--ui runs again at every change, too" in re.sub(r"[\s│]+", " ", done.stderr)
+    assert "--ui also reruns tests at every change" in re.sub(r"[\s│]+", " ", done.stderr)
 
 
 def is_chromium(pid: int) -> bool:
