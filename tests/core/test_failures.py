@@ -8,6 +8,7 @@ import pytest
 
 from opentabs_py.core import failures
 from opentabs_py.core.consent import Decision
+from opentabs_py.core.fleet import failures as fleet
 from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.protocol import WireError
 from opentabs_py.errors import (
@@ -112,6 +113,43 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "Correct them"),
     (lambda: failures.input_too_large("chat_send", 70_000, 65_536), CallRefusedError,
      "INPUT_TOO_LARGE", "70,000 characters as JSON; 65,536 is the limit", "Send less"),
+    (lambda: failures.several_browsers("chat", {"work": {1: "Team"}, "home": {}}), ChainError,
+     "SEVERAL_BROWSERS", "has tabs in 2 browsers", 'with tabId. work: 1 "Team"; home.'),
+    (lambda: failures.which_browser(["work", "home"]), CallRefusedError, "SEVERAL_BROWSERS",
+     "There are several browsers", "Pass one of these as `browser`: work, home."),
+    (lambda: failures.which_browser(["work"], "wrok"), CallRefusedError, "INVALID_ARGUMENTS",
+     "There is no browser 'wrok'", "Pass one of these as `browser`: work."),
+    (lambda: failures.others_tab("chat", 9), ChainError, "TAB_NOT_YOURS",
+     "Tab 9 belongs to another client", "Leave out tabId"),
+    (lambda: failures.not_own_tab(9), CallRefusedError, "TAB_NOT_YOURS",
+     "Tab 9 is not one that you opened with tabs_open", "Only such tabs can be closed"),
+    (lambda: failures.tab_not_opened("https://a/"), ChainError, "TAB_NOT_OPENED",
+     "did not open a tab for https://a/", "update it and reload it"),
+    (failures.page_tool_gone, ChainError, "PAGE_TOOL_GONE",
+     "so it did not run", "List the tools again"),
+    (lambda: failures.turned_off("chat_send", "chat.send", Decision("off", "a rule says so")),
+     CallRefusedError, "CONSENT_NEEDED",
+     "chat_send is turned off, because a rule says so", "Only the user can change that"),
+    (lambda: failures.nobody_to_ask("chat_send", "chat.send"), CallRefusedError, "CONSENT_NEEDED",
+     "no way to ask them here", "They can open the console"),
+    (lambda: failures.nobody_answered("chat_send", "chat.send"), CallRefusedError,
+     "CONSENT_NEEDED", "so it did not run", "Call again when they are there"),
+    (lambda: failures.not_allowed("chat_send"), CallRefusedError, "CONSENT_REFUSED",
+     "so it did not run", "Call it again only if they ask"),
+    (lambda: failures.cancelled_by("the user"), CallError, "CANCELLED",
+     "cancelled by the user.", ""),
+    (lambda: fleet.no_worker("chat"), ChainError, "NO_WORKER",
+     "No worker of the fleet serves chat", "start one with `opentabs worker`"),
+    (lambda: fleet.no_such_tab(9), ChainError, "TAB_NOT_FOUND",
+     "No worker of the fleet has a tab 9", "Leave out tabId"),
+    (lambda: fleet.worker_lost("w1"), ChainError, "WORKER_LOST",
+     "The worker w1 went away", "check before you call again"),
+    (lambda: fleet.invalid_worker_answer("w1", "It is empty."), ChainError, "FLEET_PROTOCOL",
+     "The worker w1 sent an answer that is not valid: It is empty.", "check before you call again"),
+    (lambda: fleet.not_linked("nats://a"), ChainError, "FLEET_NOT_CONNECTED",
+     "NATS at nats://a cannot be reached", "check before you call again"),
+    (lambda: fleet.fleet_busy(3, 1.5), ChainError, "FLEET_BUSY",
+     "3 calls wait already", "Call again after retryAfterMs"),
     (lambda: failures.cancelled("the client cancelled it"), CallError, "CANCELLED",
      "cancelled: the client cancelled it.", ""),
     (lambda: failures.internal("chat_send"), CallError, "INTERNAL_ERROR",
@@ -178,12 +216,15 @@ def test_what_may_be_repeated_depends_on_more_than_the_code() -> None:
     )
     assert failures.not_ready_yet("chat", "https://a/", "it loads").detail.retryable is True
     assert failures.wrong_tab("chat", 9, {}).detail.retryable is False
+    assert failures.other_instance("chat", 9, "work", None).detail.retryable is False
+    assert fleet.no_such_tab(9).detail.retryable is False
 
 
 def test_an_error_keeps_what_its_reader_needs_besides_the_text() -> None:
     broken = failures.result_breaks_schema("chat_send", [("id", "no")], value={"id": 1})
     assert broken.value == {"id": 1}
     assert failures.tool_raised("export", "ValueError", "at run").detail.stack == "at run"
+    assert fleet.fleet_busy(3, 1.23456).detail.retry_after == 1.235
 
 
 def test_a_page_title_in_an_error_is_short_and_readable() -> None:
@@ -250,15 +291,6 @@ def test_an_error_before_the_tool_was_started_is_the_chains_whatever_its_code(
 ) -> None:
     wire = WireError(code="TAB_NOT_READY", message="No.", started=started)
     assert type(failures.from_wire(wire)) is kind
-
-
-def test_the_errors_of_opening_and_closing_tabs_say_what_to_do() -> None:
-    closing = failures.not_own_tab(7)
-    assert closing.detail.code == "TAB_NOT_YOURS"
-    assert "Tab 7 is not one that you opened with tabs_open" in str(closing)
-    opening = failures.tab_not_opened("https://chat.example/")
-    assert (opening.detail.code, opening.detail.retryable) == ("TAB_NOT_OPENED", True)
-    assert "https://chat.example/" in str(opening)
 
 
 def test_a_refusal_for_lack_of_consent_says_who_can_change_that_and_how() -> None:
