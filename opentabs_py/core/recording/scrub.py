@@ -97,10 +97,10 @@ class _Scrubber:
                     self._forms.setdefault(encode(each.text), form)
                 else:
                     for holder in each.holders:
-                        self._held.setdefault((holder.lower(), encode(each.text)), form)
+                        self._held.setdefault((encode(holder).lower(), encode(each.text)), form)
         self._pattern = _pattern(self._forms)
         names = {name for name, _ in self._held}
-        self._holding = _holding(names) if names else None
+        self._holding = _holding(names) if names else ()
 
     def scrub(self, recording: Recording, step: Callable[[], object]) -> Recording:
         """Return a recording without the secrets."""
@@ -236,8 +236,8 @@ class _Scrubber:
 
     def text(self, text: str) -> str:
         """Replace the secrets in a string."""
-        if self._holding is not None:
-            text = self._holding.sub(self._replace_held, text)
+        for each in self._holding:
+            text = each.sub(self._replace_held, text)
         return text if self._pattern is None else self._pattern.sub(self._replace, text)
 
     def _replace(self, found: "re.Match[str]") -> str:
@@ -255,8 +255,7 @@ class _Scrubber:
         return self._use(form)
 
     def _replace_held(self, found: "re.Match[str]") -> str:
-        name = next(filter(None, map(found.group, _HOLDERS)))
-        form = self._held.get((name.lower(), found["value"]))
+        form = self._held.get((found["name"].lower(), found["value"]))
         return found[0] if form is None else f"{found['before']}{self._use(form)}"
 
     def _use(self, form: _Form) -> str:
@@ -350,26 +349,28 @@ def _branches(node: dict[str, Any]) -> str:
     return f"{literal}(?:{'|'.join(options)}){'?' if ends else ''}"
 
 
-_HOLDERS: Final = ("member", "field", "parameter", "pair", "part")
-
-
-def _holding(names: set[str]) -> "re.Pattern[str]":
+def _holding(names: set[str]) -> "Sequence[re.Pattern[str]]":
     """Return what finds what has one of these names, and its value.
 
-    That is a member, a form's field or a part of one, a parameter, or a pair of name and value.
+    That is a member, a pair of name and value in either order, a form's field or a part of one, or
+    a parameter. The patterns are apart, because one's match may contain another's.
     """
-    name = "|".join(re.escape(each) for each in sorted(names, key=len, reverse=True))
-    json_member = rf"""\\?["'](?P<member>{name})\\?["']\s*:\s*(?:\\?["'])?"""
-    html_field = (
-        rf"""(?:name|id|property)=["']?(?P<field>{name})["']?[^<>]*?\b(?:value|content)=["']"""
-    )
-    parameter = rf"(?<![\w.-])(?P<parameter>{name})="
+    name = f"(?P<name>{'|'.join(re.escape(each) for each in sorted(names, key=len, reverse=True))})"
+    value = r"""(?P<value>(?:[^"'&;,\\\s<>}\]]|\\u[0-9A-Fa-f]{4}){1,200})"""
     quote = r"""\\?["']"""
-    pair = (
-        rf"{quote}(?:name|key){quote}\s*:\s*{quote}(?P<pair>{name}){quote}\s*,"
-        rf"\s*{quote}value{quote}\s*:\s*{quote}"
+    named = rf"{quote}(?:name|key){quote}\s*:\s*{quote}{name}{quote}"
+    valued = rf"{quote}value{quote}\s*:\s*{quote}"
+    between = r"\s*,[^{}]{0,500}?"  # the object's other members
+    attributes = r"[^<>]{0,1000}?"  # the element's other ones
+    field = rf"\b(?:name|id|property)=(?:{quote})?{name}(?![\w-])"
+    content = rf"\b(?:value|content)=(?:{quote})?"
+    patterns = (
+        rf"(?P<before>{quote}{name}{quote}\s*:\s*(?:{quote})?){value}",
+        rf"(?P<before>{named}{between}{valued}){value}",
+        rf"(?P<before>{valued}){value}(?={quote}{between}{named})",
+        rf"(?P<before>{field}{attributes}(?:{content}|>\s*)){value}",
+        rf"(?P<before>{content}){value}(?={attributes}\s{field})",
+        rf"(?P<before>(?<![\w.-])(?:data-)?{name}=(?:{quote})?){value}",
+        rf'(?P<before>name="{name}"[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n){value}',
     )
-    part = rf'name="(?P<part>{name})"[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n'
-    value = r"""(?P<value>[^"'&;,\\\s<>}\]]{1,200})"""
-    before = rf"(?P<before>{json_member}|{html_field}|{parameter}|{pair}|{part})"
-    return re.compile(before + value, re.IGNORECASE)
+    return [re.compile(each, re.IGNORECASE) for each in patterns]

@@ -223,6 +223,18 @@ def test_multipart_fields_are_secret_by_their_names() -> None:
         ("multipart/form-data; boundary=x", 'name="password"\r\n\r\n', "\r\n--x--"),
         ("application/json", '{"name": "password", "value": "', '"}'),
         ("application/json", '[{"key":"token","value":"', '"}]'),
+        ("application/json", '{"key": "token", "domain": "a.test", "value": "', '"}'),
+        ("application/json", '[{"value":"', '","key":"token"}]'),
+        ("application/json", '[{"value": "', '", "at": 1, "name": "token"}, {"name": "a"}]'),
+        ("application/json", '[{"token":"', '"},{"token":"abc","value":"x"}]'),
+        ("application/x-www-form-urlencoded", "user%5Bpassword%5D=", "&a=1"),
+        ("application/x-www-form-urlencoded", "one+time+password=", ""),
+        ("text/html", '<input name="user[password]" type="text" value="', '">'),
+        ("text/html", "<input name=password value=", ">"),
+        ("text/html", '<input value="', '" type=text name="password">'),
+        ("text/html", "<input value=", " id=password>"),
+        ("text/html", '<textarea name="password" rows="2">\n', "</textarea>"),
+        ("text/html", '<p data-api-key="', '">'),
     ],
 )
 def test_a_word_is_replaced_wherever_a_secret_name_holds_it(
@@ -231,6 +243,11 @@ def test_a_word_is_replaced_wherever_a_secret_name_holds_it(
     sent = f"{before}correcthorse{after}"
     [exchange] = scrubbed(answer(sent=sent.encode(), sent_headers=[("content-type", mime)]))
     assert exchange.request.body.decode() == f"{before}token-1{after}"
+
+
+def test_a_word_in_other_letters_is_replaced_where_it_is_held() -> None:
+    [one] = scrubbed(answer({"password": "pässwörter"}))
+    assert body(one) == {"password": "token-1"}
 
 
 @pytest.mark.parametrize(
