@@ -324,6 +324,7 @@ class Finder:
             return
         if isinstance(value, str):
             self._search_forms(value)
+            self._search_nested(value, is_own=is_own, depth=depth)
         elif isinstance(value, dict):
             members = cast("dict[str, Any]", value)
             named = members.get("name", members.get("key"))
@@ -335,6 +336,12 @@ class Finder:
             # A list about oneself is of other things.
             for each in cast("Sequence[Any]", value):
                 self._search_value(each, is_own=False, depth=depth + 1)
+
+    def _search_nested(self, text: str, *, is_own: bool, depth: int) -> None:
+        """Collect the secrets of JSON that a value contains as a string."""
+        if text.lstrip()[:1] in ("{", "["):
+            with suppress(ValueError, RecursionError):
+                self._search_value(json.loads(text), is_own=is_own, depth=depth + 1)
 
     def _search_member(self, name: str, value: Any, *, is_own: bool, depth: int) -> None:
         plain = _plain(name)
@@ -352,6 +359,7 @@ class Finder:
             return
         text = str(value)
         self._search_forms(text)
+        self._search_nested(text, is_own=is_own, depth=depth)
         if self._is_named(name):
             self.add(text, _kind(name), name)
         elif _PHONE_NAME.search(plain):

@@ -86,6 +86,15 @@ TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
         pytest.param(answered({"token": SECRET}), id="a member"),
         pytest.param(answered({"a": [{"b": {"token": SECRET}}]}), id="a member within others"),
         pytest.param(answered({"token": [SECRET]}), id="a list that is named"),
+        pytest.param(answered({"a": f' {{"token": "{SECRET}"}}'}), id="JSON within JSON"),
+        pytest.param(answered([f'[{{"token": "{SECRET}"}}]']), id="JSON within a list"),
+        pytest.param(
+            asked(f"{URL}?variables=%7B%22token%22%3A%22{SECRET}%22%7D"), id="JSON in a query"
+        ),
+        pytest.param(
+            asked(body=f"variables=%7B%22token%22%3A%22{SECRET}%22%7D".encode(), mime=FORM),
+            id="JSON in a form",
+        ),
         pytest.param(answered({"name": "token", "value": SECRET}), id="a name beside its value"),
         pytest.param(answered({"key": "token", "value": SECRET}), id="a key beside its value"),
         pytest.param(
@@ -186,6 +195,9 @@ def test_user_and_password_in_an_address_are_authorization() -> None:
         ),
         pytest.param(answered({"viewer": {"name": "Ada Lovelace"}}), id="a member about oneself"),
         pytest.param(
+            answered({"data": '{"name": "Ada Lovelace"}'}, url=ME), id="JSON within such an answer"
+        ),
+        pytest.param(
             answered({"data": {"name": "Ada Lovelace"}}, url=ME), id="the data of such an answer"
         ),
         pytest.param(
@@ -230,6 +242,12 @@ def test_the_name_of_the_user_is_found_in(recording: Recording) -> None:
 )
 def test_a_name_is_not_a_secret_in(recording: Recording) -> None:
     assert found(recording) == {}
+
+
+def test_a_string_that_only_begins_like_json_is_searched_for_forms() -> None:
+    expected = {"ada@lovelace.org": ("e-mail address", "text", True)}
+    assert found(answered({"say": "[hello ada@lovelace.org"})) == expected
+    assert found(answered(["[" * 100_000, "{ada@lovelace.org}"])) == expected
 
 
 def test_a_field_ends_with_its_element() -> None:
