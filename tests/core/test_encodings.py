@@ -31,8 +31,22 @@ def test_a_text_is_looked_for_as_each_language_writes_it(written: str) -> None:
     assert written in {encode(TEXT) for encode in encodings_of(TEXT)}
 
 
-def test_a_short_text_is_not_looked_for_in_base64() -> None:
-    assert "YWJj" not in {encode("abc") for encode in encodings_of("abc")}
+@pytest.mark.parametrize(
+    ("text", "written", "expected"),
+    [
+        ("secret7", "c2VjcmV0Nw", False),
+        ("secret-8", "c2VjcmV0LTg", True),
+        ("secret-8W", "c2VjcmV0LThX", True),
+    ],
+)
+def test_a_text_of_8_characters_is_looked_for_in_base64(
+    text: str, written: str, expected: bool
+) -> None:
+    assert (written in {encode(text) for encode in encodings_of(text)}) is expected
+
+
+def test_a_word_is_written_the_same_everywhere() -> None:
+    assert {encode("X1") for encode in encodings_of("X1")} == {"X1"}
 
 
 def test_a_text_that_was_cut_within_a_character_can_be_encoded() -> None:

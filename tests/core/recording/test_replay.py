@@ -19,6 +19,7 @@ from opentabs_py.core.recording.replay import Index, Replay, SocketScript, is_ev
 SITE = "https://site.test"
 JSON = [("content-type", "application/json")]
 FORM = [("content-type", "application/x-www-form-urlencoded")]
+PARTS = [("content-type", "multipart/form-data; boundary=x")]
 
 
 def get(path: str, **more: Any) -> Request:
@@ -64,7 +65,9 @@ def replaying(recording: Recording) -> Replay:
         (post("/a", {"a": 1, "b": [2]}), post("/a", {"b": [2], "a": 1})),
         (post("/a", {"a": 1, "requestId": 7}), post("/a", {"a": 1, "requestId": 8})),
         (post("/a", b"b=1&a=2", FORM), post("/a", b"a=2&b=1", FORM)),
+        (get("/a?request_id=1"), get("/a?request_id=2")),
         (post("/a", b"{}", []), post("/a", b"{ }", [])),
+        (post("/a", b"[1]", []), post("/a", b"[ 1 ]", [])),
         (
             post(
                 "/a", b"--x1\r\nv\r\n--x1--", [("content-type", "multipart/form-data; boundary=x1")]
@@ -76,6 +79,10 @@ def replaying(recording: Recording) -> Replay:
         (
             post("/graphql", {"query": "query A { a }", "variables": {}}),
             post("/graphql", {"query": "query A {\n  a\n}", "variables": {}}),
+        ),
+        (
+            post("/graphql", [{"query": "query A { a }"}]),
+            post("/graphql", [{"query": "query A {\n  a\n}"}]),
         ),
     ],
 )
@@ -94,6 +101,10 @@ def test_requests_are_the_same_but_for_what_does_not_count(one: Request, other: 
         (get("/a?b="), get("/a")),
         (post("/a", {"a": 1}), post("/a", {"a": "1"})),
         (post("/a", {"a": []}), post("/a", {"a": {}})),
+        (get("/a?b=1&b=2&b=3"), get("/a?b=1&b=2&b=4")),
+        (post("/a", {"id": 1}), post("/a", {"id": 2})),
+        (post("/a", {"a": "x y"}), post("/a", {"a": "x  y"})),
+        (post("/a", b"--x\r\nv\r\n--x--", PARTS), post("/a", b"--x\r\nw\r\n--x--", PARTS)),
         (post("/a", b"x", []), post("/a", b"y", [])),
         (post("/a", b"{x", JSON), post("/a", b"{y", JSON)),
         (post("/a", b"\r\nx", [("content-type", "multipart/form-data")]), post("/a", b"x", [])),
@@ -110,6 +121,40 @@ def test_requests_are_the_same_but_for_what_does_not_count(one: Request, other: 
 )
 def test_requests_differ_in_what_counts(one: Request, other: Request) -> None:
     assert not same(one, other)
+
+
+@pytest.mark.parametrize(
+    ("sent", "operation"),
+    [
+        ({"query": "query A { a }"}, "A"),
+        ({"query": "query A { a }", "operationName": "B"}, "B"),
+        ({"query": "{ a }"}, ""),
+        ({"operationName": "A", "extensions": {}}, "A"),
+        ({"operationName": "A"}, ""),
+        ([{"query": "query A { a }"}, {"query": "{ a }"}, {"query": "mutation B { b }"}], "A B"),
+    ],
+)
+def test_the_operations_of_a_request_have_names(sent: Any, operation: str) -> None:
+    assert comparable(post("/graphql", sent)).operation == operation
+
+
+@pytest.mark.parametrize(
+    ("headers", "recorded", "sent", "said"),
+    [
+        ([], b"a", b"b", "body: recorded a, sent b"),
+        (JSON, b"{a", b"{b", "body: recorded {a, sent {b"),
+        (PARTS, b"--x\r\na", b"--x\r\nb", "body: recorded --\r\na, sent --\r\nb"),
+        (FORM, b"n=1&n=2&n=3", b"n=1&n=4&n=5", "body n (2): recorded 2, sent 4"),
+        (FORM, b"n=1&n=2&n=3", b"n=1&n=2&n=5", "body n (3): recorded 3, sent 5"),
+    ],
+)
+def test_a_body_that_is_not_json_differs_in_its_text_or_fields(
+    headers: Any, recorded: bytes, sent: bytes, said: str
+) -> None:
+    found = differences(
+        comparable(post("/a", recorded, headers)), comparable(post("/a", sent, headers))
+    )
+    assert str(found[0]) == said
 
 
 def test_users_name_members_that_do_not_count() -> None:
@@ -129,6 +174,7 @@ def test_a_difference_says_what_was_recorded_and_what_was_sent() -> None:
     ]
     assert distance(recorded, sent) == 3 * 2 + 1 + 1 + 1
     assert str(Difference("method", "", "GET", "POST")) == "method: recorded GET, sent POST"
+    assert len(str(Difference("body", "a", "b" * 9_000, None))) < 250
 
 
 # --- answers ---
