@@ -159,23 +159,9 @@ class _Scrubber:
     def _headers(self, headers: Headers) -> Headers:
         scrubbed: list[tuple[str, str]] = []
         for name, value in headers:
-            lower = name.lower()
-            new = value
-            if lower in ("cookie", "set-cookie"):
-                # Line by line, for Playwright joins several set-cookie headers.
-                new = "\n".join(
-                    "; ".join(self._cookie(pair) for pair in line.split("; "))
-                    for line in value.splitlines()
-                )
-            elif (form := self._held.get((lower, value.strip()))) is not None:
-                new = self._use(form)
-            scrubbed.append((name, self.text(new)))
+            form = self._held.get((name.lower(), value.strip()))
+            scrubbed.append((name, self.text(value) if form is None else self._use(form)))
         return scrubbed
-
-    def _cookie(self, pair: str) -> str:
-        name, equals, value = pair.partition("=")
-        form = self._held.get((name.strip().lower(), value.strip().strip('"')))
-        return pair if form is None else f"{name}{equals}{self._use(form)}"
 
     def _body(self, body: bytes, mime: str) -> bytes:
         if not body:

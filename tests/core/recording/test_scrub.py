@@ -91,6 +91,14 @@ def test_a_short_cookie_is_replaced_only_where_it_is_a_cookie() -> None:
     assert body(one) == {"mode": "dark"}
 
 
+def test_a_short_cookie_is_replaced_in_quotation_marks_and_on_further_lines() -> None:
+    sent = [("Cookie", 'a=1; Theme="dark"; b=2')]
+    [one] = scrubbed(answer(headers=[("Set-Cookie", "a=1\ntheme=dark;Path=/")], sent_headers=sent))
+    assert one.response is not None
+    assert one.response.headers[1][1] == "a=1\ntheme=cookie-1;Path=/"
+    assert one.request.headers == [("Cookie", 'a=1; Theme="cookie-1"; b=2')]
+
+
 def test_a_cookie_that_contains_json_is_searched() -> None:
     value = "%7B%22email%22%3A%22ada%40lovelace.org%22%7D"
     [one] = scrubbed(answer({"by": "ada@lovelace.org"}, headers=[("set-cookie", f"who={value}")]))
@@ -327,10 +335,10 @@ def test_websockets_are_searched_and_scrubbed() -> None:
         Frame(2.0, False, b"\x00w3bs0ck3t\xff"),
     ]
     recording = Recording(
-        URL, sockets=[RecordedSocket("wss://site.test/?token=w3bs0ck3t", 0.0, frames)]
+        URL, sockets=[RecordedSocket("wss://site.test/?token=w3bs0ck3t", 0.5, frames)]
     )
     [socket] = scrub(recording).sockets
-    assert socket.url == "wss://site.test/?token=token-1"
+    assert (socket.url, socket.started) == ("wss://site.test/?token=token-1", 0.5)
     assert socket.frames == [
         Frame(1.0, True, '{"password": "token-1"}'),
         Frame(2.0, False, b"\x00token-1to\xff"),  # as long as before
@@ -413,6 +421,13 @@ def test_phone_numbers_keep_their_form(number: str) -> None:
 )
 def test_what_only_looks_like_a_phone_number_is_kept(kept: str) -> None:
     assert page(f"<p>{kept}</p>") == f"<p>{kept}</p>"
+
+
+def test_no_two_numbers_become_the_same() -> None:
+    numbers = {"phone": "+14155552671", "mobile": "+14155552672", "pin": "1234", "passcode": "5678"}
+    [one] = scrubbed(answer(numbers))
+    assert set(body(one).values()).isdisjoint(numbers.values())
+    assert len(set(body(one).values())) == len(numbers)
 
 
 def test_a_number_that_is_called_a_phone_is_replaced_by_a_number() -> None:
@@ -506,10 +521,23 @@ def test_names_of_others_and_of_things_are_kept() -> None:
 def test_names_after_an_escape_are_found() -> None:
     one, two = scrubbed(
         answer({"firstName": "Ada"}, url=f"{URL}me"),
-        answer(b"a\\nAda %20Ada xAda Adax 1Ada", mime="text/plain"),
+        answer(b"\\nAda a\\tAda %20Ada %2fAda %2FAda", mime="text/plain"),
     )
     assert "Ada" not in text(one)
-    assert text(two) == "a\\nRobin %20Robin xAda Adax 1Ada"
+    assert text(two) == "\\nRobin a\\tRobin %20Robin %2fRobin %2FRobin"
+
+
+def test_a_name_within_a_word_or_number_is_kept() -> None:
+    kept = "runAda xAda Adax 1Ada Ada1 20Ada"
+    _, other = scrubbed(answer({"firstName": "Ada"}, url=f"{URL}me"), answer({"say": kept}))
+    assert body(other) == {"say": kept}
+
+
+def test_a_text_may_begin_with_an_encoded_character_and_a_name() -> None:
+    _, other = scrubbed(
+        answer({"firstName": "Ada"}, url=f"{URL}me"), answer(b"%20Ada", mime="text/plain")
+    )
+    assert text(other) == "%20Robin"
 
 
 def test_a_name_in_small_letters_stays_in_small_letters() -> None:
@@ -521,9 +549,9 @@ def test_more_names_than_there_are_replacements_get_numbers() -> None:
     names = ["Abe", "Bea", "Cal", "Dee", "Eve", "Fay", "Gus", "Hal", "Ida", "Jan"]
     value = {"viewer": [], **{f"v{i}": {"viewer": {"name": name}} for i, name in enumerate(names)}}
     [one] = scrubbed(answer(value))
-    after = {each["viewer"]["name"] for name, each in body(one).items() if name != "viewer"}
-    assert len(after) == 10
-    assert after.isdisjoint(names)
+    after = [each["viewer"]["name"] for name, each in body(one).items() if name != "viewer"]
+    first = ["Robin", "Sasha", "Noor", "Kim", "Alex", "Jamie", "Charlie", "Morgan"]
+    assert after == [*first, "Robin2", "Sasha2"]
 
 
 def test_a_name_of_two_words_that_are_not_names_is_kept() -> None:
@@ -625,6 +653,14 @@ def test_what_is_not_text_or_deep_or_lost_comes_through() -> None:
     assert body(four)["secret"] == "token-1"
     assert five.response is not None
     assert five.response.body == b'\xff{"n": 1}'
+
+
+def test_a_secret_of_6_bytes_is_replaced_in_a_picture_and_counted() -> None:
+    picture = answer(b"\x89 abc123 ab12! abc123", mime="image/png", kind="image")
+    after = scrub(Recording(URL, [picture, answer({"token": "abc123", "secret": "ab12!"})]))
+    assert after.exchanges[0].response is not None
+    assert after.exchanges[0].response.body == b"\x89 token- ab12! token-"
+    assert {each.where: each.count for each in after.scrubbed} == {"token": 3, "secret": 1}
 
 
 def test_a_word_in_two_cookies_is_replaced_in_both() -> None:
