@@ -533,6 +533,13 @@ def test_a_name_within_a_word_or_number_is_kept() -> None:
     assert body(other) == {"say": kept}
 
 
+def test_a_letter_before_a_name_is_part_of_its_word_also_at_the_beginning() -> None:
+    _, other = scrubbed(
+        answer({"firstName": "Ada"}, url=f"{URL}me"), answer(b"xAda", mime="text/plain")
+    )
+    assert text(other) == "xAda"
+
+
 def test_a_text_may_begin_with_an_encoded_character_and_a_name() -> None:
     _, other = scrubbed(
         answer({"firstName": "Ada"}, url=f"{URL}me"), answer(b"%20Ada", mime="text/plain")
@@ -631,6 +638,25 @@ def test_a_word_that_a_pattern_finds_after_its_holder_is_replaced_everywhere() -
     assert body(two)["tea"] != "mistletoe"
     assert one.response is not None
     assert "mistletoe" not in str(one.response.headers)
+
+
+def test_what_is_not_secret_comes_through_unchanged() -> None:
+    headers = [("Content-Type", "text/event-stream")]
+    response = Response(203, "Fine", headers, b"data: x", [Event(1.0, "x", "message", "7")])
+    recording = Recording(
+        URL,
+        [
+            Exchange(Request("PUT", URL, [("A", "b")], b"c", "xhr"), response, None, 2.0, 3.0),
+            Exchange(
+                Request("GET", URL, [], b"", "image"), Response(200, "", [], None, []), "x", 4.0
+            ),
+        ],
+        [RecordedSocket("wss://site.test/", 5.0, [Frame(6.0, True, "d"), Frame(7.0, False, b"e")])],
+        [RecordedCall("mail_send", {"f": 1}, [2], None, 8.0, 9.0)],
+        {"cookies": [], "origins": []},
+        [],
+    )
+    assert scrub(recording) == recording
 
 
 def test_what_is_not_text_or_deep_or_lost_comes_through() -> None:
