@@ -19,6 +19,7 @@ from opentabs_py.core.recording.exchange import (
 )
 from opentabs_py.core.recording.har import HarError, from_har, to_har
 
+URL = "https://site.test/"
 AT = 1_795_474_025.25
 STREAM = Response(
     200,
@@ -183,3 +184,111 @@ def test_a_request_without_an_answer_has_failed() -> None:
 def test_what_is_not_a_recording_is_refused(wrong: object, said: str) -> None:
     with pytest.raises(HarError, match=said):
         from_har(wrong, lambda _: b"")
+
+
+def test_an_entry_of_another_program_may_say_more_and_less() -> None:
+    sent = {"method": "post", "url": "https://site.test/a", "postData": {"mimeType": "text/plain"}}
+    failed = {**entry(status=0, _error="net::ERR_ABORTED"), "request": sent, "time": 1500}
+    frames = [{"type": "receive", "time": 1.5, "opcode": 1, "data": "hi"}]
+    socket = {**entry(), "_webSocketMessages": frames, "_resourceType": "other"}
+    broken = entry(_error="net::ERR_CONTENT_LENGTH_MISMATCH", content={"_lost": True})
+
+    recording = from_har(har(failed, socket, broken), lambda _: b"")
+
+    assert recording.exchanges[0].request == Request("POST", "https://site.test/a", [])
+    assert recording.exchanges[0].response is None
+    assert recording.exchanges[0].error == "net::ERR_ABORTED"
+    assert recording.exchanges[0].started == 1_795_435_200
+    assert recording.exchanges[0].duration == 1.5
+    assert recording.exchanges[1].response == Response(200, "", [], None, [])
+    assert recording.exchanges[1].error == "net::ERR_CONTENT_LENGTH_MISMATCH"
+    assert [each.frames for each in recording.sockets] == [[Frame(1.5, False, "hi")]]
+
+
+def test_the_first_document_is_the_address_of_a_recording() -> None:
+    def at(url: str, kind: str) -> dict[str, Any]:
+        return {**entry(), "request": {"method": "GET", "url": url}, "_resourceType": kind}
+
+    early, page, later = (
+        at("https://a/", "xhr"),
+        at("https://b/", "document"),
+        at("https://c/", "document"),
+    )
+    assert from_har(har(early, page, later), lambda _: b"").url == "https://b/"
+    assert from_har(har(early), lambda _: b"").url == "https://a/"
+
+
+def test_an_entry_is_written_as_the_specification_says() -> None:
+    headers = [("Content-Type", "image/png"), ("Location", "/b")]
+    sent = Request("POST", f"{URL}?a=&b=1", [("content-type", "text/plain")], b"\xff", "xhr")
+    exchange = Exchange(sent, Response(302, "Found", headers, b"abc"), "net::ERR", AT, 0.25)
+    har, files = stored(Recording(URL, [exchange]))
+    [written] = har["log"]["entries"]
+    [file] = files
+    assert written == {
+        "startedDateTime": "2026-11-23T22:47:05.250+00:00",
+        "time": 250.0,
+        "request": {
+            "method": "POST",
+            "url": f"{URL}?a=&b=1",
+            "httpVersion": "HTTP/1.1",
+            "cookies": [],
+            "headers": [{"name": "content-type", "value": "text/plain"}],
+            "queryString": [{"name": "a", "value": ""}, {"name": "b", "value": "1"}],
+            "headersSize": -1,
+            "bodySize": 1,
+            "postData": {"mimeType": "text/plain", "text": "/w==", "_encoding": "base64"},
+        },
+        "response": {
+            "status": 302,
+            "statusText": "Found",
+            "httpVersion": "HTTP/1.1",
+            "cookies": [],
+            "headers": [
+                {"name": "Content-Type", "value": "image/png"},
+                {"name": "Location", "value": "/b"},
+            ],
+            "content": {"size": 3, "mimeType": "image/png", "_file": file},
+            "redirectURL": "/b",
+            "headersSize": -1,
+            "bodySize": -1,
+            "_error": "net::ERR",
+        },
+        "cache": {},
+        "timings": {"send": 0, "wait": 250.0, "receive": 0},
+        "_resourceType": "xhr",
+    }
+    assert file.startswith("x.bodies/ba7816bf8f01cfea4141")  # the SHA-256 of the body
+    assert file.endswith(".png")
+    assert har["log"]["pages"] == []
+
+
+def test_what_did_not_come_is_written_so() -> None:
+    lost = Exchange(Request("GET", URL), Response(200, body=None))
+    none = Exchange(Request("GET", URL), None, "net::ERR_FAILED")
+    har, files = stored(Recording(URL, [lost, none]))
+    first, second = (each["response"] for each in har["log"]["entries"])
+    assert first["content"] == {"size": -1, "mimeType": "", "_lost": True}
+    assert (second["status"], second["_error"]) == (0, "net::ERR_FAILED")
+    assert second["content"] == {"size": 0, "mimeType": ""}
+    assert second["redirectURL"] == ""
+    assert "_error" not in first
+    assert files == {}
+
+
+def test_messages_are_written_as_chrome_writes_them() -> None:
+    har, _ = stored(RECORDING)
+    stream, socket = har["log"]["entries"][-2:]
+    assert stream["_eventSourceMessages"] == [
+        {"time": AT, "eventName": "message", "eventId": "1", "data": "x"}
+    ]
+    assert socket["_resourceType"] == "websocket"
+    assert socket["request"]["method"] == "GET"
+    assert (socket["response"]["status"], socket["response"]["statusText"]) == (
+        101,
+        "Switching Protocols",
+    )
+    assert socket["_webSocketMessages"] == [
+        {"type": "send", "time": AT + 6, "opcode": 1, "data": "hi"},
+        {"type": "receive", "time": AT + 7, "opcode": 2, "data": "/w=="},
+    ]
