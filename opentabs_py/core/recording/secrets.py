@@ -6,7 +6,6 @@ signed in. What none of this recognizes is kept, so read a recording before you 
 """
 
 import base64
-import binascii
 import html
 import json
 import re
@@ -239,13 +238,14 @@ class Finder:
     def _add_authorization(self, value: str) -> None:
         scheme, _, token = value.strip().partition(" ")
         # Digest and OAuth 1 have parameters; Google has several tokens, each after its scheme.
-        parameters = _PARAMETER.findall(token)
-        found = [each for name, each in parameters if name not in _PUBLIC] or token.split()
-        for each in found or [scheme]:
+        parameters = [each for each in _PARAMETER.findall(token) if each[0] not in _PUBLIC]
+        tokens = [("authorization", each) for each in token.split() or [scheme]]
+        found: Sequence[tuple[str, str]] = parameters or tokens
+        for name, each in found:
             is_secret = len(found) < 2 or len(each) >= _LONG
-            self.add(each, "authorization", "authorization", always=is_secret)
+            self.add(each, "authorization", name, always=is_secret)
         if scheme.lower() == "basic":
-            with suppress(binascii.Error, UnicodeDecodeError):
+            with suppress(ValueError):  # which binascii.Error and UnicodeDecodeError are
                 user, _, password = base64.b64decode(token).decode().partition(":")
                 self._add_name(user, "authorization")
                 self.add(password, "authorization", "authorization", always=True)

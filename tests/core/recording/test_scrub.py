@@ -137,9 +137,19 @@ def test_basic_authorization_hides_user_and_password_elsewhere_too() -> None:
     assert token not in str(one.request.headers)
 
 
-def test_basic_authorization_that_is_not_base64_is_replaced_all_the_same() -> None:
-    [one] = scrubbed(answer(sent_headers=[("authorization", "Basic %%%%")]))
+@pytest.mark.parametrize("token", ["%%%%", "abcde", "/w=="])
+def test_basic_authorization_that_cannot_be_decoded_is_replaced_all_the_same(token: str) -> None:
+    [one] = scrubbed(answer(sent_headers=[("authorization", f"Basic {token}")]))
     assert one.request.headers == [("authorization", "Basic authorization-1")]
+
+
+def test_a_word_in_an_authorization_is_replaced_where_its_parameter_is() -> None:
+    digest = 'Digest username="grace", realm="a", cnonce="word"'
+    [one] = scrubbed(answer({"say": "grace", "word": 1}, sent_headers=[("Authorization", digest)]))
+    [(_, value)] = one.request.headers
+    assert "grace" not in value
+    assert "word" not in value
+    assert body(one) == {"say": "grace", "word": 1}
 
 
 @pytest.mark.parametrize(
