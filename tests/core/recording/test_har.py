@@ -159,7 +159,10 @@ def test_a_har_of_another_program_is_read() -> None:
     assert [e.response and e.response.body for e in recording.exchanges] == [b"plain", b"\xff", b""]
     assert recording.url == "https://site.test/a#part"
     assert recording.exchanges[0].request == Request("GET", "https://site.test/a", [])
+    assert recording.exchanges[0].duration == 0.0
     assert recording.calls == []
+    early = {"format": 1, "url": "https://early.test/", "calls": []}
+    assert from_har(har(_opentabs=early), lambda _: b"").scrubbed == []
     assert from_har(har(text), lambda _: b"").url == "https://site.test/a#part"
     assert from_har(har(), lambda _: b"").url == ""
 
