@@ -36,7 +36,7 @@ def test_a_text_is_looked_for_as_each_language_writes_it(written: str) -> None:
     [
         ("secret7", "c2VjcmV0Nw", False),
         ("secret-8", "c2VjcmV0LTg", True),
-        ("secret-8W", "c2VjcmV0LThX", True),
+        ("secre?~?W", "c2VjcmU_fj9X", True),
     ],
 )
 def test_a_text_of_8_characters_is_looked_for_in_base64(

@@ -155,6 +155,7 @@ def test_a_body_that_is_not_json_differs_in_its_text_or_fields(
         comparable(post("/a", recorded, headers)), comparable(post("/a", sent, headers))
     )
     assert str(found[0]) == said
+    assert comparable(post("/a", recorded, headers)).operation == ""
 
 
 def test_users_name_members_that_do_not_count() -> None:
