@@ -11,6 +11,8 @@ import * as tabs from "./tabs.js";
 
 /** @type {PluginProblem[]} */
 let problems = [];
+// What Chrome says of a document that was left meanwhile. The next one has everything from its start.
+const HAS_LEFT = /^Error: (No (tab|frame|documents?) with id|Frame with ID \d+ was removed)/i;
 /** @type {Promise<unknown>} */
 let registering = Promise.resolve();
 
@@ -123,8 +125,10 @@ async function injectLate() {
           injectImmediately: true,
         });
       } catch (error) {
-        for (const spec of mine) {
-          problems.push({ plugin: spec.name, tabId: id, message: String(error).slice(0, 1000) });
+        if (!HAS_LEFT.test(String(error))) {
+          for (const spec of mine) {
+            problems.push({ plugin: spec.name, tabId: id, message: String(error).slice(0, 1000) });
+          }
         }
       }
     }),
@@ -196,7 +200,9 @@ async function injectOne(doc, spec) {
     return true;
   } catch (error) {
     const message = `its adapter could not be injected: ${error}`.slice(0, 1000);
-    problems.push({ plugin: spec.name, tabId: doc.tabId, message });
+    if (!HAS_LEFT.test(String(error))) {
+      problems.push({ plugin: spec.name, tabId: doc.tabId, message });
+    }
     doc.plugins.set(spec.name, { injected, readiness: "unavailable", reason: message });
     tabs.changed();
     return false;
