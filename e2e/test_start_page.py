@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from opentabs_py.config.settings import load_settings
+from opentabs_py.errors import BrowserError
 from opentabs_py.session.session import OpenTabs
 
 
@@ -59,7 +60,7 @@ async def test_a_playground_is_served_before_a_homepage_is_opened(
         assert homepage is not None
         assert homepage.url == home
         assert await tabs.open_start_page("neither") is None
-        with pytest.raises(LookupError, match="no plugin 'nobody'"):
+        with pytest.raises(BrowserError, match="no plugin 'nobody'"):
             await tabs.open_start_page("nobody")
         address = playground.url
 

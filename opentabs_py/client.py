@@ -156,14 +156,13 @@ class Client:
                         failure = error  # raised below, because the task group would wrap it
                     call.has_result = True
                     call.changed.set()
-        except anyio.get_cancelled_exc_class():
-            self._calls.pop(token, None)
-            raise
-        call.is_over = True
+        finally:
+            call.is_over = True
+            if result is None and failure is None:  # timed out or cancelled: nothing follows
+                self._calls.pop(token, None)
         if failure is not None:
             raise failure
         if result is None:
-            self._calls.pop(token, None)
             if idle_scope.cancelled_caught:
                 raise _timed_out(name, "idle", idle)
             raise _timed_out(name, "ceiling", total)

@@ -239,8 +239,8 @@ def serve(
     browser is started.
 
     Ctrl-C or SIGTERM stops the server and leaves no processes or files behind. `opentabs start`
-    does the same in the background. Other commands, such as `opentabs call`,
-    use this server too; with --stdio, only if --name names it.
+    does the same in the background. Other commands, such as `opentabs call`, use this server too;
+    with --stdio, only if --name names it.
 
     With --nats, it is an endpoint of a fleet: it serves the tools of all workers (`opentabs
     worker`), and launches no browser.

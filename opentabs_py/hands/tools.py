@@ -270,7 +270,7 @@ class Hands(PageUser):
         ref: Annotated[str | None, Field(description="Only this element.")] = None,
         full: Annotated[
             bool,
-            Field(description="The whole page, its first 8,000 pixels, not only what is in view."),
+            Field(description="The page up to 8,000 pixels, not only what is in view."),
         ] = False,
         tabId: TabId = None,
     ) -> types.ImageContent:

@@ -3,11 +3,10 @@
 import numbers
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
-from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
 
-MESSAGE_LIMIT: Final = 4096  # characters, as for plugin tools
 Kind = Literal["report", "callback", "yield", "page", "heartbeat", "stream"]
 
 
@@ -185,7 +184,7 @@ def _said(message: str | None, progress: float | None, total: float | None) -> d
 
 
 def _text(message: object) -> str | None:
-    return message[:MESSAGE_LIMIT] if isinstance(message, str) else None
+    return message[:MESSAGE_MAX] if isinstance(message, str) else None
 
 
 def _number(value: object) -> float | None:

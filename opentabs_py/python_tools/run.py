@@ -15,11 +15,11 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallClient, StreamUpdate, ToolCall
 from opentabs_py.core.limits import Limits, Timer
-from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
 from opentabs_py.errors import CallError
 from opentabs_py.python_tools.loop import Mailbox
 from opentabs_py.python_tools.observers import Observers, ToolEvent
-from opentabs_py.python_tools.progress import MESSAGE_LIMIT, CallReport
+from opentabs_py.python_tools.progress import CallReport
 from opentabs_py.python_tools.stream import Stream, Streams
 from opentabs_py.python_tools.timers import RunningTimers
 
@@ -176,9 +176,7 @@ class ToolRun:
         """Receive an update of a stream, even after the call has returned."""
         if not self._is_over:
             self._timers.record_activity()
-        report = CallReport(
-            "stream", update.text, update.text[:MESSAGE_LIMIT], float(update.number)
-        )
+        report = CallReport("stream", update.text, update.text[:MESSAGE_MAX], float(update.number))
         self._pass_on(report)
 
     # --- for the caller ---

@@ -30,6 +30,7 @@ class BrowserSource:
 
     Attributes:
         are_equal: Whether any of the browsers may take a call.
+        profiles: The profile directory of each browser that has one of its own.
     """
 
     def __init__(

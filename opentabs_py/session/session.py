@@ -353,8 +353,7 @@ class OpenTabs:
             The page, or None if the plugin has neither.
 
         Raises:
-            BrowserError: The page cannot be opened.
-            LookupError: There is no such plugin.
+            BrowserError: The page cannot be opened, or there is no such plugin.
         """
         url = await self.start_page_url(plugin)
         return None if url is None else await self.open(url)
@@ -363,9 +362,11 @@ class OpenTabs:
         """Return the URL of the page that `open_start_page` opens.
 
         Raises:
-            LookupError: There is no such plugin.
+            BrowserError: There is no such plugin.
         """
-        return await self._server.start_page_url(self.plugin(plugin).name)
+        if self._server.plugins.find(plugin) is None:
+            raise BrowserError(f"There is no plugin {plugin!r} whose page could be opened.")
+        return await self._server.start_page_url(plugin)
 
     async def call(
         self,

@@ -73,12 +73,14 @@ def test_a_name_that_it_does_not_define_is_an_error(package: ModuleType) -> None
         exec("from heavy import question")
 
 
-def test_an_error_in_its_file_is_raised_each_time_until_it_is_gone(package: ModuleType) -> None:
-    import_module("heavy.part").broken = True  # type: ignore[attr-defined]
+def test_an_error_in_its_file_is_raised_each_time_until_it_is_gone(
+    package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(package.part, "broken", True)
     for _ in range(2):
         with pytest.raises(RuntimeError, match="broken"):
             _ = package.answer
-    import_module("heavy.part").broken = False  # type: ignore[attr-defined]
+    monkeypatch.setattr(package.part, "broken", False)
     assert package.answer == 42
 
 

@@ -120,7 +120,7 @@ class ScreenshotTaken(_Message):
         file: Its name in the directory for screenshots.
     """
 
-    event: Literal["picture"] = "picture"
+    event: Literal["screenshot_taken"] = "screenshot_taken"
     test: str
     browser: str = ""
     when: Literal["before", "after", "failure"]
@@ -188,7 +188,7 @@ class Phase(_Message):
 class Retried(_Message):
     """A test has failed, and runs again."""
 
-    event: Literal["again"] = "again"
+    event: Literal["retried"] = "retried"
     test: str
 
 
@@ -207,7 +207,7 @@ class Paused(_Message):
 class Resumed(_Message):
     """The pause has ended."""
 
-    event: Literal["went_on"] = "went_on"
+    event: Literal["resumed"] = "resumed"
     test: str
 
 
@@ -232,7 +232,7 @@ class BrowserStarted(_Message):
         version: Chromium's.
     """
 
-    event: Literal["browsed"] = "browsed"
+    event: Literal["browser_started"] = "browser_started"
     version: str
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits, Timers
-from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
 from opentabs_py.core.protocol import DocumentState, LogEntry
 from opentabs_py.core.text import shorten
 from opentabs_py.core.trace.hops import ORDER, on_our_clock
@@ -36,7 +36,6 @@ from opentabs_py.errors import (
 KEPT: Final = 1_000  # first reports of a call, and as many of its last; the same for its logs
 NAME_MAX: Final = 256
 STACK_MAX: Final = 16_384  # characters
-MESSAGE_MAX: Final = 4_096  # characters of a report's or an error's message
 
 # A call may be sent again after the worker dies: it left at the first of these times.
 _FIRST_COUNTS = frozenset({"server.accepted", "server.sent", "worker.down"})

@@ -8,7 +8,7 @@ import pytest
 from opentabs_py.core import failures
 from opentabs_py.core.excerpts import LONGEST
 from opentabs_py.core.limits import Limits, Timers
-from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
 from opentabs_py.core.protocol import DocumentState, LogEntry
 from opentabs_py.core.trace.record import (
     FORMAT,
@@ -24,7 +24,6 @@ from opentabs_py.core.trace.record import (
 )
 from opentabs_py.core.trace.recorder import (
     KEPT,
-    MESSAGE_MAX,
     NAME_MAX,
     STACK_MAX,
     CallRecording,
