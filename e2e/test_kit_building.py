@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from e2e.kit.runs import run
+from e2e.kit.runs import INI, run
 from opentabs_py.plugins.scaffold import scaffold
 
 
 @pytest.fixture
 def chat(tmp_path: Path) -> Path:
     """A new plugin, not built, somewhere in a project."""
-    (tmp_path / "pytest.ini").write_text("[pytest]\ntimeout = 50\n")
+    (tmp_path / "pytest.ini").write_text(INI)
     scaffold("chat", tmp_path / "plugins" / "chat", language="js")
     return tmp_path / "plugins" / "chat"
 

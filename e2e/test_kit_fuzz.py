@@ -8,7 +8,7 @@ import pytest
 
 from e2e.documents import run as run_command
 from e2e.kit.promises import TOOLS, write_promises
-from e2e.kit.runs import KitRun, run, run_kit
+from e2e.kit.runs import INI, KitRun, run, run_kit
 
 # What is said of each tool, and the minimal arguments that break its promise.
 BROKEN = {
@@ -79,7 +79,7 @@ def test_the_test_that_is_printed_fails_as_long_as_the_tool_is_broken(
 ) -> None:
     plugin = tmp_path / "tried"
     (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "pytest.ini").write_text("[pytest]\ntimeout = 50\njunit_family = xunit1\n")
+    (tmp_path / "pytest.ini").write_text(INI)
     for name in BROKEN:
         printed = tried[f"test_contract[chromium-{name}]"].properties["opentabs_reproduction"]
         assert printed in tried.output  # as it is, without marks at the start of its lines

@@ -10,6 +10,7 @@ PROMISES = {
     "test_who_asks_for_it_has_a_browser_of_his_own": "fresh_profile=True",
     "test_then_the_shared_one_is_still_there": "fresh_profile=True",
     "test_then_there_is_one_again": "a browser that died is replaced",
+    "test_then_it_was_killed_and_there_is_another": "so is one that hangs",
     "test_a_route_answers_the_fetch_of_a_tool": "page.route",
     "test_a_route_fails_the_fetch_of_a_tool": "page.route",
     "test_a_recorded_site_answers_the_fetch_of_a_tool": "HAR replay",

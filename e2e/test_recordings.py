@@ -21,7 +21,7 @@ from anyio.from_thread import start_blocking_portal
 from starlette.applications import Starlette
 
 from e2e.documents import PLUGINS
-from e2e.kit.runs import HERE, RUN_WITHIN, KitRun, run
+from e2e.kit.runs import HERE, INI, RUN_WITHIN, KitRun, run
 from e2e.recorded_site import SECRETS, Site, write_notes_plugin
 from e2e.terminals import terminal
 from opentabs_py.recording.files import read_recording
@@ -113,7 +113,7 @@ def run_suite(plugin: Path, suite: str, *options: str, **more: str) -> KitRun:
     for old in tests.glob("test_*.py"):
         old.unlink()
     copyfile(HERE / f"suite_{suite}.py", tests / f"test_{suite}.py")
-    (tests / "pytest.ini").write_text("[pytest]\ntimeout = 50\njunit_family = xunit1\n")
+    (tests / "pytest.ini").write_text(INI)
     return run(tests, *options, within=RUN_WITHIN, **{**PLUGINS, **more})
 
 

@@ -21,6 +21,8 @@ HAS_FFMPEG = registry_place("ffmpeg", os.environ).exists() or shutil.which("ffmp
 with_ffmpeg = pytest.mark.skipif(
     not HAS_FFMPEG, reason="ffmpeg is missing: install the system's package"
 )
+# A test that hangs says where, even if ending it hangs too.
+INI = "[pytest]\ntimeout = 50\nfaulthandler_timeout = 45\njunit_family = xunit1\n"
 # Warnings are errors, but for one that pytest-playwright gets from pytest 9.
 WARNINGS = ["-W", "error", "-W", "ignore::pytest.PytestRemovedIn10Warning"]
 
@@ -56,7 +58,7 @@ def prepare(directory: Path, suite: str) -> Path:
     """Put a suite into a directory, as the one test file there."""
     shutil.copyfile(HERE / "suite_conftest.py", directory / "conftest.py")
     shutil.copyfile(HERE / f"suite_{suite}.py", directory / f"test_{suite}.py")
-    (directory / "pytest.ini").write_text("[pytest]\ntimeout = 50\njunit_family = xunit1\n")
+    (directory / "pytest.ini").write_text(INI)
     return directory
 
 

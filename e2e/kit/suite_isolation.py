@@ -4,13 +4,16 @@ The tests run in this order, each `..._then_...` after what it is about.
 """
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
-from opentabs_py.testing import SyncOpenTabs, expect
+from e2e.processes import command_line, descendants, is_alive
+from opentabs_py.testing import SyncOpenTabs, chain, expect
 
 SITE = "http://127.0.0.1:9"
 CHAT = '<meta name="opentabs-demo"><title>chat</title>'
@@ -124,6 +127,28 @@ def test_then_there_is_one_again(opentabs: SyncOpenTabs, page: Page) -> None:
     open_site(page)
 
     expect(opentabs.start("probe_echo", value=1)).to_succeed()
+
+
+def test_first_the_browser_hangs(opentabs: SyncOpenTabs) -> None:
+    open_site(opentabs.page)
+    (browser,) = (each for each in descendants(os.getpid()) if is_browser(each))
+    seen["browser"], seen["patience"] = browser, chain.CLEAN_WITHIN
+    chain.CLEAN_WITHIN = 1.0
+    os.kill(browser, signal.SIGSTOP)
+
+
+def test_then_it_was_killed_and_there_is_another(opentabs: SyncOpenTabs, page: Page) -> None:
+    chain.CLEAN_WITHIN = seen["patience"]
+    open_site(page)
+
+    assert not is_alive(seen["browser"])
+    expect(opentabs.start("probe_echo", value=1)).to_succeed()
+
+
+def is_browser(pid: int) -> bool:
+    words = command_line(pid)
+    started_so = any(word.startswith("--user-data-dir=") for word in words)
+    return started_so and not any(word.startswith("--type=") for word in words)
 
 
 # --- what a tool fetches -----------------------------------------------------------------

@@ -27,7 +27,7 @@ async def end_browser(scratch: Path) -> None:
         scratch: A directory that no other browser was started with.
     """
     with anyio.CancelScope(shield=True):
-        await anyio.to_thread.run_sync(_end, scratch)
+        await anyio.to_thread.run_sync(end_browser_blocking, scratch)
 
 
 async def memory_of(scratch: Path) -> int:
@@ -59,7 +59,8 @@ def proportional_memory(process: "psutil.Process") -> int:
     return int(getattr(info, "pss", info.uss))
 
 
-def _end(scratch: Path) -> None:
+def end_browser_blocking(scratch: Path) -> None:
+    """Do what `end_browser` does, in the calling thread; takes a second at most."""
     import psutil  # noqa: PLC0415 (takes 10 ms, and is needed only here)
 
     for _ in range(ROUNDS):

@@ -1,10 +1,12 @@
 """One running chain: its server in a background thread, its Chromium in the test's thread."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import logging
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import anyio
@@ -14,7 +16,7 @@ from playwright.sync_api import BrowserContext, BrowserType, Error
 from opentabs_py.browser.debugging import Debugged, debug
 from opentabs_py.browser.endpoints import find_endpoint
 from opentabs_py.browser.launch import LaunchPlan, Planned
-from opentabs_py.browser.process import end_browser
+from opentabs_py.browser.process import end_browser, end_browser_blocking
 from opentabs_py.config.settings import Settings
 from opentabs_py.core import failures
 from opentabs_py.errors import BrowserError
@@ -28,9 +30,12 @@ from opentabs_py.testing.replays import Sockets
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.wall import Wall
 
+logger = logging.getLogger(__name__)
+
 START_WITHIN = CONNECT_WITHIN + 10  # s; reading plugins and importing the MCP SDK take one second
 BACK_WITHIN = 3.0  # s; a dead service worker is back after 0.2 s, or 1.7 s at worst
-STOP_WITHIN = 10.0  # s; a tenth of a second is typical
+CLEAN_WITHIN = 10.0  # s; a tenth of a second is typical, as it is of the next
+STOP_WITHIN = 10.0  # s
 # The server's thread drives the browser through it; the test's Playwright is in another thread.
 _DEBUGGED = "--remote-debugging-port=0"
 
@@ -132,16 +137,40 @@ class Chain:
             is_watched=options["headless"] is False,
         )
 
+    def clean(self) -> None:
+        """Undo what a test did to the browser, so that another test can use it."""
+        with self._killed_if_it_hangs():
+            self.isolation.clean()
+
     def close(self) -> None:
         """Close the browser, then stop the server."""
         with suppress(Error, AttributeError):  # it died, or was never launched
-            self.context.close()
+            context = self.context
+            with self._killed_if_it_hangs():
+                context.close()
         self._failure = self._failure or BrowserError("The browser was closed.")
         self._thread.do(self._stop.set)
         self._thread.do(self._launched.set)
         self._thread.wait(self._ended, STOP_WITHIN)
         if self._wall is not None:
             self._wall.close()
+
+    @contextmanager
+    def _killed_if_it_hangs(self) -> Generator[None]:
+        """Kill the browser if this takes too long; Playwright would wait for it without end."""
+        timer = Timer(CLEAN_WITHIN, self._kill)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def _kill(self) -> None:
+        logger.warning(
+            "The browser hangs and was killed: it did not close within %g s", CLEAN_WITHIN
+        )
+        end_browser_blocking(self._plan.result().scratch)
 
     def _is_connected(self) -> bool:
         # A test may have killed the service worker just before it ended.

@@ -218,7 +218,7 @@ class Turn:
         with suppress(Error):  # the browser died, or the test closed it
             self._recorder.on_will_close_browser_context(self._recorded)
         self._recorded.close()
-        self._chain.isolation.clean()
+        self._chain.clean()
         if not self._chain.isolation.is_spoilt:
             with suppress(TimeoutError):
                 self._thread.run(self._pages_gone, within=PAGES_GONE_WITHIN)
