@@ -217,7 +217,7 @@ async def test_every_call_has_a_row_and_the_first_that_failed_its_details(viewer
     await expect(viewer.details.locator("[aria-current=step]")).to_have_text("Page")
     await expect(viewer.details).to_contain_text("tool (ended here)")
     await expect(viewer.details).to_contain_text("0.0 of 2 s left")
-    await expect(viewer.details).to_contain_text("12 were given up in the page")
+    await expect(viewer.details).to_contain_text("12 more did not arrive")
     await expect(viewer.details).to_contain_text("The service worker was restarted once.")
 
 

@@ -22,7 +22,7 @@
 /** @typedef {{readiness: "pending" | "ready" | "unavailable", reason?: string | null}} PluginState */
 /** @typedef {{jsonrpc: "2.0", method: "pong", params: PongParams}} Pong */
 /** @typedef {{time: number, pingTime: number}} PongParams */
-/** @typedef {{documentId: string, callId: string, reports: ProgressReport[], dropped?: number}} ProgressParams */
+/** @typedef {{documentId: string, callId: string, reports: ProgressReport[]}} ProgressParams */
 /** @typedef {{seq: number, progress?: number | null, total?: number | null, message?: string | null}} ProgressReport */
 /** @typedef {{id: number, name: string, title: string, description: string, readOnly: boolean, consequential: boolean, untrustedContent: boolean, inputSchema: Record<string, any>}} RegisteredTool */
 /** @typedef {{jsonrpc: "2.0", id: number, result: any}} Response */

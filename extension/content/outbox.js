@@ -16,14 +16,13 @@ var Outbox = class Outbox {
   #post;
   #seq = 0; // of the next report, or of the result
   /**
-   * Not acknowledged, in order; `dropped` counts those dropped just before each.
-   * @type {{seq: number, text: string, dropped: number}[]}
+   * Not acknowledged, in order.
+   * @type {{seq: number, text: string}[]}
    */
   #reports = [];
   #size = 0; // characters in #reports
   #sent = 0; // how many of #reports are in flight on this connection
   #inFlight = 0; // characters of these
-  #dropped = 0; // dropped at the limit since the last of #reports
   /** @type {string | null} */
   #end = null;
   #endSent = false; // on this connection
@@ -54,8 +53,7 @@ var Outbox = class Outbox {
     for (const report of reports) {
       const seq = this.#seq++;
       const text = Outbox.wellFormed(JSON.stringify({ seq, ...Outbox.#clean(report) }));
-      this.#reports.push({ seq, text, dropped: this.#dropped });
-      this.#dropped = 0;
+      this.#reports.push({ seq, text });
       this.#size += text.length;
     }
     this.#keepBound();
@@ -109,15 +107,7 @@ var Outbox = class Outbox {
       this.#size -= this.#reports[this.#sent + excess]?.text.length ?? 0;
       excess++;
     }
-    const dropped = this.#reports.splice(this.#sent, excess);
-    const count = dropped.reduce((sum, report) => sum + 1 + report.dropped, 0);
-    // The count stays with the report that follows, so that it is sent again with that one.
-    const next = this.#reports[this.#sent];
-    if (next !== undefined) {
-      next.dropped += count;
-    } else {
-      this.#dropped += count;
-    }
+    this.#reports.splice(this.#sent, excess); // the gap in the numbers says how many
   }
 
   /** Sends what may be sent now: reports, and the result after the last one. */
@@ -144,12 +134,10 @@ var Outbox = class Outbox {
       return;
     }
     this.#inFlight += size;
-    const reports = this.#reports.slice(first, this.#sent);
-    const texts = reports.map(({ text }) => text);
-    const dropped = reports.reduce((sum, report) => sum + report.dropped, 0);
+    const texts = this.#reports.slice(first, this.#sent).map(({ text }) => text);
     this.#post(
       `{"jsonrpc":"2.0","method":"tool.progress","params":{${this.#address},` +
-        `"reports":[${texts.join(",")}]${dropped > 0 ? `,"dropped":${dropped}` : ""}}}`,
+        `"reports":[${texts.join(",")}]}}`,
     );
   }
 

@@ -168,13 +168,11 @@ class PageCalls:
         recording = self._recording(message.params.call_id)
         if recording is not None and recording.is_traced:
             match message:
-                case protocol.ToolProgress(params=params):
-                    recording.record_dropped(params.dropped)
-                case protocol.ToolLost():
-                    pass
-                case _:
+                case protocol.ToolResult() | protocol.ToolErrored():
                     self._stamp(recording, connection, message.params.stamps or {})
                     recording.stamp("server.received", wall_clock())
+                case _:
+                    pass
         self.dispatch.receive(message, self._clock.now())
         self._turn()
 
@@ -215,6 +213,8 @@ class PageCalls:
             if waiter is None:
                 continue
             if isinstance(event, dispatch.Progressed):
+                if event.dropped and waiter.call.recording is not None:
+                    waiter.call.recording.record_dropped(event.dropped)
                 waiter.call.notify_progress(event.reports)
             elif not waiter.outcome.done():  # cancelled, but not yet removed
                 waiter.outcome.set_result(event)

@@ -74,10 +74,14 @@ NOBODY_WAITS = "the caller is no longer waiting"
 
 @dataclass(frozen=True, slots=True)
 class Progressed:
-    """A running call reported progress; reports are in order, each exactly once."""
+    """A running call reported progress; reports are in order, each exactly once.
+
+    `dropped` counts those that are missing between them and before the first of them.
+    """
 
     call_id: str
     reports: Sequence[ProgressReport]
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,6 @@ class Counters:
 
     stray: int = 0
     duplicate_reports: int = 0
-    dropped_reports: int = 0
     redispatched: int = 0
 
 
@@ -208,7 +211,7 @@ class Dispatch:
                 if call is None:
                     self._send_cancel(params.document_id, params.call_id, NOBODY_WAITS)
                 else:
-                    self._progress(call, params.reports, params.dropped, now)
+                    self._progress(call, params.reports, now)
             case ToolResult(params=params):
                 self._settle(params.document_id, params.call_id)
                 if call is not None:
@@ -315,19 +318,18 @@ class Dispatch:
             self.counters.redispatched += 1
             self._send(call)
 
-    def _progress(
-        self, call: _Call, reports: Sequence[ProgressReport], dropped: int, now: float
-    ) -> None:
+    def _progress(self, call: _Call, reports: Sequence[ProgressReport], now: float) -> None:
         fresh: list[ProgressReport] = []
+        dropped = 0
         for report in reports:
             if report.seq > call.seq:
+                dropped += report.seq - call.seq - 1
                 call.seq = report.seq
                 fresh.append(report)
         self.counters.duplicate_reports += len(reports) - len(fresh)
-        self.counters.dropped_reports += dropped
         if fresh:
             call.timers.restart_idle(now, len(fresh))
-            self._events.append(Progressed(call.request.call_id, fresh))
+            self._events.append(Progressed(call.request.call_id, fresh, dropped))
         if call.seq >= 0:
             self._ack(call.request.document_id, call.request.call_id, call.seq)
 

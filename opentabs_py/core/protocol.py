@@ -218,12 +218,11 @@ class AnnounceParams(Model):
 
 
 class ProgressParams(Model):
-    """Reports of one call, in order; `dropped` counts those the relay dropped at its limit."""
+    """Reports of one call, in order; gaps in their numbers are reports that the relay dropped."""
 
     document_id: DocumentId
     call_id: CallId
     reports: list[ProgressReport]
-    dropped: Integer = 0
 
 
 class ResultParams(Model):

@@ -201,7 +201,7 @@ def _explanation(record: CallRecord, width: int) -> list[Text]:
     if len(record.links) > 1 or any(link.boot_id is None for link in record.links):
         said.append(("worker", _worker(record)))
     if record.dropped:
-        said.append(("dropped", f"{_count(record.dropped, 'report')} (the link was too slow)"))
+        said.append(("dropped", f"{_count(record.dropped, 'report')} did not arrive"))
     said += [
         ("log", f"{duration(mark.at)} {mark.level}: {one_line(mark.message)}")
         for mark in record.logs[-_LOGS:]

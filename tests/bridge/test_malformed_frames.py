@@ -37,7 +37,7 @@ EXAMPLES, PARTS = (500, 10) if "SOAK" in os.environ else (40, 1)  # `make soak`:
 valid: list[Json] = [
     hello(a_document(CALL)),
     tabs_changed(a_document(CALL), a_document(plugin="other")),
-    about_call("tool.progress", CALL, reports=[{"seq": 0, "progress": 1}], dropped=0),
+    about_call("tool.progress", CALL, reports=[{"seq": 0, "progress": 1}]),
     about_call("tool.result", CALL, seq=1, value={"a": [1, 2]}),
     about_call("tool.error", CALL, seq=1, error={"code": "X", "message": "no"}),
     {"method": "tool.lost", "params": {"callId": CALL, "reason": "navigated"}},

@@ -134,7 +134,6 @@ def test_an_answer_is_distinguished_from_a_message_with_a_method(
         ("params.reports.0.message", 5),
         ("params.reports.0.percent", 50),
         ("params.reports", {}),
-        ("params.dropped", -1),
         ("params.documentId", "D" * 32),
         ("params.documentId", "d" * 31),
         ("params.documentId", "d" * 32 + "\n"),

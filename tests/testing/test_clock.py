@@ -111,7 +111,7 @@ async def test_a_report_that_the_server_has_moves_the_timer_on_a_clock_that_stan
             for n in range(10):
                 await clock.advance(29, bridge.calls.settle)
                 reports = [{"seq": n, "progress": n}]
-                socket.say(about_call("tool.progress", call_id, reports=reports, dropped=0))
+                socket.say(about_call("tool.progress", call_id, reports=reports))
                 await socket.hear("tool.ack")
             assert caller.ended is None
 

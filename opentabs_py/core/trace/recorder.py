@@ -188,7 +188,7 @@ class CallRecording:
             )
 
     def record_dropped(self, count: int) -> None:
-        """Record that the page dropped this many reports."""
+        """Record that this many reports did not arrive, because the page dropped them."""
         self._dropped += count
 
     def record_logs(self, entries: Sequence[LogEntry], now: Instant) -> None:

@@ -221,7 +221,7 @@ function reportsOf(call) {
       make("td", "text", report.message ?? ""),
     ]),
   );
-  const dropped = call.dropped > 0 ? `${call.dropped} were given up in the page. ` : "";
+  const dropped = call.dropped > 0 ? `${call.dropped} more did not arrive. ` : "";
   return section(`Progress (${call.reports})`, listing(rows, call.reports, dropped));
 }
 
