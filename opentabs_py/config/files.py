@@ -1,10 +1,14 @@
 """Write files so that readers never see half of one, and writers lose nothing of each other's."""
 
+import os
 import secrets
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
+
+from opentabs_py.config.paths import cache_dir
 
 LOCKED_WITHIN: Final = 10.0  # s; a change takes milliseconds
 
@@ -23,6 +27,28 @@ def changing(file: Path) -> Generator[None]:
 
     lock = file.with_name(f".{file.name}.lock")
     with FileLock(lock, timeout=LOCKED_WITHIN, mode=0o600, preserve_lock_file=True):
+        yield
+
+
+@contextmanager
+def alone_with(path: Path) -> Generator[None]:
+    """Hold the lock of a path, however long another process of this user holds it.
+
+    The lock is a file in the user's cache, so that none appears in a repository. There are at most
+    256, so two paths may share one: do not hold two.
+
+    Args:
+        path: A file or directory, which need not exist.
+
+    Raises:
+        OSError: The lock cannot be created.
+    """
+    from filelock import FileLock  # noqa: PLC0415 (see above)
+
+    directory = cache_dir() / "locks"
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    name = sha256(os.fsencode(path.resolve())).hexdigest()[:2]
+    with FileLock(directory / f"{name}.lock", mode=0o600, preserve_lock_file=True):
         yield
 
 

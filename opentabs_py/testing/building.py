@@ -1,13 +1,10 @@
 """Build the plugin under test if its build is older than its source."""
 
-import fcntl
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
+from opentabs_py.config.files import alone_with
 from opentabs_py.config.paths import data_dir
 from opentabs_py.core.authoring import SourceProblem
-from opentabs_py.core.plugin_files import PACKAGE
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.freshness import is_stale
@@ -25,7 +22,7 @@ async def build_if_stale(directory: Path) -> None:
     """
     if not is_stale(directory):
         return
-    with _alone(directory):
+    with alone_with(directory):
         if not is_stale(directory):
             return  # another worker has built it in the meantime
         async with start_builder(find_toolchain(data_dir=data_dir())) as builder:
@@ -33,14 +30,6 @@ async def build_if_stale(directory: Path) -> None:
     if built.problems:
         lines = "\n".join(map(_text, built.problems))
         raise PluginError(f"{directory} was not built.\n{lines}")
-
-
-@contextmanager
-def _alone(directory: Path) -> Generator[None]:
-    """Hold a lock, so that only one worker of a run builds at a time."""
-    with (directory / PACKAGE).open() as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _text(problem: SourceProblem) -> str:
