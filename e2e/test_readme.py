@@ -19,8 +19,8 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from e2e.documents import ENVIRONMENT, ROOT, Block, find_marked, read_blocks, run
+from opentabs_py.core.error_kinds import from_json
 from opentabs_py.demo import demo_plugin_dir
-from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import to_error_result
 
 README = (ROOT / "README.md").read_text()
@@ -182,16 +182,8 @@ async def test_an_mcp_client_so_configured_calls_the_plugin(workspace: Path, por
 def test_an_error_reads_as_shown() -> None:
     [block] = marked("error")
     fields = json.loads(block.text.partition("```json\n")[2].rpartition("```")[0])
-    after = fields["retryAfterMs"]
-    detail = ErrorDetail(
-        code=fields["code"],
-        message=fields["message"],
-        category=fields["category"],
-        retryable=fields["retryable"],
-        retry_after=after and after / 1000,
-    )
 
-    [content] = to_error_result(ToolFailedError(detail)).content
+    [content] = to_error_result(from_json(fields, "tool")).content
 
     assert content.type == "text"
     assert content.text == block.text.rstrip("\n")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from opentabs_py.core.consent import Decision
+from opentabs_py.core.error_kinds import rebuild
 from opentabs_py.core.limits import Timers
 from opentabs_py.core.plugin_names import TABS_OPEN
 from opentabs_py.core.protocol import WireError
@@ -43,16 +44,7 @@ _LOST = {
 
 def from_wire(error: WireError) -> CallError:
     """Return the error that a page sent, with all its fields."""
-    after = error.retry_after_ms
-    detail = ErrorDetail(
-        code=error.code,
-        message=error.message,
-        category=error.category or None,
-        retryable=error.retryable,
-        retry_after=None if after is None else after / 1000,
-        stack=error.stack,
-    )
-    return ToolFailedError(detail) if error.started else ChainError(detail)
+    return rebuild("tool" if error.started else "chain", error)
 
 
 def lost(

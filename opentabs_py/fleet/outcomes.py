@@ -8,16 +8,9 @@ from pydantic_core import PydanticSerializationError
 
 from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
+from opentabs_py.core.error_kinds import kind_of, rebuild
 from opentabs_py.core.fleet.messages import Failed, McpContent, Returned
-from opentabs_py.errors import (
-    BrokenResultError,
-    CallError,
-    CallRefusedError,
-    CallTimeoutError,
-    ChainError,
-    ErrorDetail,
-    ToolFailedError,
-)
+from opentabs_py.errors import BrokenResultError, CallError
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +67,7 @@ def failed(error: Exception, tool: str) -> Failed:
 def _failed(error: CallError) -> Failed:
     detail = error.detail
     return Failed(
-        kind=_kind(error),
+        kind=kind_of(error),
         code=detail.code[:CODE_MAX],
         message=detail.message,
         category=detail.category or None,
@@ -88,44 +81,6 @@ def _failed(error: CallError) -> Failed:
 
 def error_of(message: Failed) -> CallError:
     """Return the error of a message."""
-    after = message.retry_after_ms
-    detail = ErrorDetail(
-        message.code,
-        message.message,
-        category=message.category,
-        retryable=message.retryable,
-        retry_after=None if after is None else after / 1000,
-        stack=message.stack,
-    )
-    error: CallError
-    match message.kind:
-        case "tool":
-            error = ToolFailedError(detail)
-        case "broken":
-            error = BrokenResultError(detail, value=message.value)
-        case "refused":
-            error = CallRefusedError(detail)
-        case "chain":
-            error = ChainError(detail)
-        case "idle" | "ceiling":
-            error = CallTimeoutError(detail, timer=message.kind)
-        case "other":
-            error = CallError(detail)
+    error = rebuild(message.kind, message, value=message.value)
     error.partial = message.partial
     return error
-
-
-def _kind(error: CallError) -> Any:
-    match error:
-        case BrokenResultError():
-            return "broken"
-        case ToolFailedError():
-            return "tool"
-        case CallRefusedError():
-            return "refused"
-        case CallTimeoutError():
-            return error.timer
-        case ChainError():
-            return "chain"
-        case _:
-            return "other"

@@ -15,10 +15,11 @@ from pydantic_core import to_json
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallClient, Output, StreamSource, Tool
 from opentabs_py.core import failures
+from opentabs_py.core.error_kinds import side_of
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import OURSELVES
 from opentabs_py.core.progress import Pace
-from opentabs_py.errors import BrokenResultError, CallError, CallRefusedError, ToolFailedError
+from opentabs_py.errors import BrokenResultError, CallError
 from opentabs_py.server import gateway
 from opentabs_py.server.answers import Prepared, TextInParts, find_slot
 from opentabs_py.server.changes import ChangeNotifier
@@ -359,15 +360,5 @@ def to_error_result(error: CallError) -> types.CallToolResult:
             types.TextContent(text=f"[ERROR {marks}] {detail.message}\n```json\n{block}\n```")
         ],
         is_error=True,
-        _meta={ERROR_META_KEY: fields, FAILED_META_KEY: _who_failed(error)},
+        _meta={ERROR_META_KEY: fields, FAILED_META_KEY: side_of(error)},
     )
-
-
-def _who_failed(error: CallError) -> str:
-    match error:
-        case ToolFailedError():
-            return "tool"
-        case CallRefusedError():
-            return "caller"
-        case _:
-            return "chain"

@@ -10,14 +10,13 @@ from mcp.client.streamable_http import streamable_http_client
 
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.running import RunningCall
+from opentabs_py.core.error_kinds import from_json
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import (
     CallError,
-    CallRefusedError,
-    CallTimeoutError,
-    ChainError,
     ErrorDetail,
+    ErrorJson,
     ToolFailedError,
 )
 from opentabs_py.server.mcp import ERROR_META_KEY, FAILED_META_KEY
@@ -27,8 +26,6 @@ from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import Transcript
-
-_TIMERS = {"TIMEOUT_IDLE": "idle", "TIMEOUT_CEILING": "ceiling"}
 
 
 class SyncMcpClient:
@@ -173,26 +170,8 @@ class _McpCaller:
 def error_of(result: types.CallToolResult) -> CallError:
     """Return the exception that an error result describes."""
     meta = result.meta or {}
-    fields: dict[str, Any] | None = meta.get(ERROR_META_KEY)
+    fields: ErrorJson | None = meta.get(ERROR_META_KEY)
     if fields is None:
         text = "".join(b.text for b in result.content if isinstance(b, types.TextContent))
         return ToolFailedError(ErrorDetail("UNKNOWN", text))
-    after: float | None = fields["retryAfterMs"]
-    detail = ErrorDetail(
-        code=fields["code"],
-        message=fields["message"],
-        category=fields["category"],
-        retryable=fields["retryable"],
-        retry_after=None if after is None else after / 1000,
-    )
-    match meta.get(FAILED_META_KEY), _TIMERS.get(detail.code):
-        case "tool", _:
-            return ToolFailedError(detail)
-        case "caller", _:
-            return CallRefusedError(detail)
-        case _, "idle":
-            return CallTimeoutError(detail, timer="idle")
-        case _, "ceiling":
-            return CallTimeoutError(detail, timer="ceiling")
-        case _:
-            return ChainError(detail)
+    return from_json(fields, meta[FAILED_META_KEY])

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, cast
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from opentabs_py.core.error_kinds import ErrorKind
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import Integer, LogEntry, Model, Name, Text, Time
 from opentabs_py.core.text import HYPHENATED, path_text
@@ -200,7 +201,7 @@ class Failed(Model):
     """The call ended without a value; the members of `ErrorDetail`, and which error it is."""
 
     type: Literal["failed"] = "failed"
-    kind: Literal["tool", "broken", "refused", "chain", "idle", "ceiling", "other"]
+    kind: ErrorKind
     code: Annotated[str, StringConstraints(max_length=256)]
     message: str
     category: Name | None = None
