@@ -145,7 +145,7 @@ async def test_an_mcp_client_gets_the_value_as_text_and_structured(
 
 
 async def test_an_unknown_tool_is_refused_with_the_nearest_name(tabs: OpenTabs) -> None:
-    with pytest.raises(CallRefusedError, match="Did you mean probe_echo") as caught:
+    with pytest.raises(CallRefusedError, match="did you mean 'probe_echo'") as caught:
         await tabs.call("probe_ecko")
 
     assert caught.value.detail.code == "UNKNOWN_TOOL"

@@ -260,7 +260,7 @@ async def test_arguments_are_what_zod_makes_of_them(running: OpenTabs) -> None:
 
 @pytest.mark.usefixtures("open_page")
 async def test_a_misspelled_argument_is_refused_and_the_near_name_given(running: OpenTabs) -> None:
-    with pytest.raises(CallRefusedError, match=r"at numbrs: .* \(did you mean numbers\?\)"):
+    with pytest.raises(CallRefusedError, match=r"at numbrs: .* \(did you mean 'numbers'\?\)"):
         await running.call("sdk_probe_sum", {"numbers": [1, 2], "numbrs": [3]})
 
 

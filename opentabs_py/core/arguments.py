@@ -1,6 +1,5 @@
 """Check the arguments of a call against its tool's input schema."""
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -9,7 +8,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from opentabs_py.core import failures
 from opentabs_py.core.schemas import Checker, JsonObject, Violation
-from opentabs_py.core.text import path_text, shorten
+from opentabs_py.core.text import did_you_mean, nearest, path_text, shorten
 from opentabs_py.errors import CallRefusedError
 
 MAX_VIOLATIONS: Final = 5  # reported per call; an agent fixes them one at a time anyway
@@ -105,9 +104,8 @@ class ArgumentReader:
         return not self._takes_null[name]
 
     def _hint(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self._names, n=2)
-        if near:
-            return f"there is no such argument (did you mean {' or '.join(near)}?)"
+        if hint := did_you_mean(nearest(name, self._names)):
+            return f"there is no such argument ({hint})"
         names = sorted(self._names)
         more = ", …" if len(names) > MAX_NAMES else ""
         listed = ", ".join(names[:MAX_NAMES]) + more if names else "no arguments"

@@ -4,7 +4,6 @@ The builder imports the source and reports what it found (`adapter_js/builder/de
 this module turns that report into `tools.json`, under the same rules that loading applies.
 """
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from opentabs_py.core.manifest_files import find_problems
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.plugin_files import ADAPTER, PACKAGE
 from opentabs_py.core.plugin_names import plugin_id
-from opentabs_py.core.text import HYPHENATED, path_text
+from opentabs_py.core.text import HYPHENATED, did_you_mean, nearest, path_text
 
 DEFAULT_ICON: Final = "wrench"
 _NOTHING: Final[dict[str, JsonValue]] = {"type": "object"}
@@ -198,9 +197,8 @@ def _icon_problems(tool: ToolReport, file: str, name: str, icons: Icons) -> list
         return []  # already reported
     if icons.svg(icon) is not None:
         return []
-    near = difflib.get_close_matches(icon, icons.names(), n=3, cutoff=0.5)
-    instead = " or ".join(f"'{each}'" for each in near) or "one of https://lucide.dev/icons"
-    why = f"{icon!r} is not a Lucide icon; write {instead}"
+    hint = did_you_mean(nearest(icon, icons.names())) or "see https://lucide.dev/icons"
+    why = f"{icon!r} is not a Lucide icon; {hint}"
     return [SourceProblem(file, tool.line, name, "icon", why)]
 
 

@@ -13,7 +13,7 @@ from opentabs_py.core.error_kinds import rebuild
 from opentabs_py.core.limits import Timers
 from opentabs_py.core.plugin_names import TABS_OPEN
 from opentabs_py.core.protocol import WireError
-from opentabs_py.core.text import one_line, shorten
+from opentabs_py.core.text import did_you_mean, one_line, shorten
 from opentabs_py.errors import (
     BrokenResultError,
     CallError,
@@ -380,8 +380,8 @@ def not_signed_in(error: ChainError) -> ChainError:
 
 def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:
     """Return the error for a tool name that does not exist."""
-    hint = f"Did you mean {' or '.join(near)}?" if near else "List the tools to see their names."
-    return CallRefusedError(ErrorDetail("UNKNOWN_TOOL", f"There is no tool {name!r}. {hint}"))
+    hint = did_you_mean(near) or "list the tools to see their names."
+    return CallRefusedError(ErrorDetail("UNKNOWN_TOOL", f"There is no tool {name!r}; {hint}"))
 
 
 def only_by_gateway(name: str, gateway: str) -> CallRefusedError:

@@ -1,6 +1,5 @@
 """The arguments every plugin tool accepts besides its own: which tab, and which instance."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -9,7 +8,7 @@ from pydantic import JsonValue
 from opentabs_py.core.arguments import is_closed
 from opentabs_py.core.plugin_names import TABS_LIST
 from opentabs_py.core.schemas import JsonObject
-from opentabs_py.core.text import show_value
+from opentabs_py.core.text import did_you_mean, nearest, show_value
 
 TAB_ID: Final = "tabId"
 INSTANCE: Final = "instance"
@@ -82,9 +81,9 @@ def split_instance(
     name = rest.pop(INSTANCE, None)
     if isinstance(name, str) and name in instances:
         return name, rest
-    choice = f"pass one of {', '.join(map(show_value, instances))}"
+    choice = f"pass one of {', '.join(map(repr, instances))}"
     if name is None:
         raise ValueError(f"{INSTANCE} is missing; {choice}")
-    near = difflib.get_close_matches(name, instances, n=1) if isinstance(name, str) else []
-    hint = f" (did you mean {show_value(near[0])}?)" if near else ""
-    raise ValueError(f"{INSTANCE} is {show_value(name)}, which is not an instance{hint}; {choice}")
+    why = f"{INSTANCE} is {show_value(name)}, which is not an instance"
+    hint = did_you_mean(nearest(name, instances)) if isinstance(name, str) else ""
+    raise ValueError(f"{why} ({hint}); {choice}" if hint else f"{why}; {choice}")

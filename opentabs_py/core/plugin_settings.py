@@ -6,7 +6,6 @@ settings decide which pages the plugin runs on. A `string` may be a secret, so n
 module shows its value.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from opentabs_py.core.instances import find_namesakes
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.progress import MAX_SAFE_INTEGER
 from opentabs_py.core.schemas import JsonObject
-from opentabs_py.core.text import shorten, show_value
+from opentabs_py.core.text import did_you_mean, nearest, shorten, show_value
 from opentabs_py.errors import PluginError
 
 SettingType = Literal["url", "string", "number", "boolean", "select"]
@@ -213,13 +212,8 @@ def settle(
 
 
 def _unknown_key(plugin: str, key: str, declared: Mapping[str, Setting]) -> str:
-    near = difflib.get_close_matches(key, declared, n=2)
-    if near:
-        hint = f"did you mean {' or '.join(near)}?"
-    elif declared:
-        hint = f"it has {', '.join(declared)}"
-    else:
-        hint = "it has none; leave it out"
+    has = f"it has {', '.join(declared)}" if declared else "it has none; leave it out"
+    hint = did_you_mean(nearest(key, declared)) or has
     return f"{plugin}.{key} is set, but the plugin has no such setting; {hint}"
 
 
@@ -383,5 +377,5 @@ def find_unknown_plugins(
 
 
 def _name_with_nearest(plugin: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(plugin, list(known), n=2)
-    return f"{plugin!r} (did you mean {' or '.join(map(repr, near))}?)" if near else repr(plugin)
+    hint = did_you_mean(nearest(plugin, known))
+    return f"{plugin!r} ({hint})" if hint else repr(plugin)

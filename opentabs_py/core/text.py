@@ -1,8 +1,9 @@
-"""Format paths and values for messages."""
+"""Format paths, values and names for messages."""
 
 import json
 import unicodedata
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Final
 
 HYPHENATED: Final = r"[a-z0-9]+(-[a-z0-9]+)*"
@@ -24,6 +25,17 @@ def shorten(text: str, limit: int = 120) -> str:
 def show_value(value: object) -> str:
     """Return a value as JSON, shortened."""
     return shorten(json.dumps(value, ensure_ascii=False))
+
+
+def nearest(name: str, names: Iterable[str]) -> list[str]:
+    """Return the one or two names most similar to one that does not exist; perhaps none."""
+    return get_close_matches(name, list(names), n=2)
+
+
+def did_you_mean(near: Iterable[str]) -> str:
+    """Return `did you mean 'a' or 'b'?`, or an empty string if no name is near."""
+    either = " or ".join(map(repr, near))
+    return f"did you mean {either}?" if either else ""
 
 
 def visible(text: str) -> str:

@@ -1,6 +1,5 @@
 """The tools that a server serves: which there are, what they are called, and which are listed."""
 
-import difflib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.page_tool_names import PAGE_OWNERS
 from opentabs_py.core.plugin_names import HANDS
 from opentabs_py.core.tabs import PluginStatus
+from opentabs_py.core.text import nearest
 from opentabs_py.errors import CallRefusedError, ConfigError
 from opentabs_py.server.search import ToolSearch
 
@@ -258,7 +258,7 @@ class ServedTools:
         return self._standings.get(listing.owner, "named")
 
     def _unknown(self, name: str) -> CallRefusedError:
-        return failures.unknown_tool(name, difflib.get_close_matches(name, self._tools, n=2))
+        return failures.unknown_tool(name, nearest(name, self._tools))
 
 
 def _seen(listing: Listing) -> Listing:

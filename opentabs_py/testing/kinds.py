@@ -1,12 +1,12 @@
 """The kinds of messages that pass each hop, and that a fault can select."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, get_args
 
 from opentabs_py.core.fault_injection import DIRECTIONS, Direction, Hop
 from opentabs_py.core.protocol import FromExtension, ToExtension
+from opentabs_py.core.text import did_you_mean, nearest
 
 RESPONSE = "response"  # a JSON-RPC response, which has no method
 CHUNK = "chunk"  # part of a long message; the first part has the message's own kind
@@ -38,9 +38,9 @@ def check_kind(hop: Hop, kind: str | None, direction: Direction | None) -> None:
         )
     kinds = sorted(known["up"] | known["down"])
     same_end = [each for each in kinds if each.endswith(kind.rpartition(".")[2])]
-    near = [*same_end, *get_close_matches(kind, kinds, n=1)]
-    hint = f"Did you mean {near[0]!r}?" if near else f"Use one of: {', '.join(kinds)}."
-    raise ValueError(f"No {kind!r} passes the hop {hop!r}. {hint}")
+    near = [*same_end, *nearest(kind, kinds)]
+    hint = did_you_mean(near[:1]) or f"use one of: {', '.join(kinds)}."
+    raise ValueError(f"No {kind!r} passes the hop {hop!r}; {hint}")
 
 
 @cache

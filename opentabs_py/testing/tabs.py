@@ -1,7 +1,6 @@
 """The `opentabs` fixture's value: the running chain, for synchronous tests."""
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +12,7 @@ from opentabs_py.core import match_patterns
 from opentabs_py.core.page_tool_names import pattern_of, site_of
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.tabs import PluginStatus
+from opentabs_py.core.text import did_you_mean, nearest
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
 from opentabs_py.session.plugins import PluginView
@@ -249,9 +249,8 @@ class SyncOpenTabs:
         """
         tools = {each.listing.name: each for each in self._session.tools}
         if name not in tools:
-            near = get_close_matches(name, tools, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(tools)}."
-            raise LookupError(f"There is no tool {name!r}. {hint}")
+            hint = did_you_mean(nearest(name, tools)) or f"there are: {', '.join(tools)}."
+            raise LookupError(f"There is no tool {name!r}; {hint}")
         return SyncTool(tools[name], self, self._thread)
 
     def page_tools(self, page: Page) -> Sequence[SyncPageTool]:

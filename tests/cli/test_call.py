@@ -90,7 +90,7 @@ def test_call_exits_1_when_the_tool_fails_with_a_code_of_the_chain(directory: Pa
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["ecko"], "Did you mean echo"),
+        (["ecko"], "did you mean 'echo'"),
         (["echo", "{}"], '"value" is a required property'),
         (["echo", "{"], "The arguments are not valid JSON"),
         (["echo", "[]"], "pass a JSON object"),

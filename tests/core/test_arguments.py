@@ -39,7 +39,7 @@ def test_arguments_that_fit_are_read_as_they_are() -> None:
 
 def test_a_misspelled_argument_is_refused_with_the_closest_name() -> None:
     said = refusal({"text": "hi", "curser": "a"})
-    assert "at curser: there is no such argument (did you mean cursor?)" in said
+    assert "at curser: there is no such argument (did you mean 'cursor'?)" in said
 
 
 def test_an_unknown_argument_is_refused_with_the_known_names() -> None:
@@ -62,7 +62,7 @@ def test_a_refusal_names_the_tool() -> None:
 
 def test_at_most_two_similar_names_are_suggested() -> None:
     said = refusal({"page0": 1}, properties={f"page{n}": {} for n in "123"}, required=[])
-    assert re.search(r"\(did you mean page\d or page\d\?\)", said)
+    assert re.search(r"\(did you mean 'page\d' or 'page\d'\?\)", said)
 
 
 @pytest.mark.parametrize(("count", "end"), [(20, "x19."), (21, "x19, ….")])

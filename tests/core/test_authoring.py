@@ -144,7 +144,7 @@ def test_a_wrong_icon_is_reported_with_the_closest_ones() -> None:
 
     [text] = said(report(tool(fields=fields)))
 
-    assert text.endswith("send_message icon: 'wrnch' is not a Lucide icon; write 'wrench'")
+    assert text.endswith("send_message icon: 'wrnch' is not a Lucide icon; did you mean 'wrench'?")
 
 
 def test_an_unknown_icon_is_reported_with_the_list_of_all() -> None:
@@ -152,7 +152,7 @@ def test_an_unknown_icon_is_reported_with_the_list_of_all() -> None:
 
     [text] = said(report(tool(fields=fields)))
 
-    assert text.endswith("write one of https://lucide.dev/icons")
+    assert text.endswith("icon; see https://lucide.dev/icons")
 
 
 def test_an_icon_that_is_not_a_string_is_reported_once() -> None:

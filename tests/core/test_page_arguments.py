@@ -90,11 +90,11 @@ def test_where_there_is_no_choice_an_instance_is_an_argument_like_any_other() ->
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({}, 'instance is missing; pass one of "work", "home"'),
-        ({"instance": None}, 'instance is missing; pass one of "work", "home"'),
+        ({}, "instance is missing; pass one of 'work', 'home'"),
+        ({"instance": None}, "instance is missing; pass one of 'work', 'home'"),
         (
             {"instance": "wrok"},
-            'instance is "wrok", which is not an instance (did you mean "work"?); pass one of',
+            "instance is \"wrok\", which is not an instance (did you mean 'work'?); pass one of",
         ),
         ({"instance": 7}, "instance is 7, which is not an instance; pass one of"),
     ],

@@ -299,7 +299,7 @@ def test_what_is_required_must_be_given_and_must_not_be_empty() -> None:
 @pytest.mark.parametrize(
     ("schema", "hint"),
     [
-        ({"site": {"type": "url"}}, "did you mean site?"),
+        ({"site": {"type": "url"}}, "did you mean 'site'?"),
         ({"token": {"type": "string"}, "mode": {"type": "string"}}, "it has token, mode"),
         ({}, "it has none; leave it out"),
     ],

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.core.text import duration, one_line, path_text, shorten, visible
+from opentabs_py.core.text import (
+    did_you_mean,
+    duration,
+    nearest,
+    one_line,
+    path_text,
+    shorten,
+    visible,
+)
 
 
 def test_a_path_is_written_as_in_javascript() -> None:
@@ -74,3 +82,16 @@ def test_what_would_act_on_a_terminal_is_written_out(text: str, shown: str) -> N
 def test_json_made_visible_is_the_same_json_but_for_spaces(text: str) -> None:
     same = "".join(" " if unicodedata.category(c) == "Zs" else c for c in text)
     assert json.loads(visible(json.dumps(text, ensure_ascii=False))) == same
+
+
+def test_the_nearest_names_are_at_most_two_the_most_similar_first() -> None:
+    assert nearest("curser", {"limit": 1, "cursors": 2, "cursor": 3}) == ["cursor", "cursors"]
+    assert nearest("x", ["limit"]) == []
+
+
+@pytest.mark.parametrize(
+    ("near", "text"),
+    [([], ""), (["a"], "did you mean 'a'?"), (["a", "b"], "did you mean 'a' or 'b'?")],
+)
+def test_a_suggestion_names_what_is_near(near: list[str], text: str) -> None:
+    assert did_you_mean(near) == text

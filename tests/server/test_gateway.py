@@ -200,14 +200,14 @@ async def test_cancellation_passes_through(mode: str) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "what"),
     [
-        ("opentabs_call", {"name": "chat_sent"}, "Did you mean chat_send?"),
+        ("opentabs_call", {"name": "chat_sent"}, "did you mean 'chat_send'?"),
         ("opentabs_call", {}, "at name: Field required"),
         ("opentabs_call", {"name": "chat_send", "extra": 1}, "at extra: Extra inputs"),
         ("opentabs_call", {"name": "chat_send", "arguments": []}, "at arguments: Input should be"),
-        ("opentabs_list_tools", {"names": ["chat_sent"]}, "Did you mean chat_send?"),
+        ("opentabs_list_tools", {"names": ["chat_sent"]}, "did you mean 'chat_send'?"),
         ("opentabs_list_tools", {"query": 7}, "at query: Input should be a valid string"),
         ("chat_send", {}, "Call 'chat_send' with opentabs_call"),
-        ("opentabs_cal", {}, "Did you mean opentabs_list_tools or opentabs_call?"),
+        ("opentabs_cal", {}, "did you mean 'opentabs_list_tools' or 'opentabs_call'?"),
     ],
 )
 async def test_what_cannot_be_done_is_an_error_that_says_what_to_do(

@@ -121,7 +121,7 @@ async def test_an_unknown_tool_and_wrong_arguments_are_errors_an_agent_can_read(
         invalid = await client.call_tool("chat_send", {"n": "one"})
     assert (unknown.is_error, invalid.is_error) == (True, True)
     assert text_of(unknown).startswith("[ERROR code=UNKNOWN_TOOL ")
-    assert "Did you mean chat_send?" in text_of(unknown)
+    assert "did you mean 'chat_send'?" in text_of(unknown)
     assert text_of(invalid).startswith("[ERROR code=INVALID_ARGUMENTS category=validation ")
     assert 'at n: "one" is not of type "integer"' in text_of(invalid)
 

@@ -34,9 +34,9 @@ def test_a_kind_that_passes_a_hop_can_be_planted(
 @pytest.mark.parametrize(
     ("hop", "kind", "direction", "wanted"),
     [
-        ("websocket", "nonsense", None, "No 'nonsense' passes the hop 'websocket'. Use one of: "),
-        ("websocket", "tool.progres", None, "Did you mean 'tool.progress'?"),
-        ("mcp", "tool.progress", None, "Did you mean 'notifications/progress'?"),
+        ("websocket", "nonsense", None, "No 'nonsense' passes the hop 'websocket'; use one of: "),
+        ("websocket", "tool.progres", None, "did you mean 'tool.progress'?"),
+        ("mcp", "tool.progress", None, "did you mean 'notifications/progress'?"),
         ("event", "tool.ack", None, "No 'tool.ack' passes the hop 'event'"),
         ("websocket", "tool.dispatch", "up", "passes the hop 'websocket' only in the direction"),
     ],
