@@ -118,6 +118,8 @@ JS = """\
 {typedefs}
 
 export const PROTOCOL_VERSION = {version};
+export const SUBPROTOCOL = {subprotocol};
+export const SECRET_SUBPROTOCOL = {secret_subprotocol}; // and the secret
 
 /** @type {{Record<string, any>}} */
 const definitions = {definitions};
@@ -284,6 +286,8 @@ def protocol_js() -> str:
     return JS.format(
         typedefs=typedefs,
         version=protocol.PROTOCOL_VERSION,
+        subprotocol=json.dumps(protocol.SUBPROTOCOL),
+        secret_subprotocol=json.dumps(protocol.SECRET_SUBPROTOCOL),
         definitions=json.dumps(definitions, indent=2),
         roots=json.dumps(roots, indent=2),
         kinds=" | ".join(json.dumps(name) for name in roots),

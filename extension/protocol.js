@@ -71,6 +71,8 @@
 /** @typedef {HelloResponse | Failure} HelloAnswer */
 
 export const PROTOCOL_VERSION = 3;
+export const SUBPROTOCOL = "opentabs";
+export const SECRET_SUBPROTOCOL = "opentabs.secret."; // and the secret
 
 /** @type {Record<string, any>} */
 const definitions = {

@@ -1,6 +1,7 @@
 /**
  * The WebSocket to the server: opens it, keeps it open, and reopens it.
  */
+import { SECRET_SUBPROTOCOL, SUBPROTOCOL } from "../protocol.js";
 import { showState } from "./badge.js";
 
 /** @import { Answer, FromExtension } from "../protocol.js" */
@@ -45,7 +46,7 @@ export async function connect() {
   connecting = true;
   try {
     const { server, secret } = await readConfig();
-    open(new WebSocket(`ws://${server}/ws`, ["opentabs", `opentabs.secret.${secret}`]));
+    open(new WebSocket(`ws://${server}/ws`, [SUBPROTOCOL, `${SECRET_SUBPROTOCOL}${secret}`]));
   } catch (error) {
     showState(
       `not configured: ${error}. Load the folder that "opentabs serve --browser none" prints.`,

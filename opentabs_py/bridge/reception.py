@@ -12,8 +12,6 @@ from opentabs_py.core import protocol
 
 logger = logging.getLogger(__name__)
 
-SUBPROTOCOL: Final = "opentabs"
-_PRESENTED: Final = "opentabs.secret."
 HELLO_WITHIN: Final = 10.0  # s; the extension sends it as soon as the socket is open
 
 
@@ -35,7 +33,7 @@ class Host(Protocol):
 
 def offers(subprotocols: Sequence[str], secret: str) -> bool:
     """Return whether one of the offered subprotocols carries a secret."""
-    wanted = f"{_PRESENTED}{secret}".encode()
+    wanted = f"{protocol.SECRET_SUBPROTOCOL}{secret}".encode()
     return any(hmac.compare_digest(offered.encode(), wanted) for offered in subprotocols)
 
 

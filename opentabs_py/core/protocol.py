@@ -23,10 +23,16 @@ T = TypeVar("T")
 
 PROTOCOL_VERSION = 3
 
+# The subprotocols that the extension offers: ours, which the server selects, and one that carries
+# the secret.
+SUBPROTOCOL = "opentabs"
+SECRET_SUBPROTOCOL = "opentabs.secret."  # noqa: S105 (a prefix of the secret)
+
 # WebSocket close codes of the private range, each with a reason that the user can act on.
 CLOSE_BAD_VERSION = 4001
 CLOSE_REPLACED = 4002
 CLOSE_NO_HELLO = 4003
+CLOSE_WRONG_SECRET = 4004
 
 BrowserId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 CallId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]

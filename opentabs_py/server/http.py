@@ -22,7 +22,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from opentabs_py.bridge.link import SocketClosedError
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.bridge.reception import SUBPROTOCOL
+from opentabs_py.core.protocol import CLOSE_WRONG_SECRET, SUBPROTOCOL
 from opentabs_py.server import guards, slow_clients
 from opentabs_py.server.guards import LocalOnly, RequireToken
 from opentabs_py.server.log_limits import counted
@@ -30,7 +30,6 @@ from opentabs_py.server.slow_clients import PatientProtocol
 
 logger = logging.getLogger(__name__)
 
-CLOSE_WRONG_SECRET = 4004
 KEPT_IDLE = 75  # s; agents think between two calls, and uvicorn's 5 s would close their connection
 STOP_WITHIN = 0.5  # s; then open streams are closed
 

@@ -1,4 +1,4 @@
-"""Constants that JavaScript and Python both state; nothing else would notice a difference."""
+"""Constants that Python and JavaScript or docs both state; nothing else notices a difference."""
 
 import re
 from math import prod
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.core import chunks
+from opentabs_py.core import chunks, protocol
 from opentabs_py.core.progress import MESSAGE_MAX
 from opentabs_py.core.protocol import PageToolsParams, RegisteredTool
 
@@ -53,3 +53,11 @@ def test_a_page_reports_no_tools_that_the_server_refuses() -> None:
 @pytest.mark.parametrize("path", ["adapter_js/runtime.js", "extension/content/outbox.js"])
 def test_a_progress_message_has_the_same_length_in_both_languages(path: str) -> None:
     assert constants(path)["MESSAGE_MAX"] == MESSAGE_MAX
+
+
+def test_each_close_code_is_documented() -> None:
+    rows = re.findall(
+        r"^\| (4\d{3}) \|", (ROOT / "docs/protocol.md").read_text("utf-8"), re.MULTILINE
+    )
+    codes = [code for name, code in vars(protocol).items() if name.startswith("CLOSE_")]
+    assert [*map(int, rows)] == sorted(codes)
