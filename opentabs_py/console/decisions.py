@@ -3,14 +3,14 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from opentabs_py.consent.reviews import Reviews
+from opentabs_py.console.plugins import NoSuchPluginError, ServedPlugins
 from opentabs_py.console.requests import BadRequestError, Body, answering, refuse
 from opentabs_py.core.consent import Answer, Permission, parse_rules
 from opentabs_py.core.text import shorten
@@ -52,17 +52,6 @@ class ReviewBody(Body):
     digest: str
 
 
-class ReviewedPlugins(Protocol):
-    """The plugins of a server, and the user's reviews of them."""
-
-    plugins: list[Plugin]
-    reviews: Reviews
-
-    async def reload(self) -> Any:
-        """Load all plugins again."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Decisions:
     """Carries out what the user decides.
@@ -73,7 +62,7 @@ class Decisions:
     """
 
     registry: ToolRegistry
-    plugins: ReviewedPlugins
+    plugins: ServedPlugins
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes, which only the console's page may use."""
@@ -145,10 +134,7 @@ class Decisions:
         self.plugins.reviews.approve(manifest.name, manifest.version, digest, files)
 
     def _find(self, name: str) -> Plugin:
-        for each in self.plugins.plugins:
-            if each.manifest.name == name:
-                return each
-        raise BadRequestError(
-            "There is no such plugin; it may have been removed. Reload the page.",
-            HTTPStatus.NOT_FOUND,
-        )
+        plugin = self.plugins.find(name)
+        if plugin is None:
+            raise NoSuchPluginError
+        return plugin

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -18,15 +18,16 @@ from starlette.routing import BaseRoute, Mount, Route
 from opentabs_py.calling.tool import Listing, Tool
 from opentabs_py.console.access import Access
 from opentabs_py.console.calls import CallBody, CallEndpoint
-from opentabs_py.console.decisions import Decisions, ReviewedPlugins
+from opentabs_py.console.decisions import Decisions
 from opentabs_py.console.entrance import Entrance
 from opentabs_py.console.files import PAGE, Files
 from opentabs_py.console.history import History
+from opentabs_py.console.plugins import ServedPlugins
 from opentabs_py.console.requests import Admitted, answering, refuse
-from opentabs_py.console.settings import ConfiguredPlugins, SettingsForm
+from opentabs_py.console.settings import SettingsForm
 from opentabs_py.console.snippets import snippets
 from opentabs_py.console.stream import StreamEndpoint, Write
-from opentabs_py.console.watch import PluginList, Watch
+from opentabs_py.console.watch import Watch
 from opentabs_py.core.consent import GatedTool
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.progress import Pace
@@ -38,10 +39,6 @@ PATH: Final = "/console"
 API: Final = f"{PATH}/api/"
 # A plugin's icon runs no script and loads nothing, even if it is opened by itself.
 _ICON_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-
-
-class ServedPlugins(PluginList, ReviewedPlugins, ConfiguredPlugins, Protocol):
-    """The plugins of a server, for all parts of the console."""
 
 
 @dataclass(slots=True)
@@ -135,21 +132,20 @@ class Console:
 
     async def _write_snippets(self, body: CallBody) -> dict[str, str]:
         tool = self.registry.get(body.tool)
-        owner = None if tool is None else tool.listing.owner
-        plugin = next((each for each in self.plugins.plugins if each.manifest.name == owner), None)
+        owner = "" if tool is None else tool.listing.owner
+        plugin = self.plugins.find(owner)
         directory = None if plugin is None else plugin.directory.absolute()
         return snippets(
             body.tool,
             body.arguments,
             plugin=directory,
-            owner=owner or "",
+            owner=owner,
             name=self.server_name,
         )
 
     async def _show_icon(self, request: Request) -> Response:
-        name = request.path_params["plugin"]
-        found = (each.manifest for each in self.plugins.plugins if each.manifest.name == name)
-        svg = next((each.icon_svg for each in found), None)
+        plugin = self.plugins.find(request.path_params["plugin"])
+        svg = None if plugin is None else plugin.manifest.icon_svg
         if svg is None:
             return refuse("This plugin has no icon.", HTTPStatus.NOT_FOUND)
         headers = {"content-security-policy": _ICON_POLICY, "cache-control": "max-age=3600"}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 import anyio.to_thread
 from pydantic import JsonValue
@@ -20,13 +20,13 @@ from starlette.routing import BaseRoute, Route
 
 from opentabs_py.config.paths import user_file
 from opentabs_py.config.settings_file import change_settings, table_in
+from opentabs_py.console.plugins import NoSuchPluginError, ServedPlugins
 from opentabs_py.console.requests import BadRequestError, Body, answering, refuse
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.plugin_settings import settle
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.load import load_plugin
-from opentabs_py.plugins.plugin import Plugin, Quarantined
 
 LONGEST_BODY: Final = 1024 * 1024  # bytes
 _TABLE: Final = "settings"
@@ -44,17 +44,6 @@ class SettingsBody(Body):
     values: dict[str, JsonValue]
 
 
-class ConfiguredPlugins(Protocol):
-    """The plugins of a server, which read their settings when they are loaded."""
-
-    plugins: list[Plugin]
-    quarantined: list[Quarantined]
-
-    async def reload(self) -> Any:
-        """Load all plugins again."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class SettingsForm:
     """Shows and changes the settings of plugins.
@@ -63,7 +52,7 @@ class SettingsForm:
         plugins: The plugins.
     """
 
-    plugins: ConfiguredPlugins
+    plugins: ServedPlugins
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes, which only the console's page may use."""
@@ -114,17 +103,14 @@ class SettingsForm:
 
     def _find(self, name: str) -> tuple[PluginManifest, Mapping[str, JsonValue] | None]:
         """Return a plugin's manifest, and its settings if it is served."""
-        for each in self.plugins.plugins:
-            if each.manifest.name == name:
-                return each.parsed, each.config
+        served = self.plugins.find(name)
+        if served is not None:
+            return served.parsed, served.config
         for left_out in self.plugins.quarantined:
             # A setting that is missing may be why it is left out.
             if left_out.plugin == name:
                 return load_plugin(left_out.directory).parsed, None
-        raise BadRequestError(
-            "There is no such plugin; it may have been removed. Reload the page.",
-            HTTPStatus.NOT_FOUND,
-        )
+        raise NoSuchPluginError
 
 
 def _written(plugin: str, file: Path | None = None) -> Mapping[str, Any]:

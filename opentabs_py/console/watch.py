@@ -7,12 +7,13 @@ page looks.
 import secrets
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import anyio
 
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.console.log_tail import LogTail
+from opentabs_py.console.plugins import ServedPlugins
 from opentabs_py.console.rows import (
     browser_rows,
     plugin_rows,
@@ -21,23 +22,14 @@ from opentabs_py.console.rows import (
     tab_rows,
 )
 from opentabs_py.console.stream import event
-from opentabs_py.core.consent import Standing
 from opentabs_py.core.console.board import Board, in_parts
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
-from opentabs_py.plugins.plugin import Plugin, Quarantined
+from opentabs_py.plugins.plugin import Plugin
 from opentabs_py.server.registry import ToolRegistry
 
 LOOK_AGAIN: Final = 0.1  # s; what users see as at once
 LOOKS_AT_MOST: Final = 0.1  # of the time, however many calls run
 LOOK_AT_PLUGINS: Final = 1.0  # s; nothing says when a problem has come or gone
-
-
-class PluginList(Protocol):
-    """The plugins of a server."""
-
-    plugins: list[Plugin]
-    quarantined: list[Quarantined]
-    standings: dict[str, Standing]
 
 
 class Watch:
@@ -57,7 +49,7 @@ class Watch:
         self,
         registry: ToolRegistry,
         pages: Pages,
-        plugins: PluginList,
+        plugins: ServedPlugins,
         *,
         wall: Callable[[], float],
     ) -> None:

@@ -41,6 +41,9 @@ class PluginsOnDisk:
     reviews: Reviews = field(default_factory=lambda: Reviews(Path("/nowhere")))
     reloads: int = 0
 
+    def find(self, name: str) -> Plugin | None:
+        return next((each for each in self.plugins if each.manifest.name == name), None)
+
     async def reload(self) -> None:
         await anyio.lowlevel.checkpoint()
         self.reloads += 1
