@@ -27,9 +27,9 @@ A call is in one of three states until it ends:
 
 Documents come and go in complete snapshots: the one in `hello`, and one at every change.
 A page that cannot be notified now is notified when a document next appears and names the call.
-A call ends exactly once: it leaves `_pending`. A message about an unknown call is dropped and
-counted, and answered so that the relay releases it: a result with a receipt, progress with a
-cancel, because the tool is still running.
+A call ends exactly once: it leaves `_pending`. A message about an unknown call is dropped, and
+answered so that the relay releases it: a result with a receipt, progress with a cancel, because the
+tool is still running.
 
 Both timers live in one heap of lower bounds. Progress postpones a deadline without touching the
 heap; when a bound comes due the true deadline is computed and, if it is still ahead, pushed back.
@@ -103,15 +103,6 @@ class Failed:
 Event = Progressed | Succeeded | Failed
 
 
-@dataclass(slots=True)
-class Counters:
-    """Counts of messages that had no effect, for diagnosis."""
-
-    stray: int = 0
-    duplicate_reports: int = 0
-    redispatched: int = 0
-
-
 class _State(Enum):
     SENT = auto()
     ADRIFT = auto()
@@ -139,7 +130,6 @@ class Dispatch:
     Times are seconds on any steady clock; they need not be exact, only in order.
     """
 
-    counters: Counters = field(default_factory=Counters)
     _connected: bool = False
     _pending: dict[str, _Call] = field(default_factory=dict[str, _Call])
     _timers: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
@@ -204,8 +194,6 @@ class Dispatch:
     ) -> None:
         """Handle a message from the extension about a call."""
         call = self._pending.get(message.params.call_id)
-        if call is None:
-            self.counters.stray += 1
         match message:
             case ToolProgress(params=params):
                 if call is None:
@@ -315,7 +303,6 @@ class Dispatch:
     def _adopt(self, call: _Call, document: DocumentState) -> None:
         call.state, call.lost_at = _State.SENT, inf
         if call.request.call_id not in document.calls:
-            self.counters.redispatched += 1
             self._send(call)
 
     def _progress(self, call: _Call, reports: Sequence[ProgressReport], now: float) -> None:
@@ -326,7 +313,6 @@ class Dispatch:
                 dropped += report.seq - call.seq - 1
                 call.seq = report.seq
                 fresh.append(report)
-        self.counters.duplicate_reports += len(reports) - len(fresh)
         if fresh:
             call.timers.restart_idle(now, len(fresh))
             self._events.append(Progressed(call.request.call_id, fresh, dropped))

@@ -385,17 +385,14 @@ def test_reports_are_delivered_in_order_and_acknowledged_up_to_the_last() -> Non
     assert ack.params.seq == 2
 
 
-def test_reports_that_came_before_are_dropped_counted_and_acknowledged() -> None:
+def test_reports_that_came_before_are_dropped_and_acknowledged() -> None:
     dispatch = connected(request())
     dispatch.receive(progress(0, 1, 2), 1.0)
     dispatch.drain_events()
     dispatch.drain_messages()
     dispatch.receive(progress(0, 1, 2), 2.0)
     assert dispatch.drain_events() == []
-    assert dispatch.counters.duplicate_reports == 3
     (ack,) = dispatch.drain_messages()
-    dispatch.receive(progress(2), 3.0)
-    assert dispatch.counters.duplicate_reports == 4
     assert isinstance(ack, ToolAck)
     assert ack.params.seq == 2
 
@@ -419,7 +416,6 @@ def test_only_increasing_reports_of_a_batch_out_of_order_are_sent() -> None:
     dispatch = connected(request())
     dispatch.receive(progress(3, 1, 3, 4), 1.0)
     assert dispatch.drain_events() == [Progressed(A, [ProgressReport(3), ProgressReport(4)], 3)]
-    assert dispatch.counters.duplicate_reports == 2
 
 
 def test_a_report_that_came_before_does_not_move_the_idle_timer() -> None:
@@ -454,10 +450,9 @@ def test_a_second_result_is_dropped_and_has_a_receipt_too() -> None:
     dispatch.receive(result("second"), 1.0)
     assert dispatch.drain_events() == [Succeeded(A, "first")]
     assert receipts(dispatch) == {PAGE: [A, A]}
-    assert dispatch.counters.stray == 1
 
 
-def test_whatever_comes_after_the_end_is_dropped_and_counted() -> None:
+def test_whatever_comes_after_the_end_is_dropped() -> None:
     dispatch = connected(request())
     dispatch.cancel(A, "the client cancelled it")
     dispatch.drain_events()
@@ -467,7 +462,6 @@ def test_whatever_comes_after_the_end_is_dropped_and_counted() -> None:
         dispatch.receive(message, 1.0)
     dispatch.handle_timer(1000.0)
     assert dispatch.drain_events() == []
-    assert dispatch.counters.stray == 4
 
 
 def test_progress_of_a_call_that_ended_is_answered_with_a_cancel() -> None:
@@ -536,9 +530,8 @@ def test_after_hello_a_call_that_no_document_has_heard_of_is_sent_again() -> Non
     (message,) = dispatch.drain_messages()
     assert isinstance(message, ToolDispatch)
     assert message.params.call_id == A
-    assert dispatch.counters.redispatched == 1
     dispatch.connection_resumed([document()], [TAB], 2.0)
-    assert dispatch.counters.redispatched == 2
+    assert len(dispatch.drain_messages()) == 1
 
 
 def test_after_hello_a_call_that_its_document_knows_is_not_sent_again() -> None:
