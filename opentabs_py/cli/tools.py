@@ -162,15 +162,14 @@ def _allowed(plugins: Sequence["Plugin"], settings: "Settings") -> list["Plugin"
 
 def _of_pages(plugins: Sequence[Any]) -> list[_Row]:
     from opentabs_py.calling.page_listing import listing_of
-    from opentabs_py.server.own_tabs import CLOSE, OPEN
-    from opentabs_py.server.tabs_tool import LISTING
+    from opentabs_py.server.tab_tools import CLOSE, LIST, OPEN
 
     rows = [
         _Row(listing_of(plugin.manifest, tool), "plugin")
         for plugin in plugins
         for tool in plugin.manifest.tools
     ]
-    return [*rows, *(_Row(each, "module") for each in (LISTING, OPEN, CLOSE))] if rows else []
+    return [*rows, *(_Row(each, "module") for each in (LIST, OPEN, CLOSE))] if rows else []
 
 
 def _of_python(given: Sequence[Any]) -> list[_Row]:

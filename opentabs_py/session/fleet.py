@@ -21,12 +21,8 @@ from opentabs_py.fleet.endpoint import Fleet, Quotas
 from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.session import SessionTools
 from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.remote_tools import (
-    RemoteTabsClose,
-    RemoteTabsList,
-    RemoteTabsOpen,
-    RemoteTool,
-)
+from opentabs_py.server.remote_tab_tools import RemoteTabsClose, RemoteTabsList, RemoteTabsOpen
+from opentabs_py.server.remote_tools import RemoteTool
 
 if TYPE_CHECKING:
     from opentabs_py.session.session import OpenTabs

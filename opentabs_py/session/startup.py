@@ -38,11 +38,15 @@ from opentabs_py.server.guide import PATH as GUIDE
 from opentabs_py.server.guide import guide
 from opentabs_py.server.http import create_app, serve_directory, serve_http
 from opentabs_py.server.listen import bind
+from opentabs_py.server.local_tab_tools import (
+    ListTabs,
+    LocalTabsClose,
+    LocalTabsList,
+    LocalTabsOpen,
+)
 from opentabs_py.server.mcp_side import McpSide
-from opentabs_py.server.own_tabs import TabsCloseTool, TabsOpenTool
 from opentabs_py.server.page_tools import PageToolList
 from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.tabs_tool import ListTabs, TabsTool
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.browser_setup import BrowserOptions, BrowserSetup
@@ -434,7 +438,11 @@ def create_tab_tools(
         own_tabs: Opens and closes tabs.
         list_all: Returns the tabs without plugins too, if tools can use those.
     """
-    return [TabsTool(pages, list_all), TabsOpenTool(pages, own_tabs), TabsCloseTool(own_tabs)]
+    return [
+        LocalTabsList(pages, list_all),
+        LocalTabsOpen(pages, own_tabs),
+        LocalTabsClose(own_tabs),
+    ]
 
 
 def add_python_tools(registry: ToolRegistry, python: "PythonTools") -> None:

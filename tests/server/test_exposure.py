@@ -17,9 +17,9 @@ from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.connections import ClientConnections
 from opentabs_py.server.exposure import ReadyInPages, ReadyTools
+from opentabs_py.server.local_tab_tools import LocalTabsList
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.tabs_tool import TabsTool
 from tests.clients import hearing
 from tests.fakes import (
     FakeSocket,
@@ -62,7 +62,7 @@ async def exposed() -> AsyncGenerator[Exposed]:
     bridge = a_bridge()
     pages = pages_of(bridge)
     registry = ToolRegistry(
-        pages, limits=Limits(), input_limit=1_000, beside_pages=[TabsTool(pages)]
+        pages, limits=Limits(), input_limit=1_000, beside_pages=[LocalTabsList(pages)]
     )
     manifests = [a_manifest(a_tool("send"), name=name) for name in ("chat", "mail")]
     registry.set_plugins(manifests)

@@ -15,9 +15,9 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.readiness import Readiness
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, ErrorDetail, ToolFailedError
+from opentabs_py.server.local_tab_tools import LocalTabsList
 from opentabs_py.server.metrics import CallMetrics, Exporter, Values
 from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.tabs_tool import TabsTool
 from tests.fakes import FakeBridge, a_manifest, a_tool
 from tests.scraped import Scraped
 from tests.tracing.examples import ALL, SUCCEEDED, TIMED_OUT
@@ -52,7 +52,7 @@ class Exported:
             self.bridge.pages,
             limits=Limits(),
             input_limit=1000,
-            beside_pages=[TabsTool(self.bridge.pages)],
+            beside_pages=[LocalTabsList(self.bridge.pages)],
         )
         self.registry.set_plugins([a_manifest(a_tool("send"))])
         self.exporter = Exporter()

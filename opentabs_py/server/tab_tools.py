@@ -1,25 +1,37 @@
-"""`tabs_open` and `tabs_close`: the tools with which an agent has tabs of its own."""
+"""`tabs_list`, `tabs_open` and `tabs_close`: what clients see of them, and what a call asks for.
 
+A subclass does it: in the browsers of this server, or in the workers of a fleet.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
-import anyio
-
-from opentabs_py.bridge.own_tabs import OwnTabs
-from opentabs_py.bridge.pages import Pages
 from opentabs_py.browser.urls import web_address
 from opentabs_py.calling.tool import Listing, ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import OURSELVES, TABS_CLOSE, TABS_LIST, TABS_OPEN
-from opentabs_py.core.tab_list import TAB, describe_opened, has_reported
+from opentabs_py.core.tab_list import SCHEMA, TAB
 
 LONGEST_URL: Final = 8192
 _LONGEST_INPUT: Final = 64 * 1024  # characters of JSON
-LOADS_WITHIN: Final = 10.0  # s; a page that takes longer is reported as it is
-REDIRECTS_WITHIN: Final = 2.0  # s; in which a page without plugins may lead to one that has some
+
+LIST: Final = Listing(
+    name=TABS_LIST,
+    owner=OURSELVES,
+    title="List the tabs",
+    description="List the browser tabs that tools can use: the `tabId` of each, its title and URL, "
+    "and the plugins whose tools work there. Of a plugin's tabs, its tools use the first by "
+    "default. With several browsers, `browser` is the name of each tab's. Tabs that other clients "
+    "opened for themselves are not listed.",
+    input_schema={"type": "object", "properties": {}, "additionalProperties": False},
+    output_schema=SCHEMA,
+    annotations={"readOnlyHint": True, "openWorldHint": False},
+    summary="List the browser tabs that tools can use",
+)
 
 OPEN: Final = Listing(
     name=TABS_OPEN,
@@ -81,21 +93,34 @@ CLOSE: Final = Listing(
 )
 
 
-class TabsOpenTool:
-    """`tabs_open`.
-
-    Args:
-        pages: The pages of all browsers.
-        own_tabs: Opens tabs in them.
-    """
-
-    listing = OPEN
+class _TabTool(ABC):
+    listing: Listing
     limits: Limits | None = None
 
-    def __init__(self, pages: Pages, own_tabs: OwnTabs) -> None:
-        self._pages = pages
-        self._own_tabs = own_tabs
-        self._arguments = ArgumentReader(TABS_OPEN, OPEN.input_schema, limit=_LONGEST_INPUT)
+    def __init__(self) -> None:
+        schema = self.listing.input_schema
+        self._arguments = ArgumentReader(self.listing.name, schema, limit=_LONGEST_INPUT)
+
+
+class TabsList(_TabTool):
+    """`tabs_list`."""
+
+    listing = LIST
+
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Check a call, and return what lists the open tabs; see `Tool.prepare`."""
+        self._arguments.read(call.arguments)
+        return partial(self.list_tabs, call)
+
+    @abstractmethod
+    async def list_tabs(self, call: ToolCall) -> Any:
+        """Return the tabs that the call's client may use."""
+
+
+class TabsOpen(_TabTool):
+    """`tabs_open`."""
+
+    listing = OPEN
 
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
         """Check a call, and return what opens a tab; see `Tool.prepare`."""
@@ -104,55 +129,25 @@ class TabsOpenTool:
             url = web_address(str(given["url"]))
         except ValueError as error:
             raise failures.invalid_arguments(TABS_OPEN, [("url", str(error))]) from None
-        return partial(self._open, url, given.get("browser"), call.owner)
+        browser = given.get("browser")
+        return partial(self.open_tab, call, url, None if browser is None else str(browser))
 
-    async def _open(self, url: str, browser: object, client: str | None) -> Any:
-        tab = await self._own_tabs.open(
-            url, browser=None if browser is None else str(browser), client=client
-        )
-        try:
-            await self._wait_loaded(tab, url)
-        except anyio.get_cancelled_exc_class():
-            self._own_tabs.discard(tab)  # the client will not know of it
-            raise
-        tabs = self._pages.tabs
-        return describe_opened(
-            tab,
-            url,
-            tabs.documents,
-            tabs.loading,
-            self._pages.names,
-            owners=tabs.owners,
-            client=client,
-        )
-
-    async def _wait_loaded(self, tab: int, url: str) -> None:
-        has_plugin = any(bridge.serves(url) for bridge in self._pages.bridges)
-        with anyio.move_on_after(LOADS_WITHIN if has_plugin else REDIRECTS_WITHIN):
-            while not has_reported(tab, self._pages.tabs.documents):
-                await self._pages.changed().wait()
+    @abstractmethod
+    async def open_tab(self, call: ToolCall, url: str, browser: str | None) -> Any:
+        """Open a tab, in the named browser if there is a name, and return it."""
 
 
-class TabsCloseTool:
-    """`tabs_close`.
-
-    Args:
-        own_tabs: Closes tabs.
-    """
+class TabsClose(_TabTool):
+    """`tabs_close`."""
 
     listing = CLOSE
-    limits: Limits | None = None
-
-    def __init__(self, own_tabs: OwnTabs) -> None:
-        self._own_tabs = own_tabs
-        self._arguments = ArgumentReader(TABS_CLOSE, CLOSE.input_schema, limit=_LONGEST_INPUT)
 
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
         """Check a call, and return what closes the tab; see `Tool.prepare`."""
         given: Any = self._arguments.read(call.arguments)
         # 7.0 is an integer in JSON Schema
-        return partial(self._close, int(given["tabId"]), call.owner)
+        return partial(self.close_tab, call, int(given["tabId"]))
 
-    async def _close(self, tab: int, client: str | None) -> Any:
-        await self._own_tabs.close(tab, client=client)
-        return {"closed": tab}
+    @abstractmethod
+    async def close_tab(self, call: ToolCall, tab: int) -> Any:
+        """Close a tab that the call's client opened, and return which."""

@@ -12,9 +12,9 @@ from opentabs_py.errors import CallRefusedError, ChainError, ConfigError
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.run import ToolHost
+from opentabs_py.server.local_tab_tools import LocalTabsList
 from opentabs_py.server.mcp import INSTRUCTIONS, create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.tabs_tool import TabsTool
 from tests.fakes import (
     FakeBridge,
     a_bridge,
@@ -39,7 +39,9 @@ def add() -> int:
 
 def a_registry(bridge: Bridge) -> ToolRegistry:
     pages = pages_of(bridge)
-    return ToolRegistry(pages, limits=Limits(), input_limit=1_000, beside_pages=[TabsTool(pages)])
+    return ToolRegistry(
+        pages, limits=Limits(), input_limit=1_000, beside_pages=[LocalTabsList(pages)]
+    )
 
 
 def names(registry: ToolRegistry) -> list[str]:
@@ -89,7 +91,7 @@ async def test_an_extension_that_reconnects_is_waited_for() -> None:
         found: list[int] = []
 
         async def ask() -> None:
-            answer = await TabsTool(pages_of(bridge)).prepare(a_call())()
+            answer = await LocalTabsList(pages_of(bridge)).prepare(a_call())()
             found.extend(tab["tabId"] for tab in answer["tabs"])
 
         with anyio.fail_after(PATIENT):
@@ -106,14 +108,14 @@ async def test_an_extension_that_reconnects_is_waited_for() -> None:
 async def test_without_an_extension_it_says_so_and_without_a_browser_there_are_no_tabs() -> None:
     bridge = FakeBridge()
     with pytest.raises(ChainError, match="extension is not connected"):
-        await TabsTool(pages_of(bridge)).prepare(a_call())()
+        await LocalTabsList(pages_of(bridge)).prepare(a_call())()
     bridge.handle_browser_gone()
-    assert await TabsTool(pages_of(bridge)).prepare(a_call())() == {"tabs": []}
+    assert await LocalTabsList(pages_of(bridge)).prepare(a_call())() == {"tabs": []}
 
 
 async def test_it_takes_no_arguments() -> None:
     with pytest.raises(CallRefusedError, match="no such argument; the tool takes no arguments"):
-        await TabsTool(FakeBridge().pages).prepare(a_call(tabId=7))()
+        await LocalTabsList(FakeBridge().pages).prepare(a_call(tabId=7))()
 
 
 async def test_no_python_tool_may_have_its_name() -> None:
