@@ -1,20 +1,12 @@
 """`opentabs call`: call a tool from the shell."""
 
 import json
-import logging
 import sys
-import time
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Never, cast
+from typing import Annotated, Any, Never, cast
 
 import typer
 
-from opentabs_py import __version__
-from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
-from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.fleet_options import (
     Ca,
     Cert,
@@ -41,20 +33,10 @@ from opentabs_py.cli.options import (
     SignedIn,
     ToolSources,
     gather_settings,
-    gather_tools,
 )
 from opentabs_py.errors import (
-    ChainError,
     ConfigError,
-    ErrorDetail,
-    OpenTabsError,
 )
-
-if TYPE_CHECKING:
-    from opentabs_py.session.session import OpenTabs
-
-# The SDK's client imports the last one when it validates a result.
-CLIENT_MODULES = ("mcp.client", "mcp.client.streamable_http", "jsonschema.validators")
 
 
 def call(
@@ -136,7 +118,7 @@ def call(
             )
             raise typer.Exit(code)
 
-    from opentabs_py.cli.run import run
+    from opentabs_py.cli.call_fresh import call_fresh
 
     settings = gather_settings(
         plugin,
@@ -151,84 +133,16 @@ def call(
         signed_in=signed_in,
         port=0,
     ).model_copy(update={"token": None, "max_result": None})  # the server is for this call only
-    settings = settings.with_audit_default()
-
-    async def once() -> int:
-        from opentabs_py.cli.log import log_to_stderr
-        from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
-        from opentabs_py.cli.terminal import progress_bar
-        from opentabs_py.server.mcp_side import load_soon
-        from opentabs_py.session.plugins import refuse_left_out
-        from opentabs_py.session.session import OpenTabs
-
-        if not json_:
-            log_to_stderr(level=logging.WARNING)
-        tools = gather_tools(tools_)  # which may import anything
-        session = OpenTabs(
-            tools=tools,
-            settings=settings,
-            nats=endpoint,
-            while_launching=partial(load_soon, *CLIENT_MODULES),
-        )
-        with progress_bar("Starting", quiet=json_) as bar:
-            async with session as tabs:
-                print_quarantined(tabs.quarantined)
-                warn_of_stale(tabs.plugins)
-                refuse_left_out(tool, tabs.registry, tabs.quarantined)
-                for url in open_ or []:
-                    bar.say(f"Opening {url}")
-                    await tabs.open(url)
-                if not (open_ or endpoint):
-                    await _open_start_page(tabs, tool)
-                bar.say(tool)
-                made = call_over_mcp(tabs.mcp_url, tool, parsed, bar.update)
-                outcome, failed = await _while_asking(tabs, made, bar.pause)
-                bar.stop()
-                print_outcome(outcome, as_json=json_)
-        return EXIT_CODES[failed]
-
-    began = time.perf_counter()
-    try:
-        code = run(once)
-    except OpenTabsError as error:
-        if not json_:
-            raise
-        print_outcome(failed_outcome(error, time.perf_counter() - began), as_json=True)
-        code = CHAIN_FAILED
+    code = call_fresh(
+        settings.with_audit_default(),
+        tool,
+        parsed,
+        tool_sources=tools_ or [],
+        urls=open_ or [],
+        endpoint=endpoint,
+        as_json=json_,
+    )
     raise typer.Exit(code)
-
-
-async def _while_asking(
-    tabs: "OpenTabs",
-    made: Awaitable[tuple[dict[str, Any], str | None]],
-    pause: Callable[[], AbstractContextManager[None]],
-) -> tuple[dict[str, Any], str | None]:
-    """Wait for a call; until then, ask the user at the terminal, if it is interactive."""
-    import anyio
-
-    from opentabs_py.cli.asking import is_someone_there
-    from opentabs_py.cli.terminal_answers import answer_in_terminal
-
-    if not is_someone_there():
-        return await made
-    error: Exception | None = None
-    result: tuple[dict[str, Any], str | None] = {}, None
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(answer_in_terminal, tabs.registry.gate.questions, pause=pause))
-        try:
-            result = await made
-        except Exception as failure:  # noqa: BLE001
-            error = failure  # raised below, because the task group would wrap it
-        tasks.cancel_scope.cancel()
-    if error is not None:
-        raise error
-    return result
-
-
-async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
-    found = tabs.registry.get(tool)
-    if found is not None and any(p.manifest.name == found.listing.owner for p in tabs.plugins):
-        await tabs.open_start_page(found.listing.owner)
 
 
 def _read_arguments(text: str) -> dict[str, Any]:
@@ -252,67 +166,3 @@ def _read_arguments(text: str) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> Never:
     raise ValueError(f"JSON has no {name}")
-
-
-async def call_over_mcp(
-    url: str,
-    tool: str,
-    arguments: dict[str, Any],
-    on_progress: Callable[[float, float | None, str | None], None],
-) -> tuple[dict[str, Any], str | None]:
-    """Call a tool through a real MCP client over Streamable HTTP.
-
-    Returns:
-        `{isError, content, structuredContent, error, progress, seconds}`, `progress` as
-        `[{progress, total, message, at}]` with `at` in seconds since the call; and what
-        failed, if anything did: `tool`, `caller` or `chain`.
-    """
-    from opentabs_py.server.mcp_side import load
-
-    await load(*CLIENT_MODULES)
-    from mcp.client import Client
-    from mcp.client.streamable_http import streamable_http_client
-    from mcp.types import Implementation
-
-    from opentabs_py.server.mcp import ERROR_META_KEY, FAILED_META_KEY
-
-    reports: list[dict[str, Any]] = []
-    began = time.perf_counter()
-
-    # The SDK passes these as keyword arguments.
-    async def note(progress: float, total: float | None, message: str | None) -> None:
-        at = round(time.perf_counter() - began, 4)
-        reports.append({"progress": progress, "total": total, "message": message, "at": at})
-        on_progress(progress, total, message)
-
-    # The client limits messages to 1 MiB by default; tools may return more.
-    try:
-        info = Implementation(name="opentabs call", version=__version__)
-        transport = streamable_http_client(url, max_sse_event_size=None)
-        async with Client(transport, client_info=info) as client:
-            # The client validates the result, and would otherwise request the schema afterwards.
-            await client.list_tools()
-            began = time.perf_counter()
-            result = await client.call_tool(tool, arguments, progress_callback=note)
-            seconds = time.perf_counter() - began
-    except Exception as error:
-        why = _innermost(error)
-        message = f"The MCP client gave up: {why}. The tool may have run."
-        raise ChainError(ErrorDetail("CLIENT_FAILED", message, category="chain")) from error
-    dumped = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-    meta = result.meta or {}
-    outcome = {
-        "isError": result.is_error,
-        "content": dumped["content"],
-        "structuredContent": result.structured_content,
-        "error": meta.get(ERROR_META_KEY),
-        "progress": reports,
-        "seconds": round(seconds, 4),
-    }
-    return outcome, meta.get(FAILED_META_KEY)
-
-
-def _innermost(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup):
-        error = cast(ExceptionGroup[Exception], error).exceptions[0]
-    return error

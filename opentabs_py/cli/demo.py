@@ -49,7 +49,7 @@ def demo(headed: Headed = None, json_: Json = False) -> None:
 
 
 async def _demo(*, headed: bool | None, as_json: bool) -> int:
-    from opentabs_py.cli.call import CLIENT_MODULES, call_over_mcp
+    from opentabs_py.cli.call_over_mcp import CLIENT_MODULES, call_over_mcp
     from opentabs_py.cli.terminal import progress_bar, write_json
     from opentabs_py.config.settings import demo_settings
     from opentabs_py.core.trace.record import CallRecord

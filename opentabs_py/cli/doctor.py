@@ -93,7 +93,7 @@ async def _examine(note: Callable[[Check], None], *, headed: bool | None) -> Non
 
 async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None) -> None:
     from opentabs_py.browser.chromium import configured_chromium
-    from opentabs_py.cli.call import call_over_mcp
+    from opentabs_py.cli.call_over_mcp import call_over_mcp
     from opentabs_py.config.settings import demo_settings, load_settings
     from opentabs_py.core import failures
     from opentabs_py.daemon.local_client import LocalClient

@@ -27,7 +27,7 @@ EXITS = {CallRefusedError: 2, ToolFailedError: 1, BrokenResultError: 1}
 PACKAGE = Path("opentabs_py")
 SOURCES = [
     *(each.relative_to(REPOSITORY) for each in (REPOSITORY / PACKAGE / "hands").glob("*.py")),
-    PACKAGE / "cli" / "call.py",
+    PACKAGE / "cli" / "call_over_mcp.py",
     PACKAGE / "cli" / "call_outcome.py",
     PACKAGE / "core" / "failures.py",
     PACKAGE / "core" / "fleet" / "failures.py",

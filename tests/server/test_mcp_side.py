@@ -45,7 +45,7 @@ CLIENT_WHILE_LOADING = """
 import sys
 sys.setswitchinterval(1e-5)
 import anyio
-from opentabs_py.cli.call import CLIENT_MODULES, call_over_mcp
+from opentabs_py.cli.call_over_mcp import CLIENT_MODULES, call_over_mcp
 from opentabs_py.errors import ChainError
 from opentabs_py.server.mcp_side import load_soon
 

@@ -1,0 +1,129 @@
+"""`opentabs call` with a server and a browser for this call only, or as an endpoint of a fleet."""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
+from opentabs_py.cli.call_over_mcp import CLIENT_MODULES, call_over_mcp
+from opentabs_py.cli.codes import CHAIN_FAILED
+from opentabs_py.cli.options import gather_tools
+from opentabs_py.cli.run import run
+from opentabs_py.errors import OpenTabsError
+
+if TYPE_CHECKING:
+    from opentabs_py.config.fleet import FleetOptions
+    from opentabs_py.config.settings import Settings
+    from opentabs_py.session.session import OpenTabs
+
+
+def call_fresh(
+    settings: "Settings",
+    tool: str,
+    arguments: dict[str, Any],
+    *,
+    tool_sources: Sequence[str],
+    urls: Sequence[str],
+    endpoint: "FleetOptions | None",
+    as_json: bool,
+) -> int:
+    """Start a server, call a tool, show what happens, and return the exit code.
+
+    Args:
+        settings: The server's settings.
+        tool: The tool's name.
+        arguments: Its arguments.
+        tool_sources: Where tools written in Python are.
+        urls: Pages to open for the call.
+        endpoint: The fleet whose tool is called.
+        as_json: Print one JSON document.
+
+    Raises:
+        OpenTabsError: The call could not be made.
+    """
+
+    async def once() -> int:
+        from opentabs_py.cli.log import log_to_stderr
+        from opentabs_py.cli.terminal import progress_bar
+        from opentabs_py.server.mcp_side import load_soon
+        from opentabs_py.session.session import OpenTabs
+
+        if not as_json:
+            log_to_stderr(level=logging.WARNING)
+        session = OpenTabs(
+            tools=gather_tools(tool_sources),  # which may import anything
+            settings=settings,
+            nats=endpoint,
+            while_launching=partial(load_soon, *CLIENT_MODULES),
+        )
+        with progress_bar("Starting", quiet=as_json) as bar:
+            async with session as tabs:
+                await _prepare(tabs, tool, urls, bar.say, in_fleet=endpoint is not None)
+                bar.say(tool)
+                made = call_over_mcp(tabs.mcp_url, tool, arguments, bar.update)
+                outcome, failed = await _while_asking(tabs, made, bar.pause)
+                bar.stop()
+                print_outcome(outcome, as_json=as_json)
+        return EXIT_CODES[failed]
+
+    began = time.perf_counter()
+    try:
+        return run(once)
+    except OpenTabsError as error:
+        if not as_json:
+            raise
+        print_outcome(failed_outcome(error, time.perf_counter() - began), as_json=True)
+        return CHAIN_FAILED
+
+
+async def _prepare(
+    tabs: "OpenTabs", tool: str, urls: Sequence[str], say: Callable[[str], None], *, in_fleet: bool
+) -> None:
+    """Warn of plugins that have problems, and open the pages that the call needs."""
+    from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
+    from opentabs_py.session.plugins import refuse_left_out
+
+    print_quarantined(tabs.quarantined)
+    warn_of_stale(tabs.plugins)
+    refuse_left_out(tool, tabs.registry, tabs.quarantined)
+    for url in urls:
+        say(f"Opening {url}")
+        await tabs.open(url)
+    if not (urls or in_fleet):
+        await _open_start_page(tabs, tool)
+
+
+async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
+    found = tabs.registry.get(tool)
+    if found is not None and any(p.manifest.name == found.listing.owner for p in tabs.plugins):
+        await tabs.open_start_page(found.listing.owner)
+
+
+async def _while_asking(
+    tabs: "OpenTabs",
+    made: Awaitable[tuple[dict[str, Any], str | None]],
+    pause: Callable[[], AbstractContextManager[None]],
+) -> tuple[dict[str, Any], str | None]:
+    """Wait for a call; until then, ask the user at the terminal, if it is interactive."""
+    import anyio
+
+    from opentabs_py.cli.asking import is_someone_there
+    from opentabs_py.cli.terminal_answers import answer_in_terminal
+
+    if not is_someone_there():
+        return await made
+    error: Exception | None = None
+    result: tuple[dict[str, Any], str | None] = {}, None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(answer_in_terminal, tabs.registry.gate.questions, pause=pause))
+        try:
+            result = await made
+        except Exception as failure:  # noqa: BLE001
+            error = failure  # raised below, because the task group would wrap it
+        tasks.cancel_scope.cancel()
+    if error is not None:
+        raise error
+    return result

@@ -1,0 +1,75 @@
+"""A call through an MCP client, as `opentabs call` and `opentabs demo` make it."""
+
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+from opentabs_py import __version__
+from opentabs_py.errors import ChainError, ErrorDetail
+
+# The SDK's client imports the last one when it validates a result.
+CLIENT_MODULES = ("mcp.client", "mcp.client.streamable_http", "jsonschema.validators")
+
+
+async def call_over_mcp(
+    url: str,
+    tool: str,
+    arguments: dict[str, Any],
+    on_progress: Callable[[float, float | None, str | None], None],
+) -> tuple[dict[str, Any], str | None]:
+    """Call a tool through a real MCP client over Streamable HTTP.
+
+    Returns:
+        `{isError, content, structuredContent, error, progress, seconds}`, `progress` as
+        `[{progress, total, message, at}]` with `at` in seconds since the call; and what
+        failed, if anything did: `tool`, `caller` or `chain`.
+    """
+    from opentabs_py.server.mcp_side import load
+
+    await load(*CLIENT_MODULES)
+    from mcp.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.types import Implementation
+
+    from opentabs_py.server.mcp import ERROR_META_KEY, FAILED_META_KEY
+
+    reports: list[dict[str, Any]] = []
+    began = time.perf_counter()
+
+    # The SDK passes these as keyword arguments.
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        at = round(time.perf_counter() - began, 4)
+        reports.append({"progress": progress, "total": total, "message": message, "at": at})
+        on_progress(progress, total, message)
+
+    # The client limits messages to 1 MiB by default; tools may return more.
+    try:
+        info = Implementation(name="opentabs call", version=__version__)
+        transport = streamable_http_client(url, max_sse_event_size=None)
+        async with Client(transport, client_info=info) as client:
+            # The client validates the result, and would otherwise request the schema afterwards.
+            await client.list_tools()
+            began = time.perf_counter()
+            result = await client.call_tool(tool, arguments, progress_callback=note)
+            seconds = time.perf_counter() - began
+    except Exception as error:
+        why = _innermost(error)
+        message = f"The MCP client gave up: {why}. The tool may have run."
+        raise ChainError(ErrorDetail("CLIENT_FAILED", message, category="chain")) from error
+    dumped = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    meta = result.meta or {}
+    outcome = {
+        "isError": result.is_error,
+        "content": dumped["content"],
+        "structuredContent": result.structured_content,
+        "error": meta.get(ERROR_META_KEY),
+        "progress": reports,
+        "seconds": round(seconds, 4),
+    }
+    return outcome, meta.get(FAILED_META_KEY)
+
+
+def _innermost(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup):
+        error = cast(ExceptionGroup[Exception], error).exceptions[0]
+    return error
