@@ -27,8 +27,9 @@ from opentabs_py.core.tabs import Target
 from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
-from opentabs_py.server.mcp import create_mcp_server, to_result
+from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.results import to_result
 from opentabs_py.server.stdio import serve_stdio
 
 TOOL = "bench_echo"

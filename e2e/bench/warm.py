@@ -28,7 +28,7 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
-from opentabs_py.server.mcp import to_result
+from opentabs_py.server.results import to_result
 from opentabs_py.session.session import OpenTabs
 
 PINGS = 200

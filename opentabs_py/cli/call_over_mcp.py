@@ -31,7 +31,7 @@ async def call_over_mcp(
     from mcp.client.streamable_http import streamable_http_client
     from mcp.types import Implementation
 
-    from opentabs_py.server.mcp import ERROR_META_KEY, FAILED_META_KEY
+    from opentabs_py.server.results import ERROR_META_KEY, FAILED_META_KEY
 
     reports: list[dict[str, Any]] = []
     began = time.perf_counter()

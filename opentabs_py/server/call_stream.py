@@ -59,7 +59,7 @@ class CallStream(CallObserver):
 
         The arguments are those of `run_tool`.
         """
-        from opentabs_py.server.mcp import (  # noqa: PLC0415 (the MCP SDK takes long to load)
+        from opentabs_py.server.results import (  # noqa: PLC0415 (the MCP SDK takes long to load)
             ERROR_META_KEY,
             FAILED_META_KEY,
             run_tool,

@@ -426,7 +426,7 @@ class OpenTabs:
             RuntimeError: There are plugins, but the server is not running.
         """
         from opentabs_py.calling.observer import progress_observers  # noqa: PLC0415
-        from opentabs_py.server.mcp import run_tool  # noqa: PLC0415
+        from opentabs_py.server.results import run_tool  # noqa: PLC0415
 
         if not self._is_open and self.needs_browser:
             raise RuntimeError("Enter the server first: async with Server(...) as server.")

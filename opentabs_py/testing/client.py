@@ -19,7 +19,7 @@ from opentabs_py.errors import (
     ErrorJson,
     ToolFailedError,
 )
-from opentabs_py.server.mcp import ERROR_META_KEY, FAILED_META_KEY
+from opentabs_py.server.results import ERROR_META_KEY, FAILED_META_KEY
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps

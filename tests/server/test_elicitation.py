@@ -21,8 +21,9 @@ from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.progress import Progress
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server import elicitation
-from opentabs_py.server.mcp import ERROR_META_KEY, create_mcp_server
+from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.results import ERROR_META_KEY
 from tests.fakes import FakeBridge, SignedOut, a_document, a_manifest, a_tool
 from tests.served import Served
 from tests.waiting import PATIENT, until_all_wait

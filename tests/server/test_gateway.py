@@ -11,7 +11,7 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.gateway import MOST_FOUND
-from opentabs_py.server.mcp import ERROR_META_KEY
+from opentabs_py.server.results import ERROR_META_KEY
 from tests.fakes import FakeBridge, a_document, a_manifest, a_tool
 from tests.served import Served
 

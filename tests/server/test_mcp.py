@@ -13,8 +13,9 @@ from mcp.shared.message import SessionMessage
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ErrorDetail, ToolFailedError
-from opentabs_py.server.mcp import ERROR_META_KEY, create_mcp_server, to_error_result, to_result
+from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.results import ERROR_META_KEY, to_error_result, to_result
 from tests.fakes import FakeBridge, Json, a_manifest, a_tool
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from opentabs_py import OpenTabs
 from opentabs_py.browser.launch import Planned
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError
-from opentabs_py.server.mcp import ERROR_META_KEY
+from opentabs_py.server.results import ERROR_META_KEY
 
 WATCHED_LAUNCH = """
 import sys, anyio

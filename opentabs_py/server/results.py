@@ -1,0 +1,145 @@
+"""The results of calls, as MCP clients receive them: values, and errors that agents can read."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mcp import types
+from pydantic_core import to_json
+
+from opentabs_py.calling.observer import CallObserver
+from opentabs_py.calling.tool import CallClient, Output, Tool
+from opentabs_py.core import failures
+from opentabs_py.core.error_kinds import side_of
+from opentabs_py.core.limits import Limits
+from opentabs_py.errors import BrokenResultError, CallError
+from opentabs_py.server.answers import Prepared, TextInParts
+from opentabs_py.server.elicitation import ConsentAskedError
+from opentabs_py.server.long_results import LongResults
+from opentabs_py.server.registry import ToolRegistry
+
+logger = logging.getLogger(__name__)
+
+ERROR_META_KEY = "opentabs/error"
+FAILED_META_KEY = "opentabs/failed"
+
+
+async def run_tool(
+    registry: ToolRegistry,
+    tool: Tool | str,
+    arguments: Mapping[str, Any],
+    *,
+    limits: Limits | None = None,
+    observers: Sequence[CallObserver] = (),
+    client: CallClient | None = None,
+    client_name: str | None = None,
+    call_id: str | None = None,
+    allowed_by: str | None = None,
+    slot: Prepared | None = None,
+    long_results: LongResults | None = None,
+) -> types.CallToolResult:
+    """Call a tool and return its result, whether it succeeds or fails; see `ToolRegistry.call`.
+
+    With a slot, the value is put there, and the result is empty. With `long_results`, a long value
+    is cut.
+
+    Raises:
+        ConsentAskedError: The client has to repeat the call with the answer of its user.
+    """
+    name = tool if isinstance(tool, str) else tool.listing.name
+    owner = None if client is None else client.owner
+    try:
+        value = await registry.call(
+            tool,
+            arguments,
+            limits=limits,
+            observers=observers,
+            client=client,
+            client_name=client_name,
+            call_id=call_id,
+            allowed_by=allowed_by,
+        )
+        if isinstance(value, Output):
+            result = to_result(value)
+            return long_results.shorten_content(name, result, owner) if long_results else result
+        if long_results and (cut := long_results.shorten(name, value, owner)) is not None:
+            return cut
+        return to_result(value) if slot is None else _prepare_result(value, slot)
+    except ConsentAskedError:
+        raise  # the client is to repeat the call
+    except CallError as error:
+        result = to_failed_result(error, with_stack=registry.debug)
+        return long_results.shorten_content(name, result, owner) if long_results else result
+    except Exception:
+        # The boundary to the client: internal details stay in our log.
+        logger.exception("The call of %s failed inside the server", name)
+        return to_error_result(failures.internal(name))
+
+
+def to_result(value: Any) -> types.CallToolResult:
+    """Return a tool's value as an MCP result: as text, and also as structure if it is an object."""
+    if isinstance(value, Output):
+        return types.CallToolResult(
+            content=list(value.content), structured_content=value.structured, _meta=value.meta
+        )
+    text = value if isinstance(value, str) else to_json(value).decode()
+    return types.CallToolResult(
+        content=[types.TextContent(text=text)],
+        structured_content=value if isinstance(value, dict) else None,
+    )
+
+
+def _prepare_result(value: Any, slot: Prepared) -> types.CallToolResult:
+    """Put what `to_result` returns into a slot, in a third of the memory."""
+    content = to_json(value)
+    begin = TextInParts(b'"content":[{"type":"text","text":')
+    if isinstance(value, str):
+        texts = [begin, TextInParts(content), TextInParts(b"}]")]
+    elif isinstance(value, dict):
+        structured = [TextInParts(b'}],"structuredContent":'), TextInParts(content)]
+        texts = [begin, TextInParts(content, quoted=True), *structured]
+    else:
+        texts = [begin, TextInParts(content, quoted=True), TextInParts(b"}]")]
+    slot.fill(b'"content":[]', *texts)
+    return types.CallToolResult(content=[])
+
+
+def to_failed_result(error: CallError, *, with_stack: bool = False) -> types.CallToolResult:
+    """Return an error result, followed by whatever the tool returned despite the error."""
+    result = to_error_result(error)
+    if with_stack and error.detail.stack is not None:
+        result.content.append(types.TextContent(text=error.detail.stack))
+    if isinstance(error, BrokenResultError):
+        result.content += to_result(error.value).content
+    elif error.partial is not None:
+        result.content += to_result(error.partial).content
+    return result
+
+
+def to_error_result(error: CallError) -> types.CallToolResult:
+    """Return an error as agents read it: one line, then the same fields as JSON.
+
+    Programs find the fields under `_meta["opentabs/error"]`, and which side failed under
+    `_meta["opentabs/failed"]`: the `tool`, the `caller`, or the `chain`.
+    """
+    detail = error.detail
+    fields = detail.to_json()
+    marks = f"code={detail.code}"
+    if detail.category is not None:
+        marks += f" category={detail.category}"
+    marks += f" retryable={'true' if detail.retryable else 'false'}"
+    if detail.retry_after_ms is not None:
+        marks += f" retryAfterMs={detail.retry_after_ms:g}"
+    block = json.dumps(
+        {name: value for name, value in fields.items() if value is not None},
+        indent=2,
+        ensure_ascii=False,
+    )
+    return types.CallToolResult(
+        content=[
+            types.TextContent(text=f"[ERROR {marks}] {detail.message}\n```json\n{block}\n```")
+        ],
+        is_error=True,
+        _meta={ERROR_META_KEY: fields, FAILED_META_KEY: side_of(error)},
+    )
