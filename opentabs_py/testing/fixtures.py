@@ -1,20 +1,14 @@
 """The fixtures of the test kit. Like any fixture, each can be overridden."""
 
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from opentabs_py.testing.items import (
-    PEOPLE,
-    REPORTING,
-    clock_of,
-    faults_seed_of,
     is_async,
     marks_of,
-    recording_of,
     uses_opentabs,
 )
 
@@ -23,7 +17,6 @@ if TYPE_CHECKING:
 
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.limits import Limits
-    from opentabs_py.testing.chain import Chain
     from opentabs_py.testing.client import SyncMcpClient
     from opentabs_py.testing.people import People
     from opentabs_py.testing.tabs import SyncOpenTabs
@@ -40,9 +33,9 @@ def opentabs_plugins(
     A plugin whose source is newer than its build is built first.
     """
     from opentabs_py.config.settings import load_settings  # noqa: PLC0415
-    from opentabs_py.errors import OpenTabsError  # noqa: PLC0415
     from opentabs_py.plugins.load import find_plugin  # noqa: PLC0415
     from opentabs_py.testing.building import BUILD_WITHIN, build_if_stale  # noqa: PLC0415
+    from opentabs_py.testing.opening import failing_plainly  # noqa: PLC0415
 
     found = find_plugin(request.path.parent)
     settings = load_settings()
@@ -57,11 +50,9 @@ def opentabs_plugins(
             "hands on any page, hands = true.",
             pytrace=False,
         )
-    try:
+    with failing_plainly():
         for directory in directories:
             _opentabs_worker.thread.run(build_if_stale, directory, within=BUILD_WITHIN)
-    except OpenTabsError as error:
-        raise pytest.fail.Exception(str(error), pytrace=False) from None
     return directories
 
 
@@ -167,10 +158,7 @@ def _opentabs_people(
     browser_name: str,
 ) -> Generator["People"]:
     """A turn with a browser for each person of one test; usually there is one."""
-    from opentabs_py.browser.signed_in import read_sign_in  # noqa: PLC0415
-    from opentabs_py.errors import OpenTabsError, RecordingError  # noqa: PLC0415
-    from opentabs_py.testing.people import ALONE, People  # noqa: PLC0415
-    from opentabs_py.testing.turn import Turn  # noqa: PLC0415
+    from opentabs_py.testing.opening import Served, opened  # noqa: PLC0415
 
     if browser_name != "chromium":
         pytest.skip("only Chromium can load the extension")
@@ -180,68 +168,6 @@ def _opentabs_people(
             "`async with OpenTabs(plugins=opentabs_plugins) as tabs:`, or remove the `async`.",
             pytrace=False,
         )
-    marks = marks_of(request.node)
-    names = marks.browsers or [ALONE]
-    asked = recording_of(request.node)
-    is_offline = asked is not None and asked.is_offline
-    slots = _opentabs_worker.slots(len(names), offline=is_offline)
-    context_mark = request.node.get_closest_marker("browser_context_args")
-    launch_args = request.getfixturevalue("browser_type_launch_args")
-    is_headed = opentabs_settings.headed or launch_args.get("headless") is False
-    settings = opentabs_settings.model_copy(update={"headed": is_headed})
-    beside = settings.model_copy(update={"port": 0, "profile": None})
-    with ExitStack() as stack:
-        try:
-            # The servers start while Playwright does.
-            chains: list[Chain] = []
-            for slot in slots:
-                chain = slot.begin(
-                    [Path(each) for each in opentabs_plugins],
-                    opentabs_tools,
-                    beside if chains else settings,
-                    own=marks.fresh_profile or context_mark is not None,
-                )
-                stack.callback(slot.release, chain)
-                chains.append(chain)
-            request.getfixturevalue("_opentabs_browsers")
-            context_args = dict(request.getfixturevalue("browser_context_args"))
-            if context_mark is not None:
-                context_args.update(context_mark.kwargs)
-            storage_states = dict.fromkeys(names, context_args.pop("storage_state", None))
-            for name in names:
-                if (sign_in := marks.sign_in_of(name)) is not None:
-                    storage_states[name] = read_sign_in(sign_in)
-            browser_type = request.getfixturevalue("browser_type")
-            chains = [
-                slot.open(chain, browser_type, launch_args=launch_args, context_args=context_args)
-                for slot, chain in zip(slots, chains, strict=True)
-            ]
-        except OpenTabsError as error:
-            raise pytest.fail.Exception(str(error), pytrace=False) from None
-        reporting = request.config.stash.get(REPORTING, None)
-        recorder = request.getfixturevalue("_artifacts_recorder")
-        output = Path(request.getfixturevalue("output_path"))
-        test = request.node.nodeid
-        people = request.node.stash[PEOPLE] = People(
-            {
-                name: Turn(
-                    chain,
-                    _opentabs_worker.thread,
-                    limits=opentabs_limits,
-                    recorder=recorder,
-                    output=output,
-                    runs_on=clock_of(request.node),
-                    faults_seed=faults_seed_of(request.node),
-                    traced=request.config.getoption("--tracing", default="off") != "off",
-                    asked=asked,
-                    listener=None if reporting is None else reporting.notes(test, name),
-                )
-                for name, chain in zip(names, chains, strict=True)
-            }
-        )
-        stack.callback(people.end)
-        try:
-            people.begin(storage_states)
-        except RecordingError as error:
-            raise pytest.fail.Exception(str(error), pytrace=False) from None
+    served = Served(opentabs_plugins, opentabs_tools, opentabs_settings, opentabs_limits)
+    with opened(request, _opentabs_worker, served) as people:
         yield people

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext
 
 from opentabs_py import __version__
-from opentabs_py.core.recording.exchange import RecordedCall, Recording
+from opentabs_py.core.recording.exchange import Exchange, RecordedCall, RecordedSocket, Recording
 from opentabs_py.core.recording.replay import Index, Replay
 from opentabs_py.core.recording.scrub import scrub
 from opentabs_py.core.recording.settling import Settling
@@ -188,36 +188,29 @@ class ActiveRecording:
             self._sockets.site = None
         if self._traffic is None:
             return
+        exchanges, sockets = self._stop(self._traffic)
+        if has_passed and (exchanges or sockets):
+            self._write(exchanges, sockets)
+
+    def _stop(
+        self, traffic: TrafficRecorder
+    ) -> tuple[Sequence[Exchange], Sequence[RecordedSocket]]:
+        """Stop recording once nothing is under way, and return what was recorded."""
         self._end_keeping()
-        SyncDriver().run(self._traffic.catch_up())
-        self._settle(self._traffic)
-        exchanges, sockets = self._traffic.stop()
-        if not has_passed or not (exchanges or sockets):
-            return
-        before = self._before
-        if self._asked.file in self._asked.written:  # with `all`, by an earlier test of this run
-            before = read_recording(self._asked.file)
-        new = Recording(
-            before.url
-            or next((e.request.url for e in exchanges if e.request.kind == "document"), ""),
-            exchanges,
-            sockets,
-            self._notes.calls,
-            self._state,
-        )
+        SyncDriver().run(traffic.catch_up())
+        self._settle(traffic)
+        return traffic.stop()
+
+    def _write(self, exchanges: Sequence[Exchange], sockets: Sequence[RecordedSocket]) -> None:
+        file, before = self._asked.file, self._before
+        if file in self._asked.written:  # with `all`, by an earlier test of this run
+            before = read_recording(file)
+        opened = (each.request.url for each in exchanges if each.request.kind == "document")
+        url = before.url or next(opened, "")
+        new = Recording(url, exchanges, sockets, self._notes.calls, self._state)
         new = scrub(new, self._session.settings.scrub.rules, earlier=before.scrubbed)
-        if before.exchanges or before.sockets:
-            new = replace(
-                new,
-                exchanges=[*before.exchanges, *new.exchanges],
-                sockets=[*before.sockets, *new.sockets],
-                calls=_merged(before.calls, new.calls),
-                storage_state=before.storage_state,
-                storage_at_end=before.storage_at_end,
-                scrubbed=[*before.scrubbed, *new.scrubbed],
-            )
-        write_recording(new, self._asked.file, version=__version__)
-        self._asked.written.add(self._asked.file)
+        write_recording(_merged(before, new), file, version=__version__)
+        self._asked.written.add(file)
 
     def _settle(self, traffic: TrafficRecorder) -> None:
         waited = 0.0
@@ -253,9 +246,18 @@ class ActiveRecording:
         return [text]
 
 
-def _merged(
-    before: Sequence[RecordedCall], calls: Sequence[RecordedCall]
-) -> Sequence[RecordedCall]:
-    """Return the calls of both, the later one of two equal ones."""
-    made = [(each.tool, each.arguments) for each in calls]
-    return [*(each for each in before if (each.tool, each.arguments) not in made), *calls]
+def _merged(before: Recording, new: Recording) -> Recording:
+    """Return a recording with what an earlier one has and what was recorded now."""
+    if not (before.exchanges or before.sockets):
+        return new
+    made = [(each.tool, each.arguments) for each in new.calls]
+    kept = [each for each in before.calls if (each.tool, each.arguments) not in made]
+    return replace(
+        new,
+        exchanges=[*before.exchanges, *new.exchanges],
+        sockets=[*before.sockets, *new.sockets],
+        calls=[*kept, *new.calls],
+        storage_state=before.storage_state,
+        storage_at_end=before.storage_at_end,
+        scrubbed=[*before.scrubbed, *new.scrubbed],
+    )
