@@ -91,7 +91,7 @@ async def _seconds_to_attach(chromium: Chromium) -> float:
         plugins=[PROBE], browser=Attach(user_data_dir=chromium.directory), settings=settings
     ) as tabs:
         [browser] = tabs.browsers.values()
-        while "asks" not in browser.asks:  # noqa: ASYNC110 (it is not announced)
+        while "asks" not in browser.user_action:  # noqa: ASYNC110 (it is not announced)
             await anyio.sleep(0.005)
         until_asked = time.perf_counter() - began
         answered = 0.0

@@ -163,18 +163,18 @@ def _wait_attached(state: "ServerState") -> dict[str, Any]:
     with spinner("Waiting for the browser; Ctrl-C leaves the server running"):
         while True:
             status = client.status()
-            asks = " ".join(each["asks"] for each in status["browsers"])
+            user_action = " ".join(each["userAction"] for each in status["browsers"])
             is_attached = any(each["attached"] for each in status["browsers"])
-            if (status["extension"] and not asks) or not is_attached:
+            if (status["extension"] and not user_action) or not is_attached:
                 break
-            if asks and not err.is_terminal:
+            if user_action and not err.is_terminal:
                 break
-            if asks != shown:
-                shown = asks
-                err.print(asks, style="yellow", soft_wrap=True)
+            if user_action != shown:
+                shown = user_action
+                err.print(user_action, style="yellow", soft_wrap=True)
             time.sleep(LOOK_AGAIN)
-    if asks:
-        err.print(asks, style="yellow", soft_wrap=True)  # no terminal to wait at
+    if user_action:
+        err.print(user_action, style="yellow", soft_wrap=True)  # no terminal to wait at
     return status
 
 

@@ -97,8 +97,8 @@ def _print(report: dict[str, Any]) -> None:
     for index, tab in enumerate(report["tabs"]):
         text = f"{escape(tab['title'] or '(no title)')}  [dim]{escape(tab['url'])}[/]"
         rows.add_row("  tabs" if index == 0 else "", text)
-    for asks in filter(None, (browser["asks"] for browser in report["browsers"])):
-        rows.add_row("  [yellow]waits[/]", escape(asks))
+    for action in filter(None, (browser["userAction"] for browser in report["browsers"])):
+        rows.add_row("  [yellow]waits[/]", escape(action))
     for reason in report["leftOut"]:
         rows.add_row("  [yellow]left out[/]", escape(reason))
     out.print(rows)

@@ -152,7 +152,7 @@ def browser_rows(pages: Pages) -> Rows:
             "profile": each.browser_id,
             "firstTab": numbers_of(each.number).start,
             "connected": each.connected,
-            "asks": "" if each.connected else each.tabs.asks,
+            "userAction": "" if each.connected else each.tabs.user_action,
         }
         for each in pages.bridges
     }

@@ -170,13 +170,13 @@ def _timeout(timers: Timers, happened: str, remedy: str) -> CallTimeoutError:
     return CallTimeoutError(detail, timer=which)
 
 
-def not_connected(asks: str = "") -> ChainError:
+def not_connected(user_action: str = "") -> ChainError:
     """Return the error for a call while no extension is connected.
 
     Args:
-        asks: What the user should do so that it connects, if that is known.
+        user_action: What the user should do so that it connects, if that is known.
     """
-    remedy = asks or "Start the browser, or run `opentabs doctor` to see which hop is broken."
+    remedy = user_action or "Start the browser, or run `opentabs doctor` to see which hop is broken."
     return ChainError(
         ErrorDetail(
             "EXTENSION_NOT_CONNECTED",

@@ -61,14 +61,14 @@ class Tabs:
         grace: Seconds that a call waits for a plugin to get ready after it was injected into
             a document, or for the extension to reconnect.
         has_browser: Whether there is a browser from which it could reconnect.
-        asks: What the user should do so that it connects; empty if nothing is known.
+        user_action: What the user should do so that it connects; empty if nothing is known.
         owners: Which tabs, of all browsers, belong to which clients.
         held_until: Before this time, no call is placed in the browser.
     """
 
     grace: float = 5.0
     has_browser: bool = True
-    asks: str = ""
+    user_action: str = ""
     owners: TabOwners = field(default_factory=TabOwners)
     held_until: float = float("-inf")
     connected: bool = False
@@ -155,7 +155,7 @@ class Tabs:
         if self.connected:
             return None
         until = self._connection_since + self.grace
-        error = failures.not_connected(self.asks)
+        error = failures.not_connected(self.user_action)
         return Wait(until, error) if self.has_browser and now < until else error
 
     def choose(self, target: Target, now: float) -> DocumentState | Wait | ChainError:

@@ -68,7 +68,7 @@ class Watched:
         console: What it wrote there, with the kind.
         network: Its requests.
         dialog: The dialog that waits for an answer.
-        asks: Set while there is one.
+        has_dialog: Set while there is one.
         shown: The snapshot that was taken last.
         nodes: What was in it, by reference.
         requests: How many requests have ended.
@@ -80,7 +80,7 @@ class Watched:
     console: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
     network: deque[PageRequest] = field(default_factory=lambda: deque(maxlen=KEPT))
     dialog: Dialog | None = None
-    asks: anyio.Event = field(default_factory=anyio.Event)
+    has_dialog: anyio.Event = field(default_factory=anyio.Event)
     shown: str = ""
     nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
     requests: int = 0
@@ -91,7 +91,7 @@ class Watched:
     def handle_closed(self) -> None:
         """Record that the dialog was answered."""
         if self.dialog is not None:
-            self.dialog, self.asks = None, anyio.Event()
+            self.dialog, self.has_dialog = None, anyio.Event()
 
 
 class HandPages:
@@ -218,7 +218,7 @@ class HandPages:
 
         def ask(dialog: Dialog) -> None:
             watched.dialog = dialog
-            watched.asks.set()
+            watched.has_dialog.set()
 
         page.on("console", write)
         page.on("pageerror", fail)
@@ -284,7 +284,7 @@ class PatientAction:
             tasks.start_soon(act, tasks.cancel_scope)
             while self._watched.dialog is None:
                 with anyio.move_on_after(_HEARTBEAT):
-                    await self._watched.asks.wait()
+                    await self._watched.has_dialog.wait()
                 self._heartbeat()
             tasks.cancel_scope.cancel()
         if failures:

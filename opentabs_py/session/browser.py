@@ -107,10 +107,10 @@ class SessionBrowser:
         return self._context
 
     @property
-    def asks(self) -> str:
+    def user_action(self) -> str:
         """What the user should do so that everything works; empty if nothing is needed."""
         lacks_context = self._attachment is not None and self._attachment.lacks_context
-        return "" if self.bridge.connected and not lacks_context else self.bridge.tabs.asks
+        return "" if self.bridge.connected and not lacks_context else self.bridge.tabs.user_action
 
     @property
     def driven(self) -> BrowserContext | None:
@@ -280,7 +280,7 @@ class SessionBrowser:
             )
 
     def _show(self, text: str) -> None:
-        self.bridge.tabs.asks = text
+        self.bridge.tabs.user_action = text
         if text:
             logger.warning("%s", text)
 

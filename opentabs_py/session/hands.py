@@ -59,7 +59,7 @@ def create_hands(
         await bring_any([each.bridge for each in browsers])
 
     def missing() -> str:
-        return next((each.asks for each in browsers if each.asks), _NONE)
+        return next((each.user_action for each in browsers if each.user_action), _NONE)
 
     hand_pages = HandPages(driven, lambda: find_targets(pages.bridges), missing, bring)
     for browser in browsers:

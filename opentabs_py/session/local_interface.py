@@ -169,7 +169,7 @@ def status(tabs: OpenTabs) -> dict[str, Any]:
                 "name": name,
                 "connected": each.bridge.connected,
                 "attached": each.attach is not None,
-                "asks": each.asks,
+                "userAction": each.user_action,
             }
             for name, each in tabs.browsers.items()
             if fleet is None

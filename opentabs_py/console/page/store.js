@@ -58,7 +58,7 @@
  * @property {string | null} profile the id that its extension keeps
  * @property {number} firstTab what the numbers of its tabs begin with
  * @property {boolean} connected
- * @property {string} asks
+ * @property {string} userAction what the user should do so that it connects; empty if nothing
  *
  * @typedef {{id: string, plugin: string | null, directory: string | null, tab: number | null, reason: string}} ProblemRow
  * @typedef {{id: number, time: number, level: string, plugin: string | null, source: string, text: string}} LogRow

@@ -81,7 +81,7 @@ export function tabsView({ store }) {
         browser.name,
         h("span", { class: "quiet" }, state),
       ),
-      browser.asks !== "" && h("p", { class: "notice" }, browser.asks),
+      browser.userAction !== "" && h("p", { class: "notice" }, browser.userAction),
       tabs.length > 0
         ? h("ul", { class: "rows" }, ...tabs.map(item))
         : h(
