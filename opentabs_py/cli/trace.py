@@ -154,7 +154,7 @@ def _print_json(
 
 
 def _as_json(record: "CallRecord") -> dict[str, object]:
-    falls = record.waterfall()
+    waterfall = record.waterfall()
     hops = [
         {
             "hop": span.hop,
@@ -163,12 +163,12 @@ def _as_json(record: "CallRecord") -> dict[str, object]:
             "seconds": round(span.seconds, 6),
             "unfinished": span.unfinished,
         }
-        for span in falls.spans
+        for span in waterfall.spans
     ]
     return {
         **record.to_json(),
         "reached": record.reached,
         "workerRestarts": record.worker_restarts,
-        "adjusted": round(falls.adjusted, 6),
+        "adjusted": round(waterfall.adjusted, 6),
         "hops": hops,
     }

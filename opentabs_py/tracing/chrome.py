@@ -68,10 +68,10 @@ def _lane(name: str, number: int) -> str:
 
 
 def _events(record: CallRecord, origin: float, tracks: _Tracks) -> Iterator[Event]:
-    falls = record.waterfall()
+    waterfall = record.waterfall()
     start = (record.started - origin) * 1e6
-    first = start - record.lead(falls) * 1e6
-    ends = [first + (span.start + span.seconds) * 1e6 for span in falls.spans]
+    first = start - record.lead(waterfall) * 1e6
+    ends = [first + (span.start + span.seconds) * 1e6 for span in waterfall.spans]
     last = max([start + record.seconds * 1e6, *ends])
     pid, tid, track = tracks.place(record, first, last)
     where = {"pid": pid, "tid": tid}
@@ -84,7 +84,7 @@ def _events(record: CallRecord, origin: float, tracks: _Tracks) -> Iterator[Even
         "dur": last - first,
         "args": _about(record),
     }
-    for span in falls.spans:
+    for span in waterfall.spans:
         yield {
             **where,
             "ph": "X",

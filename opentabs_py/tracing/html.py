@@ -54,9 +54,9 @@ def _error(error: ErrorDetail) -> _Error:
 
 
 def _call(record: CallRecord, origin: float) -> dict[str, Any]:
-    falls = record.waterfall()
-    lead = record.lead(falls)
-    ends = [span.start + span.seconds for span in falls.spans]
+    waterfall = record.waterfall()
+    lead = record.lead(waterfall)
+    ends = [span.start + span.seconds for span in waterfall.spans]
 
     def at(seconds: float) -> float:
         return _ms(seconds + lead)
@@ -84,9 +84,9 @@ def _call(record: CallRecord, origin: float) -> dict[str, Any]:
                 "ms": _ms(span.seconds),
                 "unfinished": span.unfinished,
             }
-            for span in falls.spans
+            for span in waterfall.spans
         ],
-        "adjusted": _ms(falls.adjusted),
+        "adjusted": _ms(waterfall.adjusted),
         "reports": record.reports,
         "progress": [
             {

@@ -51,8 +51,8 @@ def _export(tracer: "Tracer", record: CallRecord) -> None:
         set_span_in_context,
     )
 
-    falls = record.waterfall()
-    start = record.started - record.lead(falls)
+    waterfall = record.waterfall()
+    start = record.started - record.lead(waterfall)
     attributes = _attributes(record)
     if not get_current_span().get_span_context().is_valid:
         attributes["gen_ai.operation.name"] = "execute_tool"
@@ -64,7 +64,7 @@ def _export(tracer: "Tracer", record: CallRecord) -> None:
     _add_events(call, record)
     within = set_span_in_context(call)
     end = record.started + record.seconds
-    for each in falls.spans:
+    for each in waterfall.spans:
         hop_start = start + each.start
         hop_end = hop_start + each.seconds
         end = max(end, hop_end)

@@ -101,19 +101,19 @@ class _Axis:
 
 
 def _drawing(record: CallRecord, width: int, *, end: tuple[str, str]) -> list[Text]:
-    falls = record.waterfall()
-    axis = _axis(falls.spans, width)
+    waterfall = record.waterfall()
+    axis = _axis(waterfall.spans, width)
     lines = [
-        _row(_hop(span), duration(span.seconds), _bar(span, axis, end)) for span in falls.spans
+        _row(_hop(span), duration(span.seconds), _bar(span, axis, end)) for span in waterfall.spans
     ]
-    offset = record.lead(falls)
+    offset = record.lead(waterfall)
     if record.reports:
         marks = [mark.at + offset for mark in record.progress]
         lines.append(_row("progress", _count(record.reports, "report"), _marks(marks, "▴", axis)))
     if record.log_count:
         marks = [mark.at + offset for mark in record.logs]
         lines.append(_row("log", _count(record.log_count, "record"), _marks(marks, "•", axis)))
-    notes = _notes(falls, axis)
+    notes = _notes(waterfall, axis)
     if notes:
         lines.append(Text(f"{'':{_MARGIN}}{notes}", style="dim"))
     return lines
@@ -176,12 +176,12 @@ def _hop(span: Span) -> str:
     return shorten(span.hop, _NAMES)
 
 
-def _notes(falls: Waterfall, axis: _Axis) -> str:
+def _notes(waterfall: Waterfall, axis: _Axis) -> str:
     notes: list[str] = []
     if axis.cut is not None:
         notes.append("the longest bar is shortened")
-    if falls.adjusted > 0:
-        notes.append(f"corrected clocks that disagreed by {duration(falls.adjusted)}")
+    if waterfall.adjusted > 0:
+        notes.append(f"corrected clocks that disagreed by {duration(waterfall.adjusted)}")
     return "; ".join(notes)
 
 
