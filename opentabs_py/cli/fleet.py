@@ -73,7 +73,7 @@ def status(
             elif workers:
                 out.print(_table(workers, observed))
             else:
-                err.print(f"No worker is in the fleet {fleet!r} at {options.shown}.")
+                err.print(f"No worker is in the fleet {fleet!r} at {options.addresses}.")
             for reason in sorted(set(observed.directory.refused.values())) if not json_ else ():
                 err.print(f"[yellow]refused:[/] {escape(reason)}")
         return 0 if workers else CHAIN_FAILED

@@ -96,7 +96,7 @@ async def serve_session(
         await _open_pages(tabs, urls, start_pages=settings.headed or beside is not None)
         if endpoint is not None:
             workers = tabs.fleet.directory.usable
-            logger.info("%d workers of the fleet at %s", len(workers), endpoint.shown)
+            logger.info("%d workers of the fleet at %s", len(workers), endpoint.addresses)
         elif not (tabs.plugins or tabs.quarantined or tabs.tools or settings.webmcp):
             logger.warning(
                 "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "

@@ -53,12 +53,12 @@ class FleetOptions:
                 raise ConfigError(f"There is no file {file}.")
 
     @property
-    def count(self) -> int:
+    def address_count(self) -> int:
         """How many addresses there are."""
         return self.nats.count(",") + 1
 
     @property
-    def shown(self) -> str:
+    def addresses(self) -> str:
         """The addresses, without passwords."""
         return ", ".join(map(_without_password, self.nats.split(",")))
 

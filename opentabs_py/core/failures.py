@@ -176,7 +176,9 @@ def not_connected(user_action: str = "") -> ChainError:
     Args:
         user_action: What the user should do so that it connects, if that is known.
     """
-    remedy = user_action or "Start the browser, or run `opentabs doctor` to see which hop is broken."
+    remedy = (
+        user_action or "Start the browser, or run `opentabs doctor` to see which hop is broken."
+    )
     return ChainError(
         ErrorDetail(
             "EXTENSION_NOT_CONNECTED",

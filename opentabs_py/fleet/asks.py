@@ -95,7 +95,7 @@ class Asks:
                     if now >= gone_at:
                         self._lose(instance)
             elif now >= linked + UNLINKED_FOR:
-                self._end_all(failures.not_linked(self._link.options.shown))
+                self._end_all(failures.not_linked(self._link.options.addresses))
             if now >= beat_at:
                 beat_at = now + BEAT_EVERY
                 self._beat()

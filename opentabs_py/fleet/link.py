@@ -174,7 +174,7 @@ class NatsLink:
             with anyio.CancelScope(shield=True):
                 await self._client.close()
             raise FleetError(
-                f"Cannot connect to NATS at {options.shown}: {why}. Check the address and the "
+                f"Cannot connect to NATS at {options.addresses}: {why}. Check the address and the "
                 "credentials, or start NATS: nats-server"
             ) from error
 
@@ -188,7 +188,7 @@ class NatsLink:
             self._last_error = _text(error)
             self._is_refused = not isinstance(error, OSError)
         self._failures += 1
-        if self._connecting is not None and self._failures > TRIES * self.options.count:
+        if self._connecting is not None and self._failures > TRIES * self.options.address_count:
             self._connecting.deadline = -inf  # it would keep trying
         logger.debug("NATS: %s", self._last_error)
         if "permissions violation" in self._last_error.lower():
@@ -199,7 +199,7 @@ class NatsLink:
 
     async def _handle_disconnected(self) -> None:
         if not self._client.is_closed:
-            logger.warning("Disconnected from NATS at %s; reconnecting", self.options.shown)
+            logger.warning("Disconnected from NATS at %s; reconnecting", self.options.addresses)
         self._outgoing.clear()
 
     async def _handle_reconnected(self) -> None:

@@ -126,14 +126,14 @@ class PluginChanges:
     """What changed when plugins were read again, by name.
 
     Attributes:
-        broken: Plugins with a new problem. A plugin that was served before remains in service
+        quarantined: Plugins with a new problem. A plugin that was served before remains in service
             unchanged, as long as its directory exists.
     """
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
-    broken: tuple[Quarantined, ...] = ()
+    quarantined: tuple[Quarantined, ...] = ()
 
 
 def compare_plugins(
@@ -147,5 +147,5 @@ def compare_plugins(
         added=tuple(name for name in after if name not in before),
         removed=tuple(name for name in before if name not in after),
         changed=tuple(name for name in after if name in before and after[name] != before[name]),
-        broken=tuple(each for each in new[1] if each not in old[1]),
+        quarantined=tuple(each for each in new[1] if each not in old[1]),
     )

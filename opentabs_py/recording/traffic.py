@@ -198,8 +198,8 @@ class TrafficRecorder:
                 headers = yield from _headers(received)
                 response = Response(received.status, received.status_text, headers, body)
             started = _started(request, started)
-            duration = max(0.0, time.time() - started)
-            self._exchanges.append(Exchange(sent, response, failure, started, duration))
+            seconds = max(0.0, time.time() - started)
+            self._exchanges.append(Exchange(sent, response, failure, started, seconds))
         finally:
             self._open.pop(request, None)
             self._responses.pop(request, None)
@@ -300,8 +300,8 @@ def _stream_exchange(stream: _Stream) -> Exchange:
     body = "".join(event_text(event) for event in stream.events)
     headers = stream.response_headers or [("content-type", EVENT_STREAM)]
     response = Response(stream.status, "", headers, body.encode(), stream.events)
-    duration = (stream.ended or time.time()) - stream.started
-    return Exchange(request, response, None, stream.started, duration)
+    seconds = (stream.ended or time.time()) - stream.started
+    return Exchange(request, response, None, stream.started, seconds)
 
 
 def event_text(event: Event) -> str:

@@ -182,7 +182,7 @@ def status(tabs: OpenTabs) -> dict[str, Any]:
 def _fleet_status(fleet: "Fleet") -> dict[str, Any]:
     return {
         "name": fleet.link.options.fleet,
-        "nats": fleet.link.options.shown,
+        "nats": fleet.link.options.addresses,
         "connected": fleet.link.connected,
         "workers": [
             {"name": each.name, "ready": each.total_ready, "running": each.total_running}

@@ -412,5 +412,5 @@ def _log_changes(changes: PluginChanges) -> None:
     ):
         if names:
             logger.info("%s %s", what, ", ".join(names))
-    for each in changes.broken:
+    for each in changes.quarantined:
         logger.warning("The new version is not served: %s", each.reason)

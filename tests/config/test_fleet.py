@@ -17,7 +17,7 @@ from opentabs_py.errors import ConfigError
     ],
 )
 def test_an_address_is_shown_without_its_password(nats: str, shown: str) -> None:
-    assert FleetOptions(nats).shown == shown
+    assert FleetOptions(nats).addresses == shown
 
 
 @pytest.mark.parametrize("nats", ["", "host", "http://host", "nats://", "nats://a,b"])

@@ -344,9 +344,9 @@ def test_a_plugin_that_breaks_is_served_as_it_was(tmp_path: Path) -> None:
     assert [each.directory for each in after[1]] == [directory]
     changes = compare_plugins(before, after)
     assert (changes.added, changes.removed, changes.changed) == ((), (), ())
-    assert changes.broken == tuple(after[1])
+    assert changes.quarantined == tuple(after[1])
     again = load_plugins([directory], served=after[0])
-    assert compare_plugins(after, again).broken == ()
+    assert compare_plugins(after, again).quarantined == ()
 
 
 def test_a_plugin_whose_directory_is_gone_is_gone(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_differences_between_two_loads_are_reported_by_name(tmp_path: Path) -> N
     after = load_plugins([same, changed, renamed], served=before[0])
     changes = compare_plugins(before, after)
     assert (changes.added, changes.removed, changes.changed) == (("d",), ("c",), ("b",))
-    assert changes.broken == ()
+    assert changes.quarantined == ()
 
 
 def test_the_sites_of_plugins_that_are_not_built_are_known(tmp_path: Path) -> None:

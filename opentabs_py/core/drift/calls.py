@@ -116,7 +116,7 @@ class _Verdicts:
     def __init__(self, recorded: RecordedCall, outcome: Outcome) -> None:
         self.tool = recorded.tool
         self._arguments = recorded.arguments
-        self._seconds = 0.0 if outcome.call is None else outcome.call.duration
+        self._seconds = 0.0 if outcome.call is None else outcome.call.seconds
 
     def same(self) -> CallVerdict:
         return CallVerdict(self.tool, self._arguments, "same", seconds=self._seconds)

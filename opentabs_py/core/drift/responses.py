@@ -126,11 +126,11 @@ def _note(responses: Responses, exchange: Exchange, key: Any) -> None:
 
 def _during(at: float, calls: Sequence[RecordedCall]) -> set[str]:
     begun = [call for call in calls if call.started <= at]
-    running = {call.tool for call in begun if at <= call.started + call.duration}
+    running = {call.tool for call in begun if at <= call.started + call.seconds}
     if running or not begun:
         return running
-    last = max(begun, key=lambda call: call.started + call.duration)
-    return {last.tool} if at <= last.started + last.duration + _NOTICED_WITHIN else set()
+    last = max(begun, key=lambda call: call.started + call.seconds)
+    return {last.tool} if at <= last.started + last.seconds + _NOTICED_WITHIN else set()
 
 
 def _is_streamed(response: Response | None) -> bool:

@@ -81,14 +81,14 @@ class Exchange:
         response: The response of the site.
         error: Chromium's error, such as `net::ERR_CONNECTION_REFUSED`, if there was no response.
         started: When the request was sent.
-        duration: How long it took, in seconds.
+        seconds: How long it took.
     """
 
     request: Request
     response: Response | None
     error: str | None = None
     started: float = 0.0
-    duration: float = 0.0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class RecordedCall:
         value: The tool's JSON value, if it succeeded.
         error: `{code, message}` if it did not.
         started: When it was called, in seconds since the epoch.
-        duration: How long it took, in seconds.
+        seconds: How long it took.
     """
 
     tool: str
@@ -133,7 +133,7 @@ class RecordedCall:
     value: Any = None
     error: Mapping[str, Any] | None = None
     started: float = 0.0
-    duration: float = 0.0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

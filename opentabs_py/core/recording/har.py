@@ -93,7 +93,7 @@ def to_har(
                 "arguments": call.arguments,
                 **({"value": call.value} if call.error is None else {"error": call.error}),
                 "startedDateTime": _date(call.started),
-                "time": _ms(call.duration),
+                "time": _ms(call.seconds),
             }
             for call in recording.calls
         ],
@@ -130,11 +130,11 @@ def _entry(exchange: Exchange, store: Callable[[bytes, str], str]) -> dict[str, 
         sent["postData"] = {"mimeType": request.mime, **_text(request.body)}
     entry: dict[str, Any] = {
         "startedDateTime": _date(exchange.started),
-        "time": _ms(exchange.duration),
+        "time": _ms(exchange.seconds),
         "request": sent,
         "response": _received(response, store),
         "cache": {},
-        "timings": {"send": 0, "wait": _ms(exchange.duration), "receive": 0},
+        "timings": {"send": 0, "wait": _ms(exchange.seconds), "receive": 0},
         "_resourceType": request.kind,
     }
     if exchange.error is not None:

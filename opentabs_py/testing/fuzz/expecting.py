@@ -63,7 +63,7 @@ def expect_contract(
     fixed: Mapping[str, Any] | None = None,
     codes: Collection[str] = (),
     may_fetch: Sequence[str] = (),
-    then: Mapping[str, Any] | None = None,
+    unaffected: Mapping[str, Any] | None = None,
     cancel_after: float | None = None,
 ) -> None:
     """Expect that a tool keeps its contract with agents, whatever valid arguments it gets.
@@ -84,7 +84,7 @@ def expect_contract(
         codes: Codes of the tool's own errors, besides those of the SDK and those that its
             description names.
         may_fetch: Match patterns of what it may fetch outside the plugin's sites.
-        then: With `arguments`: others that succeed before, and have to succeed afterwards.
+        unaffected: With `arguments`: others that succeed before, and have to succeed afterwards.
         cancel_after: With `arguments`: cancel the call after this many seconds.
 
     Raises:
@@ -101,7 +101,7 @@ def expect_contract(
     with probe:
         contract = _Contract(tool, probe, options, calls=calls, seed=seed)
         if arguments is not None:
-            contract.check_one(arguments, then=then, cancel_after=cancel_after)
+            contract.check_one(arguments, unaffected=unaffected, cancel_after=cancel_after)
         else:
             contract.check_many(fixed or {})
 
@@ -130,15 +130,15 @@ class _Contract:
         self._forget = tool.opentabs.checkpoint()
 
     def check_one(
-        self, arguments: Arguments, *, then: Arguments | None, cancel_after: float | None
+        self, arguments: Arguments, *, unaffected: Arguments | None, cancel_after: float | None
     ) -> None:
         """Check one call."""
-        if then is not None:
-            before, _, breach = self._probe.call(then)
+        if unaffected is not None:
+            before, _, breach = self._probe.call(unaffected)
             self._refuse_setup(before)
             if breach is not None:
-                raise ContractError(f"{self._tool.name}, called with {then}, {breach.text}.")
-        ended, _, breach = self._probe.call_and_again(arguments, then)
+                raise ContractError(f"{self._tool.name}, called with {unaffected}, {breach.text}.")
+        ended, _, breach = self._probe.call_and_again(arguments, unaffected)
         self._refuse_setup(ended)
         if breach is None and cancel_after is not None:
             breach = self._probe.cancel(arguments, cancel_after, ended)
@@ -262,8 +262,9 @@ class _Contract:
                 "depends on earlier calls, or on chance. The test draws them all again.",
                 test,
             )
-        then = {"then": self._good} if found.breach.kind == "other" and not options else {}
-        test = reproduction(tool, least, {**then, **options, **self._options})
+        affected = found.breach.kind == "other" and not options
+        good = {"unaffected": self._good} if affected else {}
+        test = reproduction(tool, least, {**good, **options, **self._options})
         return ContractError(f"{text}\n{drawn}", test)
 
     def _draws(self) -> dict[str, Any]:

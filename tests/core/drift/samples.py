@@ -38,7 +38,7 @@ def called(
     value: Any = None, error: Mapping[str, Any] | None = None, *, tool: str = "t", **arguments: Any
 ) -> RecordedCall:
     """A call, during which everything happens."""
-    return RecordedCall(tool, arguments, value, error, started=0.0, duration=10.0)
+    return RecordedCall(tool, arguments, value, error, started=0.0, seconds=10.0)
 
 
 def recording(*parts: Exchange | RecordedCall, **more: Any) -> Recording:

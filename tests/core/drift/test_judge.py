@@ -147,8 +147,8 @@ def test_only_calls_with_the_same_arguments_are_compared() -> None:
 
 
 def test_the_order_of_arguments_does_not_matter() -> None:
-    one = recording(RecordedCall("t", {"a": 1, "b": 2}, {"x": 1, "y": 1}, duration=10))
-    other = recording(RecordedCall("t", {"b": 2, "a": 1}, {"x": 1}, duration=10))
+    one = recording(RecordedCall("t", {"a": 1, "b": 2}, {"x": 1, "y": 1}, seconds=10))
+    other = recording(RecordedCall("t", {"b": 2, "a": 1}, {"x": 1}, seconds=10))
 
     assert (
         only_call(one, lived(RecordedCall("t", {"a": 1, "b": 2}, {"x": 1})), other).state == "same"

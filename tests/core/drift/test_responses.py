@@ -38,7 +38,7 @@ def test_responses_are_those_of_the_site_and_of_calls() -> None:
 
 
 def test_a_request_belongs_to_the_call_during_which_it_was_sent() -> None:
-    calls = [RecordedCall("a", started=1, duration=1), RecordedCall("b", started=3, duration=1)]
+    calls = [RecordedCall("a", started=1, seconds=1), RecordedCall("b", started=3, seconds=1)]
     times = (0.5, 1.5, 2.1, 2.9, 3.0, 4.2, 9.0)
     traffic = Recording(HOME, [got(f"/{at}", at=at) for at in times], calls=calls)
 

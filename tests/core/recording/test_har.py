@@ -84,7 +84,7 @@ def plain(exchange: Exchange) -> Exchange:
         else Response(got.status, got.status_text, [*got.headers], got.body, [*got.events]),
         exchange.error,
         exchange.started,
-        exchange.duration,
+        exchange.seconds,
     )
 
 
@@ -159,7 +159,7 @@ def test_a_har_of_another_program_is_read() -> None:
     assert [e.response and e.response.body for e in recording.exchanges] == [b"plain", b"\xff", b""]
     assert recording.url == "https://site.test/a#part"
     assert recording.exchanges[0].request == Request("GET", "https://site.test/a", [])
-    assert recording.exchanges[0].duration == 0.0
+    assert recording.exchanges[0].seconds == 0.0
     assert recording.calls == []
     early = {"format": 1, "url": "https://early.test/", "calls": []}
     assert from_har(har(_opentabs=early), lambda _: b"").scrubbed == []
@@ -202,7 +202,7 @@ def test_an_entry_of_another_program_may_say_more_and_less() -> None:
     assert recording.exchanges[0].response is None
     assert recording.exchanges[0].error == "net::ERR_ABORTED"
     assert recording.exchanges[0].started == 1_795_435_200
-    assert recording.exchanges[0].duration == 1.5
+    assert recording.exchanges[0].seconds == 1.5
     assert recording.exchanges[1].response == Response(200, "", [], None, [])
     assert recording.exchanges[1].error == "net::ERR_CONTENT_LENGTH_MISMATCH"
     assert [each.frames for each in recording.sockets] == [[Frame(1.5, False, "hi")]]
