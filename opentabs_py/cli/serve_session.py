@@ -66,12 +66,9 @@ async def serve_session(
     from opentabs_py.cli.asking import is_someone_there
     from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
     from opentabs_py.cli.terminal_answers import answer_in_terminal
-    from opentabs_py.core.limits import longest_body
-    from opentabs_py.core.plugin_names import OURSELVES
     from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session.session import OpenTabs
 
-    logger = logging.getLogger("opentabs_py")
     session = OpenTabs(
         tools=tools,
         settings=settings,
@@ -94,18 +91,7 @@ async def serve_session(
         if settings.headed and beside is not None:
             await tabs.open(tabs.console_url())
         await _open_pages(tabs, urls, start_pages=settings.headed or beside is not None)
-        if endpoint is not None:
-            workers = tabs.fleet.directory.usable
-            logger.info("%d workers of the fleet at %s", len(workers), endpoint.addresses)
-        elif not (tabs.plugins or tabs.quarantined or tabs.tools or settings.webmcp):
-            logger.warning(
-                "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
-                "DIR, or Python tools with --tools FILE."
-            )
-        owners = [tool.listing.owner for tool in tabs.tools if tool.listing.owner != OURSELVES]
-        names = ", ".join(dict.fromkeys(owners)) or "no plugin"
-        logger.info("Serving %d tools from %s", len(owners), names)
-        logger.info("MCP at %s", tabs.mcp_url)
+        _log_what_is_served(tabs, settings, endpoint)
         _offer_console(tabs, log)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_settle)
@@ -122,13 +108,30 @@ async def serve_session(
                 stop = tasks.cancel_scope.cancel
                 await tasks.start(_register, tabs, claim, settings, log, stop)
             if stdio:
-                from opentabs_py.server.stdio import serve_stdio
-
-                limit = longest_body(settings.message_limit)
-                await serve_stdio(tabs.mcp_server, line_limit=limit)
+                await _serve_stdio(tabs, settings)
                 tasks.cancel_scope.cancel()
             else:
                 await anyio.sleep_forever()
+
+
+def _log_what_is_served(
+    tabs: "OpenTabs", settings: "Settings", endpoint: "FleetOptions | None"
+) -> None:
+    from opentabs_py.core.plugin_names import OURSELVES
+
+    logger = logging.getLogger("opentabs_py")
+    if endpoint is not None:
+        workers = tabs.fleet.directory.usable
+        logger.info("%d workers of the fleet at %s", len(workers), endpoint.addresses)
+    elif not (tabs.plugins or tabs.quarantined or tabs.tools or settings.webmcp):
+        logger.warning(
+            "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
+            "DIR, or Python tools with --tools FILE."
+        )
+    owners = [tool.listing.owner for tool in tabs.tools if tool.listing.owner != OURSELVES]
+    names = ", ".join(dict.fromkeys(owners)) or "no plugin"
+    logger.info("Serving %d tools from %s", len(owners), names)
+    logger.info("MCP at %s", tabs.mcp_url)
 
 
 def _offer_console(tabs: "OpenTabs", log: Path | None) -> None:
@@ -137,6 +140,13 @@ def _offer_console(tabs: "OpenTabs", log: Path | None) -> None:
     if log is None and sys.stderr.isatty():  # others may read the log of a service
         url = tabs.console_url(expires=False)
         logging.getLogger("opentabs_py").info("Console at %s", url)
+
+
+async def _serve_stdio(tabs: "OpenTabs", settings: "Settings") -> None:
+    from opentabs_py.core.limits import longest_body
+    from opentabs_py.server.stdio import serve_stdio
+
+    await serve_stdio(tabs.mcp_server, line_limit=longest_body(settings.message_limit))
 
 
 async def _register(
