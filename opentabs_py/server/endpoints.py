@@ -1,7 +1,7 @@
 """MCP servers over Streamable HTTP, as ASGI applications."""
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from itertools import chain
 from typing import Any
 
@@ -17,6 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from opentabs_py.server.answers import Rewriter, offer_slot
 from opentabs_py.server.workarounds import header_mismatch, is_routed_by_session
+
+_Key = tuple[str, str]  # a session, and the id of a request in it
 
 
 @asynccontextmanager
@@ -57,7 +59,7 @@ class WholeRequests:
     def __init__(self, manager: StreamableHTTPSessionManager, limit: int) -> None:
         self._manager = manager
         self._limit = limit
-        self._in_flight: set[tuple[str, str]] = set()
+        self._in_flight: set[_Key] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request, or answer 400 or 413."""
@@ -78,23 +80,29 @@ class WholeRequests:
         session, request_id = headers.get(MCP_SESSION_ID_HEADER), _request_id(message)
         # The SDK treats 1 and "1" as the same id.
         key = None if session is None or request_id is None else (session, str(request_id))
-        if (mismatch := header_mismatch(headers, message)) is not None:
-            refusal = _refuse(400, request_id, mismatch, types.HEADER_MISMATCH)
+        refusal = self._refusal(headers, message, request_id, key)
+        if refusal is not None:
             await refusal(scope, receive, send)
             return
+        replay = _replaying(body, receive)
+        del body, message  # free them: a call may take minutes, and its body is read once
+        await self._forward(scope, replay, send, key)
+
+    def _refusal(
+        self, headers: Headers, message: Any, request_id: int | str | None, key: _Key | None
+    ) -> Response | None:
+        """Return the answer to a request that must not reach the SDK."""
+        if (mismatch := header_mismatch(headers, message)) is not None:
+            return _refuse(400, request_id, mismatch, types.HEADER_MISMATCH)
         if key in self._in_flight:
             why = (
                 f"A request of this session with the id {request_id!r} is still running; ids must "
                 "be unique within a session. Use another one."
             )
-            await _refuse(400, request_id, why)(scope, receive, send)
-            return
-        left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-        del body, message  # free them: a call may take minutes, and its body is read once
+            return _refuse(400, request_id, why)
+        return None
 
-        async def replay() -> Message:
-            return left.pop() if left else await receive()
-
+    async def _forward(self, scope: Scope, replay: Receive, send: Send, key: _Key | None) -> None:
         rewriter = Rewriter(offer_slot(scope))
         # A client may reuse the id once it has read the answer, so the answer is sent last, when
         # the SDK has forgotten the request as well.
@@ -108,16 +116,31 @@ class WholeRequests:
             for each in messages:
                 await send(each)
 
-        if key is None:
+        with self._using(key):
             await self._manager.handle_request(scope, replay, rewrite)
-            return
-        self._in_flight.add(key)
-        try:
-            await self._manager.handle_request(scope, replay, rewrite)
-        finally:
-            self._in_flight.discard(key)
         for each in chain.from_iterable(last):
             await send(each)
+
+    @contextmanager
+    def _using(self, key: _Key | None) -> Generator[None]:
+        """Refuse other requests with this session and id, while the context is open."""
+        if key is not None:
+            self._in_flight.add(key)
+        try:
+            yield
+        finally:
+            if key is not None:
+                self._in_flight.discard(key)
+
+
+def _replaying(body: bytes, receive: Receive) -> Receive:
+    """Return a function that receives a body that was read, and then what follows."""
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return left.pop() if left else await receive()
+
+    return replay
 
 
 def _refuse(
