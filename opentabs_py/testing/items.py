@@ -18,7 +18,6 @@ MARK = "opentabs"
 PEOPLE: "pytest.StashKey[People]" = pytest.StashKey()
 REPORTING: "pytest.StashKey[Reporting]" = pytest.StashKey()  # in pytest's config, if there is one
 WATCHING: "pytest.StashKey[Watching]" = pytest.StashKey()  # the same, if people watch
-WRITTEN: "pytest.StashKey[set[Path]]" = pytest.StashKey()  # the recordings written so far
 
 
 def marks_of(item: pytest.Item) -> "Marks":
@@ -49,16 +48,22 @@ def faults_seed_of(item: pytest.Item) -> int:
     return marks_of(item).faults_seed if given is None else given
 
 
-def recording_of(item: pytest.Item) -> "Asked | None":
+def recording_of(request: pytest.FixtureRequest) -> "Asked | None":
     """Return the recording that a test names, and what to do with it; None if it names none."""
-    marks = marks_of(item)
+    marks = marks_of(request.node)
     if marks.recording is None:
         return None
-    from opentabs_py.testing.recordings import Asked  # noqa: PLC0415
+    from opentabs_py.testing.recordings import Asked, WrittenRecordings  # noqa: PLC0415
 
-    mode = cast("RecordMode", option(item.config, "record"))
-    written = item.config.stash.setdefault(WRITTEN, set())
-    return Asked(item.path.parent / marks.recording, mode, marks.replay_timing, written)
+    mode = cast("RecordMode", option(request.config, "record"))
+    written = WrittenRecordings(_shared_directory(request))
+    return Asked(request.path.parent / marks.recording, mode, marks.replay_timing, written)
+
+
+def _shared_directory(request: pytest.FixtureRequest) -> "Path":
+    """Return a temporary directory that all processes of this run share, and no other run."""
+    own: Path = request.getfixturevalue("tmp_path_factory").getbasetemp()
+    return own.parent if hasattr(request.config, "workerinput") else own  # that of pytest-xdist
 
 
 def is_async(item: object) -> bool:

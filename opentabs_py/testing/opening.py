@@ -22,6 +22,7 @@ from opentabs_py.testing.items import (
     recording_of,
 )
 from opentabs_py.testing.people import ALONE, People
+from opentabs_py.testing.recordings import Asked
 from opentabs_py.testing.turn import Turn
 from opentabs_py.testing.worker import ChainSlot, Worker
 
@@ -55,7 +56,7 @@ class Served:
 @contextmanager
 def opened(request: pytest.FixtureRequest, worker: Worker, served: Served) -> Generator[People]:
     """Yield a turn with a browser for each person of a test; usually there is one."""
-    marks, asked = marks_of(request.node), recording_of(request.node)
+    marks, asked = marks_of(request.node), recording_of(request)
     names = marks.browsers or [ALONE]
     slots = worker.slots(len(names), offline=asked is not None and asked.is_offline)
     with ExitStack() as stack:
@@ -68,7 +69,7 @@ def opened(request: pytest.FixtureRequest, worker: Worker, served: Served) -> Ge
             states = {name: _sign_in(marks.sign_in_of(name), state) for name in names}
             chains = _open_browsers(request, slots, starting, context_args)
         turns = {
-            name: _turn(request, name, chain, worker, served.limits)
+            name: _turn(request, name, chain, worker, served.limits, asked)
             for name, chain in zip(names, chains, strict=True)
         }
         people = request.node.stash[PEOPLE] = People(turns)
@@ -126,7 +127,12 @@ def _sign_in(name: str | None, otherwise: Any) -> Any:
 
 
 def _turn(
-    request: pytest.FixtureRequest, name: str, chain: Chain, worker: Worker, limits: Limits
+    request: pytest.FixtureRequest,
+    name: str,
+    chain: Chain,
+    worker: Worker,
+    limits: Limits,
+    asked: Asked | None,
 ) -> Turn:
     reporting = request.config.stash.get(REPORTING, None)
     return Turn(
@@ -138,6 +144,6 @@ def _turn(
         runs_on=clock_of(request.node),
         faults_seed=faults_seed_of(request.node),
         traced=request.config.getoption("--tracing", default="off") != "off",
-        asked=recording_of(request.node),
+        asked=asked,
         listener=None if reporting is None else reporting.notes(request.node.nodeid, name),
     )

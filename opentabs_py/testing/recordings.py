@@ -1,9 +1,12 @@
 """A test's recording: replayed, or made."""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -11,6 +14,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext
 
 from opentabs_py import __version__
+from opentabs_py.config.files import alone_with
 from opentabs_py.core.recording.exchange import Exchange, RecordedCall, RecordedSocket, Recording
 from opentabs_py.core.recording.replay import Index, Replay
 from opentabs_py.core.recording.scrub import scrub
@@ -48,7 +52,7 @@ class Asked:
     file: Path
     mode: RecordMode
     timing: ReplayTiming
-    written: set[Path]
+    written: "WrittenRecordings"
 
     @property
     def is_offline(self) -> bool:
@@ -70,13 +74,36 @@ class Asked:
             RecordingError: There is none, or it cannot be read.
         """
         if self.file.exists():
-            return _read(self.file, self.file.stat().st_mtime_ns, volatile)
+            with nullcontext() if self.is_offline else alone_with(self.file):
+                return _read(self.file, self.file.stat().st_mtime_ns, volatile)
         if self.is_offline:
             raise RecordingError(
                 f"There is no recording {self.file}. Record it with `opentabs record`, or run this "
                 "test once with --opentabs-record=missing."
             )
         return Index(Recording(""))
+
+
+class WrittenRecordings:
+    """The recordings that a run has written, whichever of its processes did.
+
+    Args:
+        directory: A directory that the processes of the run share, and no other run.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def __contains__(self, file: Path) -> bool:
+        return self._mark(file).exists()
+
+    def add(self, file: Path) -> None:
+        """Note that a recording was written."""
+        self._mark(file).touch()
+
+    def _mark(self, file: Path) -> Path:
+        name = sha256(os.fsencode(file.resolve())).hexdigest()[:20]
+        return self._directory / f"recorded-{name}"
 
 
 @lru_cache(maxsize=4)  # the tests of a file often share one
@@ -203,14 +230,15 @@ class ActiveRecording:
 
     def _write(self, exchanges: Sequence[Exchange], sockets: Sequence[RecordedSocket]) -> None:
         file, before = self._asked.file, self._before
-        if file in self._asked.written:  # with `all`, by an earlier test of this run
-            before = read_recording(file)
         opened = (each.request.url for each in exchanges if each.request.kind == "document")
-        url = before.url or next(opened, "")
-        new = Recording(url, exchanges, sockets, self._notes.calls, self._state)
-        new = scrub(new, self._session.settings.scrub.rules, earlier=before.scrubbed)
-        write_recording(_merged(before, new), file, version=__version__)
-        self._asked.written.add(file)
+        with alone_with(file):
+            if file in self._asked.written:  # by another test of this run
+                before = read_recording(file)
+            url = before.url or next(opened, "")
+            new = Recording(url, exchanges, sockets, self._notes.calls, self._state)
+            new = scrub(new, self._session.settings.scrub.rules, earlier=before.scrubbed)
+            write_recording(_merged(before, new), file, version=__version__)
+            self._asked.written.add(file)
 
     def _settle(self, traffic: TrafficRecorder) -> None:
         waited = 0.0
