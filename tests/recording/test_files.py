@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,17 +79,21 @@ def test_a_recording_that_cannot_be_written_leaves_the_old_one(
 
 
 @pytest.mark.parametrize("outside", ["../secret.txt", "/etc/hostname", "link.txt"])
-def test_a_body_outside_the_directory_is_not_read(tmp_path: Path, outside: str) -> None:
+@pytest.mark.parametrize(("of", "member"), [("request", "postData"), ("response", "content")])
+def test_a_body_outside_the_directory_is_not_read(
+    tmp_path: Path, outside: str, of: str, member: str
+) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     directory = tmp_path / "tests"
     directory.mkdir()
     if sys.platform != "win32":
         (directory / "link.txt").symlink_to(tmp_path / "secret.txt")
-    entry = {
+    entry: dict[str, Any] = {
         "startedDateTime": "2026-11-23T12:00:00Z",
         "request": {"method": "GET", "url": "https://site.test/"},
-        "response": {"status": 200, "content": {"_file": outside}},
+        "response": {"status": 200},
     }
+    entry[of][member] = {"_file": outside}
     (directory / "site.har").write_text(json.dumps({"log": {"entries": [entry]}}))
 
     with pytest.raises(RecordingError, match="outside the recording's directory"):

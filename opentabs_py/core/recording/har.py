@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
@@ -225,6 +225,7 @@ class _PostData(TypedDict):
     mimeType: NotRequired[str]
     text: NotRequired[str]
     _encoding: NotRequired[str]
+    _file: NotRequired[str]
 
 
 class _SentRequest(TypedDict):
@@ -345,11 +346,12 @@ def _is_socket(entry: _Entry) -> bool:
 
 def _exchange(entry: _Entry, read: Callable[[str], bytes]) -> Exchange:
     sent, received = entry["request"], entry["response"]
+    posted: _PostData = sent.get("postData", {})
     request = Request(
         sent["method"].upper(),
         sent["url"].partition("#")[0],
         _pairs(sent.get("headers", [])),
-        _posted(sent.get("postData", {})),
+        _stored(posted, posted.get("_encoding"), read),
         entry.get("_resourceType", "fetch"),
     )
     error = received.get("_error")
@@ -374,18 +376,15 @@ def _exchange(entry: _Entry, read: Callable[[str], bytes]) -> Exchange:
     )
 
 
-def _posted(data: "_PostData | Mapping[str, str]") -> bytes:
-    text = data.get("text", "")
-    return _decoded(text) if data.get("_encoding") == "base64" else text.encode()
-
-
 def _body(content: "_Content | Mapping[str, Any]", read: Callable[[str], bytes]) -> bytes | None:
-    if content.get("_lost"):
-        return None
-    if (file := content.get("_file")) is not None:
-        return read(cast("str", file))
-    text = str(content.get("text", ""))
-    return _decoded(text) if content.get("encoding") == "base64" else text.encode()
+    return None if content.get("_lost") else _stored(content, content.get("encoding"), read)
+
+
+def _stored(data: Mapping[str, Any], encoding: str | None, read: Callable[[str], bytes]) -> bytes:
+    if (file := data.get("_file")) is not None:
+        return read(file)
+    text = str(data.get("text", ""))
+    return _decoded(text) if encoding == "base64" else text.encode()
 
 
 def _decoded(text: str) -> bytes:

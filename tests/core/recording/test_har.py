@@ -167,6 +167,13 @@ def test_a_har_of_another_program_is_read() -> None:
     assert from_har(har(), lambda _: b"").url == ""
 
 
+def test_the_body_of_a_request_may_be_in_a_file() -> None:
+    data = {"mimeType": "text/plain", "text": "", "params": [], "_file": "a.bin"}
+    sent = {**entry(), "request": {"method": "POST", "url": URL, "postData": data}}
+    [exchange] = from_har(har(sent), {"a.bin": b"\xff"}.__getitem__).exchanges
+    assert exchange.request.body == b"\xff"
+
+
 def test_a_request_without_an_answer_has_failed() -> None:
     [exchange] = from_har(har(entry(status=0)), lambda _: b"").exchanges
     assert (exchange.response, exchange.error) == (None, "net::ERR_FAILED")
