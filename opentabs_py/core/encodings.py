@@ -129,10 +129,18 @@ def _base64(text: str) -> str:
     return base64.b64encode(text.encode("utf-8", "replace")).decode()
 
 
+def _json_in(encode: Encoding, text: str) -> str:
+    return encode(_readable(text))
+
+
+_ALL_IN_URLS: Final[Sequence[Encoding]] = (
+    *_IN_URLS,
+    *(partial(_json_in, encode) for encode in _IN_URLS),
+)
 _READABLE: Final[Sequence[Encoding]] = (
     _same,
-    *_IN_URLS,
-    *(partial(_lower, encode) for encode in _IN_URLS),
+    *_ALL_IN_URLS,
+    *(partial(_lower, encode) for encode in _ALL_IN_URLS),
     _readable,
     _escaped,
     _escaped_twice,

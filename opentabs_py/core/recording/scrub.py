@@ -243,8 +243,13 @@ class _Scrubber:
         return self._use(form)
 
     def _replace_held(self, found: "re.Match[str]") -> str:
-        form = self._held.get((found["name"].lower(), found["value"]))
-        return found[0] if form is None else f"{found['before']}{self._use(form)}"
+        name = found["name"].lower()
+
+        def replace_word(word: "re.Match[str]") -> str:
+            form = self._held.get((name, word[0]))
+            return word[0] if form is None else self._use(form)
+
+        return found["before"] + _WORDS.sub(replace_word, found["value"])
 
     def _use(self, form: _Form) -> str:
         self._counts[form.secret.text] += 1
@@ -337,28 +342,41 @@ def _branches(node: dict[str, Any]) -> str:
     return f"{literal}(?:{'|'.join(options)}){'?' if ends else ''}"
 
 
+# A word, whose letters may be encoded, and what separates words: %22 is a quotation mark.
+_WORD: Final = r"""(?:[^"'&;,\\\s<>{}\[\]%]|%[89A-F][0-9A-F]|\\u[0-9A-F]{4}){1,200}"""
+_WORDS: Final = re.compile(rf"%[0-7][0-9A-F]|{_WORD}", re.IGNORECASE)
+
+
 def _holding(names: set[str]) -> "Sequence[re.Pattern[str]]":
-    """Return what finds what has one of these names, and its value.
+    """Return what finds what has one of these names, and its value, or the list of its values.
 
     That is a member, a pair of name and value in either order, a form's field or a part of one, or
-    a parameter. The patterns are apart, because one's match may contain another's.
+    a parameter. The patterns are apart, because one's match may contain another's. JSON may be
+    percent-encoded.
     """
     name = f"(?P<name>{'|'.join(re.escape(each) for each in sorted(names, key=len, reverse=True))})"
-    value = r"""(?P<value>(?:[^"'&;,\\\s<>}\]]|\\u[0-9A-Fa-f]{4}){1,200})"""
-    quote = r"""\\?["']"""
-    named = rf"{quote}(?:name|key){quote}\s*:\s*{quote}{name}{quote}"
-    valued = rf"{quote}value{quote}\s*:\s*{quote}"
-    between = r"\s*,[^{}]{0,500}?"  # the object's other members
+    value = f"(?P<value>{_WORD})"
+    # All begin with one of four characters, which the patterns are quick to find.
+    quote = r"""(?:"|'|\\"|\\'|%22|%27|%5C%22|%5C%27)"""
+    space = r"(?:\s|%20|\+)"
+    colon = rf"{space}*(?::|%3A){space}*"
+    text = rf"(?P<quote>{quote})(?:(?!(?P=quote))(?:\\.|%5C%?.|[^\\]))*+(?P=quote)"
+    # In what follows a list there is a name, so the end of lists in it need not be looked for.
+    items = rf"(?:\[|%5B)(?:{space}|[\[\],]|%5[BD]|%2C|[\w.-]|{text}(?!{colon}))*+"
+    named = rf"{quote}(?:name|key){quote}{colon}{quote}{name}{quote}"
+    valued = rf"{quote}value{quote}{colon}{quote}"
+    between = rf"{space}*(?:,|%2C)(?:(?!%7[BD])[^{{}}]){{0,500}}?"  # the object's other members
     attributes = r"[^<>]{0,1000}?"  # the element's other ones
     field = rf"\b(?:name|id|property)=(?:{quote})?{name}(?![\w-])"
     content = rf"\b(?:value|content)=(?:{quote})?"
     patterns = (
-        rf"(?P<before>{quote}{name}{quote}\s*:\s*(?:{quote})?){value}",
+        rf"(?P<before>{quote}{name}{quote}{colon}(?:{quote})?){value}",
+        rf"(?P<before>{quote}{name}{quote}{colon})(?P<value>{items})",
         rf"(?P<before>{named}{between}{valued}){value}",
         rf"(?P<before>{valued}){value}(?={quote}{between}{named})",
         rf"(?P<before>{field}{attributes}(?:{content}|>\s*)){value}",
         rf"(?P<before>{content}){value}(?={attributes}\s{field})",
         rf"(?P<before>(?<![\w.-])(?:data-)?{name}=(?:{quote})?){value}",
-        rf'(?P<before>name="{name}"[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n){value}',
+        rf'(?P<before>\bname="?{name}"?(?=[;\r])[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n){value}',
     )
     return [re.compile(each, re.IGNORECASE) for each in patterns]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache, partial
 from html.parser import HTMLParser
 from typing import Any, Final, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -33,10 +34,14 @@ Kind = Literal[
     "token",
 ]
 
+Holds = Literal["kept", "secret", "phone number", "person", "anything"]
+"""What has a name, by the name alone."""
+
 SHORTEST: Final = 4  # characters of a secret that is known by the name of what holds it
 _SHORTEST_NAME: Final = 2  # characters of the user's name
 _PLAIN: Final = 16  # characters; a shorter word in letters of one case may be an ordinary word
 _DEEPEST: Final = 100  # objects and arrays within each other
+_REMEMBERED: Final = 4096  # names; those of a site's members recur
 _STATIC: Final = frozenset({"script", "stylesheet", "image", "font", "media"})
 
 _AT: Final = r"(?:@|%40|&#0*64;|&#[xX]0*40;|\\u0040)"
@@ -61,8 +66,10 @@ PHONE: Final = re.compile(
 )
 _PHONE_DIGITS: Final = range(7, 16)
 _IN_TEXT: Final = re.compile(
-    r"""["'](?P<name>[\w.-]{2,60})["']\s*:\s*(?P<value>"(?:[^"\\]|\\.){1,4000}"|-?\d{5,18}(?![\w.]))"""
+    r"""["'](?P<name>[\w.-]{2,60})["']\s*:\s*"""
+    r"""(?P<value>"(?:[^"\\]|\\.){1,4000}"|-?\d{5,18}(?![\w.])|\[[^\[\]{}]{1,4000}\])"""
 )
+_JSON: Final = re.compile(r"\s*(?:[{\[]|(?P<encoded>%7B|%5B))", re.IGNORECASE)
 _LITERAL: Final = re.compile(r"[=(]\s*[{\[](?=\s*[\"\[{])")
 _DECODER: Final = json.JSONDecoder()
 _PHONE_NAME: Final = re.compile(r"phone|mobile|msisdn|^tel$|^cell$|^fax$")
@@ -94,7 +101,9 @@ _PUBLIC: Final = frozenset(  # parameters of an `Authorization` that are no secr
 )
 _LONG: Final = 8  # characters of a parameter that is secret whatever it looks like
 _MULTIPART: Final = re.compile(
-    rb'name="(?P<name>[^"\r\n]{1,200})"[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n(?P<value>[^\r\n]{1,4000})\r\n'
+    rb'\bname=(?P<quote>"?)(?P<name>[^"\r\n]{1,200}?)(?P=quote)(?=[;\r])'
+    rb"[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n(?P<value>.*?)\r\n--",
+    re.DOTALL | re.IGNORECASE,
 )
 
 
@@ -133,6 +142,7 @@ class Finder:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
+        self._holds = lru_cache(maxsize=_REMEMBERED)(partial(_holds, rules))
         self.found: dict[str, FoundSecret] = {}
         for text in rules.texts:
             self.add(text, "text", "texts", always=True)
@@ -218,22 +228,19 @@ class Finder:
                     self._add_cookie(key.strip(), text)
             elif lower in ("authorization", "proxy-authorization"):
                 self._add_authorization(value)
-            elif self._is_named(lower):
+            elif self._holds(lower) == "secret":
                 self.add(value, _kind(lower), lower)
             else:
-                self._search_forms(value)
+                self._search_value(value, is_own=False)
                 if "/" in value and "=" in value:
                     self._search_address(value)
 
     def _add_cookie(self, name: str, value: str) -> None:
-        if self._is_kept(name):
+        if self._holds(name) == "kept":
             return
         value = value.strip().strip('"')
         self.add(value, "cookie", name)
-        plain = unquote(value)
-        self._search_forms(plain)
-        with suppress(ValueError):
-            self._search_value(json.loads(plain), is_own=True)
+        self._search_value(unquote(value), is_own=True)
 
     def _add_authorization(self, value: str) -> None:
         scheme, _, token = value.strip().partition(" ")
@@ -258,9 +265,15 @@ class Finder:
         user, _, _ = parts.netloc.rpartition("@")
         for each in user.split(":"):
             self.add(unquote(each), "authorization", "address")
-        for name, value in parse_qsl(parts.query) + parse_qsl(parts.fragment):
-            self._search_member(name, value, is_own=False, depth=0)
+        self._search_pairs(parts.query)
+        self._search_pairs(parts.fragment)
         self._search_forms(url)
+
+    def _search_pairs(self, text: str, *, is_own: bool = False) -> None:
+        """Collect the secrets of a query or a form."""
+        for name, value in parse_qsl(text):
+            self._search_member(name, value, is_own=is_own, depth=0)
+        self._search_nested(text, is_own=is_own, depth=0)
 
     def search_body(
         self, body: bytes, mime: str, *, is_own: bool = False, is_static: bool = False
@@ -279,8 +292,7 @@ class Finder:
             self._search_tokens(text)
             return
         if mime == "application/x-www-form-urlencoded":
-            for name, value in parse_qsl(text):
-                self._search_member(name, value, is_own=is_own, depth=0)
+            self._search_pairs(text, is_own=is_own)
         self.search_text(text, is_own=is_own)
         if "html" in mime or "xml" in mime:
             page = _Page(self)
@@ -319,7 +331,8 @@ class Finder:
 
     # --- values ---
 
-    def _search_value(self, value: Any, *, is_own: bool, depth: int = 0) -> None:
+    def _search_value(self, value: Any, *, is_own: bool, depth: int = 0, holder: str = "") -> None:
+        """Collect the secrets of a JSON value; what is in a list has the name of its holder."""
         if depth > _DEEPEST:
             return
         if isinstance(value, str):
@@ -335,37 +348,38 @@ class Finder:
         elif isinstance(value, list):
             # A list about oneself is of other things.
             for each in cast("Sequence[Any]", value):
-                self._search_value(each, is_own=False, depth=depth + 1)
+                if isinstance(each, dict):
+                    self._search_value(each, is_own=False, depth=depth + 1)
+                else:
+                    self._search_member(holder, each, is_own=False, depth=depth + 1)
 
     def _search_nested(self, text: str, *, is_own: bool, depth: int) -> None:
-        """Collect the secrets of JSON that a value contains as a string."""
-        if text.lstrip()[:1] in ("{", "["):
+        """Collect the secrets of JSON that a value contains as a string, or percent-encoded."""
+        if (begin := _JSON.match(text)) is not None:
+            plain = unquote(text) if begin["encoded"] else text
             with suppress(ValueError, RecursionError):
-                self._search_value(json.loads(text), is_own=is_own, depth=depth + 1)
+                self._search_value(json.loads(plain), is_own=is_own, depth=depth + 1)
 
     def _search_member(self, name: str, value: Any, *, is_own: bool, depth: int) -> None:
-        plain = _plain(name)
-        if self._is_kept(name):
+        holds = self._holds(name)
+        if holds == "kept":
             return
         if isinstance(value, (dict, list)):
-            if isinstance(value, list) and self._is_named(name):
-                for each in cast("Sequence[Any]", value):
-                    if isinstance(each, str):
-                        self.add(each, _kind(name), name)
+            plain = _plain(name)
             about_self = _SELF.search(plain) is not None or (is_own and plain in ("data", "user"))
-            self._search_value(value, is_own=about_self, depth=depth)
+            self._search_value(value, is_own=about_self, depth=depth, holder=name)
             return
         if isinstance(value, (bool, float)) or value is None:
             return
         text = str(value)
         self._search_forms(text)
         self._search_nested(text, is_own=is_own, depth=depth)
-        if self._is_named(name):
+        if holds == "secret":
             self.add(text, _kind(name), name)
-        elif _PHONE_NAME.search(plain):
+        elif holds == "phone number":
             if sum(c.isdigit() for c in text) in _PHONE_DIGITS:
                 self.add(text, "phone number", name, always=True)
-        elif is_own and isinstance(value, str) and _PERSON_NAME.search(plain):
+        elif holds == "person" and is_own and isinstance(value, str):
             self._add_name(value, name)
 
     def _add_name(self, value: str, where: str) -> None:
@@ -400,20 +414,7 @@ class Finder:
         payload = token.split(".")[1]
         with suppress(ValueError):  # which binascii.Error and UnicodeDecodeError are
             claims = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
-            self._search_value(json.loads(claims), is_own=True)
-
-    def _is_kept(self, name: str) -> bool:
-        return any(fnmatchcase(name.lower(), each.lower()) for each in self._rules.keep)
-
-    def _is_named(self, name: str) -> bool:
-        if self._is_kept(name):
-            return False
-        lower = name.lower()
-        if any(fnmatchcase(lower, each.lower()) for each in self._rules.members):
-            return True
-        plain = _plain(name)
-        is_secret = is_secret_name(name.removeprefix("x-")) or _CSRF_NAME.search(plain) is not None
-        return is_secret and _ID_NAME.search(plain) is None
+            self._search_value(claims.decode(), is_own=True)
 
     def search_field(self, name: str, value: str) -> None:
         """Collect the secret of an HTML field, if it is one."""
@@ -454,6 +455,36 @@ class _Page(HTMLParser):
         elif self._field is not None:
             self._finder.search_field(self._field, data)
             self._field = None
+
+
+def _holds(rules: Rules, name: str) -> Holds:
+    """Return what a header, member or field holds."""
+    names = _names(name)
+    if _match(names, rules.keep):
+        return "kept"
+    if _match(names, rules.members) or any(map(_is_secret, names)):
+        return "secret"
+    if any(_PHONE_NAME.search(_plain(each)) for each in names):
+        return "phone number"
+    if any(_PERSON_NAME.search(_plain(each)) for each in names):
+        return "person"
+    return "anything"
+
+
+def _names(name: str) -> Sequence[str]:
+    """Return a name, and what it ends in, as `pin` in a form's `user[pin]` or `pin[]`."""
+    words = [each for each in re.split(r"[\[\]]+", name) if each and not each.isdigit()]
+    return [name, *words[-1:]]
+
+
+def _match(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name.lower(), pattern.lower()) for name in names for pattern in patterns)
+
+
+def _is_secret(name: str) -> bool:
+    plain = _plain(name)
+    is_secret = is_secret_name(name.removeprefix("x-")) or _CSRF_NAME.search(plain) is not None
+    return is_secret and _ID_NAME.search(plain) is None
 
 
 def _plain(name: str) -> str:

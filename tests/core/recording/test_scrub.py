@@ -245,6 +245,29 @@ def test_multipart_fields_are_secret_by_their_names() -> None:
         ("application/json", '[{"value":"', '","key":"token"}]'),
         ("application/json", '[{"value": "', '", "at": 1, "name": "token"}, {"name": "a"}]'),
         ("application/json", '[{"token":"', '"},{"token":"abc","value":"x"}]'),
+        ("application/json", '{"passwords": ["', '", "abc"], "b": 1}'),
+        ("application/json", '{"passwords": [null, 1.5, ["\\"a\\""], ["', '"]]}'),
+        ("application/json", r'{"a": "{\"passwords\": [\"abc\", \"', r'\"]}"}'),
+        ("multipart/form-data; boundary=x", "name=password; a=b\r\n\r\n", "\r\n--x--"),
+        ("application/x-www-form-urlencoded", "passwords[]=abc&passwords[]=", "&a=1"),
+        ("application/x-www-form-urlencoded", "one=%7B%22password%22%3A%22", "%22%7D"),
+        ("application/x-www-form-urlencoded", "one=%7B%22password%22%3A+%22", "%22%7D&b=c"),
+        ("application/x-www-form-urlencoded", "one=%7b%22passwords%22%3a%5b%5b%22", "%22%5d%5d%7d"),
+        (
+            "application/x-www-form-urlencoded",
+            "one=%7B%22passwords%22%3A%5B%22abc%22%2C%22%5C%22a%22%2C%22",
+            "%22%5D%2C%22a%22%3A1%7D",
+        ),
+        (
+            "application/x-www-form-urlencoded",
+            "one=%7B%22name%22%3A%22password%22%2C%22value%22%3A%22",
+            "%22%7D",
+        ),
+        (
+            "application/x-www-form-urlencoded",
+            "one=%7B%22value%22%3A%22",
+            "%22%2C%22name%22%3A%22password%22%7D",
+        ),
         ("application/x-www-form-urlencoded", "user%5Bpassword%5D=", "&a=1"),
         ("application/x-www-form-urlencoded", "one+time+password=", ""),
         ("text/html", '<input name="user[password]" type="text" value="', '">'),
@@ -261,6 +284,29 @@ def test_a_word_is_replaced_wherever_a_secret_name_holds_it(
     sent = f"{before}correcthorse{after}"
     [exchange] = scrubbed(answer(sent=sent.encode(), sent_headers=[("content-type", mime)]))
     assert exchange.request.body.decode() == f"{before}token-1{after}"
+
+
+@pytest.mark.parametrize("secret", ["correcthorse", "pässwörter", 'k3y/é"\\<@Ω'])
+@pytest.mark.parametrize("value", [{"password": "{}"}, {"passwords": ["abc", "{}", "abc"]}])
+@pytest.mark.parametrize("encode", [quote, quote_plus])
+def test_json_in_a_query_is_replaced_as_it_is_encoded(
+    secret: str, value: dict[str, Any], encode: Callable[[str], str]
+) -> None:
+    def url(text: str) -> str:
+        written = json.dumps(value, ensure_ascii=False)
+        return (
+            f"{URL}?v={encode(written.replace('{}', json.dumps(text, ensure_ascii=False)[1:-1]))}&a"
+        )
+
+    [one] = scrubbed(answer(url=url(secret), sent_headers=[("Referer", url(secret))]))
+    assert one.request.url == url("token-1")
+    assert one.request.headers == [("Referer", url("token-1"))]
+
+
+def test_a_word_is_kept_beside_the_list_that_holds_it() -> None:
+    value = {"say": "mint", "mint": ["mint"], "teas": [["mint"], "mint"]}
+    [one] = scrubbed(answer({**value, "tokens": ["sage", "mint"], "mint ": "mint", "sage": 1}))
+    assert body(one) == {**value, "tokens": ["token-1", "token-2"], "mint ": "mint", "sage": 1}
 
 
 def test_a_word_in_other_letters_is_replaced_where_it_is_held() -> None:

@@ -83,9 +83,18 @@ TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
         pytest.param(asked(headers=[("token", SECRET)]), id="a header"),
         pytest.param(asked(body=f"token={SECRET}".encode(), mime=FORM), id="a form"),
         pytest.param(asked(body=multipart("token", SECRET), mime=PARTS), id="a form's part"),
+        pytest.param(
+            asked(body=multipart("token", SECRET).replace(b'"', b""), mime=PARTS),
+            id="a part whose name has no quotation marks",
+        ),
         pytest.param(answered({"token": SECRET}), id="a member"),
         pytest.param(answered({"a": [{"b": {"token": SECRET}}]}), id="a member within others"),
         pytest.param(answered({"token": [SECRET]}), id="a list that is named"),
+        pytest.param(answered({"token": [1, [SECRET]]}), id="a list within a list"),
+        pytest.param(
+            answered(f'f({{a: 1, "token": ["{SECRET}"]}})'.encode(), mime="text/plain"),
+            id="a program's list",
+        ),
         pytest.param(answered({"a": f' {{"token": "{SECRET}"}}'}), id="JSON within JSON"),
         pytest.param(answered([f'[{{"token": "{SECRET}"}}]']), id="JSON within a list"),
         pytest.param(
@@ -94,6 +103,14 @@ TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
         pytest.param(
             asked(body=f"variables=%7B%22token%22%3A%22{SECRET}%22%7D".encode(), mime=FORM),
             id="JSON in a form",
+        ),
+        pytest.param(asked(f"{URL}?%7B%22token%22%3A%22{SECRET}%22%7D"), id="a query that is JSON"),
+        pytest.param(
+            asked(headers=[("X-Props", f'{{"token": "{SECRET}"}}')]), id="JSON in a header"
+        ),
+        pytest.param(
+            asked(headers=[("X-Props", f"%5b%7b%22token%22%3A%22{SECRET}%22%7d%5d")]),
+            id="percent-encoded JSON in a header",
         ),
         pytest.param(answered({"name": "token", "value": SECRET}), id="a name beside its value"),
         pytest.param(answered({"key": "token", "value": SECRET}), id="a key beside its value"),
@@ -161,6 +178,33 @@ def test_a_token_is_found_in(recording: Recording) -> None:
     assert found(recording) == {SECRET: TOKEN}
 
 
+@pytest.mark.parametrize("name", ["pin[]", "pin[0]", "user[pin]", "user[0][pin][]", "pins[token]"])
+def test_a_field_of_a_form_is_secret_by_the_end_of_its_name(name: str) -> None:
+    expected = {SECRET: ("token", name, True)}
+    assert found(asked(body=f"{name}={SECRET}".encode(), mime=FORM)) == expected
+    assert found(asked(body=multipart(name, SECRET), mime=PARTS)) == expected
+    assert found(asked(body=multipart(name, SECRET), mime=PARTS), Rules(keep=("*",))) == {}
+
+
+def test_all_lines_of_a_form_s_part_are_secret() -> None:
+    key = "-----BEGIN KEY-----\r\nMIIB\r\n\r\nAAA="
+    expected = {key: ("token", "private_key", True)}
+    assert found(asked(body=multipart("private_key", key), mime=PARTS)) == expected
+
+
+def test_names_and_numbers_in_a_form_are_known_by_the_end_of_their_names() -> None:
+    given = asked(ME, body=b"user[name]=Ada&user[tel]=5551234567", mime=FORM)
+    assert found(given) == {
+        "Ada": ("name", "user[name]", True),
+        "5551234567": ("phone number", "user[tel]", True),
+    }
+
+
+@pytest.mark.parametrize("value", [["+1 555 123 4567"], [5551234567]])
+def test_a_number_in_a_list_of_phones_is_a_phone_number(value: Any) -> None:
+    assert [kind for kind, _, _ in found(answered({"phones": value})).values()] == ["phone number"]
+
+
 @pytest.mark.parametrize("name", ["Authorization", "Proxy-Authorization"])
 def test_authorization_is_secret_everywhere_however_short(name: str) -> None:
     expected = ("authorization", "authorization", True)
@@ -195,6 +239,10 @@ def test_user_and_password_in_an_address_are_authorization() -> None:
         ),
         pytest.param(answered({"viewer": {"name": "Ada Lovelace"}}), id="a member about oneself"),
         pytest.param(
+            Recording(URL, calls=[RecordedCall("chat_me", {"name": "Ada Lovelace"})]),
+            id="an argument about oneself",
+        ),
+        pytest.param(
             answered({"data": '{"name": "Ada Lovelace"}'}, url=ME), id="JSON within such an answer"
         ),
         pytest.param(
@@ -225,6 +273,8 @@ def test_the_name_of_the_user_is_found_in(recording: Recording) -> None:
         pytest.param(answered({"name": "Ada Lovelace"}), id="an answer about others"),
         pytest.param(answered({"friends": [{"name": "Ada Lovelace"}]}, url=ME), id="a list"),
         pytest.param(answered([{"name": "Ada Lovelace"}], url=ME), id="an answer that is a list"),
+        pytest.param(answered({"session": [{"name": "Ada Lovelace"}]}), id="a list of sessions"),
+        pytest.param(answered({"name": ["Ada Lovelace"]}, url=ME), id="a list of names"),
         pytest.param(asked(f"{ME}?name=Ada+Lovelace"), id="a query"),
         pytest.param(asked(body=b'{"name": "Ada Lovelace"}'), id="a request about others"),
         pytest.param(
