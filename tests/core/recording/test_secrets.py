@@ -300,6 +300,13 @@ def test_a_string_that_only_begins_like_json_is_searched_for_forms() -> None:
     assert found(answered(["[" * 100_000, "{ada@lovelace.org}"])) == expected
 
 
+def test_json_that_is_too_deep_is_secret_all_the_same() -> None:
+    deep = '{"a":' * 99_999
+    token = f"eyJhbGciOiJub25lIn0.{base64.urlsafe_b64encode(deep.encode()).decode()}.x"
+    given = asked(headers=[("Cookie", f"sid={deep}"), ("X-A", token), ("X-B", deep)])
+    assert [kind for kind, _, _ in found(given).values()] == ["cookie", "JSON Web Token"]
+
+
 def test_a_field_ends_with_its_element() -> None:
     page = f'<textarea name="token"></textarea><p>{SECRET}'
     assert found(answered(page.encode(), mime="text/html")) == {}
