@@ -378,7 +378,7 @@ class Finder:
             self.add(text, _kind(name), name)
         elif holds == "phone number":
             if sum(c.isdigit() for c in text) in _PHONE_DIGITS:
-                self.add(text, "phone number", name, always=True)
+                self.add(text, "phone number", name)
         elif holds == "person" and is_own and isinstance(value, str):
             self._add_name(value, name)
 
@@ -446,7 +446,7 @@ class _Page(HTMLParser):
             if name.startswith("data-"):
                 self._finder.search_field(name.removeprefix("data-"), value)
             elif name == "href" and value.startswith("tel:"):
-                self._finder.add(unquote(value[4:]), "phone number", "tel:", always=True)
+                self._finder.search_field("tel", unquote(value[4:]))
 
     def handle_data(self, data: str) -> None:
         if self._is_script:

@@ -307,6 +307,20 @@ def test_json_that_is_too_deep_is_secret_all_the_same() -> None:
     assert [kind for kind, _, _ in found(given).values()] == ["cookie", "JSON Web Token"]
 
 
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ('<a href="tel:020%201234567">', {"020 1234567": ("phone number", "tel", True)}),
+        ('<a href="tel:112">', {}),
+        ('<a href="/1234567"><a title="tel:1234567">', {}),
+    ],
+)
+def test_a_link_to_a_phone_has_its_number(
+    link: str, expected: dict[str, tuple[Kind, str, bool]]
+) -> None:
+    assert found(answered(link.encode(), mime="text/html")) == expected
+
+
 def test_a_field_ends_with_its_element() -> None:
     page = f'<textarea name="token"></textarea><p>{SECRET}'
     assert found(answered(page.encode(), mime="text/html")) == {}
