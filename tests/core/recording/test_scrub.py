@@ -360,6 +360,12 @@ def test_a_word_that_a_field_holds_is_replaced_only_there() -> None:
     assert after == '<input name=token value="token-1"><p>In general, yes.'
 
 
+def test_a_word_is_held_by_the_whole_name_of_a_field() -> None:
+    field = '<input name="pin[]" value="mint">'
+    one, _ = scrubbed(answer(field.encode(), mime="text/html"), answer({"pin": "sage"}))
+    assert text(one) == field.replace("mint", "token-1")
+
+
 def test_a_page_that_is_not_html_is_kept() -> None:
     assert page("<![x[<!DOCTYPE <p") == "<![x[<!DOCTYPE <p"
 
@@ -486,6 +492,14 @@ def test_no_two_numbers_become_the_same() -> None:
     assert len(set(body(one).values())) == len(numbers)
 
 
+def test_hundreds_of_numbers_stay_different_numbers_of_as_many_digits() -> None:
+    pins = [{"pin": 1000 + i, "otp": 1_234_000 + i} for i in range(300)]
+    [one] = scrubbed(answer(pins))
+    after = body(one)
+    assert len({each["pin"] for each in after}) == len({each["otp"] for each in after}) == 300
+    assert {(len(str(each["pin"])), len(str(each["otp"]))) for each in after} == {(4, 7)}
+
+
 def test_a_number_that_is_called_a_phone_is_replaced_by_a_number() -> None:
     [one] = scrubbed(answer({"mobile": 4479460958, "phone": "12", "other": 4479460958}))
     after = body(one)
@@ -587,6 +601,11 @@ def test_a_name_within_a_word_or_number_is_kept() -> None:
     kept = "runAda xAda Adax 1Ada Ada1 20Ada"
     _, other = scrubbed(answer({"firstName": "Ada"}, url=f"{URL}me"), answer({"say": kept}))
     assert body(other) == {"say": kept}
+
+
+def test_a_name_between_signs_is_found_within_a_word() -> None:
+    _, other = scrubbed(answer({"login": "@Al."}, url=f"{URL}me"), answer({"say": "x@Al.y"}))
+    assert body(other) == {"say": "xRobiny"}
 
 
 def test_a_letter_before_a_name_is_part_of_its_word_also_at_the_beginning() -> None:
@@ -739,10 +758,11 @@ def test_what_is_not_text_or_deep_or_lost_comes_through() -> None:
 
 def test_a_secret_of_6_bytes_is_replaced_in_a_picture_and_counted() -> None:
     picture = answer(b"\x89 abc123 ab12! abc123", mime="image/png", kind="image")
-    after = scrub(Recording(URL, [picture, answer({"token": "abc123", "secret": "ab12!"})]))
+    said = answer({"token": "abc123", "secret": "ab12!"})
+    after = scrub(Recording(URL, [picture, said, picture]))
     assert after.exchanges[0].response is not None
     assert after.exchanges[0].response.body == b"\x89 token- ab12! token-"
-    assert {each.where: each.count for each in after.scrubbed} == {"token": 3, "secret": 1}
+    assert {each.where: each.count for each in after.scrubbed} == {"token": 5, "secret": 1}
 
 
 def test_a_word_in_two_cookies_is_replaced_in_both() -> None:

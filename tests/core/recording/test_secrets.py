@@ -115,6 +115,9 @@ TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
         pytest.param(answered({"name": "token", "value": SECRET}), id="a name beside its value"),
         pytest.param(answered({"key": "token", "value": SECRET}), id="a key beside its value"),
         pytest.param(
+            answered({"name": "a", "value": f'{{"token": "{SECRET}"}}'}), id="JSON beside its name"
+        ),
+        pytest.param(
             answered(f'data: {{"token": "{SECRET}"}}\n\n'.encode(), mime="text/event-stream"),
             id="a stream's event",
         ),
@@ -139,11 +142,22 @@ TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
                 f'<meta name="token" content="{SECRET}">',
                 f'<meta property="token" content="{SECRET}">',
                 f'<p data-token="{SECRET}">',
+                f'<p data-props=\'{{"token": "{SECRET}"}}\'>',
             )
         ),
         pytest.param(
             answered(f'var a = 1, b = [{{"token": "{SECRET}"}}]'.encode(), mime="text/plain"),
             id="a program's value",
+        ),
+        pytest.param(
+            answered(
+                rf'f({{a: 1, "props": "{{\"token\":\"{SECRET}\"}}"}})'.encode(), mime="text/plain"
+            ),
+            id="JSON in a program's string",
+        ),
+        pytest.param(
+            answered(rf'f({{"a": "\x41", "token": "{SECRET}"}})'.encode(), mime="text/plain"),
+            id="a value after one that is not JSON",
         ),
         pytest.param(
             stored(origins=[{"localStorage": [{"name": "token", "value": SECRET}]}]),
@@ -222,6 +236,16 @@ def test_of_basic_authorization_the_user_is_a_name_and_the_password_all_that_fol
     }
 
 
+@pytest.mark.parametrize(("value", "is_distinct"), [("verbena", False), ("lavender", True)])
+def test_a_word_of_8_letters_in_a_parameter_of_authorization_is_secret_everywhere(
+    value: str, is_distinct: bool
+) -> None:
+    given = f'Digest realm="site", cnonce="{value}", nc="00000001"'
+    secrets = found(asked(headers=[("Authorization", given)]))
+    assert secrets[value] == ("authorization", "cnonce", is_distinct)
+    assert "site" not in secrets
+
+
 def test_user_and_password_in_an_address_are_authorization() -> None:
     expected = ("authorization", "address", True)
     given = asked("https://ada%4099:pa55%3Aword@site.test/")
@@ -272,6 +296,21 @@ def test_the_name_of_the_user_is_found_in(recording: Recording) -> None:
     [
         pytest.param(answered({"name": "Ada Lovelace"}), id="an answer about others"),
         pytest.param(answered({"friends": [{"name": "Ada Lovelace"}]}, url=ME), id="a list"),
+        pytest.param(answered({"friend": {"name": "Ada Lovelace"}}, url=ME), id="a friend"),
+        pytest.param(answered({"user": {"name": "Ada Lovelace"}}), id="some user"),
+        pytest.param(
+            answered(b'f({a: 1, "name": "Ada Lovelace"})', url=ME, mime="text/plain"),
+            id="a member in a program",
+        ),
+        pytest.param(
+            answered(b'x = {"name": "Ada Lovelace"};', url=ME, mime="text/plain"),
+            id="a program's value",
+        ),
+        pytest.param(
+            answered(b'<input name="name" value="Ada Lovelace">', url=ME, mime="text/html"),
+            id="a page's field",
+        ),
+        pytest.param(socket('{"name": "Ada Lovelace"}'), id="a WebSocket's text"),
         pytest.param(answered([{"name": "Ada Lovelace"}], url=ME), id="an answer that is a list"),
         pytest.param(answered({"session": [{"name": "Ada Lovelace"}]}), id="a list of sessions"),
         pytest.param(answered({"name": ["Ada Lovelace"]}, url=ME), id="a list of names"),
@@ -307,6 +346,30 @@ def test_json_that_is_too_deep_is_secret_all_the_same() -> None:
     assert [kind for kind, _, _ in found(given).values()] == ["cookie", "JSON Web Token"]
 
 
+def test_lists_within_each_other_are_searched_to_some_depth() -> None:
+    deep = json.dumps({"token": SECRET})
+    assert found(answered(f"{'[' * 50}{deep}{']' * 50}".encode())) == {SECRET: TOKEN}
+    assert found(answered(f"{'[' * 450}{deep}{']' * 450}".encode())) == {}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f'<textarea name="token"></textarea><p>{SECRET}',
+        f'<button name="token">{SECRET}</button>',
+        '<input name="token"><input type="password"><meta name="csrf-token">',
+        "<input name=token value><input type=password value><meta name=csrf-token content>",
+    ],
+)
+def test_a_field_without_a_value_has_no_secret(page: str) -> None:
+    assert found(answered(page.encode(), mime="text/html")) == {}
+
+
+def test_the_value_of_a_field_has_no_entities() -> None:
+    page = '<textarea name="token">k3y&amp;9x</textarea><input name="pin" value="k3y&lt;9y">'
+    assert [*found(answered(page.encode(), mime="text/html"))] == ["k3y&9x", "k3y<9y"]
+
+
 @pytest.mark.parametrize(
     ("link", "expected"),
     [
@@ -321,9 +384,11 @@ def test_a_link_to_a_phone_has_its_number(
     assert found(answered(link.encode(), mime="text/html")) == expected
 
 
-def test_a_field_ends_with_its_element() -> None:
-    page = f'<textarea name="token"></textarea><p>{SECRET}'
-    assert found(answered(page.encode(), mime="text/html")) == {}
+@pytest.mark.parametrize("length", range(3, 9))
+def test_claims_of_any_length_say_who_is_signed_in(length: int) -> None:
+    name = "Abcdefgh"[:length]
+    claims = base64.urlsafe_b64encode(json.dumps({"name": name}).encode()).decode().rstrip("=")
+    assert name in found(answered({"t": f"eyJhbGciOiJub25lIn0.{claims}.x"}))
 
 
 @pytest.mark.parametrize("value", ["Pa55", "word"])
@@ -338,7 +403,7 @@ def test_the_data_of_a_page_may_be_about_its_user() -> None:
     assert found(answered(page.encode(), mime="text/html")) == expected
 
 
-@pytest.mark.parametrize(("name", "expected"), [("Al", False), ("Ada", True)])
+@pytest.mark.parametrize(("name", "expected"), [("Al", False), ("Ada", True), ("jo5", True)])
 def test_a_name_of_two_letters_is_secret_only_where_it_is_held(name: str, expected: bool) -> None:
     own = {name: ("name", "name", expected)}
     assert found(answered({"name": name}, url=ME)) == own
@@ -376,7 +441,7 @@ def test_an_address_of_few_letters_is_secret_everywhere() -> None:
     assert found(answered({"by": "a@b.io"})) == {"a@b.io": ("e-mail address", "text", True)}
 
 
-@pytest.mark.parametrize("value", [True, None, 1.5, "", "abc", "Undefined", "NULL"])
+@pytest.mark.parametrize("value", [True, None, 1.5, 1234.5, "", "abc", "Undefined", "NULL"])
 def test_what_is_short_or_says_nothing_is_not_a_secret(value: Any) -> None:
     assert found(answered({"token": value})) == {}
 
@@ -390,6 +455,8 @@ def test_what_is_short_or_says_nothing_is_not_a_secret(value: Any) -> None:
         ("12345", True),
         ("abcdefghijklmnop", True),
         ("abc12", False),
+        ("ab-c", False),
+        ("ab_c", False),
         ("abcdef", False),
         ("Abcdef", False),
         ("ABCDEF", False),
