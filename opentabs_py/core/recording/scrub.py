@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from opentabs_py.core.encodings import base64url, encodings_of
 from opentabs_py.core.recording.exchange import (
@@ -87,7 +87,7 @@ class _Scrubber:
         self._numbers["digits"] = len(earlier)
         self._secrets: list[FoundSecret] = sorted(secrets, key=lambda each: -len(each.text))
         # The parts of a name before the whole, which consists of them.
-        for each in sorted(self._secrets, key=lambda each: (each.kind == "name", len(each.text))):
+        for each in sorted(self._secrets, key=lambda each: len(each.text)):
             self._replacements[each.text] = self._replacement(each)
         for each in self._secrets:
             new = self._replacements[each.text]
@@ -99,8 +99,7 @@ class _Scrubber:
                     for holder in each.holders:
                         self._held.setdefault((encode(holder).lower(), encode(each.text)), form)
         self._pattern = _pattern(self._forms)
-        names = {name for name, _ in self._held}
-        self._holding = _holding(names) if names else ()
+        self._holding = _holding({name for name, _ in self._held})
         self._words = {word for _, word in self._held}
 
     def scrub(self, recording: Recording, step: Callable[[], object]) -> Recording:
@@ -119,8 +118,8 @@ class _Scrubber:
             exchanges=exchanges,
             sockets=sockets,
             calls=[self._call(each) for each in recording.calls],
-            storage_state=self._state(recording.storage_state),
-            storage_at_end=self._state(recording.storage_at_end),
+            storage_state=self._value(recording.storage_state),
+            storage_at_end=self._value(recording.storage_at_end),
             scrubbed=[
                 Scrubbed(each.kind, self.text(each.where), self._replacements[each.text], count)
                 for each in self._secrets
@@ -201,17 +200,6 @@ class _Scrubber:
             value=self._value(call.value),
             error=self._value(call.error),
         )
-
-    def _state(self, state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        if state is None:
-            return None
-        cookies: list[dict[str, Any]] = []
-        for cookie in state.get("cookies", []):
-            form = self._held.get((str(cookie["name"]).lower(), str(cookie["value"])))
-            value = str(cookie["value"]) if form is None else self._use(form)
-            cookies.append({**cookie, "value": value})
-        scrubbed = self._value({**state, "cookies": cookies})
-        return cast("Mapping[str, Any]", scrubbed)
 
     def _value(self, value: Any) -> Any:
         """Replace secrets in a JSON value."""
@@ -361,7 +349,7 @@ def _holding(names: set[str]) -> "Sequence[re.Pattern[str]]":
     space = r"(?:\s|%20|\+)"
     colon = rf"{space}*(?::|%3A){space}*"
     text = rf"(?P<quote>{quote})(?:(?!(?P=quote))(?:\\.|%5C%?.|[^\\]))*+(?P=quote)"
-    # In what follows a list there is a name, so the end of lists in it need not be looked for.
+    # It ends at the object's next name, or its end, so brackets need not be counted.
     items = rf"(?:\[|%5B)(?:{space}|[\[\],]|%5[BD]|%2C|[\w.-]|{text}(?!{colon}))*+"
     named = rf"{quote}(?:name|key){quote}{colon}{quote}{name}{quote}"
     valued = rf"{quote}value{quote}{colon}{quote}"
