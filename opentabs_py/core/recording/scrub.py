@@ -57,7 +57,7 @@ def scrub(
         earlier: What was scrubbed from the recording that this one will be added to.
         step: Called twice for each exchange and WebSocket.
     """
-    finder = Finder(rules or Rules())
+    finder = Finder(rules or Rules(), {each.replacement for each in earlier})
     finder.search(recording, step=step)
     return _Scrubber(finder.found.values(), earlier).scrub(recording, step)
 

@@ -10,6 +10,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -135,13 +136,15 @@ class Finder:
 
     Args:
         rules: What users add.
+        replacements: What is in the place of secrets already.
 
     Attributes:
         found: The secrets by their text.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, replacements: AbstractSet[str] = frozenset()) -> None:
         self._rules = rules
+        self._public = {*_NO_SECRETS, *rules.keep, *replacements}
         self._holds = lru_cache(maxsize=_REMEMBERED)(partial(_holds, rules))
         self.found: dict[str, FoundSecret] = {}
         for text in rules.texts:
@@ -158,7 +161,7 @@ class Finder:
         """
         text = text.strip()
         is_short = len(text) < (_SHORTEST_NAME if kind == "name" else SHORTEST) and not always
-        if not text or is_short or text.lower() in _NO_SECRETS or text in self._rules.keep:
+        if not text or is_short or not self._public.isdisjoint((text, text.lower())):
             return
         is_distinct = always or _is_distinct(text)
         known = self.found.get(text)
@@ -180,6 +183,7 @@ class Finder:
             recording: Where to look.
             step: Called after each exchange.
         """
+        self._search_address(recording.url)  # of which requests have no fragment
         self._search_state(recording.storage_state or {})
         self._search_state(recording.storage_at_end or {})
         for each in recording.exchanges:
@@ -394,10 +398,10 @@ class Finder:
         for found in EMAIL.finditer(text):
             if found["top"].lower() not in _FILES and found["host"].lower() != _NOBODY:
                 user, host = html.unescape(found["user"]), found["host"]
-                self.add(f"{user}@{host}", "e-mail address", "text", always=True)
+                self.add(f"{user}@{host}", "e-mail address", "text")
         for found in PHONE.finditer(text):
             if sum(c.isdigit() for c in found[0]) in _PHONE_DIGITS:
-                self.add(found[0], "phone number", "text", always=True)
+                self.add(found[0], "phone number", "text")
         for pattern in self._rules.patterns:
             for found in pattern.finditer(text):
                 self.add(found[0], "text", f"pattern {pattern.pattern}", always=True)

@@ -510,11 +510,13 @@ def test_a_number_that_is_called_a_phone_is_replaced_by_a_number() -> None:
 
 
 def test_a_short_number_that_is_secret_is_replaced_where_it_is_held() -> None:
-    [one] = scrubbed(answer({"pin": 1234, "year": 1234}))
+    [one] = scrubbed(answer({"pin": 1234, "year": 1234, "otp": -123456}))
     after = body(one)
     assert after["year"] == 1234
     assert after["pin"] != 1234
     assert len(str(after["pin"])) == 4
+    assert after["otp"] != -123456
+    assert isinstance(after["otp"], int)
 
 
 def test_a_token_is_replaced_by_one_that_does_not_expire() -> None:
@@ -690,6 +692,19 @@ def test_replacements_of_an_earlier_recording_are_not_used_again() -> None:
     assert body(after.exchanges[0]) == {"token": "token-2"}
 
 
+def test_replacements_of_an_earlier_recording_are_not_secret() -> None:
+    me = answer({"name": "Ada", "token": "s3cr3t_t0k", "pin": 4711}, url=f"{URL}?token=s3cr3t_t0k")
+    first = scrub(Recording(me.request.url, [replace(me, request=Request("GET", f"{URL}me"))]))
+    again = scrub(first, earlier=first.scrubbed)
+    assert (again.url, again.exchanges) == (first.url, first.exchanges)
+
+
+def test_another_number_than_in_an_earlier_recording_becomes_another() -> None:
+    first = scrub(Recording(URL, [answer({"phone": "5551234567"})]))
+    other = scrub(Recording(URL, [answer({"phone": "5559876543"})]), earlier=first.scrubbed)
+    assert body(first.exchanges[0]) != body(other.exchanges[0])
+
+
 def test_each_step_is_reported() -> None:
     steps: list[int] = []
     recording = Recording(URL, [answer({}), answer({})], [RecordedSocket("wss://site.test/")])
@@ -763,6 +778,18 @@ def test_a_secret_of_6_bytes_is_replaced_in_a_picture_and_counted() -> None:
     assert after.exchanges[0].response is not None
     assert after.exchanges[0].response.body == b"\x89 token- ab12! token-"
     assert {each.where: each.count for each in after.scrubbed} == {"token": 5, "secret": 1}
+
+
+def test_a_secret_that_contains_another_is_replaced_whole_in_a_picture() -> None:
+    picture = answer(b"\x89 abc123def", mime="image/png", kind="image")
+    one, _ = scrubbed(picture, answer({"pin": "abc123", "token": "abc123def"}))
+    assert one.response is not None
+    assert one.response.body == b"\x89 token-2to"
+
+
+def test_the_first_url_is_scrubbed() -> None:
+    url = f"{URL}?access_token=t0k3n_t0k3n"
+    assert scrub(Recording(url, [answer(url=url)])).url == f"{URL}?access_token=token-1"
 
 
 def test_a_word_in_two_cookies_is_replaced_in_both() -> None:
