@@ -79,10 +79,22 @@ TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
     [
         pytest.param(asked(f"{URL}?token={SECRET}"), id="a query"),
         pytest.param(asked(f"{URL}#token={SECRET}"), id="a fragment, as sign-in redirects have it"),
+        pytest.param(Recording(f"{URL}#token={SECRET}"), id="the fragment of the first URL"),
         pytest.param(asked(headers=[("Location", f"/next?token={SECRET}")]), id="a header's URL"),
         pytest.param(asked(headers=[("token", SECRET)]), id="a header"),
         pytest.param(asked(body=f"token={SECRET}".encode(), mime=FORM), id="a form"),
         pytest.param(asked(body=multipart("token", SECRET), mime=PARTS), id="a form's part"),
+        pytest.param(
+            asked(body=multipart("a", f'{{"token": "{SECRET}"}}'), mime=PARTS), id="JSON in a part"
+        ),
+        pytest.param(
+            asked(
+                body=multipart("a", "").replace(b"\r\n\r\n", b"\r\n\r\n\xff")
+                + multipart("token", SECRET),
+                mime=PARTS,
+            ),
+            id="a part beside bytes that are not text",
+        ),
         pytest.param(
             asked(body=multipart("token", SECRET).replace(b'"', b""), mime=PARTS),
             id="a part whose name has no quotation marks",
@@ -168,6 +180,15 @@ TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
                 origins=[{"localStorage": [{"name": "a", "value": f'{{"token": "{SECRET}"}}'}]}]
             ),
             id="a value of the storage",
+        ),
+        pytest.param(
+            stored(
+                origins=[
+                    {"localStorage": [{"name": "a", "value": f'v1|{{"token": "{SECRET}"}}'}]},
+                    {"origin": URL},
+                ]
+            ),
+            id="a value of the storage that is not JSON",
         ),
         pytest.param(
             Recording(URL, sockets=[RecordedSocket(f"wss://site.test/?token={SECRET}")]),
@@ -277,6 +298,10 @@ def test_user_and_password_in_an_address_are_authorization() -> None:
             id="an event about oneself",
         ),
         pytest.param(
+            answered(b'data:{"name": "Ada Lovelace"}\n\n', url=ME, mime="text/event-stream"),
+            id="an event without a space",
+        ),
+        pytest.param(
             Recording(URL, calls=[RecordedCall("chat_whoami", value={"name": "Ada Lovelace"})]),
             id="a tool about oneself",
         ),
@@ -311,6 +336,7 @@ def test_the_name_of_the_user_is_found_in(recording: Recording) -> None:
             id="a page's field",
         ),
         pytest.param(socket('{"name": "Ada Lovelace"}'), id="a WebSocket's text"),
+        pytest.param(asked(headers=[("X-A", '{"name": "Ada Lovelace"}')]), id="a header's JSON"),
         pytest.param(answered([{"name": "Ada Lovelace"}], url=ME), id="an answer that is a list"),
         pytest.param(answered({"session": [{"name": "Ada Lovelace"}]}), id="a list of sessions"),
         pytest.param(answered({"name": ["Ada Lovelace"]}, url=ME), id="a list of names"),
@@ -333,6 +359,10 @@ def test_a_name_is_not_a_secret_in(recording: Recording) -> None:
     assert found(recording) == {}
 
 
+def test_json_that_is_not_percent_encoded_may_have_percent_signs() -> None:
+    assert [*found(answered({"a": '{"token": "k3y%41Of%22"}'}))] == ["k3y%41Of%22"]
+
+
 def test_a_string_that_only_begins_like_json_is_searched_for_forms() -> None:
     expected = {"ada@lovelace.org": ("e-mail address", "text", True)}
     assert found(answered({"say": "[hello ada@lovelace.org"})) == expected
@@ -342,7 +372,10 @@ def test_a_string_that_only_begins_like_json_is_searched_for_forms() -> None:
 def test_json_that_is_too_deep_is_secret_all_the_same() -> None:
     deep = '{"a":' * 99_999
     token = f"eyJhbGciOiJub25lIn0.{base64.urlsafe_b64encode(deep.encode()).decode()}.x"
-    given = asked(headers=[("Cookie", f"sid={deep}"), ("X-A", token), ("X-B", deep)])
+    given = asked(
+        headers=[("Cookie", f"sid={deep}"), ("X-A", token), ("X-B", deep)],
+        body=f"data: {deep}".encode(),
+    )
     assert [kind for kind, _, _ in found(given).values()] == ["cookie", "JSON Web Token"]
 
 
@@ -471,7 +504,8 @@ def test_a_word_is_secret_only_where_it_is_held(value: str, is_distinct: bool) -
 
 def test_what_users_keep_is_not_a_secret_and_what_they_add_is() -> None:
     rules = Rules(members=("room*",), keep=("token", "k3pt"))
-    secrets = found(answered({"token": SECRET, "roomKey": "a1b2c3", "room2": "k3pt"}), rules)
+    given = {"token": {"token": SECRET}, "roomKey": "a1b2c3", "room2": "k3pt"}
+    secrets = found(answered(given), rules)
     assert secrets == {"a1b2c3": ("token", "roomKey", True)}
 
 
