@@ -383,7 +383,8 @@ def not_signed_in(error: ChainError) -> ChainError:
 def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:
     """Return the error for a tool name that does not exist."""
     hint = did_you_mean(near) or "list the tools to see their names."
-    return CallRefusedError(ErrorDetail("UNKNOWN_TOOL", f"There is no tool {name!r}; {hint}"))
+    text = f"There is no tool {shorten(name)!r}; {hint}"
+    return CallRefusedError(ErrorDetail("UNKNOWN_TOOL", text))
 
 
 def only_by_gateway(name: str, gateway: str) -> CallRefusedError:

@@ -8,6 +8,7 @@ from typing import Final
 
 HYPHENATED: Final = r"[a-z0-9]+(-[a-z0-9]+)*"
 """A pattern of names in lower case, with single hyphens."""
+_COMPARED: Final = 256  # characters; comparing a million takes most of a second
 _KEPT: Final = "\n\t\u200c\u200d"
 
 
@@ -29,6 +30,8 @@ def show_value(value: object) -> str:
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
     """Return the one or two names most similar to one that does not exist; perhaps none."""
+    if len(name) > _COMPARED:
+        return []
     return get_close_matches(name, list(names), n=2)
 
 

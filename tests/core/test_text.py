@@ -89,6 +89,12 @@ def test_the_nearest_names_are_at_most_two_the_most_similar_first() -> None:
     assert nearest("x", ["limit"]) == []
 
 
+def test_a_very_long_name_is_not_compared() -> None:
+    long = "x" * 256
+    assert nearest(long, [f"{long}y"]) == [f"{long}y"]
+    assert nearest(f"{long}x", [f"{long}y"]) == []
+
+
 @pytest.mark.parametrize(
     ("near", "text"),
     [([], ""), (["a"], "did you mean 'a'?"), (["a", "b"], "did you mean 'a' or 'b'?")],
