@@ -409,10 +409,10 @@ class Finder:
     def _search_tokens(self, text: str) -> None:
         for found in JWT.finditer(text):
             if found[0] not in self.found:
-                self.add(found[0], "JSON Web Token", "text", always=True)
+                self.add(found[0], "JSON Web Token", "text")
                 self._search_claims(found[0])
         for found in TOKEN.finditer(text):
-            self.add(found[0], "token", "text", always=True)
+            self.add(found[0], "token", "text")
 
     def _search_claims(self, token: str) -> None:
         payload = token.split(".")[1]

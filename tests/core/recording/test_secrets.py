@@ -221,6 +221,10 @@ def test_a_field_of_a_form_is_secret_by_the_end_of_its_name(name: str) -> None:
     assert found(asked(body=multipart(name, SECRET), mime=PARTS), Rules(keep=("*",))) == {}
 
 
+def test_a_field_within_a_pin_is_not_a_pin() -> None:
+    assert found(asked(body=f"pin[0][label]={SECRET}".encode(), mime=FORM)) == {}
+
+
 def test_all_lines_of_a_form_s_part_are_secret() -> None:
     key = "-----BEGIN KEY-----\r\nMIIB\r\n\r\nAAA="
     expected = {key: ("token", "private_key", True)}
@@ -322,6 +326,9 @@ def test_the_name_of_the_user_is_found_in(recording: Recording) -> None:
         pytest.param(answered({"name": "Ada Lovelace"}), id="an answer about others"),
         pytest.param(answered({"friends": [{"name": "Ada Lovelace"}]}, url=ME), id="a list"),
         pytest.param(answered({"friend": {"name": "Ada Lovelace"}}, url=ME), id="a friend"),
+        pytest.param(
+            answered({"name": "Ada Lovelace"}, url=f"{ME}/friends/7"), id="an answer about a friend"
+        ),
         pytest.param(answered({"user": {"name": "Ada Lovelace"}}), id="some user"),
         pytest.param(
             answered(b'f({a: 1, "name": "Ada Lovelace"})', url=ME, mime="text/plain"),
@@ -503,8 +510,8 @@ def test_a_word_is_secret_only_where_it_is_held(value: str, is_distinct: bool) -
 
 
 def test_what_users_keep_is_not_a_secret_and_what_they_add_is() -> None:
-    rules = Rules(members=("room*",), keep=("token", "k3pt"))
-    given = {"token": {"token": SECRET}, "roomKey": "a1b2c3", "room2": "k3pt"}
+    rules = Rules(members=("room*",), keep=("token", "about", "k3pt"))
+    given = {"token": SECRET, "About": {"pin": SECRET}, "roomKey": "a1b2c3", "room2": "k3pt"}
     secrets = found(answered(given), rules)
     assert secrets == {"a1b2c3": ("token", "roomKey", True)}
 
