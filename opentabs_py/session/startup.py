@@ -28,15 +28,12 @@ from opentabs_py.console.access import Access
 from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
 from opentabs_py.core.consent import Permission
-from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.tabs import PluginStatus
-from opentabs_py.plugins.load import playground
 from opentabs_py.plugins.manifest_cache import ManifestCache
-from opentabs_py.plugins.plugin import Plugin
 from opentabs_py.server.exposure import Ready, ReadyInPages, ReadyTools
 from opentabs_py.server.guide import PATH as GUIDE
 from opentabs_py.server.guide import guide
-from opentabs_py.server.http import create_app, serve_directory, serve_http
+from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.local_tab_tools import (
     ListTabs,
@@ -50,6 +47,7 @@ from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.browser_setup import BrowserOptions, BrowserSetup
+from opentabs_py.session.playgrounds import Playgrounds
 from opentabs_py.session.plugins import PluginSet
 from opentabs_py.session.seams import Seams
 from opentabs_py.tracing.file import TraceWriter
@@ -98,6 +96,7 @@ class SessionServer:
     extension_dir: Path
     console: Console
     tasks: TaskGroup
+    _playgrounds: Playgrounds
 
     def __init__(
         self,
@@ -122,9 +121,6 @@ class SessionServer:
         self._seams = seams
         self._fleet_options = fleet
         self.fleet: Fleet | None = None
-        self._playgrounds: dict[Path, str] = {}
-        self._serving_playground = anyio.Lock()
-        self._stop_playgrounds: list[Callable[[], None]] = []
         self._history = ExitStack()
         self._keeps_history = False
         self.plugins = PluginSet(
@@ -202,15 +198,8 @@ class SessionServer:
 
         self.tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(self.tasks.cancel_scope.cancel)
-        for bridge in bridges:
-            await self.tasks.start(bridge.calls.run)
-        if self.fleet is not None:
-            await self.fleet.start(self.tasks)
-        elif settings.webmcp:
-            limit = settings.message_limit
-            self.page_tools = PageToolList(self.pages, self.registry, input_limit=limit)
-            self.page_tools.refresh()
-            self.tasks.start_soon(self.page_tools.run)
+        self._playgrounds = Playgrounds(self.tasks)
+        await self._start_tasks()
         stop = await self._serve(stack, listener)
         for launch in launches:
             stack.push_async_callback(launch.close)  # before what the pages need
@@ -219,6 +208,18 @@ class SessionServer:
         else:
             stack.push_async_callback(self.own_tabs.close_all)
             stack.callback(self.mcp_side.stop)  # before calls notice that their tabs are closed
+
+    async def _start_tasks(self) -> None:
+        """Start what runs as long as the session, before anything connects."""
+        for bridge in self.pages.bridges:
+            await self.tasks.start(bridge.calls.run)
+        if self.fleet is not None:
+            await self.fleet.start(self.tasks)
+        elif self._settings.webmcp:
+            limit = self._settings.message_limit
+            self.page_tools = PageToolList(self.pages, self.registry, input_limit=limit)
+            self.page_tools.refresh()
+            self.tasks.start_soon(self.page_tools.run)
 
     def replace_python(self, python: "PythonTools") -> None:
         """Serve other Python tools from now on; running calls of the old ones continue.
@@ -320,53 +321,15 @@ class SessionServer:
         plugin = self.plugins.find(name)
         if plugin is None:
             return None
-        return await self.serve_playground(plugin) or plugin.manifest.homepage
-
-    async def serve_playground(self, plugin: Plugin) -> str | None:
-        """Serve a plugin's `playground/` and return its URL, if it matches local pages."""
-        directory = playground(plugin.directory)
-        # Any port will do, because patterns without a port match all ports.
-        patterns = [parse_match_pattern(each) for each in plugin.manifest.url_patterns]
-        if directory is None or not any(each.matches("http://127.0.0.1/") for each in patterns):
-            return None
-        async with self._serving_playground:
-            if plugin.directory not in self._playgrounds:
-                listener = bind("127.0.0.1", 0)
-                # In a task of the session, because the caller's task may end.
-                stop = await self.tasks.start(serve_directory, directory, listener)
-                self._stop_playgrounds.append(stop)
-                port = listener.getsockname()[1]
-                self._playgrounds[plugin.directory] = f"http://127.0.0.1:{port}/"
-        return self._playgrounds[plugin.directory]
+        return await self._playgrounds.url_of(plugin) or plugin.manifest.homepage
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> Callable[[], None]:
+        """Serve MCP clients, extensions and the console; return what begins to stop that."""
         settings = self._settings
-        streams = None if self._python is None else self._python.streams
-        ready = None
-        if settings.expose == "ready":
-            ready = ReadyTools(self.registry, self._ready())
-            self.tasks.start_soon(ready.run)
-        self.mcp_side = McpSide(
-            self.registry,
-            settings,
-            version=self._version,
-            streams=streams,
-            listed=ready,
-            on_client_gone=self.handle_client_gone,
-        )
+        self.mcp_side = self._create_mcp_side()
         self.tasks.start_soon(self.mcp_side.run)
         stack.callback(self.mcp_side.close)
-        watch = Watch(self.registry, self.pages, self.plugins, wall=wall_clock)
-        self.console = Console(
-            Access(listener.getsockname()[1], anyio.current_time, self.pages),
-            watch,
-            self.registry,
-            self.plugins,
-            settings.pace,
-            settings.message_limit,
-            audit_file(),
-            begin=self.keep_history,
-        )
+        self.console = self._create_console(port=listener.getsockname()[1])
         more: list[BaseRoute] = [*self.console.routes()]
         if self.guide_url is not None:
             more.append(
@@ -388,11 +351,37 @@ class SessionServer:
 
         def stop() -> None:
             self.mcp_side.stop()
-            watch.stop()
-            for stop_playground in self._stop_playgrounds:
-                stop_playground()
+            self.console.watch.stop()
+            self._playgrounds.stop()
 
         return await stack.enter_async_context(serve_http(app, listener, on_stop=stop))
+
+    def _create_mcp_side(self) -> McpSide:
+        settings = self._settings
+        ready = None
+        if settings.expose == "ready":
+            ready = ReadyTools(self.registry, self._ready())
+            self.tasks.start_soon(ready.run)
+        return McpSide(
+            self.registry,
+            settings,
+            version=self._version,
+            streams=None if self._python is None else self._python.streams,
+            listed=ready,
+            on_client_gone=self.handle_client_gone,
+        )
+
+    def _create_console(self, *, port: int) -> Console:
+        return Console(
+            Access(port, anyio.current_time, self.pages),
+            Watch(self.registry, self.pages, self.plugins, wall=wall_clock),
+            self.registry,
+            self.plugins,
+            self._settings.pace,
+            self._settings.message_limit,
+            audit_file(),
+            begin=self.keep_history,
+        )
 
 
 def create_registry(
