@@ -16,10 +16,14 @@ from mcp.client import Client
 from e2e.chain import PROBE, wait_for_document
 from e2e.fleet import OPENTABS, PATIENT, TOOLS, Fleet, poll
 from e2e.processes import command_line, descendants
+from opentabs_py.bridge.link import Socket
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.config.settings import load_settings
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.metrics import METRICS, Role
+from opentabs_py.errors import CallTimeoutError
 from opentabs_py.session.metrics import export_metrics
+from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
 from tests.scraped import Scraped
 
@@ -229,14 +233,40 @@ async def test_a_server_that_needs_an_extension_is_not_ready_without_one(fleet: 
 # --- with a browser -------------------------------------------------------------------
 
 
+class LateResults:
+    """A socket whose results are received once `let` is set."""
+
+    def __init__(self) -> None:
+        self.let = anyio.Event()
+        self.let.set()
+
+    def wrap(self, socket: Socket) -> Socket:
+        self._socket = socket
+        return self
+
+    async def receive_text(self) -> str:
+        text = await self._socket.receive_text()
+        if '"method":"tool.result"' in text:
+            await self.let.wait()
+        return text
+
+    async def send_text(self, data: str) -> None:
+        await self._socket.send_text(data)
+
+    async def close(self, code: int, reason: str) -> None:
+        await self._socket.close(code, reason)
+
+
 async def test_a_server_exports_the_hops_of_calls_in_pages_and_its_browser(
     site: str, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     caplog.set_level("INFO", "opentabs_py.session.metrics")
     settings = load_settings(port=0, profile=None, headed=False)
+    late, again = LateResults(), [f"{site}/again"]
+    seams = Seams(wrap_socket=late.wrap)
     async with (
         export_metrics("127.0.0.1", 0) as attach,
-        OpenTabs(plugins=[PROBE], settings=settings, reopen=[f"{site}/again"]) as tabs,
+        OpenTabs(plugins=[PROBE], settings=settings, reopen=again, _seams=seams) as tabs,
     ):
         log = tmp_path / "log"
         log.write_text("\n".join(caplog.messages))
@@ -253,6 +283,12 @@ async def test_a_server_exports_the_hops_of_calls_in_pages_and_its_browser(
         assert scraped.value("opentabs_tabs_ready", plugin="probe") == 1
         assert scraped.value("opentabs_browsers") == 1
         assert scraped.value("opentabs_browser_restarts_total") == 0
+        assert scraped.value("opentabs_late_messages_total") == 0
+        late.let = anyio.Event()
+        with pytest.raises(CallTimeoutError):
+            await tabs.call("probe_echo", {"value": 1}, limits=Limits(idle=0.05))
+        late.let.set()
+        await server.until(lambda now: now.value("opentabs_late_messages_total") == 1)
 
         await tabs.context.close()
         await server.until_ready(503, "no extension is connected")

@@ -7,10 +7,8 @@ The rules at their real length: `test_realtime.py`. The rules with time passed i
 from typing import Any
 
 import anyio
-import pytest
 
 from e2e.chain import Tab
-from opentabs_py.core.dispatch import Dispatch
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import CallTimeoutError
 
@@ -77,22 +75,12 @@ async def test_after_a_timeout_the_signal_has_fired_in_the_page_and_says_why(tab
     assert "Timed out (idle)" in await reason.json_value()
 
 
-async def test_a_tool_deaf_to_its_signal_cannot_answer_after_its_end(
-    tab: Tab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    received: list[Any] = []
-    receive = Dispatch.receive
-
-    def note(dispatch: Dispatch, message: Any, now: float) -> None:
-        received.append(message)
-        receive(dispatch, message, now)
-
-    monkeypatch.setattr(Dispatch, "receive", note)
+async def test_a_tool_deaf_to_its_signal_cannot_answer_after_its_end(tab: Tab) -> None:
+    late = tab.tabs.bridge.calls.dispatch.late_messages
     steps = [{"until": "aborted"}]
 
     await tab.fail("run", {"key": "deaf", "steps": steps}, limits=SHORT)
     await tab.page.wait_for_function("probe.finished.deaf")
 
     assert await tab.call("echo", {"value": 1}) == {"value": 1}
-    [message] = received
-    assert message.params.value == {"value": 1}
+    assert tab.tabs.bridge.calls.dispatch.late_messages == late

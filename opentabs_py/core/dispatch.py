@@ -27,9 +27,9 @@ A call is in one of three states until it ends:
 
 Documents come and go in complete snapshots: the one in `hello`, and one at every change.
 A page that cannot be notified now is notified when a document next appears and names the call.
-A call ends exactly once: it leaves `_pending`. A message about an unknown call is dropped, and
-answered so that the relay releases it: a result with a receipt, progress with a cancel, because the
-tool is still running.
+A call ends exactly once: it leaves `_pending`. A message about an unknown call is dropped and
+counted, and answered so that the relay releases it: a result with a receipt, progress with a
+cancel, because the tool is still running.
 
 Both timers live in one heap of lower bounds. Progress postpones a deadline without touching the
 heap; when a bound comes due the true deadline is computed and, if it is still ahead, pushed back.
@@ -128,8 +128,14 @@ class Dispatch:
     """The pending calls of one browser. Feed it inputs, then take its outputs.
 
     Times are seconds on any steady clock; they need not be exact, only in order.
+
+    Attributes:
+        late_messages: How many messages came about calls that had ended.
+        dropped_reports: How many progress reports were dropped in pages.
     """
 
+    late_messages: int = 0
+    dropped_reports: int = 0
     _connected: bool = False
     _pending: dict[str, _Call] = field(default_factory=dict[str, _Call])
     _timers: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
@@ -194,6 +200,8 @@ class Dispatch:
     ) -> None:
         """Handle a message from the extension about a call."""
         call = self._pending.get(message.params.call_id)
+        if call is None:
+            self.late_messages += 1
         match message:
             case ToolProgress(params=params):
                 if call is None:
@@ -313,6 +321,7 @@ class Dispatch:
                 dropped += report.seq - call.seq - 1
                 call.seq = report.seq
                 fresh.append(report)
+        self.dropped_reports += dropped
         if fresh:
             call.timers.restart_idle(now, len(fresh))
             self._events.append(Progressed(call.request.call_id, fresh, dropped))

@@ -86,6 +86,18 @@ RESTARTS: Final = Metric(
     "Times that a browser was relaunched.",
     roles=_WITH_BROWSERS,
 )
+DROPPED_REPORTS: Final = Metric(
+    "opentabs_progress_reports_dropped_total",
+    "counter",
+    "Progress reports that pages dropped, because more than 8 MiB of a call's waited to be sent.",
+    roles=_WITH_BROWSERS,
+)
+LATE_MESSAGES: Final = Metric(
+    "opentabs_late_messages_total",
+    "counter",
+    "Messages of pages that came after the end of their call, which they then had no effect on.",
+    roles=_WITH_BROWSERS,
+)
 TABS_READY: Final = Metric(
     "opentabs_tabs_ready",
     "gauge",
@@ -171,6 +183,8 @@ METRICS: Final = (
     BROWSERS,
     CONNECTED,
     RESTARTS,
+    DROPPED_REPORTS,
+    LATE_MESSAGES,
     TABS_READY,
     RUNNING_MOST,
     MEMORY,

@@ -169,10 +169,13 @@ def _browsers(tabs: OpenTabs) -> Iterable[SessionBrowser]:
 
 def _read_browsers(tabs: OpenTabs) -> Values:
     browsers = [*_browsers(tabs)]
+    calls = [each.bridge.calls.dispatch for each in browsers]
     none_ready = dict.fromkeys(tabs.pages.plugins, 0)
     return {
         metrics.BROWSERS: len(browsers),
         metrics.CONNECTED: sum(each.bridge.connected for each in browsers),
         metrics.RESTARTS: sum(each.restarts for each in browsers),
+        metrics.DROPPED_REPORTS: sum(each.dropped_reports for each in calls),
+        metrics.LATE_MESSAGES: sum(each.late_messages for each in calls),
         metrics.TABS_READY: none_ready | ready_by_plugin(tabs.pages.tabs.documents),
     }

@@ -433,6 +433,8 @@ def test_reports_that_are_missing_are_counted_once() -> None:
         dispatch.receive(batch, 1.0)
     events = dispatch.drain_events()
     assert [each.dropped for each in events if isinstance(each, Progressed)] == [5, 2, 1]
+    assert dispatch.dropped_reports == 8
+    assert dispatch.late_messages == 0
 
 
 def test_a_batch_without_reports_acknowledges_nothing() -> None:
@@ -452,7 +454,7 @@ def test_a_second_result_is_dropped_and_has_a_receipt_too() -> None:
     assert receipts(dispatch) == {PAGE: [A, A]}
 
 
-def test_whatever_comes_after_the_end_is_dropped() -> None:
+def test_whatever_comes_after_the_end_is_dropped_and_counted() -> None:
     dispatch = connected(request())
     dispatch.cancel(A, "the client cancelled it")
     dispatch.drain_events()
@@ -462,6 +464,7 @@ def test_whatever_comes_after_the_end_is_dropped() -> None:
         dispatch.receive(message, 1.0)
     dispatch.handle_timer(1000.0)
     assert dispatch.drain_events() == []
+    assert dispatch.late_messages == 4
 
 
 def test_progress_of_a_call_that_ended_is_answered_with_a_cancel() -> None:
