@@ -10,6 +10,9 @@ from opentabs_py.calling.tool import Listing
 # A word in a tool's name says more about it than one in its description.
 _WEIGHTS: Final = {"name": 6.0, "title": 4.0, "owner": 3.0, "about": 2.0, "arguments": 1.0}
 
+LONGEST_QUERY: Final = 4_000  # characters that are read of a query
+MOST_WORDS: Final = 32  # that are searched for; the time grows much faster than their number
+
 _WORD: Final = re.compile(r"[^\W_]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -46,13 +49,14 @@ class ToolSearch:
     def find(self, query: str) -> list[Listing]:
         """Return the tools that match any word of a query, the best first.
 
-        Words match by their stem and by their beginning. A query without words matches nothing.
+        Words match by their stem and by their beginning. A query without words matches nothing;
+        of a long one, only the first words count.
         """
-        words = _words(query)
+        words = _words(query[:LONGEST_QUERY])
         asked = [word for word in words if word not in _EMPTY] or words
         if not asked:
             return []
-        terms = [f'"{word}" OR "{word}"*' for word in asked]
+        terms = [f'"{word}" OR "{word}"*' for word in asked[:MOST_WORDS]]
         weights = ", ".join(["0.0", *map(str, _WEIGHTS.values())])
         found = self._index.execute(
             f"SELECT key FROM tools WHERE tools MATCH ? ORDER BY bm25(tools, {weights}), key",  # noqa: S608

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from opentabs_py.calling.tool import Listing
-from opentabs_py.server.search import ToolSearch
+from opentabs_py.server.search import LONGEST_QUERY, MOST_WORDS, ToolSearch
 
 SET = Path(__file__).with_name("search_set.txt").read_text(encoding="utf-8")
 TOOLS, TASKS = SET.split("[tasks]\n")
@@ -64,6 +64,12 @@ def test_a_tool_is_found_by_its_arguments_after_those_named_so() -> None:
 @pytest.mark.parametrize("query", ["", "  ", '"', "AND", "NOT OR NEAR(", "name:*", "!!!"])
 def test_no_query_is_a_syntax_error(query: str, public: ToolSearch) -> None:
     assert isinstance(public.find(query), list)
+
+
+def test_of_a_long_query_only_the_beginning_counts() -> None:
+    search = ToolSearch([a_listing("chat_send"), a_listing("chat_read")])
+    assert names(search, "send " * MOST_WORDS + "read") == ["chat_send"]
+    assert names(search, f"send{' ' * LONGEST_QUERY}read") == ["chat_send"]
 
 
 def test_a_query_of_filler_words_alone_still_searches_for_them() -> None:
