@@ -269,12 +269,20 @@ def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: object
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:
-    """Return a call's arguments as JSON for the user; says so if some of it is cut off."""
-    text = json.dumps(arguments, ensure_ascii=False, indent=2, default=repr)
-    if len(text) <= LONGEST_ARGUMENTS:
-        return text
-    more = len(text) - LONGEST_ARGUMENTS
-    return f"{text[:LONGEST_ARGUMENTS]}\n… and {more:,} more characters"
+    """Return a call's arguments as JSON for the user; says so if some of it is cut off.
+
+    Of large arguments, only the beginning is written: with line breaks, json needs 0.3 s per MB.
+    """
+    parts: list[str] = []
+    left = LONGEST_ARGUMENTS
+    encoder = json.JSONEncoder(ensure_ascii=False, indent=2, default=repr)
+    for part in encoder.iterencode(arguments):
+        parts.append(part[:left])
+        left -= len(part)
+        if left < 0:
+            parts.append("\n… and more, which is cut off")
+            break
+    return "".join(parts)
 
 
 _ANSWER_TEXTS: Final[Mapping[Answer, str]] = {
