@@ -16,6 +16,7 @@ from opentabs_py.core.text import shorten
 LONGEST: Final = 16_384  # characters
 MASK: Final = "•••"
 SHORTEST_SECRET: Final = 6  # characters; a shorter one would be found everywhere
+LONGEST_NAME: Final = 256  # characters of a name that are read; a page may name a text of 64 MiB
 _MORE: Final = "…"
 _DEEPEST: Final = 64  # objects and arrays within each other
 
@@ -28,7 +29,10 @@ _COUNT_NAME: Final = re.compile(r"tokens$|tokencount$")  # numbers that agents a
 _IN_TEXT: Final = re.compile(
     r"(?i)(?P<before>\bbearer\s+)[\w.~+/=-]{8,}"
     r"|(?P<user>://)[^/?#@\s\"]+(?=@)"
-    r"|(?P<query>[?&#;][\w.-]*(?:token|secret|passw\w*|api_?key|signature|session_?id)=)[^&#\s\"]+"
+    r"|(?P<query>[?&#;]"
+    # Atomic: each `passw` of a page's name would be tried up to its end.
+    r"(?:(?>[\w.-]*?passw)[\w.-]*+|[\w.-]*(?:token|secret|api_?key|signature|session_?id))=)"
+    r"[^&#\s\"]+"
 )
 
 
@@ -62,7 +66,7 @@ class Excerpts:
 
 def is_secret_name(name: str) -> bool:
     """Return whether what has this name is probably a secret."""
-    return _SECRET_NAME.search(re.sub(r"[-_.\s]", "", name).lower()) is not None
+    return _SECRET_NAME.search(re.sub(r"[-_.\s]", "", name[:LONGEST_NAME]).lower()) is not None
 
 
 class _Copy:
@@ -126,7 +130,8 @@ def _can_be_secret(name: str, value: Any) -> bool:
     if value is None or isinstance(value, bool):
         return False
     is_number = isinstance(value, (int, float))
-    return not (is_number and _COUNT_NAME.search(re.sub(r"[-_.\s]", "", name).lower()))
+    short = name[:LONGEST_NAME]
+    return not (is_number and _COUNT_NAME.search(re.sub(r"[-_.\s]", "", short).lower()))
 
 
 def _mask_match(found: "re.Match[str]") -> str:

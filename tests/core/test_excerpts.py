@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.core.excerpts import LONGEST, MASK, Excerpts, is_secret_name
+from opentabs_py.core.excerpts import LONGEST, LONGEST_NAME, MASK, Excerpts, is_secret_name
 
 SECRET = "s3cr3t-of-a-setting"
 
@@ -56,6 +56,13 @@ def test_another_name_is_not_of_a_secret(name: str) -> None:
     assert excerpt({name: "x" * 10}) == {name: "x" * 10}
 
 
+def test_of_a_name_only_the_beginning_is_read() -> None:
+    long = "x" * LONGEST_NAME
+    assert is_secret_name(f"token{long}")
+    assert not is_secret_name(f"{long}token")
+    assert excerpt({f"max_tokens{long}": 500}) == {f"max_tokens{long}": MASK}
+
+
 @pytest.mark.parametrize("value", [{"hasPassword": True, "token": None}, {"max_tokens": 500}])
 def test_what_cannot_be_a_secret_is_kept(value: object) -> None:
     assert excerpt(value) == value
@@ -90,6 +97,7 @@ def test_a_short_setting_is_not_a_secret() -> None:
         ("curl -H 'Authorization: Bearer abcdefgh.ijk'", f"curl -H 'Authorization: Bearer {MASK}'"),
         ("https://ann:pw@host/path", f"https://{MASK}@host/path"),
         ("/p?a=1&access_token=abc&b=2", f"/p?a=1&access_token={MASK}&b=2"),
+        ("/p?new-password-again=abc&b=2", f"/p?new-password-again={MASK}&b=2"),
         ("https://host/@ann?page=2", "https://host/@ann?page=2"),
     ],
 )
