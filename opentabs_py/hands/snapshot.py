@@ -5,6 +5,7 @@ used has a reference, rows and options take one line, and what is too much is fo
 how to open it.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -19,6 +20,9 @@ _PLAIN: Final = frozenset({"generic", "rowgroup", "listitem", "paragraph", "pres
 _LISTS: Final = frozenset({"list", "listbox", "table", "grid", "menu", "tree", "feed", "tablist"})
 _ENTRY: Final = "listitem"
 _SHORT: Final = 200  # characters of a text that may share its line
+# About how often difflib compares two lines at most, 0.2 µs each; 1,000 equal lines among others
+# would take it 24 s.
+_MOST_COMPARED: Final = 3_000_000
 _STATES: Final = ("checked", "disabled", "expanded", "pressed", "selected")
 _ROWS: Final = frozenset({"row"})
 _CELLS: Final = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
@@ -91,25 +95,63 @@ def _within(most: int, lines: Iterator[str]) -> str | None:
 def changes(before: str, after: str) -> str:
     """Return what is new in a text of `render`, each line below those that it is in."""
     old, new = before.splitlines(), after.splitlines()
+    added, gone = _compare(old, new)
     shown: set[int] = set()
-    gone = 0
-    for kind, i, j, k, m in SequenceMatcher(a=old, b=new, autojunk=False).get_opcodes():
-        if kind in ("replace", "delete"):
-            gone += j - i
-        if kind in ("replace", "insert"):
-            shown.update(range(k, m))
-    for index in sorted(shown):
-        depth = _depth(new[index])
-        for above in range(index - 1, -1, -1):
-            if _depth(new[above]) < depth:
-                shown.add(above)
-                depth = _depth(new[above])
+    for index, path in enumerate(_paths(new)):
+        if index in added:
+            shown.update(path)
     lines = [new[index] for index in sorted(shown)]
     if gone:
         lines.append(
             f"({gone} line{'' if gone == 1 else 's'} of before {'is' if gone == 1 else 'are'} gone)"
         )
     return "\n".join(lines)
+
+
+def _compare(old: Sequence[str], new: Sequence[str]) -> tuple[set[int], int]:
+    """Return which lines are new, and how many of the old ones are gone."""
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    was, now = old[start : len(old) - end], new[start : len(new) - end]
+    counts = Counter(was)
+    pairs = len(was) + len(now) + sum(counts[line] for line in now)
+    if pairs * min(len(was), len(now)) > _MOST_COMPARED:
+        return _compare_counts(old, new)
+    added: set[int] = set()
+    gone = 0
+    for kind, i, j, k, m in SequenceMatcher(a=was, b=now, autojunk=False).get_opcodes():
+        if kind in ("replace", "delete"):
+            gone += j - i
+        if kind in ("replace", "insert"):
+            added.update(range(start + k, start + m))
+    return added, gone
+
+
+def _compare_counts(old: Sequence[str], new: Sequence[str]) -> tuple[set[int], int]:
+    """Return the same for lines in any order, each with the one that it is in."""
+    left = Counter(tuple(old[each] for each in path[-2:]) for path in _paths(old))
+    added: set[int] = set()
+    for index, path in enumerate(_paths(new)):
+        placed = tuple(new[each] for each in path[-2:])
+        if left[placed]:
+            left[placed] -= 1
+        else:
+            added.add(index)
+    return added, left.total()
+
+
+def _paths(lines: Sequence[str]) -> Iterator[Sequence[int]]:
+    """Yield, for each line, the lines that it is in and itself."""
+    path: list[int] = []
+    for index, line in enumerate(lines):
+        while path and _depth(lines[path[-1]]) >= _depth(line):
+            path.pop()
+        path.append(index)
+        yield path
 
 
 def _depth(line: str) -> int:

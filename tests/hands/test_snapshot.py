@@ -135,6 +135,18 @@ def test_changes_are_shown_below_what_they_are_in(before: str, after: str, expec
     assert changes(before, after) == expected
 
 
+def test_the_order_of_a_page_with_very_many_equal_lines_is_not_compared() -> None:
+    rows = [f"row {n % 2}" for n in range(2_000)]
+    before = "\n".join(["main", *(f" {row}" for row in rows)])
+    after = "\n".join(["main", *(f" {row}" for row in reversed(rows)), " row 1", " end"])
+    assert changes(before, after) == "main\n row 1\n end"
+    assert changes(after, before) == "(2 lines of before are gone)"
+
+    asked = "\n".join([*rows, "A", " yes", "B", " no", *rows[1:]])
+    swapped = "\n".join([*rows[1:], "A", " no", "B", " yes", *rows])
+    assert changes(asked, swapped) == "A\n no\nB\n yes\n(2 lines of before are gone)"
+
+
 def test_a_page_that_just_fits_is_shown_as_a_whole() -> None:
     nodes = parse(PAGE)
     whole = render(nodes, most=10_000)
