@@ -9,7 +9,7 @@ Validation takes at most width times the number of the value's parts. Schemas fo
 may get wider with each level of the value, so their width depends on the value's depth.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import Final, Literal
 from urllib.parse import unquote
@@ -19,7 +19,7 @@ from pydantic import JsonValue
 JsonObject = dict[str, JsonValue]
 
 _Kind = Literal["object", "array"]
-_Key = tuple[int, float, _Kind]
+_Key = tuple[int | str, float, _Kind]  # of a part of the schema, or of a reference
 _KINDS: Final[tuple[_Kind, ...]] = ("object", "array")
 
 DEEPEST: Final = 64  # levels of a value into which a recursive schema is followed
@@ -30,6 +30,7 @@ _SAME_PLACE: Final = ("not", "if", "then", "else")
 _SAME_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
 _SAME_PLACE_MAPS: Final = ("dependentSchemas", "dependencies")
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_ANCHORS: Final = ("$anchor", "$dynamicAnchor")
 _ANY_MEMBER: Final = ("additionalProperties", "unevaluatedProperties", "propertyNames")
 _ANY_ITEM: Final = ("items", "additionalItems", "unevaluatedItems", "contains")
 _EVALUATE_AGAIN: Final = ("unevaluatedProperties", "unevaluatedItems")
@@ -59,6 +60,8 @@ class Widths:
         self._known: dict[_Key, int] = {}
         self._open: set[_Key] = set()
         self._bases = [schema, *_resources(schema)]
+        self._anchors = anchors(schema)
+        self._found: dict[str, list[JsonValue]] = {}
         try:
             self._flat: int | None = self._widest(schema, inf)
         except _Recursive:
@@ -100,6 +103,15 @@ class Widths:
             raise _Recursive if left == inf else EndlessSchemaError
         self._open.add(key)
         here = sum(self._width(each, left, kind) for each in self._same_place(part))
+        for keyword in _REFERENCES:
+            reference = part.get(keyword)
+            if isinstance(reference, str):
+                # Once for each: every part may have the same one, with a target in every `$id`.
+                referred = reference, left, kind
+                if referred not in self._known:
+                    targets = self._targets(reference)
+                    self._known[referred] = sum([self._width(one, left, kind) for one in targets])
+                here += self._known[referred]
         if any(keyword in part for keyword in _EVALUATE_AGAIN):
             here *= 2  # it evaluates these again to know what they covered
         below = 0 if left < 1 else self._below(part, left - 1, kind)
@@ -124,23 +136,20 @@ class Widths:
             yield from _elements(part.get(keyword))
         for keyword in _SAME_PLACE_MAPS:
             yield from (each for each in _values(part.get(keyword)) if isinstance(each, dict))
-        for keyword in _REFERENCES:
-            reference = part.get(keyword)
-            if isinstance(reference, str):
-                yield from self._targets(reference)
 
-    def _targets(self, reference: str) -> Iterator[JsonValue]:
-        """Yield the possible targets of a reference: several, if the schema embeds an `$id`."""
+    def _targets(self, reference: str) -> Sequence[JsonValue]:
+        """Return the possible targets of a reference: several, if the schema embeds an `$id`."""
+        if (known := self._found.get(reference)) is not None:
+            return known
         fragment = unquote(reference.partition("#")[2])
+        targets: list[JsonValue] = []
         if fragment and not fragment.startswith("/"):
-            for part in objects(self._schema):
-                if fragment in (part.get("$anchor"), part.get("$dynamicAnchor")):
-                    yield part
-            return
-        for base in self._bases:
-            found, target = follow(base, fragment)
-            if found:
-                yield target
+            targets += self._anchors.get(fragment, ())
+        else:
+            found = (follow(base, fragment) for base in self._bases)
+            targets += [target for is_there, target in found if is_there]
+        self._found[reference] = targets
+        return targets
 
 
 def follow(schema: JsonObject, pointer: str) -> tuple[bool, JsonValue]:
@@ -167,6 +176,16 @@ def objects(value: JsonValue) -> Iterator[JsonObject]:
             left += part.values()
         elif isinstance(part, list):
             left += part
+
+
+def anchors(schema: JsonObject) -> dict[str, list[JsonObject]]:
+    """Return the parts of a schema that have a name which a reference can use, by that name."""
+    named: dict[str, list[JsonObject]] = {}
+    for part in objects(schema):
+        names = [name for key in _ANCHORS if isinstance(name := part.get(key), str)]
+        for name in {*names}:
+            named.setdefault(name, []).append(part)
+    return named
 
 
 def _resources(schema: JsonObject) -> list[JsonObject]:

@@ -15,6 +15,7 @@ from opentabs_py.core.schema_cost import (
     EndlessSchemaError,
     JsonObject,
     Widths,
+    anchors,
     follow,
     objects,
 )
@@ -104,11 +105,14 @@ def check_schema(schema: JsonObject) -> None:
     Raises:
         ValueError: It is not; the text says what is wrong and what to write instead.
     """
+    named = anchors(schema)
     for reference in _references(schema):
         quoted = repr(shorten(reference))
         if not reference.startswith("#"):
             raise ValueError(f"refers to {quoted} outside itself; copy that schema into its $defs")
-        if not _is_held(schema, unquote(reference[1:])):
+        fragment = unquote(reference[1:])
+        is_pointer = not fragment or fragment.startswith("/")
+        if not (follow(schema, fragment)[0] if is_pointer else fragment in named):
             raise ValueError(f"refers to {quoted}, which it does not contain; add it")
     try:
         _compile(schema)
@@ -224,9 +228,3 @@ def _references(schema: JsonObject) -> Iterator[str]:
             reference = part.get(keyword)
             if isinstance(reference, str):
                 yield reference
-
-
-def _is_held(schema: JsonObject, fragment: str) -> bool:
-    if fragment and not fragment.startswith("/"):
-        return any(fragment in (o.get("$anchor"), o.get("$dynamicAnchor")) for o in objects(schema))
-    return follow(schema, fragment)[0]

@@ -81,6 +81,34 @@ def test_a_reference_to_what_is_not_there_is_refused_before_it_is_followed() -> 
             check_schema(schema)
 
 
+class Counted(dict[str, Any]):
+    """A part of a schema that counts how often it is searched for a key."""
+
+    def __init__(self, key: str, **members: Any) -> None:
+        super().__init__(**members)
+        self.key, self.count = key, 0
+
+    def get(self, key: str, default: Any = None, /) -> Any:
+        self.count += key == self.key
+        return super().get(key, default)
+
+    def __contains__(self, key: object, /) -> bool:
+        self.count += key == self.key
+        return super().__contains__(key)
+
+
+def test_a_schema_is_searched_for_a_target_once_however_many_refer_to_it() -> None:
+    named, other = Counted("$anchor"), Counted("b", **{"$id": "other"})
+    schema: Json = {
+        "$defs": {"a": {"$anchor": "a"}, "named": named, "other": other},
+        "b": {},
+        "properties": {str(n): {"$ref": "#/b" if n % 2 else "#a"} for n in range(100)},
+    }
+    check_schema(schema)
+    assert named.count <= 2
+    assert other.count <= 2
+
+
 def test_a_schema_too_long_to_follow_is_too_wide_to_say() -> None:
     defs: Json = {
         f"a{i}": {
