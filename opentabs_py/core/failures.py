@@ -496,4 +496,5 @@ def internal(tool: str) -> CallError:
 
 
 def _lines(violations: Sequence[tuple[str, str]]) -> str:
-    return "; ".join(f"at {path or 'the top'}: {rule}" for path, rule in violations)
+    # A caller may have chosen the name of a member.
+    return "; ".join(f"at {shorten(path, 300) or 'the top'}: {rule}" for path, rule in violations)

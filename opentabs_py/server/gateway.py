@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Literal, cast
 
 from mcp import types
@@ -9,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core import failures
+from opentabs_py.core.arguments import MAX_VIOLATIONS
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_names import TABS_LIST
 from opentabs_py.core.text import path_text, shorten
@@ -19,6 +21,7 @@ CALL: Final = "opentabs_call"
 # Claude Code defers tools until a search finds them, but these are the search.
 ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}
 MOST_FOUND = 50  # tools per answer; the best matches come first
+_MOST_ARGUMENTS: Final = 20  # more than either tool has, so one over them is an error in any case
 INSTRUCTIONS = f"""\
 Many tools run inside the user's own browser tabs, with the user's session. Find one with \
 {LIST} by what it should do, ask the same tool for its schema by name, then run it with \
@@ -105,14 +108,16 @@ def resolve(
     Raises:
         CallRefusedError: It is neither, its arguments are wrong, or a name is unknown.
     """
+    first = dict(islice(arguments.items(), _MOST_ARGUMENTS))  # pydantic has an error for each
     try:
         if name == CALL:
-            call = _Call.model_validate(arguments)
+            call = _Call.model_validate(first)
             return Forwarded(call.name, call.arguments)
         if name == LIST:
-            return FoundTools(_find(registry, _Find.model_validate(arguments)))
+            return FoundTools(_find(registry, _Find.model_validate(first)))
     except ValidationError as error:
-        violations = [(path_text(each["loc"]), each["msg"]) for each in error.errors()]
+        wrong = error.errors()[:MAX_VIOLATIONS]
+        violations = [(path_text(each["loc"]), each["msg"]) for each in wrong]
         raise failures.invalid_arguments(name, violations) from None
     # The tool was called directly, perhaps by a client that remembers it from a full list.
     if registry.get(name) is not None:

@@ -110,6 +110,8 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "no tool 'x'", "list the tools"),
     (lambda: failures.unknown_tool("y" * 1000, []), CallRefusedError, "UNKNOWN_TOOL",
      f"no tool '{'y' * 119}…'", "list the tools"),
+    (lambda: failures.invalid_arguments("chat_send", [("y" * 1000, "no")]),
+     CallRefusedError, "INVALID_ARGUMENTS", f" at {'y' * 299}…: no", "Correct them"),
     (lambda: failures.invalid_arguments("chat_send", [("to[0]", "7 is too short"), ("", "no")]),
      CallRefusedError, "INVALID_ARGUMENTS", "at to[0]: 7 is too short; at the top: no",
      "Correct them"),

@@ -218,6 +218,14 @@ async def test_what_cannot_be_done_is_an_error_that_says_what_to_do(
     assert what in text_of(result)
 
 
+async def test_of_many_or_long_wrong_arguments_the_first_are_named_shortened() -> None:
+    served = Served()
+    arguments = {f"{n}{'x' * 1000}": n for n in range(1000)}
+    text = text_of(await ask(served, "auto", "opentabs_list_tools", arguments))
+    assert text.partition("```")[0].count("Extra inputs") == 5
+    assert len(text) < 4000
+
+
 async def test_both_are_served_over_http_side_by_side(mode: str) -> None:
     served = Served()
     async with (
