@@ -4,6 +4,8 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
+from opentabs_py.core.text import shorten
+
 # A host, and a port or a path behind it: what a browser would take for a scheme otherwise.
 _TYPED: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d+)?([/?#].*)?")
 _LOCAL: Final = re.compile(r"localhost|.*\.localhost|[0-9.]+|\[.*\]")
@@ -30,7 +32,7 @@ def web_address(text: str) -> str:
         raise ValueError(f"it has spaces or control characters; {rule}")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
-        raise ValueError(f"{parts.scheme or 'such'} URLs cannot be opened; {rule}")
+        raise ValueError(f"{shorten(parts.scheme) or 'such'} URLs cannot be opened; {rule}")
     if not parts.hostname:
         raise ValueError(f"it names no host; {rule}")
     return url

@@ -482,8 +482,8 @@ def no_stream(stream_id: str) -> CallRefusedError:
     return CallRefusedError(
         ErrorDetail(
             "UNKNOWN_STREAM",
-            f"This session has no stream {stream_id!r}, or it ended some time ago. Pass the id "
-            "from the result of the call that started it.",
+            f"This session has no stream {shorten(stream_id)!r}, or it ended some time ago. Pass "
+            "the id from the result of the call that started it.",
         )
     )
 

@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
+from opentabs_py.core.text import shorten
 from opentabs_py.server.forms import Forms
 from opentabs_py.server.stream_sender import LateUpdates
 from opentabs_py.server.workarounds import is_routed_by_session
@@ -51,9 +52,10 @@ class ClientConnection:
             return
         key = type(token), token
         if key in self._tokens:
+            shown = shorten(token) if isinstance(token, str) else token
             raise MCPError(
                 types.INVALID_PARAMS,
-                f"The progressToken {token!r} belongs to a call that is still running; tokens must "
+                f"The progressToken {shown!r} belongs to a call that is still running; tokens must "
                 "be unique across active requests (MCP specification, Progress). Use another one.",
             )
         self._tokens.add(key)

@@ -15,6 +15,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from opentabs_py.core.text import shorten
 from opentabs_py.server.answers import Rewriter, offer_slot
 from opentabs_py.server.workarounds import header_mismatch, is_routed_by_session
 
@@ -95,8 +96,9 @@ class WholeRequests:
         if (mismatch := header_mismatch(headers, message)) is not None:
             return _refuse(400, request_id, mismatch, types.HEADER_MISMATCH)
         if key in self._in_flight:
+            shown = shorten(request_id) if isinstance(request_id, str) else request_id
             why = (
-                f"A request of this session with the id {request_id!r} is still running; ids must "
+                f"A request of this session with the id {shown!r} is still running; ids must "
                 "be unique within a session. Use another one."
             )
             return _refuse(400, request_id, why)

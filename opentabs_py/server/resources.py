@@ -11,12 +11,14 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
 from opentabs_py.calling.tool import StreamSource
+from opentabs_py.core.text import shorten
 from opentabs_py.errors import CallError
 from opentabs_py.server.connections import ClientConnections
 from opentabs_py.server.long_results import RESULT_ADDRESS, LongResults
 from opentabs_py.server.tool_list import unknown_cursor
 
 _SCHEME: Final = "stream"
+_LONGEST_URI: Final = 300  # characters; a longer one is not ours, and is shortened in the error
 _NOT_FOUND_BEFORE_2026: Final = -32002  # MCP 2025-11-25, Resources; SEP-2164 has changed it
 
 
@@ -127,19 +129,18 @@ class Resources:
         Raises:
             MCPError: There is no such stream or result, or not for this client.
         """
-        if self._results is not None and params.uri.startswith(RESULT_ADDRESS):
+        uri = shorten(params.uri, _LONGEST_URI)
+        if self._results is not None and uri.startswith(RESULT_ADDRESS):
             try:
-                result = self._results.find(params.uri, ctx.lifespan_context.owner(ctx))
+                result = self._results.find(uri, ctx.lifespan_context.owner(ctx))
             except LookupError as error:
-                raise _not_found(ctx, params.uri, str(error)) from None
+                raise _not_found(ctx, uri, str(error)) from None
             whole = types.TextResourceContents(
-                uri=params.uri, mime_type=result.mime_type, text=result.text.decode()
+                uri=uri, mime_type=result.mime_type, text=result.text.decode()
             )
             return types.ReadResourceResult(contents=[whole])
-        text = to_json(self._find(ctx, params.uri)).decode()
-        content = types.TextResourceContents(
-            uri=params.uri, mime_type="application/json", text=text
-        )
+        text = to_json(self._find(ctx, uri)).decode()
+        content = types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[content])
 
     async def subscribe(
@@ -162,6 +163,7 @@ class Resources:
         return types.EmptyResult()
 
     def _find(self, ctx: ServerRequestContext[ClientConnections], uri: str) -> dict[str, Any]:
+        uri = shorten(uri, _LONGEST_URI)
         parts = _split(uri)
         after = parse_qs(parts.query).get("after", ["0"])[-1]
         reader = ResourceClient(ctx.lifespan_context.owner(ctx))

@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic_core import from_json, to_json
 
 from opentabs_py.calling.tool import Listing, Tool
+from opentabs_py.core.text import shorten
 from opentabs_py.server.exposure import Listed
 
 PAGE_META_KEY: Final = "opentabs/pageSize"
@@ -106,6 +107,6 @@ def unknown_cursor(cursor: str) -> MCPError:
     """Return the error for a cursor that was never issued."""
     return MCPError(
         types.INVALID_PARAMS,
-        f"The cursor {cursor!r} is unknown. Send a nextCursor exactly as received, or none for "
-        "the first page.",
+        f"The cursor {shorten(cursor)!r} is unknown. Send a nextCursor exactly as received, or "
+        "none for the first page.",
     )

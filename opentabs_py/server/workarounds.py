@@ -10,6 +10,8 @@ from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.types import PROTOCOL_VERSION_META_KEY
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from opentabs_py.core.text import shorten
+
 
 def progress_token(ctx: ServerRequestContext[Any]) -> types.ProgressToken | None:
     """Return the token of a call's progress.
@@ -53,7 +55,7 @@ def header_mismatch(headers: Mapping[str, str], message: Any) -> str | None:
         return None
     return (
         f"The {MCP_PROTOCOL_VERSION_HEADER} header is {version or 'missing'}, but the body's _meta "
-        f"says {named}. Send the same version in both."
+        f"says {shorten(str(named))}. Send the same version in both."
     )
 
 

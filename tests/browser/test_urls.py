@@ -2,7 +2,7 @@
 
 import pytest
 
-from opentabs_py.browser.urls import with_scheme
+from opentabs_py.browser.urls import web_address, with_scheme
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,8 @@ from opentabs_py.browser.urls import with_scheme
 )
 def test_a_url_without_a_scheme_gets_the_one_that_users_mean(typed: str, url: str) -> None:
     assert with_scheme(typed) == url
+
+
+def test_a_long_scheme_that_cannot_be_opened_is_named_shortened() -> None:
+    with pytest.raises(ValueError, match=f"^{'a' * 119}… URLs cannot be opened"):
+        web_address(f"{'a' * 1000}://example.com")

@@ -108,6 +108,8 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "UNKNOWN_TOOL", "no tool 'chat_sent'", "did you mean 'chat_send' or 'chat_seen'?"),
     (lambda: failures.unknown_tool("x", []), CallRefusedError, "UNKNOWN_TOOL",
      "no tool 'x'", "list the tools"),
+    (lambda: failures.no_stream("y" * 1000), CallRefusedError, "UNKNOWN_STREAM",
+     f"no stream '{'y' * 119}…'", "Pass the id"),
     (lambda: failures.unknown_tool("y" * 1000, []), CallRefusedError, "UNKNOWN_TOOL",
      f"no tool '{'y' * 119}…'", "list the tools"),
     (lambda: failures.invalid_arguments("chat_send", [("y" * 1000, "no")]),

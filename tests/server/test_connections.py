@@ -77,6 +77,15 @@ def test_a_token_is_used_by_one_call_at_a_time() -> None:
         pass
 
 
+def test_a_long_token_that_is_used_is_named_shortened() -> None:
+    connection = ClientConnection()
+    with (
+        connection.hold_token("t" * 1000),
+        pytest.raises(MCPError, match=f"progressToken '{'t' * 119}…' belongs"),
+    ):
+        connection.hold_token("t" * 1000).__enter__()
+
+
 def test_a_token_that_is_a_number_is_not_the_same_as_its_text() -> None:
     connection = ClientConnection()
     with connection.hold_token(1), connection.hold_token("1"):

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from opentabs_py.calling.tool import Output
 from opentabs_py.core.tokens import estimate_tokens
 from opentabs_py.errors import ErrorDetail, ToolFailedError
-from opentabs_py.server.long_results import WHOLE_META_KEY, LongResults
+from opentabs_py.server.long_results import RESULT_ADDRESS, WHOLE_META_KEY, LongResults
 from opentabs_py.server.mcp import create_mcp_server
 from tests.fakes import FakeBridge
 from tests.served import Served
@@ -235,6 +235,10 @@ async def test_the_address_template_is_listed_and_another_address_refused(mode: 
         assert template.uri_template == "opentabs://result/{id}"
         with pytest.raises(MCPError, match="is not a result URI"):
             await client.read_resource("stream://abc")
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource(f"{RESULT_ADDRESS}{'x' * 1000}")
+    assert "x…" in caught.value.error.message
+    assert len(str(caught.value.error.data)) < 400
 
 
 async def test_a_server_that_cuts_nothing_has_no_resources(mode: str) -> None:

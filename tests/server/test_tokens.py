@@ -123,7 +123,10 @@ async def test_clients_over_http_may_use_the_same_token_at_once() -> None:
     assert ids(served) == [2, 2]
 
 
-async def test_of_two_requests_with_one_id_the_second_is_refused_and_the_first_answered() -> None:
+@pytest.mark.parametrize(("number", "shown"), [(2, "2"), ("n" * 1000, f"'{'n' * 119}…'")])
+async def test_of_two_requests_with_one_id_the_second_is_refused_and_the_first_answered(
+    number: int | str, shown: str
+) -> None:
     served = hanging()
     headers = {"accept": "application/json, text/event-stream"}
     answers: list[Any] = []
@@ -131,18 +134,19 @@ async def test_of_two_requests_with_one_id_the_second_is_refused_and_the_first_a
         response = await http.post(url, json={"jsonrpc": "2.0", **INITIALIZE})
         http.headers["mcp-session-id"] = response.headers["mcp-session-id"]
 
-        async def call(number: int) -> None:
-            answers.append(await http.post(url, json={"jsonrpc": "2.0", **a_call(number, None)}))
+        async def call() -> None:
+            asked = {"jsonrpc": "2.0", **a_call(2, None), "id": number}
+            answers.append(await http.post(url, json=asked))
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(call, 2)
+            tasks.start_soon(call)
             await wait_for_calls(served, 1)
-            await call(2)
-            cancel = {"method": "notifications/cancelled", "params": {"requestId": 2}}
+            await call()
+            cancel = {"method": "notifications/cancelled", "params": {"requestId": number}}
             await http.post(url, json={"jsonrpc": "2.0", **cancel})
     refused, first = answers
-    assert (refused.status_code, refused.json()["id"]) == (400, 2)
-    assert "the id 2 is still running" in refused.json()["error"]["message"]
+    assert (refused.status_code, refused.json()["id"]) == (400, number)
+    assert f"the id {shown} is still running" in refused.json()["error"]["message"]
     assert "Request cancelled" in first.text
     assert len(served.bridge.received) == 1
 

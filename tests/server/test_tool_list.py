@@ -118,6 +118,8 @@ async def test_a_cursor_that_was_never_issued_is_an_error_that_says_so(mode: str
     async with Client(Served().server, mode=mode) as client:
         with pytest.raises(MCPError, match="'7' is unknown") as caught:
             await client.list_tools(cursor="7")
+        with pytest.raises(MCPError, match=f"'{'7' * 119}…' is unknown"):
+            await client.list_tools(cursor="7" * 1000)
     assert caught.value.error.code == -32602
 
 

@@ -8,6 +8,7 @@ import pytest
 from mcp.client import Client
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, HEADER_MISMATCH, PROTOCOL_VERSION_META_KEY
 
+from opentabs_py.server.workarounds import header_mismatch
 from opentabs_py.session.session import Server
 from tests.fakes import Json
 from tests.python_tools.samples import Counter
@@ -85,6 +86,11 @@ async def test_a_version_in_the_body_that_is_not_the_header_s_is_a_header_mismat
     assert error["code"] == HEADER_MISMATCH
     assert "2026-07-28" in error["message"]
     assert (version or "missing") in error["message"]
+
+
+def test_a_long_version_in_the_body_is_shortened() -> None:
+    body = {"params": {"_meta": {PROTOCOL_VERSION_META_KEY: "2" * 1000}}}
+    assert f"says {'2' * 119}…. Send" in str(header_mismatch({}, body))
 
 
 async def test_a_request_of_the_initialize_era_needs_no_version_in_header_or_body() -> None:
