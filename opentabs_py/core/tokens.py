@@ -19,7 +19,10 @@ _TOKEN: Final = re.compile(
     r"|[!-/:-@\[-`{-~]{1,4}"  # punctuation of ASCII; `","` is one token
     r"|[\u00c0-\u024f\u0370-\u05ff]{1,3}"  # accented letters, Greek, Cyrillic, Hebrew
     r"|[^\x00-\x7f]"
-    r"|\n+"  # a space belongs to the word after it
+    r"|\n{1,32}"
+    # A space belongs to the word after it. But many cost something, so that a number of tokens is
+    # found in a bounded part of any text.
+    r"|[\x00-\x20\x7f]{32}"
 )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opentabs_py.core.tokens import estimate_tokens
+from opentabs_py.core.tokens import estimate_tokens, first_tokens, is_longer
 
 SCHEMA = """{"type":"object","properties":{"channelId":{"type":"string","description":"The channel \
 to export, from list_channels."},"limit":{"type":"integer","minimum":1,"maximum":1000,"default":100\
@@ -27,6 +27,14 @@ def test_it_is_near_what_tokenizers_count(text: str, counts: tuple[int, ...]) ->
 @pytest.mark.parametrize("text", ["今天天气很好我们一起去公园散步", "Сегодня хорошая погода"])
 def test_other_scripts_cost_more_than_english(text: str) -> None:
     assert estimate_tokens(text) >= len(text) / 3
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\t", "\x00", "\x7f", " \r"])
+def test_no_text_without_words_is_free(blank: str) -> None:
+    text = blank * 32_000
+    assert estimate_tokens(text) >= 1_000
+    assert is_longer(text, 900)
+    assert len(first_tokens(text, 10)) <= 10 * 64
 
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("  ", 0), ("word", 1), ("\n\n", 1)])
