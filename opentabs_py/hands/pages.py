@@ -12,11 +12,14 @@ from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Error, 
 
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.core.protocol import TabTarget
+from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.tree import Node
 
 _HEARTBEAT: Final = 5.0  # s
 KEPT: Final = 300  # messages and requests of each page
+# Characters of a message; more than a tool shows, so that a secret which is cut is not shown.
+LONGEST_MESSAGE: Final = 4_000
 _KNOWN_WITHIN: Final = 2.0  # s; Playwright hears of a new page some ms after its extension does
 _SESSION_WITHIN: Final = 1.0  # s; takes some ms, but waits while a dialog is open
 
@@ -205,11 +208,11 @@ class HandPages:
 
     def _watch(self, page: Page, watched: Watched) -> None:
         def write(message: ConsoleMessage) -> None:
-            watched.console.append((message.type, message.text))
+            watched.console.append((message.type, shorten(message.text, LONGEST_MESSAGE)))
             watched.lines += 1
 
         def fail(error: Error) -> None:
-            watched.console.append(("uncaught", str(error)))
+            watched.console.append(("uncaught", shorten(str(error), LONGEST_MESSAGE)))
             watched.lines += 1
 
         def end(request: Request) -> None:
