@@ -219,9 +219,10 @@ async def test_without_a_normal_window_one_is_opened_for_the_tab(plugin: Path, s
             }"""
         )
         async with agent(tabs) as client:
-            await open_own(client, f"{site}/own")
-            assert await where(client) == f"{site}/own"
+            opened = await open_own(client, f"{site}/own")
+            found = await where(client)
             after = await state(tabs)
+            assert found == f"{site}/own", (opened, after)
             assert [group["title"] for group in after["groups"]] == ["OpenTabs"]
             [own] = [tab for tab in after["tabs"] if tab.get("url") == f"{site}/own"]
             assert own["windowId"] != after["focused"]
