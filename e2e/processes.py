@@ -40,6 +40,13 @@ def extension_process(extension: Path) -> int | None:
     raise LookupError(f"no browser of ours runs the extension of {extension}")
 
 
+def is_browser(pid: int) -> bool:
+    """Return whether a process is the main one of a Chromium with an extension of ours."""
+    words = command_line(pid)
+    has_extension = any(word.startswith("--load-extension=") for word in words)
+    return has_extension and not any(word.startswith("--type=") for word in words)
+
+
 def command_line(pid: int) -> list[str]:
     """Return the words a process was started with; none when it is gone."""
     try:

@@ -22,7 +22,7 @@ from e2e.fleet import (
     endpoint,
     until,
 )
-from e2e.processes import command_line, descendants
+from e2e.processes import descendants, is_browser
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.fleet.messages import Announcement
 from opentabs_py.core.limits import Limits
@@ -179,7 +179,7 @@ async def test_a_browser_that_dies_loses_its_call_and_comes_back(tabs: OpenTabs)
         tab = next(each["tabId"] for each in await listed(client) if each["browser"] == "one")
     steps = [{"wait": 60000}]
     call = await tabs.start("probe_run", {"tabId": tab, "key": "dies", "steps": steps})
-    [browser] = [pid for pid in descendants(worker.pid) if _is_browser(command_line(pid))]
+    [browser] = [pid for pid in descendants(worker.pid) if is_browser(pid)]
     os.kill(browser, signal.SIGKILL)
     with anyio.fail_after(PATIENT):
         await call.wait()
@@ -193,11 +193,6 @@ def _ready(workers: Sequence[Announcement]) -> int:
 
 def _restarts(workers: Sequence[Announcement], name: str) -> int:
     return next(each.restarts for each in workers if each.name == name)
-
-
-def _is_browser(words: list[str]) -> bool:
-    loads = any(word.startswith("--load-extension") for word in words)
-    return loads and not any(word.startswith("--type=") for word in words)
 
 
 async def test_a_trace_shows_the_hop_of_the_fleet_and_those_in_the_browser(tabs: OpenTabs) -> None:

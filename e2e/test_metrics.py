@@ -15,7 +15,7 @@ from mcp.client import Client
 
 from e2e.chain import PROBE, wait_for_document
 from e2e.fleet import OPENTABS, PATIENT, TOOLS, Fleet, poll
-from e2e.processes import command_line, descendants
+from e2e.processes import descendants, is_browser
 from opentabs_py.bridge.link import Socket
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.config.settings import load_settings
@@ -241,20 +241,15 @@ class LateResults:
         self.let.set()
 
     def wrap(self, socket: Socket) -> Socket:
-        self._socket = socket
+        self.send_text, self.close = socket.send_text, socket.close
+        self._receive = socket.receive_text
         return self
 
     async def receive_text(self) -> str:
-        text = await self._socket.receive_text()
+        text = await self._receive()
         if '"method":"tool.result"' in text:
             await self.let.wait()
         return text
-
-    async def send_text(self, data: str) -> None:
-        await self._socket.send_text(data)
-
-    async def close(self, code: int, reason: str) -> None:
-        await self._socket.close(code, reason)
 
 
 async def test_a_server_exports_the_hops_of_calls_in_pages_and_its_browser(
@@ -324,9 +319,3 @@ async def test_a_worker_is_not_ready_while_one_of_its_browsers_is_gone(
     (tmp_path / "away").rename(chromium)
     await pair.until_ready(200, "browsers connected: 2")
     assert (await pair.scrape()).value("opentabs_browser_restarts_total") == 1
-
-
-def is_browser(pid: int) -> bool:
-    words = command_line(pid)
-    is_ours = any(word.startswith("--load-extension=") for word in words)
-    return is_ours and not any(word.startswith("--type=") for word in words)

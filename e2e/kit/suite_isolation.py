@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
-from e2e.processes import command_line, descendants, is_alive
+from e2e.processes import descendants, is_alive, is_browser
 from opentabs_py.testing import SyncOpenTabs, chain, expect
 
 SITE = "http://127.0.0.1:9"
@@ -143,12 +143,6 @@ def test_then_it_was_killed_and_there_is_another(opentabs: SyncOpenTabs, page: P
 
     assert not is_alive(seen["browser"])
     expect(opentabs.start("probe_echo", value=1)).to_succeed()
-
-
-def is_browser(pid: int) -> bool:
-    words = command_line(pid)
-    started_so = any(word.startswith("--user-data-dir=") for word in words)
-    return started_so and not any(word.startswith("--type=") for word in words)
 
 
 # --- what a tool fetches -----------------------------------------------------------------

@@ -31,7 +31,7 @@ def changing(file: Path) -> Generator[None]:
 
 
 @contextmanager
-def alone_with(path: Path) -> Generator[None]:
+def locked(path: Path) -> Generator[None]:
     """Hold the lock of a path, however long another process of this user holds it.
 
     The lock is a file in the user's cache, so that none appears in a repository. There are at most

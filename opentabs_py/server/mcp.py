@@ -19,7 +19,7 @@ from opentabs_py.server import gateway
 from opentabs_py.server.answers import Prepared, TextInParts, find_slot
 from opentabs_py.server.changes import ChangeNotifier
 from opentabs_py.server.clients import noticing_timeouts
-from opentabs_py.server.connections import ClientConnections, lifespan
+from opentabs_py.server.connections import ClientConnection, ClientConnections, lifespan
 from opentabs_py.server.elicitation import ConsentAskedError, Retries, find_asker
 from opentabs_py.server.ending import Ending
 from opentabs_py.server.exposure import Listed
@@ -153,12 +153,13 @@ class _Handlers:
         enough = self.registry.limits.client_timeout
         patience = noticing_timeouts(ctx, name, enough=enough, now=self.now)
         with connection.hold_token(progress_token(ctx)), patience:
-            return await self._call(ctx, params, name, arguments)
+            return await self._call(ctx, params, connection, name, arguments)
 
     async def _call(
         self,
         ctx: _Context,
         params: types.CallToolRequestParams,
+        connection: ClientConnection,
         name: str,
         arguments: dict[str, Any],
     ) -> _CallResult:
@@ -166,7 +167,6 @@ class _Handlers:
         if self.ending.has_begun:
             return to_error_result(failures.server_stopped(name, has_begun=False))
         tool = self.registry.get(name)
-        connection = ctx.lifespan_context.of(ctx)
         reporter = ProgressSender(
             ctx,
             connection=connection,

@@ -326,7 +326,11 @@ class SessionServer:
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> Callable[[], None]:
         """Serve MCP clients, extensions and the console; return what begins to stop that."""
         settings = self._settings
-        self.mcp_side = self._create_mcp_side()
+        ready = None
+        if settings.expose == "ready":
+            ready = ReadyTools(self.registry, self._ready())
+            self.tasks.start_soon(ready.run)
+        self.mcp_side = self._create_mcp_side(ready)
         self.tasks.start_soon(self.mcp_side.run)
         stack.callback(self.mcp_side.close)
         self.console = self._create_console(port=listener.getsockname()[1])
@@ -356,15 +360,10 @@ class SessionServer:
 
         return await stack.enter_async_context(serve_http(app, listener, on_stop=stop))
 
-    def _create_mcp_side(self) -> McpSide:
-        settings = self._settings
-        ready = None
-        if settings.expose == "ready":
-            ready = ReadyTools(self.registry, self._ready())
-            self.tasks.start_soon(ready.run)
+    def _create_mcp_side(self, ready: ReadyTools | None) -> McpSide:
         return McpSide(
             self.registry,
-            settings,
+            self._settings,
             version=self._version,
             streams=None if self._python is None else self._python.streams,
             listed=ready,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from opentabs_py.config.files import alone_with
+from opentabs_py.config.files import locked
 from opentabs_py.config.paths import data_dir
 from opentabs_py.core.authoring import SourceProblem
 from opentabs_py.errors import PluginError
@@ -22,7 +22,7 @@ async def build_if_stale(directory: Path) -> None:
     """
     if not is_stale(directory):
         return
-    with alone_with(directory):
+    with locked(directory):
         if not is_stale(directory):
             return  # another worker has built it in the meantime
         async with start_builder(find_toolchain(data_dir=data_dir())) as builder:

@@ -34,8 +34,9 @@ logger = logging.getLogger(__name__)
 
 START_WITHIN = CONNECT_WITHIN + 10  # s; reading plugins and importing the MCP SDK take one second
 BACK_WITHIN = 3.0  # s; a dead service worker is back after 0.2 s, or 1.7 s at worst
-CLEAN_WITHIN = 10.0  # s; a tenth of a second is typical, as it is of the next
-STOP_WITHIN = 10.0  # s
+# s; a tenth of a second is typical of each
+CLEAN_WITHIN = 10.0
+STOP_WITHIN = 10.0
 # The server's thread drives the browser through it; the test's Playwright is in another thread.
 _DEBUGGED = "--remote-debugging-port=0"
 
@@ -168,7 +169,7 @@ class Chain:
 
     def _kill(self) -> None:
         logger.warning(
-            "The browser hangs and was killed: it did not close within %g s", CLEAN_WITHIN
+            "The browser hung for %g s at the end of a test and was killed", CLEAN_WITHIN
         )
         end_browser_blocking(self._plan.result().scratch)
 

@@ -1,4 +1,4 @@
-"""Opens what a test needs: a server and a browser for each of its people."""
+"""Open what a test needs: a server and a browser for each of its people."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext
 
 from opentabs_py import __version__
-from opentabs_py.config.files import alone_with
+from opentabs_py.config.files import locked
 from opentabs_py.core.recording.exchange import Exchange, RecordedCall, RecordedSocket, Recording
 from opentabs_py.core.recording.replay import Index, Replay
 from opentabs_py.core.recording.scrub import scrub
@@ -74,7 +74,7 @@ class Asked:
             RecordingError: There is none, or it cannot be read.
         """
         if self.file.exists():
-            with nullcontext() if self.is_offline else alone_with(self.file):
+            with nullcontext() if self.is_offline else locked(self.file):
                 return _read(self.file, self.file.stat().st_mtime_ns, volatile)
         if self.is_offline:
             raise RecordingError(
@@ -231,7 +231,7 @@ class ActiveRecording:
     def _write(self, exchanges: Sequence[Exchange], sockets: Sequence[RecordedSocket]) -> None:
         file, before = self._asked.file, self._before
         opened = (each.request.url for each in exchanges if each.request.kind == "document")
-        with alone_with(file):
+        with locked(file):
             if file in self._asked.written:  # by another test of this run
                 before = read_recording(file)
             url = before.url or next(opened, "")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.config.files import alone_with
+from opentabs_py.config.files import locked
 
 
 def test_nobody_else_holds_the_lock_of_a_path(
@@ -16,7 +16,7 @@ def test_nobody_else_holds_the_lock_of_a_path(
     count.write_text("0")
 
     def add(_: int) -> None:
-        with alone_with(tmp_path / "plugin"):
+        with locked(tmp_path / "plugin"):
             count.write_text(str(int(count.read_text()) + 1))
 
     with ThreadPoolExecutor(8) as threads:
