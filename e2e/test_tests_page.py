@@ -47,8 +47,23 @@ def test_two():
     pass
 """
 OTHER = """
-def test_three(opentabs):
-    assert opentabs.plugin().status == "closed"
+def test_three():
+    pass
+"""
+# Like `GOOD` and `BAD`, but without a browser: for tests that are only about which tests run.
+QUICK = """
+import pytest
+
+def test_one():
+    pass
+
+@pytest.mark.skip(reason="not yet")
+def test_two():
+    pass
+"""
+WRONG = """
+def test_bad():
+    assert "morning" == "evening"
 """
 BAD = """
 from opentabs_py.testing import expect
@@ -399,7 +414,7 @@ async def test_only_the_browser_that_was_let_in_sees_tests_and_screenshots(
 async def test_one_test_a_file_the_failed_ones_or_all_run(
     template: Path, short_path: Path, browser: Browser
 ) -> None:
-    plugin = plugin_with(template, short_path, good=GOOD, other=OTHER, bad=BAD)
+    plugin = plugin_with(template, short_path, good=QUICK, other=OTHER, bad=WRONG)
     async with shown_tests(browser, plugin, environment(plugin)) as shown:
         await shown.page.get_by_label("Pause on failure").uncheck()
         await ended(shown)
@@ -514,7 +529,7 @@ async def test_a_file_that_cannot_be_imported_is_shown_and_the_others_run(
         assert ran(plugin) == ["test_three"]
         await shown.choose("tests/test_wrong.py, failed")
         await expect(shown.details).to_contain_text("No module named 'nothing_like_this'")
-        change(plugin / "tests" / "test_wrong.py", "import nothing_like_this", GOOD)
+        change(plugin / "tests" / "test_wrong.py", "import nothing_like_this", QUICK)
         await expect(shown.row("test_one, passed")).to_be_visible(timeout=PATIENT)
         await expect(shown.row("tests/test_wrong.py, failed")).to_have_count(0)
 
