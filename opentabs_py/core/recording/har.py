@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import NotRequired, TypedDict  # noqa: UP035 (both from one place)
@@ -221,9 +221,15 @@ class _Named(TypedDict):
     value: str
 
 
+class _Param(TypedDict):
+    name: str
+    value: NotRequired[str]
+
+
 class _PostData(TypedDict):
     mimeType: NotRequired[str]
     text: NotRequired[str]
+    params: NotRequired[list[_Param]]
     _encoding: NotRequired[str]
     _file: NotRequired[str]
 
@@ -346,12 +352,11 @@ def _is_socket(entry: _Entry) -> bool:
 
 def _exchange(entry: _Entry, read: Callable[[str], bytes]) -> Exchange:
     sent, received = entry["request"], entry["response"]
-    posted: _PostData = sent.get("postData", {})
     request = Request(
         sent["method"].upper(),
         sent["url"].partition("#")[0],
         _pairs(sent.get("headers", [])),
-        _stored(posted, posted.get("_encoding"), read),
+        _posted(sent.get("postData", {}), read),
         entry.get("_resourceType", "fetch"),
     )
     error = received.get("_error")
@@ -374,6 +379,15 @@ def _exchange(entry: _Entry, read: Callable[[str], bytes]) -> Exchange:
         entry["startedDateTime"].timestamp(),
         entry.get("time", 0.0) / 1000,
     )
+
+
+def _posted(data: _PostData, read: Callable[[str], bytes]) -> bytes:
+    body = _stored(data, data.get("_encoding"), read)
+    if not body and data.get("mimeType", "").startswith("application/x-www-form-urlencoded"):
+        # Some programs write a form's fields instead of its text.
+        fields = [(each["name"], each.get("value", "")) for each in data.get("params", [])]
+        return urlencode(fields).encode()
+    return body
 
 
 def _body(content: "_Content | Mapping[str, Any]", read: Callable[[str], bytes]) -> bytes | None:

@@ -96,6 +96,10 @@ _NO_SECRETS: Final = frozenset(
     undefined
     """.split()  # noqa: SIM905
 )
+# Members of an object under a secret's name that are the secret, as in `"token": {"value": "…"}`.
+_CONTENTS: Final = frozenset(
+    {"value", "raw", "plain", "plaintext", "hash", "current", "old", "new"}
+)
 _PARAMETER: Final = re.compile(r'(\w+)\s*=\s*"([^"]+)"')
 _PUBLIC: Final = frozenset(  # parameters of an `Authorization` that are no secrets
     {"realm", "uri", "qop", "algorithm", "oauth_signature_method", "oauth_version"}
@@ -336,7 +340,14 @@ class Finder:
     # --- values ---
 
     def _search_value(self, value: Any, *, is_own: bool, depth: int = 0, holder: str = "") -> None:
-        """Collect the secrets of a JSON value; what is in a list has the name of its holder."""
+        """Collect the secrets of a JSON value.
+
+        Args:
+            value: Where to look.
+            is_own: Whether it is about the user who is signed in.
+            depth: How many objects and arrays it is within.
+            holder: The name of what holds it, which is also that of what is in a list.
+        """
         if depth > _DEEPEST:
             return
         if isinstance(value, str):
@@ -347,15 +358,23 @@ class Finder:
             named = members.get("name", members.get("key"))
             if isinstance(named, str) and isinstance(members.get("value"), str):
                 self._search_member(named, members["value"], is_own=False, depth=depth + 1)
+            if self._holds(holder) == "secret":
+                self._add_contents(members, holder)
             for name, each in members.items():
                 self._search_member(str(name), each, is_own=is_own, depth=depth + 1)
         elif isinstance(value, list):
             # A list about oneself is of other things.
             for each in cast("Sequence[Any]", value):
                 if isinstance(each, dict):
-                    self._search_value(each, is_own=False, depth=depth + 1)
+                    self._search_value(each, is_own=False, depth=depth + 1, holder=holder)
                 else:
                     self._search_member(holder, each, is_own=False, depth=depth + 1)
+
+    def _add_contents(self, members: Mapping[str, Any], holder: str) -> None:
+        for name, each in members.items():
+            is_content = _plain(str(name)) in _CONTENTS and self._holds(str(name)) != "kept"
+            if is_content and isinstance(each, (str, int)) and not isinstance(each, bool):
+                self.add(str(each), _kind(holder), str(name))
 
     def _search_nested(self, text: str, *, is_own: bool, depth: int) -> None:
         """Collect the secrets of JSON that a value contains as a string, or percent-encoded."""

@@ -174,6 +174,22 @@ def test_the_body_of_a_request_may_be_in_a_file() -> None:
     assert exchange.request.body == b"\xff"
 
 
+@pytest.mark.parametrize(
+    ("mime", "body"),
+    [
+        ("application/x-www-form-urlencoded; charset=utf-8", b"text=a+%26+b&empty="),
+        ("multipart/form-data; boundary=x", b""),
+    ],
+)
+def test_the_fields_of_a_form_are_its_body_if_its_text_is_missing(mime: str, body: bytes) -> None:
+    fields = [{"name": "text", "value": "a & b"}, {"name": "empty"}]
+    data = {"mimeType": mime, "params": fields}
+    sent = {**entry(), "request": {"method": "POST", "url": URL, "postData": data}}
+    with_text = {**sent["request"], "postData": {**data, "text": "text=c"}}
+    recording = from_har(har(sent, {**sent, "request": with_text}), lambda _: b"")
+    assert [each.request.body for each in recording.exchanges] == [body, b"text=c"]
+
+
 def test_a_request_without_an_answer_has_failed() -> None:
     [exchange] = from_har(har(entry(status=0)), lambda _: b"").exchanges
     assert (exchange.response, exchange.error) == (None, "net::ERR_FAILED")

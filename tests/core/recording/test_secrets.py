@@ -239,6 +239,15 @@ def test_names_and_numbers_in_a_form_are_known_by_the_end_of_their_names() -> No
     }
 
 
+def test_of_an_object_under_a_secrets_name_only_what_is_the_secret_is_one() -> None:
+    token = {"value": SECRET, "kind": "Personal9Token", "uses": 123456, "current": True}
+    assert found(answered({"token": token})) == {SECRET: ("token", "value", True)}
+    assert found(answered({"token": [{"Plain_Text": SECRET}]})).keys() == {SECRET}
+    assert found(answered({"pin": {"old": 4729}})) == {"4729": ("token", "old", False)}
+    assert found(answered({"token": token}), Rules(keep=("value",))) == {}
+    assert found(answered({"title": {"value": SECRET}})) == {}
+
+
 @pytest.mark.parametrize("value", [["+1 555 123 4567"], [5551234567]])
 def test_a_number_in_a_list_of_phones_is_a_phone_number(value: Any) -> None:
     assert [kind for kind, _, _ in found(answered({"phones": value})).values()] == ["phone number"]
