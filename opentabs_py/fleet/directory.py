@@ -54,6 +54,7 @@ class Directory:
         self._known: dict[str, _Known] = {}
         self._repeated: dict[bytes, str] = {}  # runs, by what they announced last
         self._claims = Claims()
+        self._unreadable: dict[str, float] = {}  # when runs of other versions were heard last
         self.refused: dict[str, str] = {}
 
     @property
@@ -89,6 +90,7 @@ class Directory:
         try:
             worker = read_announcement(data, opentabs=self._version)
         except VersionSkewError as skew:
+            self._unreadable[skew.instance] = now
             self._refuse(skew.instance, str(skew))
         except ProtocolError as error:
             self._refuse("", str(error))
@@ -118,6 +120,10 @@ class Directory:
         for instance, known in [*self._known.items()]:
             if now >= known.liveness.gone_at() + SILENT_FOR:  # an idle one says little
                 self.remove(instance)
+        for instance, heard in [*self._unreadable.items()]:
+            if now >= heard + 2 * SILENT_FOR:
+                del self._unreadable[instance]
+                self.refused.pop(instance, None)
 
     def _put(self, worker: Announcement, data: bytes, now: float) -> None:
         before = self._known.get(worker.instance)

@@ -60,8 +60,8 @@ def client_name(ctx: ServerRequestContext[Any]) -> str | None:
     client = ctx.session.client_params
     if client is None:
         return None
-    info = client.client_info
-    return shorten(one_line(f"{info.name} {info.version}").strip(), NAME_MAX) or None
+    version = client.client_info.version[:NAME_MAX]
+    return shorten(one_line(f"{_name(ctx)} {version}").strip(), NAME_MAX) or None
 
 
 def reads_links(ctx: ServerRequestContext[Any]) -> bool:
@@ -105,7 +105,7 @@ def _log_timeout(name: str, tool: str, waited: float, enough: float) -> None:
 
 def _name(ctx: ServerRequestContext[Any]) -> str:
     client = ctx.session.client_params
-    return "" if client is None else client.client_info.name
+    return "" if client is None else client.client_info.name[:NAME_MAX]
 
 
 def _known(name: str) -> KnownClient:

@@ -110,3 +110,15 @@ def test_one_of_another_version_is_refused(caplog: pytest.LogCaptureFixture) -> 
     assert "fleet protocol 99" in known.directory.refused[instance("a")]
     assert "not JSON" in known.directory.refused[""]
     assert len(caplog.messages) == 2
+
+
+def test_one_of_another_version_that_is_no_longer_heard_is_forgotten() -> None:
+    known = Known()
+    known.hear("a", 10, version=99)
+    known.hear("b", 20, version=99, now=SILENT_FOR)
+    known.hear("a", 10, version=99, now=SILENT_FOR)
+    known.hear("c", 30, version=99)
+    known.directory.remove_silent(2 * SILENT_FOR)
+    assert known.directory.refused.keys() == {instance("a"), instance("b")}
+    known.directory.remove_silent(3 * SILENT_FOR)
+    assert known.directory.refused == {}
