@@ -24,10 +24,10 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 # Unit tests go to whichever worker is idle. The tests of an end-to-end file share a browser that is
-# slow to start, so they stay together, and the longest files run first. They often wait: two of them
-# leave a third of two cores idle, three nothing.
-PARALLEL := -n 2 --dist worksteal
-PARALLEL_FILES := -n 3 --dist loadfile --no-loadscope-reorder
+# slow to start, so they stay together, and the longest files run first. Tests often wait, so that as
+# many workers as cores would leave a third of two cores idle.
+PARALLEL := -n 3 --dist worksteal
+PARALLEL_FILES := -n 4 --dist loadfile --no-loadscope-reorder
 
 step = @printf '\033[1m%s\033[0m\n' $(1)
 
