@@ -140,7 +140,7 @@
   /** @type {EventTarget} the node that only relay and runtime have a reference to */
   let node;
 
-  // --- the channel -------------------------------------------------------------------------
+  // --- the channel ---
 
   /** @param {EventTarget} shared */
   function join(shared) {
@@ -208,7 +208,7 @@
     }
   }
 
-  // --- calls -------------------------------------------------------------------------------
+  // --- calls ---
 
   /** @param {{callId: string, plugin: string, tool: string, input: object, trace: boolean}} params */
   async function run({ callId, plugin, tool, input, trace }) {
@@ -486,7 +486,7 @@
     return typeof value === "string" ? value : "a value that cannot be shown was thrown";
   }
 
-  // --- progress ----------------------------------------------------------------------------
+  // --- progress ---
 
   // Reports of one call that wait for the end of the page's current job. The first is sent at once;
   // later ones from a loop that never yields are sent together.
@@ -582,7 +582,7 @@
     message: undefined,
   });
 
-  // --- adapters ----------------------------------------------------------------------------
+  // --- adapters ---
 
   /** @param {string} nonce with which plugins sign their logs and readiness changes */
   function prepare(nonce) {

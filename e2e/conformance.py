@@ -157,7 +157,7 @@ def judge(runs: Sequence[Run], baseline: Sequence[Expected]) -> Verdict:
     return Verdict(tuple(unexpected), tuple(stale), tuple(disagreed))
 
 
-# --- running -------------------------------------------------------------------------------
+# --- running ---
 
 
 async def run_suite(directory: Path, baseline: Path = BASELINE) -> list[Run]:
@@ -248,7 +248,7 @@ async def _read_log(
         raise RuntimeError(f"`opentabs serve` did not start:\n{said}")
 
 
-# --- showing -------------------------------------------------------------------------------
+# --- showing ---
 
 
 def show(runs: Sequence[Run], baseline: Sequence[Expected], verdict: Verdict) -> None:

@@ -95,7 +95,7 @@ async def drive(client: str, target: str | list[str]) -> AsyncGenerator[Driver]:
             yield driver
 
 
-# --- TypeScript ----------------------------------------------------------------------------
+# --- TypeScript ---
 
 
 class TypeScriptDriver:
@@ -152,7 +152,7 @@ async def drive_typescript(
     assert process.returncode == 0
 
 
-# --- Python --------------------------------------------------------------------------------
+# --- Python ---
 
 
 class PythonDriver:
@@ -213,7 +213,7 @@ async def drive_python(mode: str, target: str | list[str]) -> AsyncGenerator[Pyt
         yield PythonDriver(client, tools)
 
 
-# --- the Inspector -------------------------------------------------------------------------
+# --- the Inspector ---
 
 
 @dataclass(frozen=True, slots=True)

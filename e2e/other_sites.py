@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 Handler = Callable[[Request], Awaitable[Response]]
 
-# --- GraphQL -----------------------------------------------------------------
+# --- GraphQL ---
 
 BOOKS = [
     {
@@ -131,7 +131,7 @@ def answer(name: str, variables: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"addReview": {"review": {"stars": variables["stars"], "text": variables["text"]}}}
 
 
-# --- every kind of API ---------------------------------------------------------
+# --- every kind of API ---
 
 ZOO = [{"id": number, "name": f"animal {number}", "legs": number % 5} for number in range(1, 8)]
 ZOO_SCRIPT = """
@@ -270,7 +270,7 @@ def zoo() -> Starlette:  # noqa: C901 (one small handler for each route)
     )
 
 
-# --- HTML ---------------------------------------------------------------------
+# --- HTML ---
 
 TICKETS = [
     {"id": 100 + number, "subject": f"Printer {number} is & stays jammed", "status": status}

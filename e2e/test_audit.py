@@ -90,7 +90,7 @@ class Heard:
         await self._send(data)
 
 
-# --- what is in it ----------------------------------------------------------------------
+# --- what is in it ---
 
 
 async def test_every_call_is_recorded_with_its_client_site_and_tab_however_it_ends(
@@ -173,7 +173,7 @@ async def test_a_setting_of_a_plugin_that_may_be_a_secret_is_masked(
     assert b"hunter2" not in content
 
 
-# --- the commands -------------------------------------------------------------------------
+# --- the commands ---
 
 
 def test_the_commands_record_and_show_what_was_called(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_with_no_audit_nothing_is_recorded(tmp_path: Path) -> None:
     assert not audit_file().exists()
 
 
-# --- when something goes wrong --------------------------------------------------------------
+# --- when something goes wrong ---
 
 
 @dataclass
@@ -356,7 +356,7 @@ def shout(text: str) -> str:
     return text
 
 
-# --- in a fleet -------------------------------------------------------------------------------
+# --- in a fleet ---
 
 
 async def test_in_a_fleet_the_endpoint_and_the_worker_both_record_who_called(

@@ -67,7 +67,7 @@ def status(env: Mapping[str, str]) -> dict[str, Any]:
     return server
 
 
-# --- its life -------------------------------------------------------------------------
+# --- its life ---
 
 
 async def test_a_started_server_stays_is_used_and_leaves_nothing_when_stopped(
@@ -190,7 +190,7 @@ def _has_opened(pid: int, file: Path) -> bool:
     return any(Path(each.path) == file for each in psutil.Process(pid).open_files())
 
 
-# --- calls ----------------------------------------------------------------------------
+# --- calls ---
 
 
 @asynccontextmanager

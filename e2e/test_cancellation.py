@@ -53,7 +53,7 @@ def run_params(
     return {"name": "probe_run", "arguments": arguments, "_meta": {**(meta or {}), **token}}
 
 
-# --- over HTTP -----------------------------------------------------------------------------
+# --- over HTTP ---
 
 
 @dataclass
@@ -181,7 +181,7 @@ async def test_a_client_that_times_out_cancels(tab: Tab, client: Client) -> None
     assert reports == [1]
 
 
-# --- over stdio ----------------------------------------------------------------------------
+# --- over stdio ---
 
 
 class Pipes:

@@ -205,7 +205,7 @@ def test_browser_path_is_a_file() -> None:
     assert Path(opentabs("browser", "path").stdout.strip()).is_file()
 
 
-# --- serve ---------------------------------------------------------------------------------
+# --- serve ---
 
 
 def test_a_killed_run_is_cleaned_up_by_the_next(short_path: Path) -> None:

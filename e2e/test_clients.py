@@ -98,7 +98,7 @@ def each(
     return pytest.mark.parametrize("connected", pairs, indirect=True, ids=names)
 
 
-# --- every client --------------------------------------------------------------------------
+# --- every client ---
 
 
 @each(TYPESCRIPT + PYTHON)
@@ -170,7 +170,7 @@ async def test_one_that_sends_null_for_each_optional_argument_can_call(
     assert outcome.value == {"key": "nulls", "result": None}
 
 
-# --- what only those of TypeScript have ----------------------------------------------------
+# --- what only those of TypeScript have ---
 
 
 @each(TYPESCRIPT)
@@ -200,7 +200,7 @@ async def test_none_of_750_reports_is_lost(connected: Connected) -> None:
     assert counts == [5] * ROUNDS
 
 
-# --- agent frameworks ----------------------------------------------------------------------
+# --- agent frameworks ---
 
 
 @pytest.mark.parametrize("kind", PYTHON)
@@ -215,7 +215,7 @@ async def test_autogen_reads_the_whole_result_of_a_tool_whose_stream_continues(k
     assert stream["id"] in how_to_read
 
 
-# --- the Inspector -------------------------------------------------------------------------
+# --- the Inspector ---
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ async def page(served: OpenTabs, browser: Browser) -> AsyncGenerator[Page]:
         yield opened
 
 
-# --- who gets in -----------------------------------------------------------------------
+# --- who gets in ---
 
 
 async def test_the_address_lets_one_browser_in_once(served: OpenTabs, browser: Browser) -> None:
@@ -167,7 +167,7 @@ async def running_calls(page: Page) -> list[Any]:
     return rows
 
 
-# --- the views --------------------------------------------------------------------------
+# --- the views ---
 
 
 async def test_plugins_are_cards_and_a_broken_one_says_what_to_do(page: Page, tab: Page) -> None:
@@ -555,7 +555,7 @@ async def test_logs_are_followed_and_filtered(page: Page) -> None:
     await expect(page.get_by_role("option").filter(has_text="broken")).to_have_count(0)
 
 
-# --- for everyone -----------------------------------------------------------------------
+# --- for everyone ---
 
 
 @pytest.mark.usefixtures("tab")
@@ -691,7 +691,7 @@ async def test_reduced_motion_is_respected(served: OpenTabs, browser: Browser) -
         assert animated == "none"
 
 
-# --- when things go wrong ---------------------------------------------------------------
+# --- when things go wrong ---
 
 
 async def test_the_page_says_so_when_the_server_is_gone(browser: Browser) -> None:

@@ -82,7 +82,7 @@ async def run(*args: str) -> subprocess.CompletedProcess[str]:
     return await anyio.to_thread.run_sync(lambda: opentabs(*args))
 
 
-# --- calls ----------------------------------------------------------------------------
+# --- calls ---
 
 
 async def test_calls_are_spread_over_the_workers(fleet: Fleet) -> None:
@@ -149,7 +149,7 @@ async def test_only_workers_with_all_labels_are_used(fleet: Fleet) -> None:
         await tabs.call("who")
 
 
-# --- when workers are full ------------------------------------------------------------
+# --- when workers are full ---
 
 
 async def test_a_call_that_waits_says_its_place_and_then_runs(fleet: Fleet) -> None:
@@ -195,7 +195,7 @@ async def test_more_calls_than_may_wait_are_refused_with_when_to_retry(fleet: Fl
         assert fleet.count("began")["refused"] == 0
 
 
-# --- when something fails -------------------------------------------------------------
+# --- when something fails ---
 
 
 async def test_a_killed_worker_loses_its_calls_and_says_that_they_may_have_run(
@@ -327,7 +327,7 @@ async def test_a_worker_of_another_version_is_refused_with_both_versions(
         assert why in caplog.messages
 
 
-# --- the commands ---------------------------------------------------------------------
+# --- the commands ---
 
 
 async def test_a_drained_worker_ends_its_calls_takes_no_more_and_leaves(fleet: Fleet) -> None:

@@ -99,7 +99,7 @@ def test_the_test_that_is_printed_fails_as_long_as_the_tool_is_broken(
     assert len(after.cases) == len(BROKEN)
 
 
-# --- opentabs test --fuzz -----------------------------------------------------------------
+# --- opentabs test --fuzz ---
 
 SITE = """
 import pytest

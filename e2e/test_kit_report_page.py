@@ -238,7 +238,7 @@ async def test_everything_that_can_be_used_has_a_name(shown: OpenReport) -> None
         assert nameless == [], name
 
 
-# --- runs ------------------------------------------------------------------------------------
+# --- runs ---
 
 
 @pytest.fixture(scope="module")
@@ -375,7 +375,7 @@ def test_nothing_is_written_when_tests_are_only_collected(tmp_path: Path) -> Non
     assert not (tmp_path / "out").exists()
 
 
-# --- several reports -------------------------------------------------------------------------
+# --- several reports ---
 
 
 def merge(directory: Path, *arguments: str) -> tuple[int, str]:

@@ -147,7 +147,7 @@ def test_a_part_that_does_not_exist_is_an_error_of_use(suite: Path) -> None:
         assert "must be I/N, such as 1/4" in ran.output
 
 
-# --- opentabs test ------------------------------------------------------------------------
+# --- opentabs test ---
 
 
 @pytest.fixture

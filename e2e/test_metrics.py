@@ -112,7 +112,7 @@ def exported(scraped: Scraped) -> set[str]:
     return {name for name in every if not name.endswith("_created")}
 
 
-# --- metrics --------------------------------------------------------------------------
+# --- metrics ---
 
 
 async def test_calls_are_counted_by_endpoint_and_worker_without_names_that_clients_chose(
@@ -180,7 +180,7 @@ async def test_each_kind_of_process_exports_just_its_metrics(fleet: Fleet) -> No
         assert exported(await server.scrape()) == names("server")
 
 
-# --- health ---------------------------------------------------------------------------
+# --- health ---
 
 
 async def test_an_endpoint_is_not_ready_once_its_worker_was_killed(fleet: Fleet) -> None:
@@ -230,7 +230,7 @@ async def test_a_server_that_needs_an_extension_is_not_ready_without_one(fleet: 
         await server.until_ready(503, "no extension is connected")
 
 
-# --- with a browser -------------------------------------------------------------------
+# --- with a browser ---
 
 
 class LateResults:

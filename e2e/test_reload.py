@@ -352,7 +352,7 @@ async def test_documents_that_open_after_a_reload_get_the_new_version(
         assert (await tabs.bridge.wait_ready("chat")).protected
 
 
-# --- the watch ------------------------------------------------------------------------
+# --- the watch ---
 
 
 class Heard(logging.Handler):

@@ -114,7 +114,7 @@ async def test_settings_of_no_plugin_are_refused_before_anything_starts(tmp_path
             pass
 
 
-# --- the command line -----------------------------------------------------------------
+# --- the command line ---
 
 
 def opentabs(*args: str, directory: Path, **environment: str) -> "subprocess.CompletedProcess[str]":

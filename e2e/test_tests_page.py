@@ -165,7 +165,7 @@ async def ended(shown: Shown) -> None:
     await expect(shown.summary).to_contain_text(re.compile(r"· in \d"))
 
 
-# --- one run, looked at from all sides -------------------------------------------------------
+# --- one run, looked at from all sides ---
 
 
 @pytest.fixture(scope="module")
@@ -408,7 +408,7 @@ async def test_only_the_browser_that_was_let_in_sees_tests_and_screenshots(
         assert rebound.status_code == 403
 
 
-# --- runs ------------------------------------------------------------------------------------
+# --- runs ---
 
 
 async def test_one_test_a_file_the_failed_ones_or_all_run(
@@ -576,7 +576,7 @@ async def test_a_run_that_cannot_begin_says_so(
         await expect(alert).to_have_count(0)
 
 
-# --- at a failure ----------------------------------------------------------------------------
+# --- at a failure ---
 
 TWO_BAD = BAD + BAD.replace("def test_bad", "def test_worse").replace("from ", "# from ")
 
@@ -640,7 +640,7 @@ async def test_without_a_terminal_only_the_page_continues(
     assert "Press Continue in the page of the tests." in output
 
 
-# --- around it -------------------------------------------------------------------------------
+# --- around it ---
 
 
 @pytest.mark.parametrize("at", ["a failure", "rest"])

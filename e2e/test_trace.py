@@ -37,7 +37,7 @@ def hops(record: CallRecord) -> list[str]:
     return [span.hop for span in record.waterfall().spans]
 
 
-# --- what is recorded -------------------------------------------------------------------
+# --- what is recorded ---
 
 
 async def test_a_call_that_succeeds_is_recorded_with_every_hop_and_report(
@@ -158,7 +158,7 @@ async def test_recorded_calls_can_be_written_read_and_shown_in_every_way(
     assert {event["name"] for event in events} >= {"probe_echo", "probe_fail", *WHOLE}
 
 
-# --- the page that shows them -----------------------------------------------------------
+# --- the page that shows them ---
 
 
 class Viewer:

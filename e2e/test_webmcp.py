@@ -128,7 +128,7 @@ async def test_either_the_browser_s_interface_is_tested_or_ours(
     assert ("[native code]" in source) == ("native" in request.node.name)
 
 
-# --- what is listed ---------------------------------------------------------------------
+# --- what is listed ---
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -239,7 +239,7 @@ async def test_search_and_gateway_find_them(tabs: OpenTabs) -> None:
         assert called.structured_content == {"sum": 3}
 
 
-# --- calls ------------------------------------------------------------------------------
+# --- calls ---
 
 
 async def test_arguments_are_checked_before_the_page_hears_of_the_call(
@@ -342,7 +342,7 @@ async def test_a_client_s_cancellation_reaches_the_tool_s_signal(
     await page.wait_for_function("signals.cancelled.aborted")
 
 
-# --- forms ------------------------------------------------------------------------------
+# --- forms ---
 
 
 @pytest.mark.usefixtures("page")
@@ -372,7 +372,7 @@ async def test_a_form_without_autosubmit_waits_for_the_user(tabs: OpenTabs, page
     assert outcome == [{"fields": {"text": "hello"}}]
 
 
-# --- documents that go ------------------------------------------------------------------
+# --- documents that go ---
 
 
 async def test_a_call_ends_at_once_when_its_page_is_left(
@@ -490,7 +490,7 @@ async def test_pages_that_were_open_before_the_extension_have_tools_too(tabs: Op
     assert await tabs.call(COUNT, {"to": 2}) == "counted"
 
 
-# --- hostile pages ----------------------------------------------------------------------
+# --- hostile pages ---
 
 
 async def test_a_page_with_too_many_tools_or_too_large_ones_is_bounded(
@@ -531,7 +531,7 @@ async def test_a_page_that_replaces_builtins_breaks_only_its_own_tools(
         await page.close()
 
 
-# --- consent ----------------------------------------------------------------------------
+# --- consent ---
 
 
 async def test_only_tools_that_say_that_they_read_run_unasked(shop: str) -> None:
@@ -583,7 +583,7 @@ async def test_a_call_that_the_user_allows_runs_in_the_tab_of_its_question_or_no
         assert outcomes == [1, "NOT_DELIVERED"]
 
 
-# --- the command ------------------------------------------------------------------------
+# --- the command ---
 
 
 async def test_the_command_serves_them_to_a_client_over_stdio(shop: str) -> None:
@@ -600,7 +600,7 @@ async def test_the_command_serves_them_to_a_client_over_stdio(shop: str) -> None
     assert result.structured_content == {"sum": 3}
 
 
-# --- off --------------------------------------------------------------------------------
+# --- off ---
 
 
 async def test_nothing_of_it_is_there_unless_it_is_turned_on(shop: str) -> None:

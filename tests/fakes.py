@@ -128,7 +128,7 @@ async def greeted(connect: Connect, *documents: Json, tabs: list[int] | None = N
     return socket
 
 
-# --- what an extension says -----------------------------------------------------------
+# --- what an extension says ---
 
 
 def state(*documents: Json, tabs: list[int] | None = None) -> Json:
@@ -166,7 +166,7 @@ def about_call(method: str, call_id: str, **params: Any) -> Json:
     return {"method": method, "params": {"documentId": PAGE, "callId": call_id, **params}}
 
 
-# --- plugins, and a bridge without a browser ------------------------------------------
+# --- plugins, and a bridge without a browser ---
 
 
 def a_tool(name: str, **more: Any) -> Json:

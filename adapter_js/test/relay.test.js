@@ -204,7 +204,7 @@ function drain(relay) {
   return messages;
 }
 
-// --- connecting -----------------------------------------------------------------------------
+// --- connecting ---
 
 test("a document says who it is, and that its channel is protected", () => {
   const [attach] = startRelay().attached;
@@ -299,7 +299,7 @@ test("the old Port of a document back from the cache, closing late, changes noth
   assert.equal(relay.worker.ports.length, 2);
 });
 
-// --- calls ----------------------------------------------------------------------------------
+// --- calls ---
 
 test("a dispatch reaches the page as it was sent", () => {
   const relay = startCall({ input: { n: 1 } });
@@ -432,7 +432,7 @@ test("a traced call's result carries when it passed the relay and the runtime", 
   assert.deepEqual(Object.keys(stamps), ["relay.down", "runtime.down", "runtime.up", "relay.up"]);
 });
 
-// --- progress -------------------------------------------------------------------------------
+// --- progress ---
 
 test("the first report goes at once; those made before its receipt go together after it", () => {
   const relay = startCall();
@@ -603,7 +603,7 @@ test("what is not JSON at all changes nothing", () => {
   assert.deepEqual(seqs(relay.drain()), ["tool.result"]);
 });
 
-// --- text and size --------------------------------------------------------------------------
+// --- text and size ---
 
 for (const [what, value, expected] of /** @type {[string, string, string][]} */ ([
   ["half a surrogate pair becomes a replacement character", "a\ud800b\udfff", "a\ufffdb\ufffd"],
@@ -686,7 +686,7 @@ test("an error over the limit still ends its call within it", () => {
   assert.ok(frame.length < 2000, `a frame of ${frame.length} characters`);
 });
 
-// --- readiness and logs ---------------------------------------------------------------------
+// --- readiness and logs ---
 
 test("an adopted plugin's readiness is reported to the worker", () => {
   const relay = startRelay();
@@ -818,7 +818,7 @@ for (const [what, entry] of /** @type {[string, object][]} */ ([
   });
 }
 
-// --- the page's own tools --------------------------------------------------------------------
+// --- the page's own tools ---
 
 /** @param {number} [id] */
 const toolsText = (id = 1) => JSON.stringify({ tools: [{ id }], leftOut: 0 });
@@ -860,7 +860,7 @@ test("a list that names another document, is too long or is not JSON changes not
   assert.deepEqual(relay.drain(), []);
 });
 
-// --- the channel ----------------------------------------------------------------------------
+// --- the channel ---
 
 test("a message that is not on the channel's node changes nothing", () => {
   const relay = startCall();

@@ -105,7 +105,7 @@ async function startPlugin(tools, options) {
   return { page, relay, seen, offer, start, answers, reports, call };
 }
 
-// --- calls ----------------------------------------------------------------------------------
+// --- calls ---
 
 test("a tool is run with its input and its value is the result", async () => {
   const { call } = await startPlugin("{ double: async ({ n }) => ({ n: n * 2 }) }");
@@ -184,7 +184,7 @@ for (const value of [
   });
 }
 
-// --- errors ---------------------------------------------------------------------------------
+// --- errors ---
 
 test("the fields of a ToolError arrive whole", async () => {
   const { call } = await startPlugin(`{ fail: () => {
@@ -251,7 +251,7 @@ for (const thrown of [
   });
 }
 
-// --- cancelling -----------------------------------------------------------------------------
+// --- cancelling ---
 
 test("the signal fires with the reason, and no answer follows", async () => {
   const { page, relay, start, answers } = await startPlugin(`{ wait: (_, { signal }) =>
@@ -331,7 +331,7 @@ test("cancelling a call that is not there does nothing", async () => {
   assert.equal((await call("next")).body, 1);
 });
 
-// --- progress -------------------------------------------------------------------------------
+// --- progress ---
 
 test("a report arrives with its three values", async () => {
   const { call, reports } = await startPlugin(`{ work: (_, { reportProgress }) => {
@@ -441,7 +441,7 @@ test("a report after the end is logged once, with the tool's name", async () => 
   assert.deepEqual(page.warnings, [["OpenTabs: reported progress after its end:", "demo work"]]);
 });
 
-// --- the channel ----------------------------------------------------------------------------
+// --- the channel ---
 
 test("a traced call reports when it starts, before its tool runs, and when it has ended", async () => {
   const { relay, start, answers } = await startPlugin(
@@ -652,7 +652,7 @@ test("a page that patched the iterators of Map and Set changes no result", async
   assert.deepEqual((await call("give")).body, { map: { a: 1 }, set: [2] });
 });
 
-// --- adapters -------------------------------------------------------------------------------
+// --- adapters ---
 
 test("plugins find the nonces that sign their logs and readiness changes", async () => {
   const { page } = await startRuntime();

@@ -119,7 +119,7 @@ def test_an_mcp_client_is_sent_the_same(mcp: SyncMcpClient) -> None:
     expect(refused).to_fail(code="INVALID_ARGUMENTS", message="channelId")
 
 
-# --- what does not hold ------------------------------------------------------------------
+# --- what does not hold ---
 
 
 def test_fails_of_success(opentabs: SyncOpenTabs) -> None:
@@ -182,7 +182,7 @@ def test_fails_of_a_clock_that_goes_by_itself(opentabs: SyncOpenTabs) -> None:
     opentabs.clock.advance(0)
 
 
-# --- contracts ---------------------------------------------------------------------------
+# --- contracts ---
 
 
 def test_breaks_with_progress_that_goes_back(opentabs: SyncOpenTabs) -> None:
@@ -206,7 +206,7 @@ def test_breaches_that_are_allowed_pass(opentabs: SyncOpenTabs) -> None:
     expect(opentabs.start("probe_run", key="k", steps=steps)).to_progress(min=2)
 
 
-# --- faults that do nothing ----------------------------------------------------------------
+# --- faults that do nothing ---
 
 
 def test_fails_of_a_fault_that_never_fires(opentabs: SyncOpenTabs) -> None:

@@ -145,7 +145,7 @@ def test_then_it_was_killed_and_there_is_another(opentabs: SyncOpenTabs, page: P
     expect(opentabs.start("probe_echo", value=1)).to_succeed()
 
 
-# --- what a tool fetches -----------------------------------------------------------------
+# --- what a tool fetches ---
 
 
 def test_a_route_answers_the_fetch_of_a_tool(opentabs: SyncOpenTabs, page: Page) -> None:

@@ -222,7 +222,7 @@
     }
   }
 
-  // --- forms -------------------------------------------------------------------------------
+  // --- forms ---
 
   /** @returns {[HTMLFormElement, any][]} the forms that are tools, and how they are listed */
   function listForms() {

@@ -150,7 +150,7 @@
       });
     }
 
-    // --- what is registered ----------------------------------------------------------------
+    // --- what is registered ---
 
     /**
      * @param {any} tool
@@ -213,7 +213,7 @@
       }
     }
 
-    // --- the list --------------------------------------------------------------------------
+    // --- the list ---
 
     /** Reads the list until it stays the same; each reading waits for the browser. */
     async function refresh() {
@@ -307,7 +307,7 @@
       return true;
     }
 
-    // --- calls -----------------------------------------------------------------------------
+    // --- calls ---
 
     /**
      * @param {Registration} registration

@@ -49,7 +49,7 @@
   let complete = false;
   let leaving = false;
 
-  // --- the page side -----------------------------------------------------------------------
+  // --- the page side ---
 
   /**
    * @param {string} kind
@@ -189,7 +189,7 @@
     post(Outbox.wellFormed(JSON.stringify({ jsonrpc: "2.0", method: "page.tools", params })));
   }
 
-  // --- the worker side ---------------------------------------------------------------------
+  // --- the worker side ---
 
   function connect() {
     if (!isAlive()) {
@@ -356,7 +356,7 @@
     post(isEnd && frame.length <= WHOLE ? { type: "traced", callId, frame } : frame);
   }
 
-  // --- the document's life -----------------------------------------------------------------
+  // --- the document's life ---
 
   function setComplete() {
     if (!complete) {

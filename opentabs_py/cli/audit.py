@@ -134,7 +134,7 @@ def _warn_of_missed(since: float | None) -> None:
         warn(f"{missed} calls are missing: the file could not be written for too long.")
 
 
-# --- tables -----------------------------------------------------------------------------
+# --- tables ---
 
 _MARKS: Final = {"succeeded": "✓", "refused": "⊘", "cancelled": "–"}
 _FAILED: Final = "✗"

@@ -42,6 +42,9 @@ _LOST = {
 }
 
 
+# --- ended by the page, the caller or the server ---
+
+
 def from_wire(error: WireError) -> CallError:
     """Return the error that a page sent, with all its fields."""
     return rebuild("tool" if error.started else "chain", error)
@@ -65,6 +68,20 @@ def cancelled_by(who: str) -> CallError:
 def cancelled(reason: str) -> CallError:
     """Return the error for a call whose caller no longer waits."""
     return CallError(ErrorDetail("CANCELLED", f"The call was cancelled: {reason}."))
+
+
+def server_stopped(name: str, *, has_begun: bool) -> ChainError:
+    """Return the error for a call that ended because the server is stopping."""
+    if not has_begun:
+        message = f"The server is stopping, so {name} did not run. Call again once it is back."
+    else:
+        message = f"The server stopped while {name} was running. {MAY_HAVE_RUN}"
+    return ChainError(
+        ErrorDetail("SERVER_STOPPED", message, category="lost", retryable=not has_begun)
+    )
+
+
+# --- not allowed ---
 
 
 def turned_off(name: str, rule: str, decision: Decision) -> CallRefusedError:
@@ -118,15 +135,7 @@ def _how_to_allow(rule: str) -> str:
     return f'"{rule}" = "auto" under [permissions] in the settings file'
 
 
-def server_stopped(name: str, *, has_begun: bool) -> ChainError:
-    """Return the error for a call that ended because the server is stopping."""
-    if not has_begun:
-        message = f"The server is stopping, so {name} did not run. Call again once it is back."
-    else:
-        message = f"The server stopped while {name} was running. {MAY_HAVE_RUN}"
-    return ChainError(
-        ErrorDetail("SERVER_STOPPED", message, category="lost", retryable=not has_begun)
-    )
+# --- timed out ---
 
 
 def timed_out(timers: Timers, *, connected: bool) -> CallTimeoutError:
@@ -168,6 +177,9 @@ def _timeout(timers: Timers, happened: str, remedy: str) -> CallTimeoutError:
         advice = "Have the tool do less per call, or raise the ceiling (--ceiling)"
     detail = ErrorDetail(code, f"{what}; {_heard(timers)}{happened} {advice}.", category="timeout")
     return CallTimeoutError(detail, timer=which)
+
+
+# --- no browser or tab to run in ---
 
 
 def not_connected(user_action: str = "") -> ChainError:
@@ -333,6 +345,9 @@ def other_instance(plugin: str, tab_id: int, wanted: str, theirs: str | None) ->
     )
 
 
+# --- not ready or signed out ---
+
+
 def not_ready_yet(plugin: str, url: str, reason: str) -> ChainError:
     """Return the error for a tab in which the plugin is not ready, whatever its user does."""
     return ChainError(
@@ -343,12 +358,6 @@ def not_ready_yet(plugin: str, url: str, reason: str) -> ChainError:
             retryable=True,
         )
     )
-
-
-def page_tool_gone() -> ChainError:
-    """Return the error for a call of a page's own tool after the page was left."""
-    message = "The page no longer offers this tool, so it did not run. List the tools again."
-    return ChainError(ErrorDetail("PAGE_TOOL_GONE", message, category="tab"))
 
 
 def not_ready(plugin: str, url: str, reason: str) -> ChainError:
@@ -378,6 +387,15 @@ def not_signed_in(error: ChainError) -> ChainError:
         "say that they have."
     )
     return ChainError(replace(error.detail, message=message))
+
+
+# --- not such a tool, or not with these arguments ---
+
+
+def page_tool_gone() -> ChainError:
+    """Return the error for a call of a page's own tool after the page was left."""
+    message = "The page no longer offers this tool, so it did not run. List the tools again."
+    return ChainError(ErrorDetail("PAGE_TOOL_GONE", message, category="tab"))
 
 
 def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:
@@ -425,6 +443,9 @@ def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
             category="validation",
         )
     )
+
+
+# --- what the tool did ---
 
 
 def result_breaks_schema(

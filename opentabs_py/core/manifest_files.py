@@ -129,7 +129,7 @@ def find_sites(
     return (*about.url_patterns, *settled_patterns(schema, values))
 
 
-# --- single values ----------------------------------------------------------------
+# --- single values ---
 
 
 def _plugin_package(name: str) -> str:
@@ -203,7 +203,7 @@ def _arguments_schema(schema: JsonObject) -> JsonObject:
     return schema
 
 
-# --- the files --------------------------------------------------------------------
+# --- the files ---
 
 
 class _File(BaseModel):

@@ -71,7 +71,7 @@ class Setting:
     options: tuple[str, ...]
 
 
-# --- what is declared -------------------------------------------------------------
+# --- what is declared ---
 
 
 def find_schema_problems(declared: Mapping[str, JsonValue]) -> Iterator[SettingProblem]:
@@ -155,7 +155,7 @@ def possible_secrets(
             yield value
 
 
-# --- what is given ----------------------------------------------------------------
+# --- what is given ---
 
 
 def parse_assignment(text: str) -> tuple[str, str, Typed]:
@@ -323,7 +323,7 @@ def _kind(value: object) -> str:
             return "a date or a time"  # the only other types in TOML
 
 
-# --- what follows from it ---------------------------------------------------------
+# --- what follows from it ---
 
 
 def url_pattern(url: str) -> str:

@@ -60,7 +60,7 @@ class Model(BaseModel):
     )
 
 
-# --- parts of messages -----------------------------------------------------------------
+# --- parts of messages ---
 
 
 class PluginState(Model):
@@ -160,7 +160,7 @@ class RpcError(Model):
     data: Any = None
 
 
-# --- params and results ----------------------------------------------------------------
+# --- params and results ---
 
 
 class HelloParams(Model):
@@ -395,7 +395,7 @@ class PongParams(Model):
     ping_time: Time
 
 
-# --- messages --------------------------------------------------------------------------
+# --- messages ---
 
 
 class Message(Model):

@@ -137,7 +137,7 @@ class SessionBrowser:
             await self._handle(await self.launch.result())
             await self._wait_connected()
         elif self.attach is not None:
-            from opentabs_py.browser.attach import Attachment  # noqa: PLC0415 (rarely needed)
+            from opentabs_py.browser.attach import Attachment  # rarely needed
 
             self._attachment = Attachment(
                 extension, self.bridge, self.attach, show=self._show, on_driven=self.on_driven
@@ -249,7 +249,7 @@ class SessionBrowser:
         return page
 
     async def _bring(self) -> None:
-        from opentabs_py.core import failures  # noqa: PLC0415
+        from opentabs_py.core import failures
 
         try:
             await self.reopen()

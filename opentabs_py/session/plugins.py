@@ -216,7 +216,7 @@ class PluginSet:
 
     async def watch(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
-        from opentabs_py.plugins.watch import watch_plugins  # noqa: PLC0415 (only serve needs it)
+        from opentabs_py.plugins.watch import watch_plugins  # only serve needs it
 
         async def reload() -> None:
             try:

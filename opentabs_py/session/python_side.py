@@ -47,7 +47,7 @@ class PythonSide:
     def observers(self) -> Observers:
         """The application's progress handlers."""
         if self._observers is None:
-            from opentabs_py.python_tools.observers import Observers  # noqa: PLC0415
+            from opentabs_py.python_tools.observers import Observers
 
             self._observers = Observers(self._pass_reports)
         return self._observers
@@ -75,8 +75,8 @@ class PythonSide:
         return self._load(given, host=self.tools.host)
 
     def _load(self, given: Sequence[Any], *, host: ToolHost | None = None) -> PythonTools:
-        from opentabs_py.python_tools.collection import PythonTools  # noqa: PLC0415
-        from opentabs_py.python_tools.run import ToolHost  # noqa: PLC0415
+        from opentabs_py.python_tools.collection import PythonTools
+        from opentabs_py.python_tools.run import ToolHost
 
         settings = self._settings()
         host = host or ToolHost(
@@ -87,8 +87,8 @@ class PythonSide:
     @asynccontextmanager
     async def without_pages(self) -> AsyncGenerator[ToolRegistry]:
         """Provide a registry of these tools alone, for a call outside of the session's context."""
-        from opentabs_py.bridge.pages import Pages  # noqa: PLC0415
-        from opentabs_py.session.startup import add_python_tools, create_registry  # noqa: PLC0415
+        from opentabs_py.bridge.pages import Pages
+        from opentabs_py.session.startup import add_python_tools, create_registry
 
         no_pages = Pages([], clock=self._clock)
         registry = create_registry(self._settings(), no_pages, (), clock=self._clock)

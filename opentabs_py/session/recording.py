@@ -97,7 +97,7 @@ class SessionRecorder:
 
     async def _state_now(self) -> Mapping[str, Any] | None:
         """Return the cookies and the local storage; None if the browser has been closed."""
-        from playwright.async_api import Error  # noqa: PLC0415 (it is loaded once there is one)
+        from playwright.async_api import Error  # it is loaded once there is one
 
         try:
             return dict(await self._context.storage_state())

@@ -178,7 +178,7 @@ class OpenTabs:
         Raises:
             ConfigError: A value is not valid.
         """
-        from opentabs_py.config.settings import load_settings  # noqa: PLC0415
+        from opentabs_py.config.settings import load_settings
 
         return self._settings or load_settings()
 
@@ -397,7 +397,7 @@ class OpenTabs:
             ChainError: There is no browser or no tab, or the page went away.
             ToolFailedError: The tool threw; its error's fields are in `detail`.
         """
-        from opentabs_py.calling.observer import progress_observers  # noqa: PLC0415
+        from opentabs_py.calling.observer import progress_observers
 
         observers = progress_observers(on_progress)
         return await self.registry.call(name, arguments or {}, limits=limits, observers=observers)
@@ -425,8 +425,8 @@ class OpenTabs:
         Raises:
             RuntimeError: There are plugins, but the server is not running.
         """
-        from opentabs_py.calling.observer import progress_observers  # noqa: PLC0415
-        from opentabs_py.server.results import run_tool  # noqa: PLC0415
+        from opentabs_py.calling.observer import progress_observers
+        from opentabs_py.server.results import run_tool
 
         if not self._is_open and self.needs_browser:
             raise RuntimeError("Enter the server first: async with Server(...) as server.")
@@ -456,7 +456,7 @@ class OpenTabs:
         holds its own outcome, including its `record`: from the first started call on,
         this session's calls are traced. Leaving the session cancels it.
         """
-        from opentabs_py.calling.running import RunningCall, keep_record, keep_start  # noqa: PLC0415
+        from opentabs_py.calling.running import RunningCall, keep_record, keep_start
 
         if not self._keeps_records:
             self._keeps_records = True
@@ -536,8 +536,8 @@ class OpenTabs:
         # Not abandoned when cancelled: if the interpreter exits while a thread imports a C++
         # module, it aborts.
         await anyio.to_thread.run_sync(import_module, "opentabs_py.session.startup")
-        from opentabs_py.session.browser_setup import BrowserOptions  # noqa: PLC0415
-        from opentabs_py.session.startup import SessionServer  # noqa: PLC0415
+        from opentabs_py.session.browser_setup import BrowserOptions
+        from opentabs_py.session.startup import SessionServer
 
         options = BrowserOptions(
             profiles=self._source.profiles,

@@ -255,7 +255,7 @@ class SessionServer:
         if not self._settings.hands:
             return create_tab_tools(self.pages, self.own_tabs)
         # It needs Playwright, which a session without a browser does not load.
-        from opentabs_py.session.hands import create_hands  # noqa: PLC0415
+        from opentabs_py.session.hands import create_hands
 
         hands, tools = create_hands(
             browsers, self.pages, self._settings, self._clock, self._seams.drive
@@ -270,7 +270,7 @@ class SessionServer:
             tab_tools = self._tab_tools(browsers)
             return create_registry(self._settings, self.pages, tab_tools, clock=self._clock)
         # It needs packages that are installed for fleets only.
-        from opentabs_py.session import fleet  # noqa: PLC0415
+        from opentabs_py.session import fleet
 
         self.fleet = await fleet.join_fleet(stack, self._fleet_options, self._settings, self._clock)
         tab_tools = fleet.tab_tools(self.fleet)
@@ -302,7 +302,7 @@ class SessionServer:
     def _ready(self) -> Ready:
         if self.fleet is None:
             return ReadyInPages(self.pages)
-        from opentabs_py.session.fleet import ReadyInFleet  # noqa: PLC0415
+        from opentabs_py.session.fleet import ReadyInFleet
 
         return ReadyInFleet(self.fleet)
 

@@ -142,7 +142,7 @@ class _Run:
 
 
 async def _go(page: "Page", url: str) -> None:
-    from playwright.async_api import Error  # noqa: PLC0415 (it is loaded once there is a page)
+    from playwright.async_api import Error  # it is loaded once there is a page
 
     try:
         await page.goto(url)

@@ -128,7 +128,7 @@ class _Expectations(Generic[R]):
         if not self._asked.is_soft:
             raise error
         # pytest-playwright collects soft failures and fails the test at its end.
-        from playwright._impl._assertions import (  # noqa: PLC0415
+        from playwright._impl._assertions import (
             _record_soft_or_raise,  # pyright: ignore[reportPrivateUsage]
         )
 

@@ -154,7 +154,7 @@
     return { action: null, ms: 0 };
   }
 
-  // --- the event hop: the channel's own class, with a line in each direction ----------------
+  // --- the event hop: the channel's own class, with a line in each direction ---
 
   const Channel = PageChannel;
   PageChannel = class extends Channel {
@@ -181,7 +181,7 @@
     }
   };
 
-  // --- the port hop -------------------------------------------------------------------------
+  // --- the port hop ---
 
   const { connect } = chrome.runtime;
   chrome.runtime.connect = /** @type {any} */ (
@@ -221,7 +221,7 @@
     return /"method":"([a-z.]+)"/.exec(message.slice(0, 200))?.[1] ?? "chunk";
   }
 
-  // --- the rules ----------------------------------------------------------------------------
+  // --- the rules ---
 
   /** @param {any} plan */
   function adopt(plan) {

@@ -440,8 +440,8 @@ def _send(cdp: CDPSession, method: str, **params: Any) -> Any:
 def _corrupted(item: Any, text: str) -> Any:
     """Return a corrupt text as a message, or as the SDK's exception if it is no longer valid."""
     # Tests import this file during collection, when importing the SDK would take half a second.
-    from mcp import types  # noqa: PLC0415
-    from mcp.shared.message import SessionMessage  # noqa: PLC0415
+    from mcp import types
+    from mcp.shared.message import SessionMessage
 
     try:
         message = types.jsonrpc_message_adapter.validate_json(text)

@@ -32,10 +32,10 @@ def opentabs_plugins(
     By default the plugin that contains the test file, or else `plugins` under `[tool.opentabs]`.
     A plugin whose source is newer than its build is built first.
     """
-    from opentabs_py.config.settings import load_settings  # noqa: PLC0415
-    from opentabs_py.plugins.load import find_plugin  # noqa: PLC0415
-    from opentabs_py.testing.building import BUILD_WITHIN, build_if_stale  # noqa: PLC0415
-    from opentabs_py.testing.opening import failing_plainly  # noqa: PLC0415
+    from opentabs_py.config.settings import load_settings
+    from opentabs_py.plugins.load import find_plugin
+    from opentabs_py.testing.building import BUILD_WITHIN, build_if_stale
+    from opentabs_py.testing.opening import failing_plainly
 
     found = find_plugin(request.path.parent)
     settings = load_settings()
@@ -65,7 +65,7 @@ def opentabs_tools() -> Sequence[Any]:
 @pytest.fixture(scope="session")
 def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
     """The server's settings: this project's, on a free port, with a fresh profile."""
-    from opentabs_py.config.settings import load_settings  # noqa: PLC0415
+    from opentabs_py.config.settings import load_settings
 
     fresh = {"plugins": (), "host": "127.0.0.1", "port": 0, "profile": None, "token": None}
     whole = {"expose": "all", "max_result": None, "audit": False}
@@ -78,7 +78,7 @@ def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
 @pytest.fixture
 def opentabs_limits(request: pytest.FixtureRequest, opentabs_settings: "Settings") -> "Limits":
     """The timers of a call: those of the settings, unless the test's mark overrides them."""
-    from opentabs_py.core.limits import Limits  # noqa: PLC0415
+    from opentabs_py.core.limits import Limits
 
     marks = marks_of(request.node)
     limits = opentabs_settings.limits
@@ -106,7 +106,7 @@ def mcp(
     opentabs: "SyncOpenTabs", _opentabs_people: "People", _opentabs_worker: "Worker"
 ) -> Generator["SyncMcpClient"]:
     """A connected MCP client."""
-    from opentabs_py.testing.client import connect_client  # noqa: PLC0415
+    from opentabs_py.testing.client import connect_client
 
     turn = _opentabs_people.first
     with connect_client(
@@ -118,7 +118,7 @@ def mcp(
 @pytest.fixture
 def demo_site(_opentabs_worker: "Worker") -> Generator[str]:
     """The URL of a demo chat site, with fresh data for each test."""
-    from opentabs_py.testing.sites import serve_demo_site  # noqa: PLC0415
+    from opentabs_py.testing.sites import serve_demo_site
 
     with serve_demo_site(_opentabs_worker.thread) as url:
         yield url
@@ -126,7 +126,7 @@ def demo_site(_opentabs_worker: "Worker") -> Generator[str]:
 
 @pytest.fixture(scope="session")
 def _opentabs_worker() -> Generator["Worker"]:
-    from opentabs_py.testing.worker import Worker  # noqa: PLC0415
+    from opentabs_py.testing.worker import Worker
 
     worker = Worker()
     yield worker
@@ -138,7 +138,7 @@ def _opentabs_browsers(
     _opentabs_worker: "Worker", playwright: Any, _pw_artifacts_folder: Any
 ) -> Generator[None]:
     """Close the browsers before Playwright stops."""
-    from opentabs_py.browser.scratch import own_directory  # noqa: PLC0415
+    from opentabs_py.browser.scratch import own_directory
 
     own_directory(Path(_pw_artifacts_folder.name))
     _opentabs_worker.thread.playwright = playwright
@@ -158,7 +158,7 @@ def _opentabs_people(
     browser_name: str,
 ) -> Generator["People"]:
     """A turn with a browser for each person of one test; usually there is one."""
-    from opentabs_py.testing.opening import Served, opened  # noqa: PLC0415
+    from opentabs_py.testing.opening import Served, opened
 
     if browser_name != "chromium":
         pytest.skip("only Chromium can load the extension")

@@ -26,7 +26,7 @@ def marks_of(item: pytest.Item) -> "Marks":
     Raises:
         pytest.UsageError: A mark is not valid.
     """
-    from opentabs_py.testing.marks import read_marks  # noqa: PLC0415
+    from opentabs_py.testing.marks import read_marks
 
     try:
         return read_marks((mark.args, mark.kwargs) for mark in item.iter_markers(MARK))
@@ -53,7 +53,7 @@ def recording_of(request: pytest.FixtureRequest) -> "Asked | None":
     marks = marks_of(request.node)
     if marks.recording is None:
         return None
-    from opentabs_py.testing.recordings import Asked, WrittenRecordings  # noqa: PLC0415
+    from opentabs_py.testing.recordings import Asked, WrittenRecordings
 
     mode = cast("RecordMode", option(request.config, "record"))
     written = WrittenRecordings(_shared_directory(request))

@@ -60,7 +60,7 @@ def known_kinds(hop: Hop) -> Mapping[Direction, frozenset[str]]:
 
 def _of_mcp() -> Mapping[Direction, frozenset[str]]:
     # Tests import this file during collection, when importing the SDK would take half a second.
-    from mcp import types  # noqa: PLC0415
+    from mcp import types
 
     return _both(
         {*_methods(types.ServerRequest), *_methods(types.ServerNotification), RESPONSE},

@@ -79,7 +79,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark, and the fixtures, after the pytest-playwright fixtures they override."""
-    from opentabs_py.testing import fixtures, missing  # noqa: PLC0415
+    from opentabs_py.testing import fixtures, missing
 
     config.addinivalue_line(
         "markers",
@@ -101,13 +101,13 @@ def _register_reporting(config: pytest.Config) -> None:
     register = config.pluginmanager.register
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)  # pytest-xdist's
     if _PLAN in os.environ and worker is None:
-        from opentabs_py.testing.channel import open_channel  # noqa: PLC0415
-        from opentabs_py.testing.watching import Watching  # noqa: PLC0415
+        from opentabs_py.testing.channel import open_channel
+        from opentabs_py.testing.watching import Watching
 
         watching = config.stash[REPORTING] = config.stash[WATCHING] = Watching(open_channel())
         register(watching, "opentabs-reporting")
     elif option(config, "report") and not config.getoption("collectonly"):
-        from opentabs_py.testing import report_file  # noqa: PLC0415
+        from opentabs_py.testing import report_file
 
         report_file.register(config, worker)
 
@@ -116,20 +116,20 @@ def _register_chosen(config: pytest.Config) -> None:
     """Register what only runs with some options need."""
     register = config.pluginmanager.register
     if config.getoption("opentabs_fuzz"):
-        from opentabs_py.testing.fuzz import collecting  # noqa: PLC0415
+        from opentabs_py.testing.fuzz import collecting
 
         register(collecting, "opentabs-fuzz")
     if config.getoption("opentabs_repeat"):
-        from opentabs_py.testing import repeats  # noqa: PLC0415
+        from opentabs_py.testing import repeats
 
         register(repeats, "opentabs-repeat")
     if config.getoption("opentabs_retries"):
-        from opentabs_py.testing import retries  # noqa: PLC0415
+        from opentabs_py.testing import retries
 
         register(retries, "opentabs-retries")
     shard: Any = config.getoption("opentabs_shard")
     if shard is not None:
-        from opentabs_py.testing import shards  # noqa: PLC0415
+        from opentabs_py.testing import shards
 
         register(shards.Sharding(*shard), "opentabs-shard")
 
@@ -175,8 +175,8 @@ def pytest_fixture_setup(
     """Make pytest-playwright's driver start faster, and find an ffmpeg for recording videos."""
     if fixturedef.argname != "playwright":
         return (yield)
-    from opentabs_py.browser.driver import compile_cache  # noqa: PLC0415
-    from opentabs_py.browser.ffmpeg import lend_ffmpeg  # noqa: PLC0415
+    from opentabs_py.browser.driver import compile_cache
+    from opentabs_py.browser.ffmpeg import lend_ffmpeg
 
     with compile_cache(), pytest.MonkeyPatch.context() as environment:
         if request.config.getoption("--video", default="off") != "off":
@@ -213,7 +213,7 @@ def pytest_runtest_makereport(
     if people is None:
         return report
     if report.failed and not any(name == _SECTION for name, _ in item.user_properties):
-        from opentabs_py.testing.report import TITLE  # noqa: PLC0415
+        from opentabs_py.testing.report import TITLE
 
         text = people.failure_report(shown=str(report.longrepr))
         report.sections.append((TITLE, text))
@@ -233,7 +233,7 @@ def pytest_runtest_makereport(
 
 def _show_reproduction(item: pytest.Item, report: pytest.TestReport, error: BaseException) -> None:
     """Show the test that reproduces a broken contract."""
-    from opentabs_py.testing.fuzz.errors import reproduction_of  # noqa: PLC0415
+    from opentabs_py.testing.fuzz.errors import reproduction_of
 
     test = reproduction_of(error)
     if test is not None:
@@ -248,7 +248,7 @@ def pytest_exception_interact(
     """Keep the browser of a failed test open if somebody is watching."""
     people = node.stash.get(PEOPLE, None)
     if people is not None and node.config.getoption("opentabs_ui"):
-        from opentabs_py.testing.pause import pause  # noqa: PLC0415
+        from opentabs_py.testing.pause import pause
 
         pause(node.config, people, report, node.config.stash.get(WATCHING, None))
 
@@ -257,7 +257,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Annotate the failing lines on GitHub."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    from opentabs_py.testing.report import annotation  # noqa: PLC0415
+    from opentabs_py.testing.report import annotation
 
     for outcome in ("failed", "error"):
         for report in terminalreporter.getreports(outcome):

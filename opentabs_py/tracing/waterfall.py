@@ -88,7 +88,7 @@ def headline(
     return line
 
 
-# --- the drawing ------------------------------------------------------------------------
+# --- the drawing ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def _notes(waterfall: Waterfall, axis: _Axis) -> str:
     return "; ".join(notes)
 
 
-# --- the report ---------------------------------------------------------------------------
+# --- the report ---
 
 
 def _explanation(record: CallRecord, width: int) -> list[Text]:

@@ -84,7 +84,7 @@ async def call_and_answer(
 RESULT = about_call("tool.result", "", seq=0, value={"sent": True})
 
 
-# --- connecting -----------------------------------------------------------------------
+# --- connecting ---
 
 
 async def test_a_hello_is_answered_with_the_limits_and_followed_by_the_plugins() -> None:
@@ -316,7 +316,7 @@ def test_only_a_connection_with_the_secret_is_accepted(offered: list[str], accep
     assert (a_bridge().admit(offered) is not None) is accepted
 
 
-# --- calls ----------------------------------------------------------------------------
+# --- calls ---
 
 
 async def test_a_call_is_dispatched_and_its_value_returned_and_acknowledged() -> None:
@@ -518,7 +518,7 @@ async def test_a_call_whose_page_left_before_it_came_is_made_in_the_next_documen
         assert await caller.outcome() == 1
 
 
-# --- the link goes and comes ----------------------------------------------------------
+# --- the link goes and comes ---
 
 
 async def test_a_result_that_was_not_acknowledged_is_accepted_after_a_reconnect() -> None:
@@ -575,7 +575,7 @@ async def test_a_call_whose_tab_vanishes_ends_as_closed() -> None:
         assert caught.value.detail.code == "TAB_CLOSED"
 
 
-# --- traces and logs ------------------------------------------------------------------
+# --- traces and logs ---
 
 
 def a_recording(bridge: Bridge) -> CallRecording:

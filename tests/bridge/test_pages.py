@@ -114,7 +114,7 @@ async def test_an_extension_with_another_secret_is_not_admitted() -> None:
     assert browsers.admit(["opentabs.secret.wrong"]) is None
 
 
-# --- a browser that was closed and cannot be started again -----------------------------
+# --- a browser that was closed and cannot be started again ---
 
 
 @dataclass

@@ -136,7 +136,7 @@ def test_the_users_file_is_where_the_platform_keeps_such_files() -> None:
     assert user_file() == platformdirs.user_config_path("opentabs") / "config.toml"
 
 
-# --- the settings of plugins ----------------------------------------------------------
+# --- the settings of plugins ---
 
 SECRET = "hunter2"
 

@@ -223,7 +223,7 @@ def test_the_link_waits_for_any_browser_and_fails_only_without_one() -> None:
     assert isinstance(JoinedTabs([gone.tabs]).link(NOW), ChainError)
 
 
-# --- client-owned tabs ----------------------------------------------------------------
+# --- client-owned tabs ---
 
 
 def of_client(client: str | None, tab_id: int | None = None) -> Target:
@@ -319,7 +319,7 @@ def test_browsers_may_be_numbered_from_any_number() -> None:
     assert choose([first, second], nobodys, None, NOW) == 0
 
 
-# --- tools that pages register themselves ---------------------------------------------
+# --- tools that pages register themselves ---
 
 
 def page_of(

@@ -74,7 +74,7 @@ def test_short_messages_pass_between_the_parts_of_a_long_one() -> None:
     assert fed == [None, '{"short":1}', "abcd"]
 
 
-# --- bounds ---------------------------------------------------------------------------
+# --- bounds ---
 
 
 def test_a_message_in_one_frame_over_the_limit_is_refused() -> None:

@@ -94,7 +94,7 @@ def the_error(
     return event.error
 
 
-# --- a call that goes well ------------------------------------------------------------
+# --- a call that goes well ---
 
 
 def test_a_call_is_sent_to_its_document_with_all_it_needs() -> None:
@@ -161,7 +161,7 @@ def test_outputs_are_returned_once() -> None:
     assert dispatch.drain_receipts() == []
 
 
-# --- the two timers -------------------------------------------------------------------
+# --- the two timers ---
 
 
 def test_silence_ends_a_call_at_exactly_idle() -> None:
@@ -373,7 +373,7 @@ def test_the_timers_that_a_flapping_link_leaves_behind_go_when_they_come_due() -
     assert len(dispatch._timers) == 1
 
 
-# --- progress -------------------------------------------------------------------------
+# --- progress ---
 
 
 def test_reports_are_delivered_in_order_and_acknowledged_up_to_the_last() -> None:
@@ -443,7 +443,7 @@ def test_a_batch_without_reports_acknowledges_nothing() -> None:
     assert (dispatch.drain_events(), dispatch.drain_messages()) == ([], [])
 
 
-# --- a call ends exactly once ---------------------------------------------------------
+# --- a call ends exactly once ---
 
 
 def test_a_second_result_is_dropped_and_has_a_receipt_too() -> None:
@@ -509,7 +509,7 @@ def test_a_lost_call_ends_immediately_and_says_why(reason: str, code: str) -> No
     assert the_error(dispatch).detail.code == code
 
 
-# --- the link goes and comes ----------------------------------------------------------
+# --- the link goes and comes ---
 
 
 def test_a_call_made_without_a_link_is_sent_when_its_document_comes() -> None:
@@ -688,7 +688,7 @@ def test_a_document_missed_and_a_silence_that_end_a_call_together_end_it_as_lost
     assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
 
 
-# --- documents come and go ------------------------------------------------------------
+# --- documents come and go ---
 
 
 def test_a_call_whose_document_vanishes_is_lost_if_no_message_about_it_follows() -> None:

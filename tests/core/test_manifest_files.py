@@ -65,7 +65,7 @@ def problem_of_tool(**more: object) -> str:
     return problem
 
 
-# --- what is read ---------------------------------------------------------------
+# --- what is read ---
 
 
 def test_a_manifest_holds_what_both_files_say() -> None:
@@ -175,7 +175,7 @@ def test_a_schema_may_refer_to_parts_of_itself() -> None:
     assert parse(tools=[a_tool(input_schema=schema)]).tools[0].input_schema == schema
 
 
-# --- the id ---------------------------------------------------------------------
+# --- the id ---
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_package_name_that_names_no_plugin_is_refused_with_the_reason(
     assert why in problem
 
 
-# --- before it is built ---------------------------------------------------------
+# --- before it is built ---
 
 SITE: Json = {"site": {"type": "url", "required": True}}
 
@@ -244,7 +244,7 @@ def test_the_sites_of_a_plugin_that_is_not_built_are_known_from_its_package(
     assert find_sites(text, given) == (("*://*.chat.example/*",) if sites is None else sites)
 
 
-# --- problems ---------------------------------------------------------------------
+# --- problems ---
 
 
 def test_every_problem_of_both_files_is_reported_together() -> None:
@@ -516,7 +516,7 @@ def test_any_single_wrong_member_results_in_a_manifest_or_a_plugin_error(
         assert parse(*changed[change]()).name
 
 
-# --- names and tabs ---------------------------------------------------------------
+# --- names and tabs ---
 
 
 def test_an_mcp_name_joins_plugin_and_tool() -> None:
@@ -538,7 +538,7 @@ def test_tools_with_names_of_their_own_do_not_clash() -> None:
     assert find_name_clashes(manifests) == {}
 
 
-# --- bounds ---------------------------------------------------------------------
+# --- bounds ---
 
 
 def test_a_plugin_of_the_longest_id_version_and_patterns_fits_the_wire() -> None:

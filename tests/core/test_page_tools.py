@@ -85,7 +85,7 @@ def refusal(schema: dict[str, Any]) -> str:
     return why
 
 
-# --- what the pages have --------------------------------------------------------------
+# --- what the pages have ---
 
 
 def test_a_report_counts_once_its_document_is_known() -> None:
@@ -153,7 +153,7 @@ def test_a_document_without_tools_is_not_one_that_has_not_reported() -> None:
     assert reports.of_document(a_document(2).document_id) is None
 
 
-# --- what is listed -------------------------------------------------------------------
+# --- what is listed ---
 
 
 def test_the_same_tool_in_two_tabs_is_one_with_two_places() -> None:
@@ -295,7 +295,7 @@ def test_lines_and_joiners_of_a_text_are_kept() -> None:
     assert plain_text("one\ntwo\u200d\tthree", 100) == "one\ntwo\u200d three"
 
 
-# --- when -----------------------------------------------------------------------------
+# --- when ---
 
 
 def test_a_change_is_listed_after_a_rest_however_many_follow() -> None:
@@ -319,7 +319,7 @@ def test_a_list_that_takes_long_is_made_less_often() -> None:
     assert cadence.due(10.0, is_changed=True) == 11.0
 
 
-# --- where ----------------------------------------------------------------------------
+# --- where ---
 
 
 def tabs_with(*documents: DocumentState, loading: int | None = None) -> Tabs:

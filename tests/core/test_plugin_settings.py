@@ -50,7 +50,7 @@ def value(kind: str, given: object, **more: Any) -> object:
     return settle("my-chat", {"it": {"type": kind, **more}}, {"it": given})["it"]
 
 
-# --- what is declared -------------------------------------------------------------
+# --- what is declared ---
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_setting_s_label_may_be_its_description() -> None:
     assert labels == {"a": "A", "b": "The b", "c": None}
 
 
-# --- what is given ----------------------------------------------------------------
+# --- what is given ---
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_an_invalid_assignment_is_refused_without_being_shown(text: str) -> None
         parse_assignment(text)
 
 
-# --- what follows -----------------------------------------------------------------
+# --- what follows ---
 
 
 @pytest.mark.parametrize(

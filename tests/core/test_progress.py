@@ -38,7 +38,7 @@ def flood(progress: ProgressFilter, count: int, now: float, *, start: int = 0) -
         progress.report(ProgressReport(seq, float(seq), None, f"report {seq}"), now)
 
 
-# --- what is said -------------------------------------------------------------
+# --- what is said ---
 
 
 def test_a_report_arrives_as_the_tool_made_it() -> None:
@@ -101,7 +101,7 @@ def test_the_largest_numbers_leave_room_to_increase() -> None:
     assert all(low < high < math.inf for low, high in pairwise(sent))
 
 
-# --- when it is said ----------------------------------------------------------
+# --- when it is said ---
 
 
 def test_a_whole_burst_passes_immediately() -> None:
@@ -205,7 +205,7 @@ def test_memory_is_bounded_by_the_burst_if_nothing_is_drained() -> None:
     assert sent[-1].message == "report 9999"
 
 
-# --- how it ends --------------------------------------------------------------
+# --- how it ends ---
 
 
 def test_finish_sends_the_last_report_whatever_the_rate() -> None:
@@ -244,7 +244,7 @@ def test_a_keep_alive_without_end_is_refused(keepalive: float) -> None:
         Pace(keepalive=keepalive)
 
 
-# --- the keep-alive -------------------------------------------------------------
+# --- the keep-alive ---
 
 
 def test_without_a_keep_alive_silence_stays_silence() -> None:
@@ -306,7 +306,7 @@ def test_a_keep_alive_ends_with_the_call() -> None:
     assert progress.drain(100.0) == []
 
 
-# --- any sequence of reports, times and completion ------------------------------
+# --- any sequence of reports, times and completion ---
 
 _NUMBERS = st.none() | st.floats() | st.integers(-3, 12).map(float)
 _STEPS = st.floats(0, 0.3) | st.floats(0, 30)

@@ -79,7 +79,7 @@ def problem(text: str) -> ProtocolError:
     return caught.value
 
 
-# --- what is taken --------------------------------------------------------------------
+# --- what is taken ---
 
 
 def test_a_sound_message_is_read_into_its_model() -> None:
@@ -116,7 +116,7 @@ def test_an_answer_is_distinguished_from_a_message_with_a_method(
     assert parse_from_extension(to_json(message)) == message
 
 
-# --- what is refused ------------------------------------------------------------------
+# --- what is refused ---
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_half_a_surrogate_pair_is_not_a_valid_string() -> None:
     assert "hex escape" in str(problem(changed(PROGRESS, "params.reports.0.message", "\ud83d")))
 
 
-# --- a result that cannot be read -----------------------------------------------------
+# --- a result that cannot be read ---
 
 
 @pytest.mark.parametrize("stamps", ["", '"stamps":{"runtime.up":1.5},'])
@@ -239,7 +239,7 @@ def test_a_result_that_names_no_call_is_refused() -> None:
     assert problem(text).path == "params.documentId"
 
 
-# --- what is written ------------------------------------------------------------------
+# --- what is written ---
 
 
 def test_what_is_written_is_read_as_it_was() -> None:

@@ -61,7 +61,7 @@ def is_sound_in_python(kind: str, text: str) -> bool:
     return True
 
 
-# --- messages from the models' JSON schemas -------------------------------------------
+# --- messages from the models' JSON schemas ---
 
 names = st.text(min_size=1, max_size=8)
 anything = st.recursive(

@@ -206,7 +206,7 @@ def test_violations_do_not_copy_a_long_value_many_times() -> None:
     assert "too large to say where" in why
 
 
-# --- patterns -----------------------------------------------------------------------------
+# --- patterns ---
 
 BACKTRACKING = "(?=a)(a|b|ab)*c"
 
@@ -235,7 +235,7 @@ def test_a_linear_pattern_in_the_name_of_members_is_kept() -> None:
     assert Checker(schema).violations({"a": "ab" * 500_000}) != []
 
 
-# --- the width is a bound -----------------------------------------------------------------
+# --- the width is a bound ---
 
 _LEAF: st.SearchStrategy[Any] = st.sampled_from([{}, {"type": "object"}, {"minItems": 1}, True])
 

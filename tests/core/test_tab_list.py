@@ -87,7 +87,7 @@ def test_the_list_matches_its_schema_which_refuses_others() -> None:
     assert checker.violations({"tabs": [{"tabId": "7"}]})
 
 
-# --- client-owned tabs ----------------------------------------------------------------
+# --- client-owned tabs ---
 
 
 def numbered(tab_id: int, **more: Any) -> DocumentState:

@@ -64,7 +64,7 @@ def for_instance(
     return made.choose(Target("chat", PATTERNS, tab_id, instance), now)
 
 
-# --- which ----------------------------------------------------------------------------
+# --- which ---
 
 
 def test_the_active_tab_of_the_focused_window_wins() -> None:
@@ -123,7 +123,7 @@ def test_only_a_page_whose_plugin_says_so_is_one_to_sign_in_on() -> None:
     assert [failures.needs_sign_in(refused(each, now=9.0)) for each in made] == [True, True, False]
 
 
-# --- waiting --------------------------------------------------------------------------
+# --- waiting ---
 
 
 def test_a_new_document_that_is_not_ready_is_waited_for() -> None:
@@ -197,7 +197,7 @@ def test_a_plugin_that_stops_being_ready_by_itself_is_not_waited_for() -> None:
     assert refused(made, now=50.0).detail.code == "TAB_NOT_READY"
 
 
-# --- the link -------------------------------------------------------------------------
+# --- the link ---
 
 
 def test_without_an_extension_ever_a_call_fails_at_once() -> None:
@@ -228,7 +228,7 @@ def test_the_link_takes_the_documents_with_it() -> None:
     assert refused(made).detail.code == "TAB_NOT_FOUND"
 
 
-# --- the state of a plugin ------------------------------------------------------------
+# --- the state of a plugin ---
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_plugin_is_as_ready_as_its_readiest_tab(states: list[str], status: str
     assert made.status("chat") == status
 
 
-# --- tabs whose document has not reported yet -----------------------------------------
+# --- tabs whose document has not reported yet ---
 
 
 def loading(made: Tabs, *tab_ids: int, now: float = 0.0) -> Tabs:
@@ -296,7 +296,7 @@ def test_a_tab_that_loads_again_has_its_whole_grace_again() -> None:
     assert isinstance(loading(made, 1, now=10.0).choose(Target("chat", PATTERNS), 14.999), Wait)
 
 
-# --- instances ------------------------------------------------------------------------
+# --- instances ---
 
 
 def test_of_several_instances_the_tab_of_the_named_one_is_used() -> None:
@@ -339,7 +339,7 @@ def test_a_tab_that_loads_is_waited_for_only_by_calls_for_its_instance() -> None
     assert "shows the instance 'a'" in str(for_instance("b", made, tab_id=1, now=0.0))
 
 
-# --- client-owned tabs ----------------------------------------------------------------
+# --- client-owned tabs ---
 
 
 def chosen_for(

@@ -215,7 +215,7 @@ def test_a_tool_that_would_have_the_name_of_our_own_is_refused_and_the_rest_is_s
     assert "named tabs_list: 'tabs_list' of 'opentabs' and 'list' of 'tabs'" in quarantined.reason
 
 
-# --- pre-scripts ----------------------------------------------------------------------
+# --- pre-scripts ---
 
 
 def with_pre_script(directory: Path) -> Path:
@@ -243,7 +243,7 @@ def test_a_missing_pre_script_is_reported_with_the_file_that_names_it(tmp_path: 
     )
 
 
-# --- settings -------------------------------------------------------------------------
+# --- settings ---
 
 
 def with_settings(directory: Path, **schema: Json) -> Path:
@@ -330,7 +330,7 @@ def test_a_plugin_whose_tool_has_an_argument_instance_cannot_have_several(tmp_pa
     assert "its tool 'send' has its own argument 'instance'. Set only one URL" in left_out.reason
 
 
-# --- reading again --------------------------------------------------------------------
+# --- reading again ---
 
 
 def test_a_plugin_that_breaks_is_served_as_it_was(tmp_path: Path) -> None:
@@ -377,7 +377,7 @@ def test_the_sites_of_plugins_that_are_not_built_are_known(tmp_path: Path) -> No
     assert future_sites(quarantined, {}) == ["https://chat.example/*"]
 
 
-# --- nothing but the plugin's own files ---------------------------------------------------
+# --- nothing but the plugin's own files ---
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ class Found:
     names: list[str]
 
 
-# --- values, and how a tool is called -------------------------------------------------
+# --- values, and how a tool is called ---
 
 
 @tool
@@ -98,7 +98,7 @@ def nest_in_thread(progress: Progress) -> Any:
     return progress.call_from_thread("export", {"query": "inner", "pages": 1})
 
 
-# --- the injected callback ------------------------------------------------------------
+# --- the injected callback ---
 
 
 @tool
@@ -128,7 +128,7 @@ async def both_channels(progress_callback: Callback = None) -> AsyncGenerator[di
         yield {"found": step}
 
 
-# --- generators -----------------------------------------------------------------------
+# --- generators ---
 
 
 @tool
@@ -176,7 +176,7 @@ def was_closed(note: str) -> bool:
     return note in closed
 
 
-# --- timers ---------------------------------------------------------------------------
+# --- timers ---
 
 
 @tool(idle=0.3)
@@ -195,7 +195,7 @@ def hangs_in_thread(note: str, progress: Progress) -> None:
     closed.append(note)
 
 
-# --- streams --------------------------------------------------------------------------
+# --- streams ---
 
 
 class Counter(Module):

@@ -135,7 +135,7 @@ async def test_an_internal_error_does_not_reveal_its_details_to_the_client(mode:
     assert text_of(result).startswith("[ERROR code=INTERNAL_ERROR ")
 
 
-# --- progress -------------------------------------------------------------------------
+# --- progress ---
 
 
 Came = list[tuple[float, float | None, str | None]]
@@ -199,7 +199,7 @@ async def test_a_client_that_cancels_its_call_cancels_the_tool(mode: str) -> Non
             await bridge.cancelled.wait()
 
 
-# --- on the wire ----------------------------------------------------------------------
+# --- on the wire ---
 
 
 async def heard_on_the_wire(bridge: FakeBridge, meta: Json) -> list[Json]:
@@ -248,7 +248,7 @@ async def test_without_a_token_a_client_is_sent_no_progress() -> None:
     assert [each.get("id") for each in heard] == [1, 2, 3]
 
 
-# --- the text of results --------------------------------------------------------------
+# --- the text of results ---
 
 
 def test_a_message_beyond_ascii_stays_readable() -> None:

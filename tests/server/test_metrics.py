@@ -207,7 +207,7 @@ def test_two_sessions_of_a_process_count_apart() -> None:
 _OF_DEMO = {"role": "server", "plugin": "demo", "outcome": "succeeded"}
 
 
-# --- over HTTP ------------------------------------------------------------------------
+# --- over HTTP ---
 
 
 def test_metrics_are_in_the_format_that_every_prometheus_reads() -> None:

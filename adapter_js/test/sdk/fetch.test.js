@@ -76,7 +76,7 @@ function fakeLimits(t) {
 
 const REASON = new Error("cancelled");
 
-// --- what all of them do ----------------------------------------------------------------------
+// --- what all of them do ---
 
 /** @type {Record<string, (url: string, init?: import("../../sdk/exchange.js").FetchFromPageInit) => Promise<unknown>>} */
 const ALL = {
@@ -166,7 +166,7 @@ for (const [name, send] of Object.entries(ALL)) {
   });
 }
 
-// --- fetchFromPage ----------------------------------------------------------------------------
+// --- fetchFromPage ---
 
 test("fetchFromPage returns the response, and its limit ends with the headers", async (t) => {
   const timers = fakeLimits(t);
@@ -248,7 +248,7 @@ test("Retry-After of a refused request is kept", async () => {
   await assert.rejects(sdk.fetchText(url), { code: "RATE_LIMITED", retryAfterMs: 3000 });
 });
 
-// --- text and JSON ----------------------------------------------------------------------------
+// --- text and JSON ---
 
 test("fetchText returns the text as it is", async () => {
   assert.equal(await sdk.fetchText(serveText(200, " a\n")), " a\n");
@@ -331,7 +331,7 @@ test("what a schema throws beside its issues is thrown as it is", async () => {
   await assert.rejects(sdk.fetchJSON(serveText(200, "1"), {}, schema), REASON);
 });
 
-// --- with a body ------------------------------------------------------------------------------
+// --- with a body ---
 
 for (const [send, method] of /** @type {const} */ ([
   [sdk.postJSON, "POST"],

@@ -15,7 +15,7 @@ const {
 } = await import("../../sdk/index.js");
 const { notifyReadinessChanged } = await import("../../sdk/readiness.js");
 
-// --- settings ---------------------------------------------------------------------------------
+// --- settings ---
 
 test("getConfig returns what is set, false and 0 too, and undefined for all else", (t) => {
   openPage(t, { openTabs: { pluginConfig: { site: "https://a.example", on: false, count: 0 } } });
@@ -33,7 +33,7 @@ test("getConfig returns undefined where nothing was set, or there is no host", (
   assert.equal(getConfig("site"), undefined);
 });
 
-// --- readiness --------------------------------------------------------------------------------
+// --- readiness ---
 
 test("notifyReadinessChanged posts a signed message, and nothing without a host", (t) => {
   const page = openPage(t);
@@ -46,7 +46,7 @@ test("notifyReadinessChanged posts a signed message, and nothing without a host"
   assert.deepEqual(alone.posted, []);
 });
 
-// --- the auth cache ---------------------------------------------------------------------------
+// --- the auth cache ---
 
 test("the auth cache keeps any value by namespace until it is cleared", (t) => {
   openPage(t);
@@ -83,7 +83,7 @@ test("the auth cache works in a frozen registry, and leaves its other members", 
   assert.deepEqual([now === adapters, _logNonce], [true, "log"]);
 });
 
-// --- the pre-script ---------------------------------------------------------------------------
+// --- the pre-script ---
 
 test("a pre-script runs at once, and its values are there for the tools of its plugin", (t) => {
   const page = openPage(t, { openTabs: { preScript: { other: { token: "o" } } } });

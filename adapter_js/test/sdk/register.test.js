@@ -70,7 +70,7 @@ function startTool(t, tool, members) {
   return { ...rest, tool: whole, handle: adapter.tools[0].handle };
 }
 
-// --- the adapter ------------------------------------------------------------------------------
+// --- the adapter ---
 
 test("the adapter is what a host looks for, and cannot be changed", (t) => {
   const tool = { name: "a_tool", input: z.object({}), handle: () => 1 };
@@ -198,7 +198,7 @@ test("a plugin that cannot be made leaves the old adapter as it was", (t) => {
   assert.deepEqual([page.openTabs().adapters.shop === old, torn], [true, false]);
 });
 
-// --- readiness --------------------------------------------------------------------------------
+// --- readiness ---
 
 for (const [what, isReady, expected] of /** @type {[string, () => unknown, boolean][]} */ ([
   ["true", async () => true, true],
@@ -242,7 +242,7 @@ test("isReady is asked as a method of the plugin", async (t) => {
   assert.equal(await adapter.isReady(), true);
 });
 
-// --- calls ------------------------------------------------------------------------------------
+// --- calls ---
 
 test("a tool gets its parameters with their defaults, its context, and itself as this", async (t) => {
   /** @type {unknown[]} */
@@ -360,7 +360,7 @@ test("what was logged in a call that failed has been sent with its error", async
   assert.equal(page.records().length, 1);
 });
 
-// --- hooks that fail --------------------------------------------------------------------------
+// --- hooks that fail ---
 
 const HOOKS = [
   "onActivate",
@@ -403,7 +403,7 @@ test("a plugin without hooks works", async (t) => {
   assert.deepEqual(page.printed, []);
 });
 
-// --- life -------------------------------------------------------------------------------------
+// --- life ---
 
 test("a plugin is activated once it is registered", (t) => {
   const page = openPage(t);

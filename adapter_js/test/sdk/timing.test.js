@@ -6,7 +6,7 @@ import { fakeTimers, listeners, stateOf } from "./fakes.js";
 
 const REASON = new Error("cancelled");
 
-// --- sleep ----------------------------------------------------------------------------------
+// --- sleep ---
 
 test("sleep ends when its time has passed and not before", async (t) => {
   const timers = fakeTimers(t);
@@ -27,7 +27,7 @@ test("sleep takes no listener of a signal that never fired along", async (t) => 
   assert.equal(listeners(signal), 0);
 });
 
-// --- what all three do with a signal ----------------------------------------------------------
+// --- what all three do with a signal ---
 
 /** @type {Record<string, (signal: AbortSignal) => Promise<unknown>>} */
 const WAITS = {
@@ -87,7 +87,7 @@ test("a function that fires its own signal does not run again", async (t) => {
   }
 });
 
-// --- waitUntil --------------------------------------------------------------------------------
+// --- waitUntil ---
 
 test("waitUntil looks at once, and needs no timer when the condition holds", async (t) => {
   const timers = fakeTimers(t);
@@ -160,7 +160,7 @@ for (const [kind, predicate] of /** @type {[string, () => unknown][]} */ ([
   });
 }
 
-// --- retry ------------------------------------------------------------------------------------
+// --- retry ---
 
 /**
  * Fails with each of some errors, then returns the number of the attempt.

@@ -9,7 +9,7 @@ const input = z.object({ id: z.string() });
 const output = z.object({ ok: z.boolean() });
 const base = { name: "a_tool", description: "Does something" };
 
-// --- as an arrow function, with pages of answers and progress --------------------------------
+// --- as an arrow function, with pages of answers and progress ---
 
 export const listOrders = defineTool({
   name: "list_orders",
@@ -52,7 +52,7 @@ export const listOrders = defineTool({
   },
 });
 
-// --- as a method -----------------------------------------------------------------------------
+// --- as a method ---
 
 export const addNote = defineTool({
   name: "add_note",
@@ -75,7 +75,7 @@ export const addNote = defineTool({
 is<Equal<Parameters<typeof addNote.handle>[0], { orderId: string; text: string }>>(true);
 addNote.handle({ orderId: "1", text: "" }); // a unit test passes no context
 
-// --- every kind of object, sync and without parameters ---------------------------------------
+// --- every kind of object, sync and without parameters ---
 
 defineTool({ ...base, input, output, handle: () => ({ ok: true }) });
 defineTool({ ...base, input, output, handle: ({ id }) => ({ ok: id === "" }) });
@@ -112,13 +112,13 @@ defineTool({
   handle: ({ from, to }) => ({ ok: to - from > 1 }),
 });
 
-// --- many in one array -----------------------------------------------------------------------
+// --- many in one array ---
 
 export const tools: ToolDefinition[] = [listOrders, addNote];
 const mixed = [listOrders, addNote];
 export const alsoTools: readonly ToolDefinition[] = mixed;
 
-// --- what a context takes --------------------------------------------------------------------
+// --- what a context takes ---
 
 export function report({ reportProgress, signal }: ToolHandlerContext): AbortSignal {
   reportProgress();
@@ -136,7 +136,7 @@ export function report({ reportProgress, signal }: ToolHandlerContext): AbortSig
   return signal;
 }
 
-// --- what is refused -------------------------------------------------------------------------
+// --- what is refused ---
 
 // @ts-expect-error no description
 defineTool({ name: "a_tool", input, output, handle: () => ({ ok: true }) });

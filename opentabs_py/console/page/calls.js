@@ -180,7 +180,7 @@ export function callsView({ store, link, go }) {
     plugin.value = names.includes(chosen) ? chosen : "";
   }
 
-  // --- the chosen call ---------------------------------------------------------------------
+  // --- the chosen call ---
 
   async function look() {
     clearTimeout(looking);

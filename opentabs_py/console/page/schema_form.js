@@ -75,7 +75,7 @@ function fieldOf(given, context) {
   }
 }
 
-// --- objects and lists -----------------------------------------------------------------------
+// --- objects and lists ---
 
 /**
  * @param {Schema} schema

@@ -37,7 +37,7 @@ async function api(path, options) {
 /** @param {string} channel */
 const messagesPath = (channel) => `/api/channels/${encodeURIComponent(channel)}/messages`;
 
-// --- history -----------------------------------------------------------------------
+// --- history ---
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const calendar = new Intl.DateTimeFormat(undefined, {
@@ -199,7 +199,7 @@ $("composer").addEventListener("submit", async (event) => {
   await view.refresh();
 });
 
-// --- tools at work ------------------------------------------------------------------
+// --- tools at work ---
 
 const LOG_LENGTH = 200;
 

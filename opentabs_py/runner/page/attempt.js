@@ -119,7 +119,7 @@ function section(name, text, id, { memory, key }) {
   return h("section", { "aria-label": name }, part);
 }
 
-// --- calls -----------------------------------------------------------------------------------
+// --- calls ---
 
 /**
  * @param {Attempt} attempt
@@ -192,7 +192,7 @@ function bar(call, whole) {
   return place;
 }
 
-// --- recordings, faults ----------------------------------------------------------------------
+// --- recordings, faults ---
 
 /** @param {Unanswered} unanswered */
 function mismatches({ browser, recording, requests, more }) {

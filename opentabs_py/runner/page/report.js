@@ -79,7 +79,7 @@ const view = testsView({
   },
 });
 
-// --- the run as a whole ----------------------------------------------------------------------
+// --- the run as a whole ---
 
 function showCounts() {
   const counts = countGroups(tests);

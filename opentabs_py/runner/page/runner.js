@@ -59,7 +59,7 @@ const view = testsView({
   resume: (pause) => post("/resume", { pause }),
 });
 
-// --- the run as a whole ----------------------------------------------------------------------
+// --- the run as a whole ---
 
 const all = h("button", { type: "button", class: "primary" }, sign("run"), "Run all");
 const failed = h("button", { type: "button" }, sign("again"), h("span", {}, "Run failed"));
@@ -124,7 +124,7 @@ function showRun() {
   write(byId("ticking"), status.state === "running" ? ` · ${duration(1000 * seconds)}` : "");
 }
 
-// --- what needs the reader -------------------------------------------------------------------
+// --- what needs the reader ---
 
 let noticed = "";
 

@@ -115,7 +115,7 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
     ...(whose === undefined ? {} : { whose }),
   };
 
-  // --- the list --------------------------------------------------------------------------------
+  // --- the list ---
 
   /** @param {string} key */
   function runButton(key) {
@@ -224,7 +224,7 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
     empty.replaceChildren(h("p", {}, first), h("p", { class: "quiet" }, second));
   }
 
-  // --- the chosen test -------------------------------------------------------------------------
+  // --- the chosen test ---
 
   async function look() {
     const id = opened;

@@ -104,7 +104,7 @@ def _test_of(listing: Listing, *, calls: int, seed: int) -> Callable[..., None]:
 
 def _check(opentabs: SyncOpenTabs, *, listing: Listing, calls: int, seed: int) -> None:
     """Open the plugin's start page, and check a tool there."""
-    from opentabs_py.testing.fuzz.expecting import expect_contract  # noqa: PLC0415
+    from opentabs_py.testing.fuzz.expecting import expect_contract
 
     __tracebackhide__ = True
     loaded: list[str] = []

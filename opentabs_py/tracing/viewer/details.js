@@ -105,7 +105,7 @@ function journey(call) {
   return make("ol", `journey ${call.outcome}`, steps);
 }
 
-// --- hops ------------------------------------------------------------------------------------
+// --- hops ---
 
 /**
  * Where a time lies on the axis of one call, from 0 to 1: the longest hop is cut where it
@@ -192,7 +192,7 @@ function markRow(name, marks, className, percent) {
   ]);
 }
 
-// --- timers, reports, logs -------------------------------------------------------------------
+// --- timers, reports, logs ---
 
 /**
  * @param {{idle: number, ceiling: number}} left
@@ -282,7 +282,7 @@ function listing(rows, count, note) {
   return parts;
 }
 
-// --- the rest --------------------------------------------------------------------------------
+// --- the rest ---
 
 /**
  * @param {Call} call

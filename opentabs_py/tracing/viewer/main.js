@@ -16,7 +16,7 @@ import { Timeline } from "./timeline.js";
   const dialog = /** @type {HTMLDialogElement} */ (byId("keys"));
   const timeline = new Timeline(data.calls, showDetails);
 
-  // --- filtering -------------------------------------------------------------------------
+  // --- filtering ---
 
   function filter() {
     const calls = select(data.calls, query.value, outcomes);
@@ -45,7 +45,7 @@ import { Timeline } from "./timeline.js";
     }
   }
 
-  // --- details ---------------------------------------------------------------------------
+  // --- details ---
 
   /**
    * @param {Call} call
@@ -65,7 +65,7 @@ import { Timeline } from "./timeline.js";
     rows.focus();
   }
 
-  // --- keyboard --------------------------------------------------------------------------
+  // --- keyboard ---
 
   /** @type {Record<string, () => void>} */
   const rowKeys = {
@@ -110,7 +110,7 @@ import { Timeline } from "./timeline.js";
     }
   });
 
-  // --- light and dark --------------------------------------------------------------------
+  // --- light and dark ---
 
   function switchTheme() {
     const root = document.documentElement;
@@ -120,7 +120,7 @@ import { Timeline } from "./timeline.js";
     timeline.draw();
   }
 
-  // --- the start -------------------------------------------------------------------------
+  // --- the start ---
 
   function summary() {
     const failed = data.calls.filter(({ outcome }) => outcome !== "succeeded").length;

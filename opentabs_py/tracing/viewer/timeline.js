@@ -43,7 +43,7 @@ export class Timeline {
     this.#listen();
   }
 
-  // --- what is shown ---------------------------------------------------------------------
+  // --- what is shown ---
 
   /** @param {readonly Call[]} calls */
   show(calls) {
@@ -126,7 +126,7 @@ export class Timeline {
     return Math.max(1, Math.floor(this.#rows.clientHeight / this.#rowHeight) - 1);
   }
 
-  // --- drawing ---------------------------------------------------------------------------
+  // --- drawing ---
 
   draw() {
     if (this.#drawn === 0) {
@@ -273,7 +273,7 @@ export class Timeline {
     byId("ticks").replaceChildren(...labels);
   }
 
-  // --- geometry --------------------------------------------------------------------------
+  // --- geometry ---
 
   get #rowHeight() {
     return this.#narrow.matches ? Timeline.ROW_NARROW : Timeline.ROW;
@@ -308,7 +308,7 @@ export class Timeline {
     return row instanceof HTMLElement ? this.calls[Number(row.dataset.index)] : undefined;
   }
 
-  // --- pointer ---------------------------------------------------------------------------
+  // --- pointer ---
 
   #listen() {
     this.#rows.addEventListener("click", (event) => {
