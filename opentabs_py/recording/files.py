@@ -7,7 +7,8 @@ from typing import Final
 
 from opentabs_py.config.files import write_whole
 from opentabs_py.core.recording.exchange import Recording
-from opentabs_py.core.recording.har import HarError, from_har, to_har
+from opentabs_py.core.recording.har import to_har
+from opentabs_py.core.recording.har_reader import HarError, from_har
 from opentabs_py.errors import RecordingError
 
 _BODY: Final = re.compile(r"[0-9a-f]{20}\.[a-z]+")

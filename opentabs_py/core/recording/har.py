@@ -1,4 +1,4 @@
-"""Recordings as HAR 1.2, https://w3c.github.io/web-performance/specs/HAR/Overview.html.
+"""Write recordings as HAR 1.2, https://w3c.github.io/web-performance/specs/HAR/Overview.html.
 
 WebSockets are written as Chrome does, in `_webSocketMessages`, and event streams in
 `_eventSourceMessages`. A body is in a file of its own, which `content._file` names as Playwright
@@ -6,36 +6,27 @@ does. All else that HAR has no place for is in `log._opentabs`.
 """
 
 import base64
-import binascii
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
-
-from pydantic import TypeAdapter, ValidationError
-from typing_extensions import NotRequired, TypedDict  # noqa: UP035 (both from one place)
+from urllib.parse import parse_qsl, urlsplit
 
 from opentabs_py.core.recording.exchange import (
-    DOCUMENT,
     EVENT_STREAM,
-    Event,
     Exchange,
-    Frame,
     Headers,
-    RecordedCall,
     RecordedSocket,
     Recording,
     Request,
     Response,
-    Scrubbed,
     is_json,
     is_text,
 )
 
 FORMAT: Final = 1
 WEBSOCKET: Final = "websocket"
-_TEXT: Final = 1  # the opcodes of RFC 6455
+TEXT: Final = 1  # the opcodes of RFC 6455
 _BINARY: Final = 2
 _SUFFIXES: Final = {
     "text/html": "html",
@@ -51,13 +42,6 @@ _SUFFIXES: Final = {
     "image/svg+xml": "svg",
     "font/woff2": "woff2",
 }
-
-
-class HarError(ValueError):
-    """A file that is not a HAR, or not one that this version reads."""
-
-
-# --- writing ---
 
 
 def to_har(
@@ -184,7 +168,7 @@ def _socket_entry(socket: RecordedSocket) -> dict[str, Any]:
         {
             "type": "send" if frame.is_sent else "receive",
             "time": frame.at,
-            "opcode": _TEXT if isinstance(frame.data, str) else _BINARY,
+            "opcode": TEXT if isinstance(frame.data, str) else _BINARY,
             "data": frame.data
             if isinstance(frame.data, str)
             else base64.b64encode(frame.data).decode(),
@@ -211,225 +195,3 @@ def _date(at: float) -> str:
 
 def _ms(seconds: float) -> float:
     return round(seconds * 1000, 3)
-
-
-# --- reading ---
-
-
-class _Named(TypedDict):
-    name: str
-    value: str
-
-
-class _Param(TypedDict):
-    name: str
-    value: NotRequired[str]
-
-
-class _PostData(TypedDict):
-    mimeType: NotRequired[str]
-    text: NotRequired[str]
-    params: NotRequired[list[_Param]]
-    _encoding: NotRequired[str]
-    _file: NotRequired[str]
-
-
-class _SentRequest(TypedDict):
-    method: str
-    url: str
-    headers: NotRequired[list[_Named]]
-    postData: NotRequired[_PostData]
-
-
-class _Content(TypedDict):
-    mimeType: NotRequired[str]
-    text: NotRequired[str]
-    encoding: NotRequired[str]
-    _file: NotRequired[str]
-    _lost: NotRequired[bool]
-
-
-class _Received(TypedDict):
-    status: int
-    statusText: NotRequired[str]
-    headers: NotRequired[list[_Named]]
-    content: NotRequired[_Content]
-    _error: NotRequired[str | None]
-
-
-class _Message(TypedDict):
-    type: str
-    time: float
-    opcode: int
-    data: str
-
-
-class _EventMessage(TypedDict):
-    time: float
-    eventName: str
-    eventId: str
-    data: str
-
-
-class _Entry(TypedDict):
-    startedDateTime: datetime
-    time: NotRequired[float]
-    request: _SentRequest
-    response: _Received
-    _resourceType: NotRequired[str]
-    _webSocketMessages: NotRequired[list[_Message]]
-    _eventSourceMessages: NotRequired[list[_EventMessage]]
-
-
-class _Call(TypedDict):
-    tool: str
-    arguments: dict[str, Any]
-    value: NotRequired[Any]
-    error: NotRequired[dict[str, Any]]
-    startedDateTime: datetime
-    time: float
-
-
-class _Own(TypedDict):
-    format: int
-    url: str
-    calls: list[_Call]
-    storageState: NotRequired[dict[str, Any] | None]
-    storageStateAtEnd: NotRequired[dict[str, Any] | None]
-    scrubbed: NotRequired[list[Scrubbed]]
-
-
-class _Log(TypedDict):
-    entries: list[_Entry]
-    _opentabs: NotRequired[_Own]
-
-
-class _Har(TypedDict):
-    log: _Log
-
-
-_HAR: Final = TypeAdapter(_Har)
-
-
-def from_har(har: object, read: Callable[[str], bytes]) -> Recording:
-    """Return the recording that a HAR contains; of any program, such as Chrome's DevTools.
-
-    Args:
-        har: The file's JSON.
-        read: Returns the content of a file by its path relative to the HAR.
-
-    Raises:
-        HarError: It is not a HAR, or a later version of this package wrote it.
-        OSError: A body's file cannot be read.
-    """
-    try:
-        log = _HAR.validate_python(har)["log"]
-    except ValidationError as error:
-        [first, *_] = error.errors()
-        place = ".".join(map(str, first["loc"]))
-        raise HarError(f"{place}: {first['msg'].lower()}") from error
-    own = log.get("_opentabs")
-    if own is not None and own["format"] > FORMAT:
-        raise HarError(f"its format {own['format']} is of a later version; update opentabs")
-    sockets = [each for each in log["entries"] if _is_socket(each)]
-    exchanges = [each for each in log["entries"] if not _is_socket(each)]
-    documents = [e["request"]["url"] for e in exchanges if e.get("_resourceType") == DOCUMENT]
-    first_url = (documents or [e["request"]["url"] for e in exchanges] or [""])[0]
-    return Recording(
-        url=first_url if own is None else own["url"],
-        exchanges=[_exchange(each, read) for each in exchanges],
-        sockets=[_socket(each) for each in sockets],
-        calls=[] if own is None else [_recorded_call(each) for each in own["calls"]],
-        storage_state=None if own is None else own.get("storageState"),
-        scrubbed=[] if own is None else own.get("scrubbed", []),
-        storage_at_end=None if own is None else own.get("storageStateAtEnd"),
-    )
-
-
-def _is_socket(entry: _Entry) -> bool:
-    return entry.get("_resourceType") == WEBSOCKET or "_webSocketMessages" in entry
-
-
-def _exchange(entry: _Entry, read: Callable[[str], bytes]) -> Exchange:
-    sent, received = entry["request"], entry["response"]
-    request = Request(
-        sent["method"].upper(),
-        sent["url"].partition("#")[0],
-        _pairs(sent.get("headers", [])),
-        _posted(sent.get("postData", {}), read),
-        entry.get("_resourceType", "fetch"),
-    )
-    error = received.get("_error")
-    is_answered = received["status"] > 0
-    events = [
-        Event(each["time"], each["data"], each["eventName"], each["eventId"])
-        for each in entry.get("_eventSourceMessages", [])
-    ]
-    response = Response(
-        received["status"],
-        received.get("statusText", ""),
-        _pairs(received.get("headers", [])),
-        _body(received.get("content", {}), read),
-        events,
-    )
-    return Exchange(
-        request,
-        response if is_answered else None,
-        error if is_answered or error else "net::ERR_FAILED",
-        entry["startedDateTime"].timestamp(),
-        entry.get("time", 0.0) / 1000,
-    )
-
-
-def _posted(data: _PostData, read: Callable[[str], bytes]) -> bytes:
-    body = _stored(data, data.get("_encoding"), read)
-    if not body and data.get("mimeType", "").startswith("application/x-www-form-urlencoded"):
-        # Some programs write a form's fields instead of its text.
-        fields = [(each["name"], each.get("value", "")) for each in data.get("params", [])]
-        return urlencode(fields).encode()
-    return body
-
-
-def _body(content: "_Content | Mapping[str, Any]", read: Callable[[str], bytes]) -> bytes | None:
-    return None if content.get("_lost") else _stored(content, content.get("encoding"), read)
-
-
-def _stored(data: Mapping[str, Any], encoding: str | None, read: Callable[[str], bytes]) -> bytes:
-    if (file := data.get("_file")) is not None:
-        return read(file)
-    text = str(data.get("text", ""))
-    return _decoded(text) if encoding == "base64" else text.encode()
-
-
-def _decoded(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise HarError(f"a body is not valid base64: {error}") from error
-
-
-def _socket(entry: _Entry) -> RecordedSocket:
-    frames = [
-        Frame(
-            each["time"],
-            each["type"] == "send",
-            each["data"] if each["opcode"] == _TEXT else _decoded(each["data"]),
-        )
-        for each in entry.get("_webSocketMessages", [])
-    ]
-    return RecordedSocket(entry["request"]["url"], entry["startedDateTime"].timestamp(), frames)
-
-
-def _recorded_call(call: _Call) -> RecordedCall:
-    return RecordedCall(
-        call["tool"],
-        call["arguments"],
-        call.get("value"),
-        call.get("error"),
-        call["startedDateTime"].timestamp(),
-        call["time"] / 1000,
-    )
-
-
-def _pairs(named: Sequence[_Named]) -> Headers:
-    return [(each["name"], each["value"]) for each in named]

@@ -26,7 +26,8 @@ from opentabs_py.core.recording.exchange import (
     reads_as_text,
 )
 from opentabs_py.core.recording.rules import Rules
-from opentabs_py.core.recording.secrets import Finder, FoundSecret, Kind
+from opentabs_py.core.recording.secret_forms import Kind
+from opentabs_py.core.recording.secrets import Finder, FoundSecret
 
 _FIRST_NAMES: Final = ("Robin", "Sasha", "Noor", "Kim", "Alex", "Jamie", "Charlie", "Morgan")
 _PHONE: Final = "5550100"

@@ -6,66 +6,40 @@ signed in. What none of this recognizes is kept, so read a recording before you 
 """
 
 import base64
-import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from html.parser import HTMLParser
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from opentabs_py.core.excerpts import is_secret_name
 from opentabs_py.core.recording.exchange import Headers, Recording, reads_as_text
 from opentabs_py.core.recording.rules import Rules
-
-Kind = Literal[
-    "authorization",
-    "cookie",
-    "CSRF token",
-    "e-mail address",
-    "JSON Web Token",
-    "name",
-    "phone number",
-    "text",
-    "token",
-]
-
-Holds = Literal["kept", "secret", "phone number", "person", "anything"]
-"""What has a name, by the name alone."""
+from opentabs_py.core.recording.secret_forms import (
+    Kind,
+    find_addresses,
+    find_tokens,
+    is_distinct,
+    may_be_phone,
+)
+from opentabs_py.core.recording.secret_names import (
+    holds,
+    is_about_self,
+    is_content,
+    is_self,
+    kind_of,
+)
 
 SHORTEST: Final = 4  # characters of a secret that is known by the name of what holds it
 _SHORTEST_NAME: Final = 2  # characters of the user's name
-_PLAIN: Final = 16  # characters; a shorter word in letters of one case may be an ordinary word
 _DEEPEST: Final = 100  # objects and arrays within each other
-_REMEMBERED: Final = 4096  # names; those of a site's members recur
 _STATIC: Final = frozenset({"script", "stylesheet", "image", "font", "media"})
 
-_AT: Final = r"(?:@|%40|&#0*64;|&#[xX]0*40;|\\u0040)"
-EMAIL: Final = re.compile(
-    rf"(?<![\w.+%-])(?P<user>[\w.+-]{{1,64}}){_AT}(?P<host>(?:[\w-]{{1,63}}\.){{1,8}}(?P<top>[A-Za-z]{{2,24}}))\b"
-)
-_NOBODY: Final = "example.com"  # of documentation, and of what has been scrubbed
-_FILES: Final = frozenset(
-    """
-    avif css gif html ico jpeg jpg js json map mjs png svg ts tsx webp woff
-    """.split()  # noqa: SIM905
-)
-JWT: Final = re.compile(r"\beyJ[\w-]{5,}\.[\w-]{4,}\.[\w-]*")
-# Tokens that say what they are: GitHub, Slack, Stripe and OpenAI, AWS, Google.
-TOKEN: Final = re.compile(
-    r"\b(?:gh[opsur]_\w{20,}|github_pat_\w{20,}|xox[abeoprs]-[\w-]{10,}|[spr]k[-_](?:live_|test_)?\w{16,}"
-    r"|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,})"
-)
-PHONE: Final = re.compile(
-    r"(?<![\w.+/-])(?:\+\d{1,3}(?:[ .\-/]?\(?\d{1,5}\)?){2,6}"
-    r"|\(\d{3}\) ?\d{3}[ .-]\d{4}|\d{3}([ .-])\d{3}\1\d{4})(?![\w-])"
-)
-_PHONE_DIGITS: Final = range(7, 16)
+_REMEMBERED: Final = 4096  # names; those of a site's members recur
 _IN_TEXT: Final = re.compile(
     r"""["'](?P<name>[\w.-]{2,60})["']\s*:\s*"""
     r"""(?P<value>"(?:[^"\\]|\\.){1,4000}"|-?\d{5,18}(?![\w.])|\[[^\[\]{}]{1,4000}\])"""
@@ -73,17 +47,6 @@ _IN_TEXT: Final = re.compile(
 _JSON: Final = re.compile(r"\s*(?:[{\[]|(?P<encoded>%7B|%5B))", re.IGNORECASE)
 _LITERAL: Final = re.compile(r"[=(]\s*[{\[](?=\s*[\"\[{])")
 _DECODER: Final = json.JSONDecoder()
-_PHONE_NAME: Final = re.compile(r"phone|mobile|msisdn|^tel$|^cell$|^fax$")
-_CSRF_NAME: Final = re.compile(r"csrf|xsrf|authenticitytoken|requestverificationtoken|^nonce$")
-_ID_NAME: Final = re.compile(r"^(?:next|prev|previous)?(?:page|continuation|sync|cursor)token$")
-_PERSON_NAME: Final = re.compile(
-    r"^(?:full|display|real|first|last|given|family|middle|nick|screen|user|login|preferred)?name$"
-    r"|^(?:login|handle|nickname|preferredusername)$"
-)
-_SELF: Final = re.compile(
-    r"^(?:me|myself|self|viewer|currentuser|loggedinuser|authuser|activeuser|signedinuser|whoami"
-    r"|profile|myprofile|account|myaccount|userinfo|identity|session)$"
-)
 _NO_NAMES: Final = frozenset(
     """
     account admin anonymous anyone demo example general guest home login me main name none null
@@ -95,10 +58,6 @@ _NO_SECRETS: Final = frozenset(
     basic bearer cookie disabled enabled false full none null password required same-origin true
     undefined
     """.split()  # noqa: SIM905
-)
-# Members of an object under a secret's name that are the secret, as in `"token": {"value": "…"}`.
-_CONTENTS: Final = frozenset(
-    {"value", "raw", "plain", "plaintext", "hash", "current", "old", "new"}
 )
 _PARAMETER: Final = re.compile(r'(\w+)\s*=\s*"([^"]+)"')
 _PUBLIC: Final = frozenset(  # parameters of an `Authorization` that are no secrets
@@ -149,7 +108,7 @@ class Finder:
     def __init__(self, rules: Rules, replacements: AbstractSet[str] = frozenset()) -> None:
         self._rules = rules
         self._public = {*_NO_SECRETS, *rules.keep, *replacements}
-        self._holds = lru_cache(maxsize=_REMEMBERED)(partial(_holds, rules))
+        self._holds = lru_cache(maxsize=_REMEMBERED)(partial(holds, rules))
         self.found: dict[str, FoundSecret] = {}
         for text in rules.texts:
             self.add(text, "text", "texts", always=True)
@@ -167,13 +126,13 @@ class Finder:
         is_short = len(text) < (_SHORTEST_NAME if kind == "name" else SHORTEST) and not always
         if not text or is_short or not self._public.isdisjoint((text, text.lower())):
             return
-        is_distinct = always or _is_distinct(text)
+        distinct = always or is_distinct(text)
         known = self.found.get(text)
         if known is None:
             known = self.found[text] = FoundSecret(text, kind, where)
-            if not is_distinct:
+            if not distinct:
                 known.holders.add(where)
-        elif is_distinct:
+        elif distinct:
             known.holders.clear()
         elif not known.is_distinct:
             known.holders.add(where)
@@ -194,7 +153,7 @@ class Finder:
             request, response = each.request, each.response
             self._search_address(request.url)
             self._search_headers(request.headers)
-            is_own = _is_about_self(request.url)
+            is_own = is_about_self(request.url)
             if request.kind not in _STATIC:
                 self.search_body(request.body, request.mime, is_own=is_own)
             if response is not None:
@@ -211,7 +170,7 @@ class Finder:
                 self.search_text(data if isinstance(data, str) else data.decode("utf-8", "replace"))
             step()
         for call in recording.calls:
-            is_own = _is_about_self(call.tool.replace("_", "/"))
+            is_own = is_about_self(call.tool.replace("_", "/"))
             for value in (call.arguments, call.value, call.error):
                 self._search_value(value, is_own=is_own)
 
@@ -237,7 +196,7 @@ class Finder:
             elif lower in ("authorization", "proxy-authorization"):
                 self._add_authorization(value)
             elif self._holds(lower) == "secret":
-                self.add(value, _kind(lower), lower)
+                self.add(value, kind_of(lower), lower)
             else:
                 self._search_value(value, is_own=False)
                 if "/" in value and "=" in value:
@@ -372,9 +331,9 @@ class Finder:
 
     def _add_contents(self, members: Mapping[str, Any], holder: str) -> None:
         for name, each in members.items():
-            is_content = _plain(str(name)) in _CONTENTS and self._holds(str(name)) != "kept"
-            if is_content and isinstance(each, (str, int)) and not isinstance(each, bool):
-                self.add(str(each), _kind(holder), str(name))
+            is_secret = is_content(str(name)) and self._holds(str(name)) != "kept"
+            if is_secret and isinstance(each, (str, int)) and not isinstance(each, bool):
+                self.add(str(each), kind_of(holder), str(name))
 
     def _search_nested(self, text: str, *, is_own: bool, depth: int) -> None:
         """Collect the secrets of JSON that a value contains as a string, or percent-encoded."""
@@ -388,8 +347,7 @@ class Finder:
         if holds == "kept":
             return
         if isinstance(value, (dict, list)):
-            plain = _plain(name)
-            about_self = _SELF.search(plain) is not None or (is_own and plain in ("data", "user"))
+            about_self = is_self(name, within_own=is_own)
             self._search_value(value, is_own=about_self, depth=depth, holder=name)
             return
         if isinstance(value, (bool, float)) or value is None:
@@ -398,9 +356,9 @@ class Finder:
         self._search_forms(text)
         self._search_nested(text, is_own=is_own, depth=depth)
         if holds == "secret":
-            self.add(text, _kind(name), name)
+            self.add(text, kind_of(name), name)
         elif holds == "phone number":
-            if sum(c.isdigit() for c in text) in _PHONE_DIGITS:
+            if may_be_phone(text):
                 self.add(text, "phone number", name)
         elif holds == "person" and is_own and isinstance(value, str):
             self._add_name(value, name)
@@ -414,24 +372,18 @@ class Finder:
 
     def _search_forms(self, text: str) -> None:
         self._search_tokens(text)
-        for found in EMAIL.finditer(text):
-            if found["top"].lower() not in _FILES and found["host"].lower() != _NOBODY:
-                user, host = html.unescape(found["user"]), found["host"]
-                self.add(f"{user}@{host}", "e-mail address", "text")
-        for found in PHONE.finditer(text):
-            if sum(c.isdigit() for c in found[0]) in _PHONE_DIGITS:
-                self.add(found[0], "phone number", "text")
+        for found, kind in find_addresses(text):
+            self.add(found, kind, "text")
         for pattern in self._rules.patterns:
-            for found in pattern.finditer(text):
-                self.add(found[0], "text", f"pattern {pattern.pattern}", always=True)
+            for match in pattern.finditer(text):
+                self.add(match[0], "text", f"pattern {pattern.pattern}", always=True)
 
     def _search_tokens(self, text: str) -> None:
-        for found in JWT.finditer(text):
-            if found[0] not in self.found:
-                self.add(found[0], "JSON Web Token", "text")
-                self._search_claims(found[0])
-        for found in TOKEN.finditer(text):
-            self.add(found[0], "token", "text")
+        for found, kind in find_tokens(text):
+            is_new = found not in self.found
+            self.add(found, kind, "text")
+            if kind == "JSON Web Token" and is_new:
+                self._search_claims(found)
 
     def _search_claims(self, token: str) -> None:
         payload = token.split(".")[1]
@@ -478,58 +430,3 @@ class _Page(HTMLParser):
         elif self._field is not None:
             self._finder.search_field(self._field, data)
             self._field = None
-
-
-def _holds(rules: Rules, name: str) -> Holds:
-    """Return what a header, member or field holds."""
-    names = _names(name)
-    if _match(names, rules.keep):
-        return "kept"
-    if _match(names, rules.members) or any(map(_is_secret, names)):
-        return "secret"
-    if any(_PHONE_NAME.search(_plain(each)) for each in names):
-        return "phone number"
-    if any(_PERSON_NAME.search(_plain(each)) for each in names):
-        return "person"
-    return "anything"
-
-
-def _names(name: str) -> Sequence[str]:
-    """Return a name, and what it ends in, as `pin` in a form's `user[pin]` or `pin[]`."""
-    words = [each for each in re.split(r"[\[\]]+", name) if each and not each.isdigit()]
-    return [name, *words[-1:]]
-
-
-def _match(names: Sequence[str], patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name.lower(), pattern.lower()) for name in names for pattern in patterns)
-
-
-def _is_secret(name: str) -> bool:
-    plain = _plain(name)
-    is_secret = is_secret_name(name.removeprefix("x-")) or _CSRF_NAME.search(plain) is not None
-    return is_secret and _ID_NAME.search(plain) is None
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.\s]", "", name).lower()
-
-
-def _kind(name: str) -> Kind:
-    if _CSRF_NAME.search(_plain(name)):
-        return "CSRF token"
-    return "authorization" if "auth" in name.lower() else "token"
-
-
-def _is_about_self(url: str) -> bool:
-    segments = [each for each in urlsplit(url).path.split("/") if each]
-    return any(_SELF.search(_plain(each)) for each in segments[-2:]) or segments[-1:] == ["user"]
-
-
-def _is_distinct(text: str) -> bool:
-    """Return whether a string is more than a word or number that may also appear elsewhere."""
-    if text.isdigit():
-        return len(text) >= 5
-    if not text.replace("-", "").replace("_", "").isalnum():
-        return True
-    is_word = text.isalpha() and (text.islower() or text.istitle() or text.isupper())
-    return len(text) >= _PLAIN or (len(text) >= 6 and not is_word)

@@ -17,7 +17,8 @@ from opentabs_py.core.recording.exchange import (
     Response,
     Scrubbed,
 )
-from opentabs_py.core.recording.har import HarError, from_har, to_har
+from opentabs_py.core.recording.har import to_har
+from opentabs_py.core.recording.har_reader import HarError, from_har
 
 URL = "https://site.test/"
 AT = 1_795_474_025.25

@@ -17,7 +17,8 @@ from opentabs_py.core.recording.exchange import (
     Response,
 )
 from opentabs_py.core.recording.rules import Rules
-from opentabs_py.core.recording.secrets import Finder, Kind
+from opentabs_py.core.recording.secret_forms import Kind
+from opentabs_py.core.recording.secrets import Finder
 
 URL = "https://site.test/"
 ME = "https://site.test/api/me"
