@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from opentabs_py.testing.call import Call
     from opentabs_py.testing.client import SyncMcpClient
     from opentabs_py.testing.clock import Clock
-    from opentabs_py.testing.expectations import CallExpectations, PluginExpectations, expect
+    from opentabs_py.testing.expectations import CallExpectations, PluginExpectations
+    from opentabs_py.testing.expecting import expect
     from opentabs_py.testing.fuzz.errors import ContractError
     from opentabs_py.testing.fuzz.expecting import expect_contract
     from opentabs_py.testing.hands import SyncHands
@@ -60,7 +61,7 @@ _HOMES = {
     "SyncMcpClient": "opentabs_py.testing.client",
     "SyncOpenTabs": "opentabs_py.testing.tabs",
     "SyncTool": "opentabs_py.testing.tabs",
-    "expect": "opentabs_py.testing.expectations",
+    "expect": "opentabs_py.testing.expecting",
     "expect_contract": "opentabs_py.testing.fuzz.expecting",
 }
 

@@ -1,4 +1,4 @@
-"""`expect(call)`: wait until an expectation about a call holds, or can no longer hold.
+"""Expectations about a call or a plugin: each waits until it holds, or can no longer hold.
 
 The conditions are in `verdicts`. Each expectation is a generator that yields how long to wait until
 the next check: the test's thread runs it, or an async test awaits it. So each is written only once;
@@ -7,14 +7,13 @@ its return type `R` is None or an awaitable.
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from time import monotonic as clock
 from types import TracebackType
 from typing import (
-    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -23,13 +22,7 @@ from typing import (
     Self,
     TypeVar,
     get_args,
-    overload,
 )
-
-import anyio
-from playwright import async_api, sync_api
-from playwright._impl._async_base import AsyncBase
-from playwright._impl._sync_base import SyncBase
 
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.tabs import PluginStatus
@@ -37,15 +30,10 @@ from opentabs_py.core.text import visible
 from opentabs_py.session.plugins import PluginView
 from opentabs_py.testing import verdicts
 from opentabs_py.testing.call import Call
-from opentabs_py.testing.page_tools import PageExpectations, chain_of
 from opentabs_py.testing.tabs import SyncPluginView
 from opentabs_py.testing.values import shortened
 from opentabs_py.testing.verdicts import CallSnapshot, Verdict
 from opentabs_py.tracing.waterfall import report
-
-if TYPE_CHECKING:
-    from playwright.async_api import _generated as of_async
-    from playwright.sync_api import _generated as of_sync
 
 __tracebackhide__ = True  # pytest then shows the line of the test, and none of these
 
@@ -57,11 +45,11 @@ Awaited = Coroutine[Any, Any, None]
 Watch = Generator[float, None, None]
 P = ParamSpec("P")
 R = TypeVar("R")
-E = TypeVar("E", bound="_Expectations[Any]")
+E = TypeVar("E", bound="Expectations[Any]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """Options of an expectation.
 
     Attributes:
@@ -88,10 +76,10 @@ def _opposite(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E,
     return negated
 
 
-class _Expectations(Generic[R]):
+class Expectations(Generic[R]):
     """Base of the expectations of all subjects."""
 
-    def __init__(self, name: str, asked: _Asked, go: Callable[[Watch], R]) -> None:
+    def __init__(self, name: str, asked: Asked, go: Callable[[Watch], R]) -> None:
         self._name = name
         self._asked = asked
         self._go = go
@@ -135,14 +123,14 @@ class _Expectations(Generic[R]):
         _record_soft_or_raise(error.with_traceback(_line_of_test()), True)
 
 
-class CallExpectations(_Expectations[R]):
+class CallExpectations(Expectations[R]):
     """Expectations about a call. Each waits at most `within` seconds, 5 by default.
 
     Each has an opposite, `not_to_...`, which waits until the call has ended if the condition could
     still become true.
     """
 
-    def __init__(self, call: Call | RunningCall, asked: _Asked, go: Callable[[Watch], R]) -> None:
+    def __init__(self, call: Call | RunningCall, asked: Asked, go: Callable[[Watch], R]) -> None:
         super().__init__(call.name, asked, go)
         self._call = call.running if isinstance(call, Call) else call
         self._record_so_far = call.record_so_far
@@ -259,11 +247,11 @@ class CallExpectations(_Expectations[R]):
         return [*lines, "", report(record, is_running=not self._call.ended)]
 
 
-class PluginExpectations(_Expectations[R]):
+class PluginExpectations(Expectations[R]):
     """Expectations about a plugin in the open pages; each has an opposite, `not_to_...`."""
 
     def __init__(
-        self, plugin: PluginView | SyncPluginView, asked: _Asked, go: Callable[[Watch], R]
+        self, plugin: PluginView | SyncPluginView, asked: Asked, go: Callable[[Watch], R]
     ) -> None:
         super().__init__(f"plugin {plugin.name}", asked, go)
         self._plugin = plugin
@@ -288,118 +276,6 @@ class PluginExpectations(_Expectations[R]):
         return self._go(self._watch(f"to be {wanted}", look, within))
 
 
-class _Expect:
-    """Expects something of a call, a plugin, a page, a locator or a response, and waits for it.
-
-    In async tests, await expectations about calls and plugins of the async `OpenTabs`. For pages,
-    locators and responses, this is Playwright's own `expect`.
-    """
-
-    def __init__(self, *, is_soft: bool) -> None:
-        self._is_soft = is_soft
-        self._within = WITHIN
-
-    @overload
-    def __call__(self, actual: Call, message: str | None = None) -> CallExpectations[None]: ...
-    @overload
-    def __call__(
-        self, actual: SyncPluginView, message: str | None = None
-    ) -> PluginExpectations[None]: ...
-    @overload
-    def __call__(
-        self, actual: RunningCall, message: str | None = None
-    ) -> CallExpectations[Awaited]: ...
-    @overload
-    def __call__(
-        self, actual: PluginView, message: str | None = None
-    ) -> PluginExpectations[Awaited]: ...
-    @overload
-    def __call__(self, actual: sync_api.Page, message: str | None = None) -> PageExpectations: ...
-    @overload
-    def __call__(
-        self, actual: sync_api.Locator, message: str | None = None
-    ) -> "of_sync.LocatorAssertions": ...
-    @overload
-    def __call__(
-        self, actual: sync_api.APIResponse, message: str | None = None
-    ) -> "of_sync.APIResponseAssertions": ...
-    @overload
-    def __call__(
-        self, actual: async_api.Page, message: str | None = None
-    ) -> "of_async.PageAssertions": ...
-    @overload
-    def __call__(
-        self, actual: async_api.Locator, message: str | None = None
-    ) -> "of_async.LocatorAssertions": ...
-    @overload
-    def __call__(
-        self, actual: async_api.APIResponse, message: str | None = None
-    ) -> "of_async.APIResponseAssertions": ...
-    def __call__(self, actual: Any, message: str | None = None) -> Any:
-        """Return the expectations for an object."""
-        asked = _Asked(message, self._is_soft, self._within)
-        match actual:
-            case Call():
-                return CallExpectations(actual, asked, _in_thread(actual.wait_up_to))
-            case SyncPluginView():
-                return PluginExpectations(actual, asked, _in_thread(actual.sleep))
-            case RunningCall():
-                return CallExpectations(actual, asked, _in_task(partial(_end_of, actual)))
-            case PluginView():
-                return PluginExpectations(actual, asked, _in_task(anyio.sleep))
-            case AsyncBase() | SyncBase():
-                api = async_api if isinstance(actual, AsyncBase) else sync_api
-                of_playwright: Any = api.expect.soft if self._is_soft else api.expect
-                expectations = of_playwright(actual, message)
-                if isinstance(actual, sync_api.Page):
-                    return _of_page(actual, expectations, asked)
-                return expectations
-            case _:
-                raise TypeError(
-                    "expect() accepts a call, a plugin, a page, a locator or a response, not a "
-                    f"{type(actual).__name__}. For a call's value, use "
-                    "expect(call).to_return(...); for anything else, use assert."
-                )
-
-
-def _of_page(
-    page: sync_api.Page, playwright: "of_sync.PageAssertions", asked: _Asked
-) -> PageExpectations:
-    def look() -> Sequence[str]:
-        return [tool.name for tool in chain_of(page).page_tools(page)]
-
-    def sleep(seconds: float) -> None:
-        chain_of(page).sleep(seconds)
-
-    watcher = _Expectations[None](f"page {page.url}", asked, _in_thread(sleep))
-    return PageExpectations.of(playwright, look, watcher, watcher.negated())
-
-
-class Expect(_Expect):
-    """The `expect` function, and `expect.soft`.
-
-    Attributes:
-        soft: Like `expect`, but the test continues and fails at its end with all failures.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(is_soft=False)
-        self.soft = _Expect(is_soft=True)
-
-    def set_options(self, *, within: float) -> None:
-        """Set how many seconds to wait for calls and plugins by default."""
-        self._within = self.soft._within = within  # noqa: SLF001 (of this class)
-
-
-expect = Expect()
-"""Expectations of a call (`CallExpectations`) or a plugin (`PluginExpectations`), and Playwright's.
-
-`expect(call).to_succeed(within=5)` waits until that is clear. In a test that awaits, await it.
-`expect.soft(...)` lets the test continue and fails it at its end.
-`expect.set_options(within=10)` changes how long all of them wait.
-"""
-
-
 def seen(call: RunningCall) -> CallSnapshot:
     """Return a snapshot of a call."""
     ended = call.ended  # read first: if it is true, everything read afterwards is complete
@@ -421,27 +297,6 @@ def _line_of_test() -> TracebackType | None:
     while frame is not None and frame.f_globals.get("__name__", "").startswith("opentabs_py."):
         frame = frame.f_back
     return None if frame is None else TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
-
-
-def _in_thread(pause: Callable[[float], None]) -> Callable[[Watch], None]:
-    def go(watch: Watch) -> None:
-        for seconds in watch:
-            pause(seconds)
-
-    return go
-
-
-def _in_task(pause: Callable[[float], Awaitable[None]]) -> Callable[[Watch], Awaited]:
-    async def expectation(watch: Watch) -> None:
-        for seconds in watch:
-            await pause(seconds)
-
-    return expectation
-
-
-async def _end_of(call: RunningCall, seconds: float) -> None:
-    with anyio.move_on_after(seconds):
-        await call.wait()
 
 
 def _check_word(name: str, value: str | None, known: Sequence[str]) -> None:
