@@ -7,29 +7,26 @@ closed, its connection closed.
 
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from importlib import resources
-from math import inf
 from random import Random
 from time import monotonic
 from typing import Any, Literal, get_args
 
-import anyio
 from playwright.sync_api import BrowserContext, CDPSession, Error, Page, Worker
-from pydantic import ValidationError
 
 from opentabs_py.bridge.link import Socket
 from opentabs_py.core import fault_injection
 from opentabs_py.core.fault_injection import Action, Direction, FaultLog, Hop, Planted, Rule
 from opentabs_py.session.session import OpenTabs
+from opentabs_py.testing.faulty_links import FaultySocket, Transport, faulty_streams
 from opentabs_py.testing.kinds import CHUNK, RESPONSE, check_kind
 from opentabs_py.testing.processes import kill_extension_process
 from opentabs_py.testing.thread import ServerThread
 
 Death = Literal["stop", "close", "sigkill"]
-Streams = tuple[Any, Any]  # the MCP SDK's streams: (read, write)
-Transport = AbstractAsyncContextManager[Streams]
 
 WITHIN = 10.0  # s; upper bound for operations that take milliseconds
 HOPS: tuple[Hop, ...] = ("mcp", "websocket", "port", "event")
@@ -331,34 +328,11 @@ class FaultInjector:
 
     def wrap_socket(self, socket: Socket) -> Socket:
         """Wrap a socket so that faults on the hop `websocket` apply to it."""
-        return _FaultySocket(socket, self._apply)
+        return FaultySocket(socket, partial(self._apply, "websocket"))
 
-    @asynccontextmanager
-    async def wrap_streams(self, transport: Transport) -> AsyncGenerator[Streams]:
+    def wrap_streams(self, transport: Transport) -> Transport:
         """Wrap an MCP client's streams so that faults on the hop `mcp` apply to them."""
-        async with transport as (read, write), anyio.create_task_group() as tasks:
-            to_client, from_server = anyio.create_memory_object_stream[Any](inf)
-            from_client, to_server = anyio.create_memory_object_stream[Any](inf)
-            async with from_server, from_client, to_server, to_client:
-                tasks.start_soon(self._pump, "up", read, to_client)
-                tasks.start_soon(self._pump, "down", to_server, write)
-                yield from_server, from_client
-                tasks.cancel_scope.cancel()
-
-    async def _pump(self, direction: Direction, source: Any, target: Any) -> None:
-        async with target:
-            with suppress(anyio.BrokenResourceError):  # the reader left while a message was delayed
-                async for item in source:
-                    await self._pass_on(direction, item, target)
-
-    async def _pass_on(self, direction: Direction, item: Any, target: Any) -> None:
-        if isinstance(item, Exception):
-            await target.send(item)
-            return
-        text = item.message.model_dump_json(by_alias=True, exclude_none=True)
-        for piece in self._apply("mcp", direction, text):
-            await anyio.sleep(piece.after)
-            await target.send(item if piece.text == text else _corrupted(item, piece.text))
+        return faulty_streams(transport, partial(self._apply, "mcp"))
 
     def _update_browser(self) -> None:
         self._version += 1
@@ -403,30 +377,6 @@ class FaultInjector:
         return self._context.pages[0] if self._context.pages else self._context.new_page()
 
 
-class _FaultySocket:
-    def __init__(
-        self, socket: Socket, take: Callable[[Hop, Direction, str], list[fault_injection.Piece]]
-    ) -> None:
-        self._socket = socket
-        self._apply = take
-        self._arrived: list[fault_injection.Piece] = []
-
-    async def receive_text(self) -> str:
-        while not self._arrived:
-            self._arrived = self._apply("websocket", "up", await self._socket.receive_text())
-        piece = self._arrived.pop(0)
-        await anyio.sleep(piece.after)
-        return piece.text
-
-    async def send_text(self, data: str) -> None:
-        for piece in self._apply("websocket", "down", data):
-            await anyio.sleep(piece.after)
-            await self._socket.send_text(piece.text)
-
-    async def close(self, code: int, reason: str) -> None:
-        await self._socket.close(code, reason)
-
-
 def _thaw(cdp: CDPSession) -> None:
     with suppress(Error):  # its page is closed
         _send(cdp, "Debugger.disable")
@@ -435,19 +385,6 @@ def _thaw(cdp: CDPSession) -> None:
 
 def _send(cdp: CDPSession, method: str, **params: Any) -> Any:
     return cdp.send(method, params)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-
-
-def _corrupted(item: Any, text: str) -> Any:
-    """Return a corrupt text as a message, or as the SDK's exception if it is no longer valid."""
-    # Tests import this file during collection, when importing the SDK would take half a second.
-    from mcp import types
-    from mcp.shared.message import SessionMessage
-
-    try:
-        message = types.jsonrpc_message_adapter.validate_json(text)
-    except ValidationError as error:
-        return error
-    return SessionMessage(message=message, metadata=item.metadata)
 
 
 def relay_faults() -> bytes:
