@@ -26,6 +26,7 @@ from opentabs_py.core.recording.exchange import (
     reads_as_text,
 )
 from opentabs_py.core.recording.rules import Rules
+from opentabs_py.core.recording.scrub_patterns import WORDS, any_of, continues, values_of
 from opentabs_py.core.recording.secret_forms import Kind
 from opentabs_py.core.recording.secrets import Finder, FoundSecret
 
@@ -99,8 +100,8 @@ class _Scrubber:
                 else:
                     for holder in each.holders:
                         self._held.setdefault((encode(holder).lower(), encode(each.text)), form)
-        self._pattern = _pattern(self._forms)
-        self._holding = _holding({name for name, _ in self._held})
+        self._pattern = any_of(self._forms)
+        self._values = values_of({name for name, _ in self._held})
         self._words = {word for _, word in self._held}
 
     def scrub(self, recording: Recording, step: Callable[[], object]) -> Recording:
@@ -213,7 +214,7 @@ class _Scrubber:
     def text(self, text: str) -> str:
         """Replace the secrets in a string."""
         if any(word in text for word in self._words):  # which is rare, and much faster to tell
-            for each in self._holding:
+            for each in self._values:
                 text = each.sub(self._replace_held, text)
         return text if self._pattern is None else self._pattern.sub(self._replace, text)
 
@@ -224,7 +225,7 @@ class _Scrubber:
         if form.secret.kind == "name" or text.isdigit():
             # Part of a longer word or number, it is not that name or number.
             around = found.string
-            is_part = (before >= 0 and text[0].isalnum() and _continues(around, before)) or (
+            is_part = (before >= 0 and text[0].isalnum() and continues(around, before)) or (
                 after < len(around) and text[-1].isalnum() and around[after].isalnum()
             )
             if is_part:
@@ -238,7 +239,7 @@ class _Scrubber:
             form = self._held.get((name, word[0]))
             return word[0] if form is None else self._use(form)
 
-        return found["before"] + _WORDS.sub(replace_word, found["value"])
+        return found["before"] + WORDS.sub(replace_word, found["value"])
 
     def _use(self, form: _Form) -> str:
         self._counts[form.secret.text] += 1
@@ -288,84 +289,3 @@ class _Scrubber:
             new = "5" + new[1:]
         following = iter(new)
         return "".join(next(following) if c.isdigit() else c for c in text)
-
-
-# --- patterns ---
-
-
-def _continues(text: str, index: int) -> bool:
-    """Return whether a character belongs to the word or number that follows it."""
-    if not text[index].isalnum():
-        return False
-    # The n of an escaped line feed, and the last digit of a percent-encoded character, do not.
-    is_escape = text[index] in "nrtbf" and index > 0 and text[index - 1] == "\\"
-    return not (is_escape or re.search(r"%[0-9A-Fa-f]{2}$", text[max(0, index - 2) : index + 1]))
-
-
-def _pattern(forms: Mapping[str, object]) -> "re.Pattern[str] | None":
-    """Return a pattern that finds any of these strings, the longest one first.
-
-    It branches at each character rather than at each text, because there can be thousands.
-    """
-    if not forms:
-        return None
-    root: dict[str, Any] = {}
-    for text in forms:
-        node = root
-        for char in text:
-            node = node.setdefault(char, {})
-        node[""] = {}
-    return re.compile(_branches(root))
-
-
-def _branches(node: dict[str, Any]) -> str:
-    """Return the expression for what can follow."""
-    literal = ""
-    while len(node) == 1:  # without recursion, for tokens are long
-        [(char, node)] = node.items()
-        if not char:
-            return literal
-        literal += re.escape(char)
-    ends = "" in node
-    options = [re.escape(char) + _branches(below) for char, below in node.items() if char]
-    return f"{literal}(?:{'|'.join(options)}){'?' if ends else ''}"
-
-
-# A word, whose letters may be encoded, and what separates words: %22 is a quotation mark.
-_WORD: Final = r"""(?:[^"'&;,\\\s<>{}\[\]%]|%[89A-F][0-9A-F]|\\u[0-9A-F]{4}){1,200}"""
-_WORDS: Final = re.compile(rf"%[0-7][0-9A-F]|{_WORD}", re.IGNORECASE)
-
-
-def _holding(names: set[str]) -> "Sequence[re.Pattern[str]]":
-    """Return what finds what has one of these names, and its value, or the list of its values.
-
-    That is a member, a pair of name and value in either order, a form's field or a part of one, or
-    a parameter. The patterns are apart, because one's match may contain another's. JSON may be
-    percent-encoded.
-    """
-    name = f"(?P<name>{'|'.join(re.escape(each) for each in sorted(names, key=len, reverse=True))})"
-    value = f"(?P<value>{_WORD})"
-    # All begin with one of four characters, which the patterns are quick to find.
-    quote = r"""(?:"|'|\\"|\\'|%22|%27|%5C%22|%5C%27)"""
-    space = r"(?:\s|%20|\+)"
-    colon = rf"{space}*(?::|%3A){space}*"
-    text = rf"(?P<quote>{quote})(?:(?!(?P=quote))(?:\\.|%5C%?.|[^\\]))*+(?P=quote)"
-    # It ends at the object's next name, or its end, so brackets need not be counted.
-    items = rf"(?:\[|%5B)(?:{space}|[\[\],]|%5[BD]|%2C|[\w.-]|{text}(?!{colon}))*+"
-    named = rf"{quote}(?:name|key){quote}{colon}{quote}{name}{quote}"
-    valued = rf"{quote}value{quote}{colon}{quote}"
-    between = rf"{space}*(?:,|%2C)(?:(?!%7[BD])[^{{}}]){{0,500}}?"  # the object's other members
-    attributes = r"[^<>]{0,1000}?"  # the element's other ones
-    field = rf"\b(?:name|id|property)=(?:{quote})?{name}(?![\w-])"
-    content = rf"\b(?:value|content)=(?:{quote})?"
-    patterns = (
-        rf"(?P<before>{quote}{name}{quote}{colon}(?:{quote})?){value}",
-        rf"(?P<before>{quote}{name}{quote}{colon})(?P<value>{items})",
-        rf"(?P<before>{named}{between}{valued}){value}",
-        rf"(?P<before>{valued}){value}(?={quote}{between}{named})",
-        rf"(?P<before>{field}{attributes}(?:{content}|>\s*)){value}",
-        rf"(?P<before>{content}){value}(?={attributes}\s{field})",
-        rf"(?P<before>(?<![\w.-])(?:data-)?{name}=(?:{quote})?){value}",
-        rf'(?P<before>\bname="?{name}"?(?=[;\r])[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n){value}',
-    )
-    return [re.compile(each, re.IGNORECASE) for each in patterns]
