@@ -57,18 +57,17 @@ class CallStream(CallObserver):
     ) -> dict[str, Any]:
         """Call a tool, while `run` is running, and return the document for `finish`.
 
-        The arguments are those of `run_tool`.
+        The arguments are those of `ToolRegistry.call`.
         """
         from opentabs_py.server.results import (  # noqa: PLC0415 (the MCP SDK takes long to load)
             ERROR_META_KEY,
             FAILED_META_KEY,
-            run_tool,
+            result_of,
         )
 
         began = time.perf_counter()
         self._began = anyio.current_time()
-        result = await run_tool(
-            registry,
+        call = registry.call(
             tool,
             arguments,
             limits=limits,
@@ -78,6 +77,7 @@ class CallStream(CallObserver):
             allowed_by=allowed_by,
             call_id=call_id,
         )
+        result = await result_of(call, tool, with_stack=registry.debug)
         seconds = time.perf_counter() - began
         meta = result.meta or {}
         document = result.model_dump(mode="json", by_alias=True, exclude_none=True)

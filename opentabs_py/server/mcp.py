@@ -27,7 +27,7 @@ from opentabs_py.server.long_results import LongResults
 from opentabs_py.server.progress_sender import ProgressSender
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.resources import Resources
-from opentabs_py.server.results import run_tool, to_error_result, to_result
+from opentabs_py.server.results import result_of, to_error_result, to_result
 from opentabs_py.server.tool_list import Page, ToolList
 from opentabs_py.server.workarounds import declare_changes, progress_token
 
@@ -191,14 +191,14 @@ class _Handlers:
         async with anyio.create_task_group() as tasks:
             reporter.start(tasks)
             try:
-                result = await run_tool(
-                    self.registry,
-                    tool,
-                    arguments,
-                    observers=[reporter],
-                    client=reporter,
+                call = self.registry.call(tool, arguments, observers=[reporter], client=reporter)
+                result = await result_of(
+                    call,
+                    tool if isinstance(tool, str) else tool.listing.name,
+                    with_stack=self.registry.debug,
                     slot=slot,
                     long_results=self.long_results,
+                    owner=reporter.owner,
                 )
             except ConsentAskedError as error:
                 result = error.result

@@ -2,22 +2,19 @@
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable
 from typing import Any
 
 from mcp import types
 from pydantic_core import to_json
 
-from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallClient, Output, Tool
+from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.error_kinds import side_of
-from opentabs_py.core.limits import Limits
 from opentabs_py.errors import BrokenResultError, CallError
 from opentabs_py.server.answers import Prepared, TextInParts
 from opentabs_py.server.elicitation import ConsentAskedError
 from opentabs_py.server.long_results import LongResults
-from opentabs_py.server.registry import ToolRegistry
 
 logger = logging.getLogger(__name__)
 
@@ -25,56 +22,45 @@ ERROR_META_KEY = "opentabs/error"
 FAILED_META_KEY = "opentabs/failed"
 
 
-async def run_tool(
-    registry: ToolRegistry,
-    tool: Tool | str,
-    arguments: Mapping[str, Any],
+async def result_of(
+    call: Awaitable[Any],
+    tool: str,
     *,
-    limits: Limits | None = None,
-    observers: Sequence[CallObserver] = (),
-    client: CallClient | None = None,
-    client_name: str | None = None,
-    call_id: str | None = None,
-    allowed_by: str | None = None,
+    with_stack: bool = False,
     slot: Prepared | None = None,
     long_results: LongResults | None = None,
+    owner: str | None = None,
 ) -> types.CallToolResult:
-    """Call a tool and return its result, whether it succeeds or fails; see `ToolRegistry.call`.
+    """Make a call and return its result, whether it succeeds or fails.
 
-    With a slot, the value is put there, and the result is empty. With `long_results`, a long value
-    is cut.
+    Args:
+        call: The call, of `ToolRegistry.call`.
+        tool: The tool's name.
+        with_stack: Whether the result of a failed call has its stack trace.
+        slot: Where to put the value; the result is empty then.
+        long_results: Cuts a long value, if given.
+        owner: The session of the client, which can read what was cut.
 
     Raises:
         ConsentAskedError: The client has to repeat the call with the answer of its user.
     """
-    name = tool if isinstance(tool, str) else tool.listing.name
-    owner = None if client is None else client.owner
     try:
-        value = await registry.call(
-            tool,
-            arguments,
-            limits=limits,
-            observers=observers,
-            client=client,
-            client_name=client_name,
-            call_id=call_id,
-            allowed_by=allowed_by,
-        )
+        value = await call
         if isinstance(value, Output):
             result = to_result(value)
-            return long_results.shorten_content(name, result, owner) if long_results else result
-        if long_results and (cut := long_results.shorten(name, value, owner)) is not None:
+            return long_results.shorten_content(tool, result, owner) if long_results else result
+        if long_results and (cut := long_results.shorten(tool, value, owner)) is not None:
             return cut
         return to_result(value) if slot is None else _prepare_result(value, slot)
     except ConsentAskedError:
         raise  # the client is to repeat the call
     except CallError as error:
-        result = to_failed_result(error, with_stack=registry.debug)
-        return long_results.shorten_content(name, result, owner) if long_results else result
+        result = to_failed_result(error, with_stack=with_stack)
+        return long_results.shorten_content(tool, result, owner) if long_results else result
     except Exception:
         # The boundary to the client: internal details stay in our log.
-        logger.exception("The call of %s failed inside the server", name)
-        return to_error_result(failures.internal(name))
+        logger.exception("The call of %s failed inside the server", tool)
+        return to_error_result(failures.internal(tool))
 
 
 def to_result(value: Any) -> types.CallToolResult:

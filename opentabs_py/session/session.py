@@ -426,20 +426,17 @@ class OpenTabs:
             RuntimeError: There are plugins, but the server is not running.
         """
         from opentabs_py.calling.observer import progress_observers
-        from opentabs_py.server.results import run_tool
+        from opentabs_py.server.results import result_of
 
         if not self._is_open and self.needs_browser:
             raise RuntimeError("Enter the server first: async with Server(...) as server.")
         ours = nullcontext(self.registry) if self._is_open else self._python.without_pages()
         async with ours as registry:
-            result = await run_tool(
-                registry,
-                name,
-                arguments or {},
-                limits=limits,
-                observers=progress_observers(on_progress),
-                call_id=call_id,
+            observers = progress_observers(on_progress)
+            call = registry.call(
+                name, arguments or {}, limits=limits, observers=observers, call_id=call_id
             )
+            result = await result_of(call, name, with_stack=registry.debug)
         await self._python.observers.settle()
         return result
 
