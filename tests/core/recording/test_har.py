@@ -187,8 +187,10 @@ def test_the_fields_of_a_form_are_its_body_if_its_text_is_missing(mime: str, bod
     data = {"mimeType": mime, "params": fields}
     sent = {**entry(), "request": {"method": "POST", "url": URL, "postData": data}}
     with_text = {**sent["request"], "postData": {**data, "text": "text=c"}}
-    recording = from_har(har(sent, {**sent, "request": with_text}), lambda _: b"")
-    assert [each.request.body for each in recording.exchanges] == [body, b"text=c"]
+    with_neither = {**sent["request"], "postData": {"mimeType": mime}}
+    requests = [sent["request"], with_text, with_neither]
+    recording = from_har(har(*({**sent, "request": each} for each in requests)), lambda _: b"")
+    assert [each.request.body for each in recording.exchanges] == [body, b"text=c", b""]
 
 
 def test_a_request_without_an_answer_has_failed() -> None:
