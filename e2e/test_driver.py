@@ -182,7 +182,7 @@ async def test_serve_ends_with_its_browser_where_it_is_asked_to(
         await served.wait_said("The browser was closed or died; the server exits")
         code = await served.end()
 
-    assert code == 0
+    assert code == 0, served.said
     assert served.said.splitlines()[-1].endswith("the server exits")
     assert [each async for each in anyio.Path(short_path).iterdir()] == []
 

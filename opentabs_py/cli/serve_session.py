@@ -144,6 +144,9 @@ def _offer_console(tabs: "OpenTabs", log: Path | None) -> None:
 
 async def _serve_stdio(tabs: "OpenTabs", settings: "Settings") -> None:
     from opentabs_py.core.limits import longest_body
+    from opentabs_py.server.mcp_side import load
+
+    await load("opentabs_py.server.stdio")  # a thread may be loading the SDK now
     from opentabs_py.server.stdio import serve_stdio
 
     await serve_stdio(tabs.mcp_server, line_limit=longest_body(settings.message_limit))
