@@ -25,9 +25,9 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # Unit tests go to whichever worker is idle. The tests of an end-to-end file share a browser that is
 # slow to start, so they stay together, and the longest files run first. Tests often wait, so that as
-# many workers as cores would leave a third of two cores idle.
+# many workers as cores would leave a third of two cores idle; more than these three gain nothing.
 PARALLEL := -n 3 --dist worksteal
-PARALLEL_FILES := -n 4 --dist loadfile --no-loadscope-reorder
+PARALLEL_FILES := -n 3 --dist loadfile --no-loadscope-reorder
 
 step = @printf '\033[1m%s\033[0m\n' $(1)
 
