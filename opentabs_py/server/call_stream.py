@@ -18,6 +18,7 @@ from opentabs_py.core.consent import Question
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import WAITING_LOGS, Pace, ProgressFilter, ProgressReport
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.server.mcp_side import load
 from opentabs_py.server.registry import ToolRegistry
 
 
@@ -59,7 +60,8 @@ class CallStream(CallObserver):
 
         The arguments are those of `ToolRegistry.call`.
         """
-        from opentabs_py.server.results import (  # noqa: PLC0415 (the MCP SDK takes long to load)
+        await load()  # a thread may be loading the MCP SDK now
+        from opentabs_py.server.results import (  # noqa: PLC0415
             ERROR_META_KEY,
             FAILED_META_KEY,
             result_of,

@@ -41,7 +41,7 @@ from opentabs_py.server.local_tab_tools import (
     LocalTabsList,
     LocalTabsOpen,
 )
-from opentabs_py.server.mcp_side import McpSide
+from opentabs_py.server.mcp_side import McpSide, load
 from opentabs_py.server.page_tools import PageToolList
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.audit import audited
@@ -250,11 +250,13 @@ class SessionServer:
             self._keeps_history = True
             self._history.enter_context(self.console.watch.watching())
 
-    def _tab_tools(self, browsers: Sequence[SessionBrowser]) -> Sequence[Tool]:
+    async def _tab_tools(self, browsers: Sequence[SessionBrowser]) -> Sequence[Tool]:
         """Return the tools about tabs; with hands, also those that use pages."""
         if not self._settings.hands:
             return create_tab_tools(self.pages, self.own_tabs)
-        # It needs Playwright, which a session without a browser does not load.
+        # It needs Playwright, which a session without a browser does not load, and the MCP SDK,
+        # which a thread may be loading now.
+        await load("opentabs_py.session.hands")
         from opentabs_py.session.hands import create_hands
 
         hands, tools = create_hands(
@@ -267,7 +269,7 @@ class SessionServer:
     ) -> ToolRegistry:
         """Return the registry; in an endpoint, with the tools of the fleet's workers."""
         if self._fleet_options is None:
-            tab_tools = self._tab_tools(browsers)
+            tab_tools = await self._tab_tools(browsers)
             return create_registry(self._settings, self.pages, tab_tools, clock=self._clock)
         # It needs packages that are installed for fleets only.
         from opentabs_py.session import fleet

@@ -1,6 +1,6 @@
 """Carry messages with faults: on the extension's socket, and on an MCP client's streams."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from math import inf
 from typing import Any
@@ -13,7 +13,7 @@ from opentabs_py.core.fault_injection import Direction, Piece
 
 Streams = tuple[Any, Any]  # the MCP SDK's streams: (read, write)
 Transport = AbstractAsyncContextManager[Streams]
-Apply = Callable[[Direction, str], Sequence[Piece]]
+Apply = Callable[[Direction, str], list[Piece]]
 """Returns what to send in place of a message, and when."""
 
 
@@ -33,7 +33,7 @@ class FaultySocket:
     async def receive_text(self) -> str:
         """Return the next message, as `Socket` does."""
         while not self._arrived:
-            self._arrived = [*self._apply("up", await self._socket.receive_text())]
+            self._arrived = self._apply("up", await self._socket.receive_text())
         piece = self._arrived.pop(0)
         await anyio.sleep(piece.after)
         return piece.text

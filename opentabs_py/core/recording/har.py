@@ -26,8 +26,8 @@ from opentabs_py.core.recording.exchange import (
 
 FORMAT: Final = 1
 WEBSOCKET: Final = "websocket"
-TEXT: Final = 1  # the opcodes of RFC 6455
-_BINARY: Final = 2
+TEXT_OPCODE: Final = 1  # of RFC 6455
+_BINARY_OPCODE: Final = 2
 _SUFFIXES: Final = {
     "text/html": "html",
     "text/css": "css",
@@ -168,7 +168,7 @@ def _socket_entry(socket: RecordedSocket) -> dict[str, Any]:
         {
             "type": "send" if frame.is_sent else "receive",
             "time": frame.at,
-            "opcode": TEXT if isinstance(frame.data, str) else _BINARY,
+            "opcode": TEXT_OPCODE if isinstance(frame.data, str) else _BINARY_OPCODE,
             "data": frame.data
             if isinstance(frame.data, str)
             else base64.b64encode(frame.data).decode(),

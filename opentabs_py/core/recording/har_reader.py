@@ -23,7 +23,7 @@ from opentabs_py.core.recording.exchange import (
     Response,
     Scrubbed,
 )
-from opentabs_py.core.recording.har import FORMAT, TEXT, WEBSOCKET
+from opentabs_py.core.recording.har import FORMAT, TEXT_OPCODE, WEBSOCKET
 
 
 class HarError(ValueError):
@@ -227,7 +227,7 @@ def _socket(entry: _Entry) -> RecordedSocket:
         Frame(
             each["time"],
             each["type"] == "send",
-            each["data"] if each["opcode"] == TEXT else _decoded(each["data"]),
+            each["data"] if each["opcode"] == TEXT_OPCODE else _decoded(each["data"]),
         )
         for each in entry.get("_webSocketMessages", [])
     ]

@@ -1,10 +1,8 @@
-"""Recordings as HAR, and back."""
+"""Recordings as HAR, as it is written and comes back."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
-
-import pytest
 
 from opentabs_py.core.recording.exchange import (
     Event,
@@ -18,7 +16,7 @@ from opentabs_py.core.recording.exchange import (
     Scrubbed,
 )
 from opentabs_py.core.recording.har import to_har
-from opentabs_py.core.recording.har_reader import HarError, from_har
+from opentabs_py.core.recording.har_reader import from_har
 
 URL = "https://site.test/"
 AT = 1_795_474_025.25
@@ -138,115 +136,6 @@ def test_the_file_says_what_made_it() -> None:
     ]
 
 
-def entry(**response: Any) -> dict[str, Any]:
-    return {
-        "startedDateTime": "2026-11-23T12:00:00.000Z",
-        "request": {"method": "get", "url": "https://site.test/a#part"},
-        "response": {"status": 200, **response},
-    }
-
-
-def har(*entries: Any, **own: Any) -> dict[str, Any]:
-    return {"log": {"version": "1.2", "entries": [*entries], **own}}
-
-
-def test_a_har_of_another_program_is_read() -> None:
-    text = entry(content={"text": "plain", "mimeType": "text/plain"})
-    coded = entry(content={"text": "/w==", "encoding": "base64"})
-    document = {**entry(), "_resourceType": "document"}
-
-    recording = from_har(har(text, coded, document), lambda _: b"")
-
-    assert [e.response and e.response.body for e in recording.exchanges] == [b"plain", b"\xff", b""]
-    assert recording.url == "https://site.test/a#part"
-    assert recording.exchanges[0].request == Request("GET", "https://site.test/a", [])
-    assert recording.exchanges[0].seconds == 0.0
-    assert recording.calls == []
-    early = {"format": 1, "url": "https://early.test/", "calls": []}
-    assert from_har(har(_opentabs=early), lambda _: b"").scrubbed == []
-    assert from_har(har(text), lambda _: b"").url == "https://site.test/a#part"
-    assert from_har(har(), lambda _: b"").url == ""
-
-
-def test_the_body_of_a_request_may_be_in_a_file() -> None:
-    data = {"mimeType": "text/plain", "text": "", "params": [], "_file": "a.bin"}
-    sent = {**entry(), "request": {"method": "POST", "url": URL, "postData": data}}
-    [exchange] = from_har(har(sent), {"a.bin": b"\xff"}.__getitem__).exchanges
-    assert exchange.request.body == b"\xff"
-
-
-@pytest.mark.parametrize(
-    ("mime", "body"),
-    [
-        ("application/x-www-form-urlencoded; charset=utf-8", b"text=a+%26+b&empty="),
-        ("multipart/form-data; boundary=x", b""),
-    ],
-)
-def test_the_fields_of_a_form_are_its_body_if_its_text_is_missing(mime: str, body: bytes) -> None:
-    fields = [{"name": "text", "value": "a & b"}, {"name": "empty"}]
-    data = {"mimeType": mime, "params": fields}
-    sent = {**entry(), "request": {"method": "POST", "url": URL, "postData": data}}
-    with_text = {**sent["request"], "postData": {**data, "text": "text=c"}}
-    with_neither = {**sent["request"], "postData": {"mimeType": mime}}
-    requests = [sent["request"], with_text, with_neither]
-    recording = from_har(har(*({**sent, "request": each} for each in requests)), lambda _: b"")
-    assert [each.request.body for each in recording.exchanges] == [body, b"text=c", b""]
-
-
-def test_a_request_without_an_answer_has_failed() -> None:
-    [exchange] = from_har(har(entry(status=0)), lambda _: b"").exchanges
-    assert (exchange.response, exchange.error) == (None, "net::ERR_FAILED")
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({}, "log: field required"),
-        ({"log": {"entries": [{"request": 1}]}}, "log.entries.0"),
-        (har(entry(content={"text": "%", "encoding": "base64"})), "not valid base64"),
-        (
-            har(_opentabs={"format": 99, "url": "", "calls": []}),
-            "of a later version; update opentabs",
-        ),
-    ],
-)
-def test_what_is_not_a_recording_is_refused(wrong: object, said: str) -> None:
-    with pytest.raises(HarError, match=said):
-        from_har(wrong, lambda _: b"")
-
-
-def test_an_entry_of_another_program_may_say_more_and_less() -> None:
-    sent = {"method": "post", "url": "https://site.test/a", "postData": {"mimeType": "text/plain"}}
-    failed = {**entry(status=0, _error="net::ERR_ABORTED"), "request": sent, "time": 1500}
-    frames = [{"type": "receive", "time": 1.5, "opcode": 1, "data": "hi"}]
-    socket = {**entry(), "_webSocketMessages": frames, "_resourceType": "other"}
-    broken = entry(_error="net::ERR_CONTENT_LENGTH_MISMATCH", content={"_lost": True})
-
-    recording = from_har(har(failed, socket, broken), lambda _: b"")
-
-    assert recording.exchanges[0].request == Request("POST", "https://site.test/a", [])
-    assert recording.exchanges[0].response is None
-    assert recording.exchanges[0].error == "net::ERR_ABORTED"
-    assert recording.exchanges[0].started == 1_795_435_200
-    assert recording.exchanges[0].seconds == 1.5
-    assert recording.exchanges[1].response == Response(200, "", [], None, [])
-    assert recording.exchanges[1].error == "net::ERR_CONTENT_LENGTH_MISMATCH"
-    assert [each.frames for each in recording.sockets] == [[Frame(1.5, False, "hi")]]
-
-
-def test_the_first_document_is_the_address_of_a_recording() -> None:
-    def at(url: str, kind: str) -> dict[str, Any]:
-        return {**entry(), "request": {"method": "GET", "url": url}, "_resourceType": kind}
-
-    early, page, later = (
-        at("https://a/", "xhr"),
-        at("https://b/", "document"),
-        at("https://c/", "document"),
-    )
-    assert from_har(har(early, page, later), lambda _: b"").url == "https://b/"
-    assert from_har(har(early), lambda _: b"").url == "https://a/"
-
-
 def test_an_entry_is_written_as_the_specification_says() -> None:
     headers = [("Content-Type", "image/png"), ("Location", "/b")]
     sent = Request("POST", f"{URL}?a=&b=1", [("content-type", "text/plain")], b"\xff", "xhr")
@@ -317,12 +206,6 @@ def test_requests_and_websockets_are_written_in_the_order_they_began() -> None:
     har, _ = stored(Recording(URL, exchanges, sockets))
     urls = [each["request"]["url"] for each in har["log"]["entries"]]
     assert urls == [f"{URL}{at}" for at in (0.0, 1.0, 2.0, 3.0)]
-
-
-def test_a_websocket_without_messages_is_one_all_the_same() -> None:
-    recording = from_har(har({**entry(), "_resourceType": "websocket"}), lambda _: b"")
-    assert [each.frames for each in recording.sockets] == [[]]
-    assert recording.exchanges == []
 
 
 def test_messages_are_written_as_chrome_writes_them() -> None:
