@@ -23,11 +23,13 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests start hundreds of Pythons: each would compile what the one before has compiled
 export PYTHONDONTWRITEBYTECODE :=
 
+# How many tests run at once. They often wait, so that as many as there are cores would leave a third
+# of them idle: three for every two cores
+WORKERS ?= 3
 # Unit tests go to whichever worker is idle. The tests of an end-to-end file share a browser that is
-# slow to start, so they stay together, and the longest files run first. Tests often wait, so that as
-# many workers as cores would leave a third of two cores idle; more than these three gain nothing.
-PARALLEL := -n 3 --dist worksteal
-PARALLEL_FILES := -n 3 --dist loadfile --no-loadscope-reorder
+# slow to start, so they stay together, and the longest files run first.
+PARALLEL := -n $(WORKERS) --dist worksteal
+PARALLEL_FILES := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 step = @printf '\033[1m%s\033[0m\n' $(1)
 
@@ -203,6 +205,7 @@ help:  ## Show this help
 		/^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
 		/^[a-z0-9-]+:.*## / {printf "  \033[36m%-19s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nPass options with ARGS: make demo ARGS=--headed, make test-unit ARGS="-k dispatch"\n'
+	@printf 'With more than two cores, tests are faster with WORKERS=3 for every two: make test WORKERS=12\n'
 
 # The name of each file below says which step is done; the file itself is empty, or npm's.
 

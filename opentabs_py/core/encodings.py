@@ -57,11 +57,17 @@ def _form(text: str) -> str:
     return quote_plus(text, safe="*", errors="surrogatepass").replace("~", "%7E")
 
 
+def _twice(encode: Encoding, text: str) -> str:
+    """Encode as a URL does that is a parameter of another URL."""
+    return encode(encode(text))
+
+
 def _lower(encode: Encoding, text: str) -> str:
     return _PERCENT.sub(lambda found: found[0].lower(), encode(text))
 
 
-_IN_URLS: Final[Sequence[Encoding]] = (_percent, _path, _plus, _uri_component, _form)
+_UPPER: Final[Sequence[Encoding]] = (_percent, _path, _plus, _uri_component, _form)
+_IN_URLS: Final[Sequence[Encoding]] = (*_UPPER, *(partial(_lower, encode) for encode in _UPPER))
 
 
 # --- JSON, as the serializers of various languages write it ---
@@ -133,14 +139,11 @@ def _json_in(encode: Encoding, text: str) -> str:
     return encode(_readable(text))
 
 
-_ALL_IN_URLS: Final[Sequence[Encoding]] = (
-    *_IN_URLS,
-    *(partial(_json_in, encode) for encode in _IN_URLS),
-)
 _READABLE: Final[Sequence[Encoding]] = (
     _same,
-    *_ALL_IN_URLS,
-    *(partial(_lower, encode) for encode in _ALL_IN_URLS),
+    *_IN_URLS,
+    *(partial(_json_in, encode) for encode in _IN_URLS),
+    *(partial(_twice, encode) for encode in _IN_URLS),
     _readable,
     _escaped,
     _escaped_twice,

@@ -50,7 +50,10 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in _KEPT else _escape(c) for c in text)
+    # Each kind of character is looked at once, because a text may have millions of them.
+    return text.translate(
+        {ord(c): c if c.isprintable() or c in _KEPT else _escape(c) for c in set(text)}
+    )
 
 
 def _escape(character: str) -> str:
@@ -62,7 +65,7 @@ def _escape(character: str) -> str:
 
 def one_line(text: str) -> str:
     """Return an untrusted text on one line, with each unprintable character as a space."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return text.translate({ord(c): c if c.isprintable() else " " for c in set(text)})
 
 
 def duration(seconds: float) -> str:

@@ -19,6 +19,8 @@ TEXT = "é p&ss!w*rd~1'<x>=+\"/@"
         "é p&ss!w*rd~1'<x>=+\\\"/@",  # JSON.stringify
         "%C3%A9%20p%26ss!w*rd~1'%3Cx%3E%3D%2B%5C%22%2F%40",  # both, as JSON in a query
         "%c3%a9+p%26ss%21w*rd%7e1%27%3cx%3e%3d%2b%5c%22%2f%40",
+        "%25C3%25A9%2520p%2526ss!w*rd~1'%253Cx%253E%253D%252B%2522%252F%2540",  # a URL in a URL
+        "%25c3%25a9%2520p%2526ss!w*rd~1'%253cx%253e%253d%252b%2522%252f%2540",
         "\\u00e9 p&ss!w*rd~1'<x>=+\\\"/@",  # Python's json
         "é p\\u0026ss!w*rd~1'\\u003cx\\u003e=+\\\"/@",  # Go
         'é p\\u0026ss!w*rd~1\\u0027\\u003cx\\u003e\\u003d+\\"/@',  # Gson
