@@ -6,13 +6,10 @@ from typing import Any
 from opentabs_py.bridge.page_tool import Checked, PageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.page_listing import listing_of
-from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.instances import Instance
 from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.page_arguments import (
-    INSTANCE,
-    TAB_ID,
     split_instance,
     split_tab_id,
 )
@@ -54,14 +51,8 @@ class PluginTool(PageTool):
             CallError: The arguments break the tool's schema.
         """
         instances = self._plugin.instances
-        place = TAB_ID
-        try:
-            tab_id, arguments = split_tab_id(given)
-            place = INSTANCE
-            name, arguments = split_instance(arguments, instances.names)
-        except ValueError as error:
-            violations = [(place, str(error))]
-            raise failures.invalid_arguments(self.listing.name, violations) from None
+        tab_id, arguments = split_tab_id(self.listing.name, given)
+        name, arguments = split_instance(self.listing.name, arguments, instances.names)
         patterns = self._plugin.url_patterns
         if name is not None:
             patterns = tuple(map(url_pattern, instances.urls[name]))

@@ -6,10 +6,9 @@ from typing import Any, Final
 from opentabs_py.bridge.page_tool import Checked, PageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Listing
-from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.browsers import choose_page
-from opentabs_py.core.page_arguments import TAB_ID, listed_schema, split_tab_id
+from opentabs_py.core.page_arguments import listed_schema, split_tab_id
 from opentabs_py.core.page_tools import SiteTool, wire_name
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, RegisteredTool
@@ -61,10 +60,7 @@ class RegisteredPageTool(PageTool):
         Raises:
             CallError: The arguments break its schema, or there is no such document.
         """
-        try:
-            tab_id, arguments = split_tab_id(given)
-        except ValueError as error:
-            raise failures.invalid_arguments(self.listing.name, [(TAB_ID, str(error))]) from None
+        tab_id, arguments = split_tab_id(self.listing.name, given)
         read = self._arguments.read(arguments)
         document, registered = self._choose(tab_id, client)
         target = Target(

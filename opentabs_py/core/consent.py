@@ -247,7 +247,7 @@ def ask_text(question: Question) -> str:
     return f"{wants}. Allow it?"
 
 
-def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: object) -> Place:
+def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: int | None) -> Place:
     """Return where a call would run.
 
     Args:
@@ -256,7 +256,7 @@ def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: object
         tab_id: The tab that the caller has chosen, if any.
     """
     fitting = [each for each in documents if plugin in each.plugins]
-    if isinstance(tab_id, int):
+    if tab_id is not None:
         fitting = [each for each in fitting if each.tab_id == tab_id]
     sites = {urlsplit(each.url).netloc for each in fitting}
     site = sites.pop() if len(sites) == 1 else None

@@ -1,11 +1,12 @@
 """The arguments every plugin tool accepts besides its own: which tab, and which instance."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from pydantic import JsonValue
 
 from opentabs_py.core.arguments import is_closed
+from opentabs_py.core.failures import invalid_arguments
 from opentabs_py.core.plugin_names import TABS_LIST
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.core.text import did_you_mean, nearest, show_value
@@ -43,37 +44,43 @@ def listed_schema(schema: JsonObject, instances: Sequence[str] = ()) -> JsonObje
     return listed
 
 
-def split_tab_id(arguments: Mapping[str, JsonValue]) -> tuple[int | None, JsonObject]:
+def split_tab_id(tool: str, arguments: Mapping[str, JsonValue]) -> tuple[int | None, JsonObject]:
     """Return the `tabId` of a call's arguments, and the arguments without it.
 
-    A null counts as omitted.
+    Raises:
+        CallRefusedError: It is not an integer.
+    """
+    tab_id = read_tab_id(tool, arguments)
+    return tab_id, {name: value for name, value in arguments.items() if name != TAB_ID}
+
+
+def read_tab_id(tool: str, arguments: Mapping[str, Any]) -> int | None:
+    """Return the `tabId` of a call's arguments; None if it is omitted, or null.
 
     Raises:
-        ValueError: It is not an integer.
+        CallRefusedError: It is not an integer.
     """
-    rest = dict(arguments)
-    tab = rest.pop(TAB_ID, None)
-    if tab is None:
-        return None, rest
+    tab = arguments.get(TAB_ID)
     if isinstance(tab, float) and tab.is_integer():
         tab = int(tab)  # JSON Schema accepts 7.0 as an integer, and some clients send that
-    if isinstance(tab, int) and not isinstance(tab, bool):
-        return tab, rest
-    raise ValueError(
+    if tab is None or (isinstance(tab, int) and not isinstance(tab, bool)):
+        return tab
+    why = (
         f"{TAB_ID} is {show_value(tab)}, which is not an integer; "
         "pass a tab's number, or leave it out to use the active tab"
     )
+    raise invalid_arguments(tool, [(TAB_ID, why)])
 
 
 def split_instance(
-    arguments: Mapping[str, JsonValue], instances: Sequence[str]
+    tool: str, arguments: Mapping[str, JsonValue], instances: Sequence[str]
 ) -> tuple[str | None, JsonObject]:
     """Return the `instance` of a call's arguments, and the arguments without it.
 
     If there is nothing to choose from, it is an argument like any other.
 
     Raises:
-        ValueError: There are several instances, and it names none of them.
+        CallRefusedError: There are several instances, and it names none of them.
     """
     rest = dict(arguments)
     if not instances:
@@ -83,7 +90,8 @@ def split_instance(
         return name, rest
     choice = f"pass one of {', '.join(map(repr, instances))}"
     if name is None:
-        raise ValueError(f"{INSTANCE} is missing; {choice}")
+        raise invalid_arguments(tool, [(INSTANCE, f"{INSTANCE} is missing; {choice}")])
     why = f"{INSTANCE} is {show_value(name)}, which is not an instance"
     hint = did_you_mean(nearest(name, instances)) if isinstance(name, str) else ""
-    raise ValueError(f"{why} ({hint}); {choice}" if hint else f"{why}; {choice}")
+    why = f"{why} ({hint}); {choice}" if hint else f"{why}; {choice}"
+    raise invalid_arguments(tool, [(INSTANCE, why)])

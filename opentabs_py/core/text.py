@@ -24,8 +24,8 @@ def shorten(text: str, limit: int = 120) -> str:
 
 
 def show_value(value: object) -> str:
-    """Return a value as JSON, shortened."""
-    return shorten(json.dumps(value, ensure_ascii=False))
+    """Return a value as JSON, shortened; what has none, as Python shows it."""
+    return shorten(json.dumps(value, ensure_ascii=False, default=repr))
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:

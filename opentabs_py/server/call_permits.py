@@ -8,8 +8,8 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Tool, ToolCall
 from opentabs_py.consent.gate import Gate, PermissionRequest, Permit
 from opentabs_py.core import failures
-from opentabs_py.core.consent import Decision, GatedTool, Place, find_place
-from opentabs_py.core.page_arguments import TAB_ID
+from opentabs_py.core.consent import NOWHERE, Decision, GatedTool, Place, find_place
+from opentabs_py.core.page_arguments import read_tab_id
 from opentabs_py.errors import ChainError
 
 
@@ -97,10 +97,12 @@ class CallPermits:
         tool = self._tool
 
         def place() -> Place:
-            chosen = tool.foresee(call) if isinstance(tool, PageTool) else None
+            if not isinstance(tool, PageTool):
+                return NOWHERE
+            chosen = tool.foresee(call)
             documents = self._pages.tabs.documents if chosen is None else [chosen]
-            plugin = tool.plugin if isinstance(tool, PageTool) else tool.listing.owner
-            return find_place(documents, plugin, call.arguments.get(TAB_ID))
+            tab_id = read_tab_id(tool.listing.name, call.arguments)
+            return find_place(documents, tool.plugin, tab_id)
 
         return PermissionRequest(
             self._gated,

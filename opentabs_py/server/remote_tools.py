@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.fleet.pool import Wanted
-from opentabs_py.core.page_arguments import TAB_ID
+from opentabs_py.core.page_arguments import read_tab_id
 from opentabs_py.core.plugin_names import mcp_name, qualified_names
 
 if TYPE_CHECKING:  # it needs nats-py
@@ -35,10 +35,10 @@ class RemoteTool:
         owner = self.listing.owner
         if call.recording is not None:
             call.recording.resolve(owner, self.listing.name)
-        tab = call.arguments.get(TAB_ID) if self.listing.needs_tab else None
+        name, needs_tab = self.listing.name, self.listing.needs_tab
         wanted = Wanted(
             owner,
-            tab_id=tab if isinstance(tab, int) else None,  # the worker says what is wrong with it
+            tab_id=read_tab_id(name, call.arguments) if needs_tab else None,
             own_tabs=self._fleet.own_tabs.of(call.owner, owner),
         )
-        return partial(self._fleet.call, self.listing.name, wanted, call)
+        return partial(self._fleet.call, name, wanted, call)

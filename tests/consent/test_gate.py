@@ -265,6 +265,19 @@ async def test_a_call_does_not_run_once_the_tab_that_the_question_named_has_gone
     assert (error.detail.code, error.detail.retryable) == ("NOT_DELIVERED", True)
 
 
+@pytest.mark.parametrize("tab_id", [99, 99.0])
+async def test_a_tab_that_the_caller_names_is_not_replaced_by_the_one_that_is_open(
+    tab_id: float,
+) -> None:
+    chain, client = Chain(), Client(["once"])
+    show(chain.bridge, 7, 7)
+    with anyio.fail_after(PATIENT):
+        await chain.registry.call("chat_send", {"tabId": tab_id}, client=client)
+
+    assert client.asked[0].place == NOWHERE
+    assert [each.target.tab_id for each in chain.bridge.received] == [99]
+
+
 async def test_a_call_that_needs_no_prompt_uses_the_active_tab() -> None:
     chain, client = Chain(), Client(["session"])
     show(chain.bridge, 1, 1, 2)

@@ -4,6 +4,7 @@ import pytest
 from pydantic import JsonValue
 
 from opentabs_py.core.page_arguments import listed_schema, split_instance, split_tab_id
+from opentabs_py.errors import CallRefusedError
 from tests.fakes import Json
 
 
@@ -35,14 +36,14 @@ def test_giving_a_tab_id_leaves_the_tool_s_own_schema_as_it_was() -> None:
 @pytest.mark.parametrize(("given_tab", "tab"), [(7, 7), (7.0, 7), (0, 0), (-1, -1)])
 def test_a_tab_id_is_removed_from_the_arguments(given_tab: float, tab: int) -> None:
     arguments: Json = {"text": "hi", "tabId": given_tab}
-    found, rest = split_tab_id(arguments)
+    found, rest = split_tab_id("chat_send", arguments)
     assert (found, type(found), rest) == (tab, int, {"text": "hi"})
     assert "tabId" in arguments
 
 
 @pytest.mark.parametrize("tab", [{}, {"tabId": None}])
 def test_arguments_without_a_tab_id_or_with_null_name_no_tab(tab: Json) -> None:
-    assert split_tab_id({"text": "hi", **tab}) == (None, {"text": "hi"})
+    assert split_tab_id("chat_send", {"text": "hi", **tab}) == (None, {"text": "hi"})
 
 
 def test_the_listed_schema_says_that_a_tool_takes_no_other_arguments() -> None:
@@ -54,8 +55,8 @@ def test_the_listed_schema_says_that_a_tool_takes_no_other_arguments() -> None:
 
 @pytest.mark.parametrize("tab", [True, "7", 7.5, float("inf"), [7], {}])
 def test_a_tab_id_that_is_not_an_integer_is_refused(tab: JsonValue) -> None:
-    with pytest.raises(ValueError, match=r"tabId is .* not an integer; pass a tab's number"):
-        split_tab_id({"tabId": tab})
+    with pytest.raises(CallRefusedError, match=r"tabId is .* not an integer; pass a tab's number"):
+        split_tab_id("chat_send", {"tabId": tab})
 
 
 def test_a_tool_with_several_instances_gets_a_required_choice() -> None:
@@ -79,12 +80,12 @@ def test_a_tool_with_several_instances_gets_a_required_choice() -> None:
 
 def test_an_instance_is_removed_from_the_arguments() -> None:
     arguments: Json = {"text": "hi", "instance": "home"}
-    assert split_instance(arguments, ["work", "home"]) == ("home", {"text": "hi"})
+    assert split_instance("chat_send", arguments, ["work", "home"]) == ("home", {"text": "hi"})
     assert "instance" in arguments
 
 
 def test_where_there_is_no_choice_an_instance_is_an_argument_like_any_other() -> None:
-    assert split_instance({"instance": "home"}, []) == (None, {"instance": "home"})
+    assert split_instance("chat_send", {"instance": "home"}, []) == (None, {"instance": "home"})
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,6 @@ def test_where_there_is_no_choice_an_instance_is_an_argument_like_any_other() ->
     ],
 )
 def test_an_unknown_instance_is_refused_with_the_known_ones(given: Json, told: str) -> None:
-    with pytest.raises(ValueError, match="instance is ") as caught:
-        split_instance(given, ["work", "home"])
+    with pytest.raises(CallRefusedError, match="at instance: instance is ") as caught:
+        split_instance("chat_send", given, ["work", "home"])
     assert told in str(caught.value)

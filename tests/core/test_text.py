@@ -14,6 +14,7 @@ from opentabs_py.core.text import (
     one_line,
     path_text,
     shorten,
+    show_value,
     visible,
 )
 
@@ -27,6 +28,14 @@ def test_a_text_over_the_limit_ends_in_an_ellipsis_and_is_as_long_as_that(
     text: str, short: str
 ) -> None:
     assert shorten(text, 4) == short
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [({"a": "é"}, '{"a": "é"}'), ({1}, '"{1}"'), ("x" * 200, '"' + "x" * 118 + "…")],
+)
+def test_a_value_is_shown_as_json_or_as_python_shows_it(value: object, text: str) -> None:
+    assert show_value(value) == text
 
 
 def test_no_control_character_is_left_in_a_pages_text() -> None:
