@@ -1,11 +1,14 @@
 """The interface for observers of a running call."""
 
+import logging
 from collections.abc import Callable, Sequence
 
 from opentabs_py.calling.clock import Clock, wall_clock
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.recorder import CallRecording, Instant
+
+logger = logging.getLogger(__name__)
 
 
 class CallObserver:
@@ -25,7 +28,7 @@ class CallObserver:
 
 
 class ProgressObserver(CallObserver):
-    """Passes each report to a function."""
+    """Passes each report to a function; the call goes on if that fails."""
 
     def __init__(self, handle: Callable[[ProgressReport], object]) -> None:
         self._handle = handle
@@ -33,7 +36,10 @@ class ProgressObserver(CallObserver):
     def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         """Pass them on, one by one."""
         for report in reports:
-            self._handle(report)
+            try:
+                self._handle(report)
+            except Exception:  # a program's own function
+                logger.exception("The function that receives a call's progress failed")
 
 
 def progress_observers(

@@ -384,7 +384,7 @@ class OpenTabs:
             name: The tool's MCP name, as in `tools/list`.
             arguments: They must match the tool's input schema; `tabId` chooses a tab.
             limits: Timers to use instead of the tool's, in seconds.
-            on_progress: Called with each report, in order; must not block or raise.
+            on_progress: Called with each report, in order; must not block. Its errors are logged.
 
         Returns:
             A JSON value; of a tool written in Python, perhaps an `Output` with other content.
@@ -419,7 +419,7 @@ class OpenTabs:
             name: As in `tools/list`.
             arguments: They must match the tool's schema.
             limits: Timers to use instead of the tool's.
-            on_progress: Called with each report, in order; must not block or raise.
+            on_progress: Called with each report, in order; must not block. Its errors are logged.
             call_id: The call's id, as progress handlers receive it; a new one by default.
 
         Raises:
