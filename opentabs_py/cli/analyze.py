@@ -62,8 +62,8 @@ def analyze(
         show(read_recording(file))
         return
     settings = gather_settings(
-        None, None, None, headed=headed, signed_in=signed_in, profile=profile, port=0
-    ).model_copy(update={"audit": False})
+        None, None, None, headed=headed, signed_in=signed_in, profile=profile
+    ).for_own_use()
     log_to_stderr()
 
     async def visit() -> int:

@@ -131,10 +131,9 @@ def call(
         headed=headed,
         profile=profile,
         signed_in=signed_in,
-        port=0,
-    ).model_copy(update={"token": None, "max_result": None})  # the server is for this call only
+    ).with_audit_default()
     code = call_fresh(
-        settings.with_audit_default(),
+        settings.for_own_use(audit=settings.audit),
         tool,
         parsed,
         tool_sources=tools_ or [],

@@ -100,8 +100,7 @@ def record(
         headed=use is None if headed is None else headed,
         signed_in=signed_in,
         profile=profile,
-        port=0,
-    ).model_copy(update={"audit": False})
+    ).for_own_use()
     if use is not None:  # what the script calls is what its author wants
         settings = settings.model_copy(update={"permissions": {"default": "auto"}})
     if secret:

@@ -94,10 +94,7 @@ def verify(
         headed=headed,
         signed_in=signed_in,
         profile=profile,
-        port=0,
-    )
-    updates = {"audit": False, "permissions": {"default": "auto"}, "strict_output": True}
-    settings = settings.model_copy(update=updates)
+    ).for_own_use(permissions={"default": "auto"}, strict_output=True)
     if not (settings.plugins or settings.plugin_folders or settings.webmcp):
         raise ConfigError(
             "There is no plugin here. Name its directory: opentabs verify DIR, or --plugin DIR; or "

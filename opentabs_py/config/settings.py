@@ -246,6 +246,23 @@ class Settings(BaseSettings):
         """Return these settings, with calls recorded unless `audit` says otherwise."""
         return self if self.audit is not None else self.model_copy(update={"audit": True})
 
+    def for_own_use(self, **updates: Any) -> "Settings":
+        """Return these settings for a server that only the program which starts it uses.
+
+        It listens on a free port, asks for no token, lists every tool under its own name, returns
+        results whole, and records no calls; `updates` are settings besides.
+        """
+        own = {
+            "host": "127.0.0.1",
+            "port": 0,
+            "token": None,
+            "gateway": False,
+            "expose": "all",
+            "max_result": None,
+            "audit": False,
+        }
+        return self.model_copy(update={**own, **updates})
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -266,20 +283,15 @@ class Settings(BaseSettings):
 
 def demo_settings(*, headed: bool | None) -> Settings:
     """Return settings for the demo plugin only, with a free port and a new profile."""
-    own: dict[str, Any] = {
-        "plugins": (),
-        "plugin_folders": (),
-        "settings": {},
-        "permissions": {},
-        "profile": None,
-        "signed_in": None,
-        "webmcp": (),
-        "host": "127.0.0.1",
-        "port": 0,
-        "token": None,
-        "audit": False,
-    }
-    return load_settings(headed=headed).model_copy(update=own)
+    return load_settings(headed=headed).for_own_use(
+        plugins=(),
+        plugin_folders=(),
+        settings={},
+        permissions={},
+        profile=None,
+        signed_in=None,
+        webmcp=(),
+    )
 
 
 def settings_files() -> tuple[Path, ...]:

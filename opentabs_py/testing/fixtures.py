@@ -67,12 +67,13 @@ def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
     """The server's settings: this project's, on a free port, with a fresh profile."""
     from opentabs_py.config.settings import load_settings
 
-    fresh = {"plugins": (), "host": "127.0.0.1", "port": 0, "profile": None, "token": None}
-    whole = {"expose": "all", "max_result": None, "audit": False}
-    allowed = {"permissions": {"default": "auto"}, "no_review": (Path("/"),)}
-    headed = pytestconfig.getoption("--headed", default=False)
-    own = {**fresh, **whole, **allowed, "headed": headed}
-    return load_settings().model_copy(update=own)
+    return load_settings().for_own_use(
+        plugins=(),
+        profile=None,
+        permissions={"default": "auto"},
+        no_review=(Path("/"),),
+        headed=pytestconfig.getoption("--headed", default=False),
+    )
 
 
 @pytest.fixture

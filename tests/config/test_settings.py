@@ -187,6 +187,17 @@ def test_the_settings_of_plugins_are_not_shown_with_the_others() -> None:
     assert SECRET not in repr(load_settings(settings={"chat": {"token": SECRET}}))
 
 
+def test_a_server_for_one_program_serves_it_every_tool_whatever_the_settings_say() -> None:
+    write_user_file(
+        'gateway = true\nexpose = "ready"\nmax_result = 500\nport = 8377\nidle = 7\naudit = true\n'
+        'token = "0123456789abcdef"'
+    )
+    own = load_settings().for_own_use(strict_output=True)
+    assert (own.gateway, own.expose, own.max_result, own.port) == (False, "all", None, 0)
+    assert (own.token, own.audit) == (None, False)
+    assert (own.idle, own.strict_output) == (7, True)
+
+
 def test_the_demo_ignores_settings_of_plugins() -> None:
     write_user_file("[settings.chat]\na = 1")
     assert demo_settings(headed=None).settings == {}
