@@ -171,6 +171,8 @@ class Dispatch:
 
     def next_deadline(self) -> float | None:
         """Return a time before which `handle_timer` has nothing to do; None means never."""
+        while self._timers and self._is_obsolete(*self._timers[0]):
+            heapq.heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
     @property
@@ -287,11 +289,9 @@ class Dispatch:
 
     def handle_timer(self, now: float) -> None:
         """End every call whose time is up, except those that are spared."""
-        while self._timers and self._timers[0][0] <= now:
-            alarm, call_id = heapq.heappop(self._timers)
-            call = self._pending.get(call_id)
-            if call is None or call.alarm != alarm:
-                continue
+        while (deadline := self.next_deadline()) is not None and deadline <= now:
+            _, call_id = heapq.heappop(self._timers)
+            call = self._pending[call_id]
             call.timers.spare(now, call.deadline())
             if call.deadline() > now:
                 self._set_timer(call)
@@ -346,6 +346,11 @@ class Dispatch:
         deadline = call.deadline()
         call.alarm = deadline
         heapq.heappush(self._timers, (deadline, call.request.call_id))
+
+    def _is_obsolete(self, alarm: float, call_id: str) -> bool:
+        """Return whether an entry of the timer heap is that of an ended call, or no longer its."""
+        call = self._pending.get(call_id)
+        return call is None or call.alarm != alarm
 
     def _send(self, call: _Call) -> None:
         self._messages.append(ToolDispatch(params=call.request))

@@ -6,12 +6,13 @@ import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final, Protocol
 
 import anyio
 
-from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.clock import Alarm, AlarmClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import CallClient, StreamReader, StreamUpdate
 from opentabs_py.core import failures
@@ -174,7 +175,7 @@ class Streams:
     def __init__(self, clock: AlarmClock) -> None:
         self._clock = clock
         self._by_id: dict[str, Stream] = {}
-        self._ended: deque[Stream] = deque()
+        self._ended: dict[Stream, Alarm] = {}  # which forgets it
         self._listeners: Listeners[[str]] = Listeners("changes of streams")
         self._notified: dict[str, asyncio.TimerHandle | None] = {}
 
@@ -241,10 +242,10 @@ class Streams:
 
     def _handle_change(self, stream: Stream) -> None:
         if not stream.is_open and stream not in self._ended:
-            self._ended.append(stream)
-            self._clock.set_alarm(self._clock.now() + READABLE_FOR, lambda: self._forget(stream))
+            forget = partial(self._forget, stream)
+            self._ended[stream] = self._clock.set_alarm(self._clock.now() + READABLE_FOR, forget)
             while len(self._ended) > MOST_ENDED:
-                self._forget(self._ended[0])
+                self._forget(next(iter(self._ended)))
         if stream.uri in self._notified:
             self._notified[stream.uri] = self._notified[stream.uri] or self._later(stream.uri)
         else:
@@ -264,9 +265,8 @@ class Streams:
             self._notified.pop(uri, None)
 
     def _forget(self, stream: Stream) -> None:
-        if stream in self._ended:
-            self._ended.remove(stream)
-        self._by_id.pop(stream.id, None)
+        self._ended.pop(stream).cancel()
+        del self._by_id[stream.id]
 
 
 def _is_running(loop: asyncio.AbstractEventLoop) -> bool:

@@ -356,9 +356,18 @@ def test_the_timer_of_a_call_that_ended_is_ignored() -> None:
     dispatch = connected(request(A, idle=10.0), request(B, idle=30.0))
     dispatch.receive(result(call_id=A), 1.0)
     dispatch.drain_events()
+    assert dispatch.next_deadline() == 30.0
     dispatch.handle_timer(10.0)
     assert dispatch.drain_events() == []
-    assert dispatch.next_deadline() == 30.0
+
+
+def test_no_timers_are_kept_of_calls_that_have_ended() -> None:
+    dispatch = connected()
+    for number in range(100):
+        dispatch.call(*request(f"{number:032x}", idle=3600.0), 0.0)
+        dispatch.receive(result(call_id=f"{number:032x}"), 0.0)
+        dispatch.next_deadline()
+    assert len(dispatch._timers) == 0
 
 
 def test_the_timers_that_a_flapping_link_leaves_behind_go_when_they_come_due() -> None:

@@ -1,7 +1,9 @@
 """Tool streams: who may open one, and what happens to its updates."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from typing import Any
 
 import anyio
@@ -9,8 +11,10 @@ import pytest
 
 from opentabs_py import Module, ToolStream, skill
 from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.tool import StreamUpdate
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.python_tools.stream import MOST_ENDED, Stream, Streams
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import Server
 from tests.python_tools import ways
@@ -323,6 +327,30 @@ async def test_a_silence_and_a_total_end_a_stream_that_is_left_open(
         clock.move(steps[-1])
         await until_all_wait()
     assert stream.ended == why
+
+
+class Nobody:
+    """Opens streams that nobody follows."""
+
+    client = None
+    session = None
+
+    def handle_update(self, update: StreamUpdate) -> None: ...
+
+
+async def test_of_streams_that_have_ended_no_more_stay_in_memory_than_can_be_read() -> None:
+    streams = Streams(AlarmClock(HeldClock()))
+
+    def open_and_end() -> weakref.ref[Stream]:
+        stream = streams.open("s", Nobody(), Limits(), asyncio.get_running_loop())
+        stream.end("done")
+        return weakref.ref(stream)
+
+    opened = [open_and_end() for _ in range(MOST_ENDED + 10)]
+    gc.collect()
+    kept = [each() for each in opened]
+    assert kept[:10] == [None] * 10
+    assert None not in kept[10:]
 
 
 async def test_a_buffer_that_overflows_says_how_many_updates_it_dropped() -> None:
