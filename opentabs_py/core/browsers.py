@@ -138,7 +138,7 @@ def choose(
         browsers[index].name: {d.tab_id: d.title for d in _documents(browsers[index], target)}
         for index in some
     }
-    return failures.several_browsers(target.plugin, places)
+    return failures.several_browsers(f"plugin {target.plugin!r}", places)
 
 
 def choose_page(
@@ -163,13 +163,14 @@ def choose_page(
         names: The names of the browsers, by the number that their tabs' numbers begin with.
         last: That number of the browser that the client used last.
     """
+    what = f"tool {tool!r}"
     by_tab = {page.tab_id: page for page in by_preference(pages)}
     usable = [by_tab[tab] for tab in owners.usable(target.client, [*by_tab])]
     if target.tab_id is not None:
         if not owners.may_name(target.client, target.tab_id):
-            return failures.others_tab(tool, target.tab_id)
+            return failures.others_tab(what, target.tab_id)
         titles = {page.tab_id: page.title for page in usable}
-        return by_tab.get(target.tab_id) or failures.wrong_tab(tool, target.tab_id, titles)
+        return by_tab.get(target.tab_id) or failures.wrong_tab(what, target.tab_id, titles)
     if not usable:
         return failures.page_tool_gone()
     places = {number: _numbered(usable, number) for number in sorted(names)}
@@ -183,7 +184,7 @@ def choose_page(
         names[number]: {page.tab_id: page.title for page in found}
         for number, found in places.items()
     }
-    return failures.several_browsers(tool, titles_of)
+    return failures.several_browsers(what, titles_of)
 
 
 def choose_for_new(

@@ -233,12 +233,12 @@ def _named_tabs(tabs: Mapping[int, str]) -> str:
     )
 
 
-def several_browsers(plugin: str, places: Mapping[str, Mapping[int, str]]) -> ChainError:
+def several_browsers(what: str, places: Mapping[str, Mapping[int, str]]) -> ChainError:
     """Return the error for a call that more than one browser could take.
 
     Args:
-        plugin: The plugin's name.
-        places: The titles of the plugin's tabs, by browser and id.
+        what: What the tabs are for: `plugin 'chat'`, or `tool 'page_shop_buy'`.
+        places: The titles of its tabs, by browser and id.
     """
     where = "; ".join(
         f"{name}: {_named_tabs(tabs)}" if tabs else name for name, tabs in places.items()
@@ -246,40 +246,40 @@ def several_browsers(plugin: str, places: Mapping[str, Mapping[int, str]]) -> Ch
     return ChainError(
         ErrorDetail(
             "SEVERAL_BROWSERS",
-            f"The plugin {plugin!r} has tabs in {len(places)} browsers, which may be signed in as "
+            f"The {what} has tabs in {len(places)} browsers, which may be signed in as "
             f"different people. Choose a tab with tabId. {where}.",
             category="tab",
         )
     )
 
 
-def wrong_tab(plugin: str, tab_id: int, tabs: Mapping[int, str]) -> ChainError:
-    """Return the error for a `tabId` whose tab does not serve the plugin.
+def wrong_tab(what: str, tab_id: int, tabs: Mapping[int, str]) -> ChainError:
+    """Return the error for a `tabId` whose tab cannot take the call.
 
     Args:
-        plugin: The plugin's name.
+        what: What the tab would be for; see `several_browsers`.
         tab_id: The tab that was asked for.
-        tabs: The titles of the plugin's tabs, by id.
+        tabs: The titles of the tabs that can take it, by id.
     """
     named = _named_tabs(tabs)
     have = f"Its tabs: {named}." if named else "It has no tab open."
     return ChainError(
         ErrorDetail(
             "TAB_NOT_FOUND",
-            f"Tab {tab_id} does not match the plugin {plugin!r}. {have} Leave out tabId to use "
+            f"Tab {tab_id} does not match the {what}. {have} Leave out tabId to use "
             "the active one.",
             category="tab",
         )
     )
 
 
-def others_tab(plugin: str, tab_id: int) -> ChainError:
+def others_tab(what: str, tab_id: int) -> ChainError:
     """Return the error for a `tabId` whose tab another client opened for itself."""
     return ChainError(
         ErrorDetail(
             "TAB_NOT_YOURS",
             f"Tab {tab_id} belongs to another client. Leave out tabId, or open a tab of your own "
-            f"for the plugin {plugin!r} with {TABS_OPEN}.",
+            f"for the {what} with {TABS_OPEN}.",
             category="tab",
         )
     )

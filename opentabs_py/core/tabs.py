@@ -176,11 +176,13 @@ class Tabs:
         mine, coming = self.usable(target)
         if tab_id is not None:
             if not self.owners.may_name(target.client, tab_id):
-                return failures.others_tab(plugin, tab_id)
+                return failures.others_tab(f"plugin {plugin!r}", tab_id)
             named = [d for d in mine if d.tab_id == tab_id]
             coming = [tab for tab in coming if tab.tab_id == tab_id]
             if not named and not coming:
-                return failures.wrong_tab(plugin, tab_id, {d.tab_id: d.title for d in mine})
+                return failures.wrong_tab(
+                    f"plugin {plugin!r}", tab_id, {d.tab_id: d.title for d in mine}
+                )
             mine = named
         if instance is not None:
             elsewhere = [d.url for d in mine] + [tab.url for tab in coming]

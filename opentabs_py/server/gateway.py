@@ -108,7 +108,11 @@ def resolve(
     Raises:
         CallRefusedError: It is neither, its arguments are wrong, or a name is unknown.
     """
-    first = dict(islice(arguments.items(), _MOST_ARGUMENTS))  # pydantic has an error for each
+    first = {
+        argument: value
+        for argument, value in islice(arguments.items(), _MOST_ARGUMENTS)  # an error for each
+        if value is not None  # some clients send every argument
+    }
     try:
         if name == CALL:
             call = _Call.model_validate(first)
@@ -140,7 +144,7 @@ def _find(registry: ToolRegistry, wanted: _Find) -> dict[str, Any]:
     answer: dict[str, Any] = {"tools": [describe(each) for each in found[:MOST_FOUND]]}
     if len(found) > MOST_FOUND:
         answer["more"] = (
-            f"{len(found) - MOST_FOUND} more match; say more in the query, or name a plugin: "
+            f"{len(found) - MOST_FOUND} more match; refine the query, or name a plugin: "
             + ", ".join(sorted({each.owner for each in found}))
         )
     return answer

@@ -13,6 +13,8 @@ from starlette.routing import Route
 
 from opentabs_py.core import metrics
 from opentabs_py.core.metrics import Metric, Role
+from opentabs_py.core.page_tool_names import PAGE_OWNERS
+from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.readiness import STARTING, Readiness
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ConfigError
@@ -82,6 +84,8 @@ class CallMetrics:
         """Count a call that has ended."""
         # Not by its name, which the client chose.
         owner = record.plugin or self._owner_of(record.name) or metrics.NO_TOOL
+        if owner.startswith(PAGE_OWNERS):  # and then names a site
+            owner = PAGE
         self._calls.labels(self._role, owner, record.outcome).inc()
         self._seconds.labels(self._role, owner).observe(record.seconds)
         self._reports.labels(self._role, owner).inc(record.reports)

@@ -92,9 +92,9 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "TAB_NOT_FOUND", "No open tab matches", "Open https://a/* or https://b/*"),
     (lambda: failures.no_tab("chat", []), ChainError, "TAB_NOT_FOUND",
      "'chat'", "Open its site"),
-    (lambda: failures.wrong_tab("chat", 9, {1: "General\n| Chat", 2: ""}), ChainError,
+    (lambda: failures.wrong_tab("plugin 'chat'", 9, {1: "General\n| Chat", 2: ""}), ChainError,
      "TAB_NOT_FOUND", 'Its tabs: 1 "General | Chat", 2.', "Leave out tabId"),
-    (lambda: failures.wrong_tab("chat", 9, {}), ChainError, "TAB_NOT_FOUND",
+    (lambda: failures.wrong_tab("plugin 'chat'", 9, {}), ChainError, "TAB_NOT_FOUND",
      "no tab open", "Leave out tabId"),
     (lambda: failures.other_instance("chat", 9, "work", None), ChainError,
      "TAB_NOT_FOUND", "Tab 9 shows no instance", "name the instance of that tab"),
@@ -119,13 +119,13 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "Correct them"),
     (lambda: failures.input_too_large("chat_send", 70_000, 65_536), CallRefusedError,
      "INPUT_TOO_LARGE", "70,000 characters as JSON; 65,536 is the limit", "Send less"),
-    (lambda: failures.several_browsers("chat", {"work": {1: "Team"}, "home": {}}), ChainError,
-     "SEVERAL_BROWSERS", "has tabs in 2 browsers", 'with tabId. work: 1 "Team"; home.'),
+    (lambda: failures.several_browsers("plugin 'chat'", {"work": {1: "Team"}, "home": {}}),
+     ChainError, "SEVERAL_BROWSERS", "has tabs in 2 browsers", 'with tabId. work: 1 "Team"; home.'),
     (lambda: failures.which_browser(["work", "home"]), CallRefusedError, "SEVERAL_BROWSERS",
      "There are several browsers", "Pass one of these as `browser`: work, home."),
     (lambda: failures.which_browser(["work"], "wrok"), CallRefusedError, "INVALID_ARGUMENTS",
      "There is no browser 'wrok'", "Pass one of these as `browser`: work."),
-    (lambda: failures.others_tab("chat", 9), ChainError, "TAB_NOT_YOURS",
+    (lambda: failures.others_tab("plugin 'chat'", 9), ChainError, "TAB_NOT_YOURS",
      "Tab 9 belongs to another client", "Leave out tabId"),
     (lambda: failures.not_own_tab(9), CallRefusedError, "TAB_NOT_YOURS",
      "Tab 9 is not one that you opened with tabs_open", "Only such tabs can be closed"),
@@ -221,7 +221,7 @@ def test_what_may_be_repeated_depends_on_more_than_the_code() -> None:
         failures.not_ready("chat", "https://a/", "isReady() is not true").detail.retryable is False
     )
     assert failures.not_ready_yet("chat", "https://a/", "it loads").detail.retryable is True
-    assert failures.wrong_tab("chat", 9, {}).detail.retryable is False
+    assert failures.wrong_tab("plugin 'chat'", 9, {}).detail.retryable is False
     assert failures.other_instance("chat", 9, "work", None).detail.retryable is False
     assert fleet.no_such_tab(9).detail.retryable is False
 
@@ -234,7 +234,7 @@ def test_an_error_keeps_what_its_reader_needs_besides_the_text() -> None:
 
 
 def test_a_page_title_in_an_error_is_short_and_readable() -> None:
-    text = str(failures.wrong_tab("chat", 9, {1: "Grüße " * 100}))
+    text = str(failures.wrong_tab("plugin 'chat'", 9, {1: "Grüße " * 100}))
     assert "Grüße" in text
     assert len(text) < 250
 

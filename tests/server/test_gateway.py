@@ -86,6 +86,13 @@ async def test_a_tool_that_came_later_is_found() -> None:
     assert [tool["name"] for tool in (await find(served, query="read"))["tools"]] == ["chat_read"]
 
 
+async def test_an_argument_that_is_null_counts_as_left_out() -> None:
+    served = Served()
+    served.serve("send")
+    found = await find(served, query=None, plugin=None, ready=None, detail=None, names=None)
+    assert found["tools"] == (await find(served))["tools"]
+
+
 async def test_the_tools_of_one_plugin_are_found_alone() -> None:
     served = Served()
     served.registry.set_plugins(CHAT_AND_MAIL)
@@ -130,7 +137,7 @@ async def test_of_too_many_the_first_are_listed_with_the_number_of_others() -> N
     served.serve(*(f"tool{number}" for number in range(MOST_FOUND + 7)))
     found = await find(served)
     assert len(found["tools"]) == MOST_FOUND
-    assert found["more"].startswith("7 more match; say more")
+    assert found["more"].startswith("7 more match; refine")
 
 
 async def test_by_name_a_tool_is_described_in_full() -> None:

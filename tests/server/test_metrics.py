@@ -103,6 +103,13 @@ async def test_a_call_by_another_name_of_a_tool_is_its_plugins() -> None:
     assert scraped.labels("opentabs_calls_total", "plugin") == {"chat"}
 
 
+def test_calls_of_pages_own_tools_are_counted_together_whatever_their_sites() -> None:
+    records = [replace(SUCCEEDED, plugin=f"page--shop-{n}-example") for n in range(3)]
+    scraped = observed(*records)
+    assert scraped.labels("opentabs_calls_total", "plugin") == {"@page"}
+    assert scraped.value("opentabs_calls_total", plugin="@page") == 3
+
+
 async def test_our_own_tools_are_counted_as_ours() -> None:
     scraped = await Exported().calls("tabs_list")
     assert scraped.labels("opentabs_calls_total", "plugin") == {"opentabs"}
