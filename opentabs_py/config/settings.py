@@ -20,16 +20,14 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
-    EnvSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
-    PyprojectTomlConfigSettingsSource,
     SettingsConfigDict,
     SettingsError,
-    TomlConfigSettingsSource,
 )
 
 from opentabs_py.config.paths import user_file
+from opentabs_py.config.sources import TABLES, Environment, Project, UserFile
 from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
@@ -268,16 +266,16 @@ class Settings(BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Return the sources in order; the first that has a value wins."""
         return (
             init_settings,
-            env_settings,
-            PyprojectTomlConfigSettingsSource(settings_cls),
-            TomlConfigSettingsSource(settings_cls, toml_file=user_file()),
+            Environment(settings_cls),
+            Project(settings_cls),
+            UserFile(settings_cls),
         )
 
 
@@ -315,24 +313,16 @@ def load_settings(**given: Any) -> Settings:
         # Its cause contains the value, which may be a secret.
         field = re.search('field "([a-z_]+)"', str(error))
         name = "A setting in the environment" if field is None else f"OPENTABS_{field[1].upper()}"
-        example = _AS_JSON.get(field[1] if field else "", '["first", "second"]')
+        example = TABLES.get(field[1] if field else "", '["first", "second"]')
         raise ConfigError(f"{name} is not valid JSON. Write it like this: '{example}'") from None
     except ValueError as error:  # invalid TOML
         raise ConfigError(f"Cannot read a settings file: {error}") from error
     if settings.plugins or settings.plugin_folders:
-        named = {*given} | {*EnvSettingsSource(Settings)()}
-        named |= {*PyprojectTomlConfigSettingsSource(Settings)()}
+        named = {*given} | {*Environment(Settings)()} | {*Project(Settings)()}
         installed = {"plugins", "plugin_folders"} - named
         settings._installed = frozenset(installed)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     return settings
 
-
-# Settings that are objects, as they are in the environment.
-_AS_JSON: Final = {
-    "permissions": '{"default": "ask", "chat": "auto"}',
-    "scrub": '{"texts": ["Ada Lovelace"]}',
-    "settings": '{"chat": {"site": "https://example.com"}}',
-}
 
 # Replacements for pydantic's messages, which mention its inputs; by error type.
 _PLAIN: Final = {

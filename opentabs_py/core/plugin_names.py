@@ -11,6 +11,7 @@ LONGEST_ID: Final = 128
 LONGEST_TOOL_NAME: Final = 128
 RESERVED_IDS: Final = frozenset(
     {"system", "browser", "opentabs", "extension", "config", "plugin", "tool", "mcp", "hands"}
+    | {"default"}  # in permissions, it stands for every plugin
 )
 OURSELVES: Final = "opentabs"  # what owns the tools of our own; a reserved id
 HANDS: Final = "hands"  # what owns the tools that use any page; a reserved id

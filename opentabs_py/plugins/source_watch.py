@@ -43,7 +43,8 @@ async def watch_source(directory: Path) -> AsyncGenerator[SourceChanges]:
 
     def is_source(_change: Change, path: str) -> bool:
         parts = Path(path).relative_to(root).parts
-        return not any(part in _NO_SOURCE or part.startswith(".") for part in parts)
+        # The directory itself is reported when its times or its mode change.
+        return bool(parts) and not any(part in _NO_SOURCE or part.startswith(".") for part in parts)
 
     async def watch() -> None:
         async for files in awatch(

@@ -158,7 +158,7 @@ def test_plugins_settings_of_all_sources_are_merged_key_by_key(
     [
         (f'{{"chat": {{"token": "{SECRET}"', "OPENTABS_SETTINGS is not valid JSON"),
         (f'{{"chat": "{SECRET}"}}', "settings.chat: Input should be a valid dictionary"),
-        (f'"{SECRET}"', "settings: Input should be a valid dictionary"),
+        (f'"{SECRET}"', "settings: write a table"),
     ],
 )
 def test_invalid_settings_of_plugins_are_reported_but_not_shown(
@@ -169,6 +169,29 @@ def test_invalid_settings_of_plugins_are_reported_but_not_shown(
         load_settings()
     assert told in str(caught.value)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["permissions", "scrub", "settings"])
+@pytest.mark.parametrize("source", ["environment", "project", "user"])
+def test_what_is_not_a_table_is_refused_whatever_it_is_merged_with(
+    monkeypatch: pytest.MonkeyPatch, name: str, source: str
+) -> None:
+    match source:
+        case "environment":
+            monkeypatch.setenv(f"OPENTABS_{name.upper()}", '"off"')
+        case "project":
+            Path("pyproject.toml").write_text(f'[tool.opentabs]\n{name} = "off"\n')
+        case _:
+            write_user_file(f'{name} = "off"')
+    with pytest.raises(ConfigError, match=f"{name}: write a table"):
+        load_settings(**{name: {}})
+
+
+@pytest.mark.parametrize("text", ["tool = 3", "[tool]\nopentabs = 3"])
+def test_a_projects_settings_that_are_not_a_table_are_refused(text: str) -> None:
+    Path("pyproject.toml").write_text(text)
+    with pytest.raises(ConfigError, match=r"\[tool.opentabs\] is not a table"):
+        load_settings()
 
 
 @pytest.mark.parametrize("name", ["PERMISSIONS", "SCRUB", "SECRETS", "SETTINGS", "VOLATILE"])

@@ -1,0 +1,64 @@
+"""Where settings come from, besides the command line: the environment and two files."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PyprojectTomlConfigSettingsSource,
+    TomlConfigSettingsSource,
+)
+
+from opentabs_py.config.paths import user_file
+from opentabs_py.errors import ConfigError
+
+# What is merged key by key over all sources, with an example in JSON.
+TABLES: Final[Mapping[str, str]] = {
+    "permissions": '{"default": "ask", "chat": "auto"}',
+    "scrub": '{"texts": ["Ada Lovelace"]}',
+    "settings": '{"chat": {"site": "https://example.com"}}',
+}
+
+
+class Environment(EnvSettingsSource):
+    """`OPENTABS_<NAME>` for each setting."""
+
+    def __call__(self) -> dict[str, Any]:
+        """Return its values."""
+        return _checked(super().__call__())
+
+
+class Project(PyprojectTomlConfigSettingsSource):
+    """`[tool.opentabs]` in the current directory's pyproject.toml."""
+
+    def __init__(self, settings: type[BaseSettings]) -> None:
+        try:
+            super().__init__(settings)
+        except AttributeError:  # the library walks down the tables without looking
+            raise ConfigError("In pyproject.toml, [tool.opentabs] is not a table.") from None
+
+    def __call__(self) -> dict[str, Any]:
+        """Return its values."""
+        return _checked(super().__call__())
+
+
+class UserFile(TomlConfigSettingsSource):
+    """The user's own file."""
+
+    def __init__(self, settings: type[BaseSettings]) -> None:
+        super().__init__(settings, toml_file=user_file())
+
+    def __call__(self) -> dict[str, Any]:
+        """Return its values."""
+        return _checked(super().__call__())
+
+
+def _checked(values: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what is not a table where there must be one; merging would drop it silently."""
+    for name, example in TABLES.items():
+        if not isinstance(values.get(name, {}), Mapping):
+            raise ConfigError(
+                f"A setting is not valid. {name}: write a table. As JSON, one is: {example}"
+            )
+    return values
