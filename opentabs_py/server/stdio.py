@@ -7,6 +7,7 @@ the event loop, so a signal stops it, and a message costs less.
 import array
 import asyncio
 import fcntl
+import json
 import logging
 import os
 import stat
@@ -141,7 +142,8 @@ async def _read(
             try:
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError as error:
-                await to_server.send(error)
+                if (refusal := _refuse(line, error)) is not None:
+                    await to_client.send(SessionMessage(refusal))
             else:
                 await to_server.send(slots.receive(message))
 
@@ -170,6 +172,28 @@ def _too_long(limit: int) -> types.JSONRPCError:
     message = f"Dropped a message longer than {limit:,} bytes. Send less at a time."
     error = types.ErrorData(code=types.INVALID_REQUEST, message=message)
     return types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
+
+
+def _refuse(line: bytes, error: ValidationError) -> types.JSONRPCError | None:
+    """Return the answer to a line that is not a message; None if its sender expects none.
+
+    Its id is read all the same, since a client waits for ever for an answer without the id.
+    """
+    first = error.errors(include_url=False, include_input=False)[0]
+    code, why = types.INVALID_REQUEST, "it is not a JSON-RPC message"
+    if first["type"] == "json_invalid":
+        code, why = types.PARSE_ERROR, first["msg"]
+    try:
+        sent = json.loads(line)  # also half of a character, for one, and deeper nesting
+    except (ValueError, RecursionError):
+        sent = None
+    known = sent if isinstance(sent, dict) else {"id": None, "method": None}
+    if "id" not in known or "method" not in known:
+        logger.warning("The client sent something that is not valid: %s", why)
+        return None
+    number = known["id"] if type(known["id"]) in (int, str) else None
+    data = types.ErrorData(code=code, message=f"Cannot read the request: {why}.")
+    return types.JSONRPCError(jsonrpc="2.0", id=number, error=data)
 
 
 async def _write(

@@ -100,6 +100,51 @@ def test_a_line_that_is_broken_off_ends_the_server_without_a_traceback(
     assert server.returncode == 0
 
 
+CUT = b'{"text": "Zed \\ud83d"}'  # as JavaScript writes a text that ends within a character
+DEEP = b'{"deep": ' + b"[" * 300 + b"]" * 300 + b"}"
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "code"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": %s}' % CUT, 7, -32700),
+        (
+            b'{"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": %s}' % DEEP,
+            "a",
+            -32700,
+        ),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": 9}', 7, -32600),
+        (b"garbage", None, -32700),
+        (b"[]", None, -32600),
+        (b"null", None, -32600),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_answered_under_its_id(
+    server: subprocess.Popen[bytes], line: bytes, number: int | str | None, code: int
+) -> None:
+    assert server.stdin is not None
+    server.stdin.write(line + b"\n")
+    say(server, LIST)
+
+    refused, answer = hear(server), hear(server)
+
+    assert (refused["id"], refused["error"]["code"]) == (number, code)
+    assert refused["error"]["message"].startswith("Cannot read the request: ")
+    assert answer["id"] == LIST["id"]
+
+
+@pytest.mark.parametrize("line", [b'{"id": 1, "result": %s}' % CUT, b'{"method": 9}'])
+def test_what_expects_no_answer_and_cannot_be_read_is_logged(
+    server: subprocess.Popen[bytes], line: bytes
+) -> None:
+    assert server.stdin is not None
+    server.stdin.write(line + b"\n")
+    say(server, LIST)
+    assert hear(server)["id"] == LIST["id"]
+    _, errors = server.communicate(timeout=30)
+    assert b"not valid" in errors
+
+
 def ask(slots: Slots, number: int | str) -> Prepared | None:
     """Receive a request; return where its handler may put a part of the answer."""
     request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/list")
