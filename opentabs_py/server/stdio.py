@@ -15,7 +15,7 @@ import sys
 import termios
 from collections.abc import AsyncGenerator, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -184,14 +184,15 @@ def _refuse(line: bytes, error: ValidationError) -> types.JSONRPCError | None:
     if first["type"] == "json_invalid":
         code, why = types.PARSE_ERROR, first["msg"]
     try:
-        sent = json.loads(line)  # also half of a character, for one, and deeper nesting
+        sent: object = json.loads(line)  # also half of a character, for one, and deeper nesting
     except (ValueError, RecursionError):
         sent = None
-    known = sent if isinstance(sent, dict) else {"id": None, "method": None}
+    nothing: dict[str, object] = {"id": None, "method": None}
+    known = cast("dict[str, object]", sent) if isinstance(sent, dict) else nothing
     if "id" not in known or "method" not in known:
         logger.warning("The client sent something that is not valid: %s", why)
         return None
-    number = known["id"] if type(known["id"]) in (int, str) else None
+    number = known["id"] if isinstance(known["id"], int | str) else None
     data = types.ErrorData(code=code, message=f"Cannot read the request: {why}.")
     return types.JSONRPCError(jsonrpc="2.0", id=number, error=data)
 
