@@ -74,7 +74,9 @@ def test_a_program_for_a_typescript_sdk_calls_a_tool_and_waits_as_long_as_one_ma
 
     done = run_node("--input-type=module", program=program)
 
-    assert json.loads(done.stderr.splitlines()[-1]) == {"said": "q", "timeout": 610_000}
+    # A server on a busy machine may add that its audit was not written in time.
+    [said] = [line for line in done.stderr.splitlines() if line.startswith("{")]
+    assert json.loads(said) == {"said": "q", "timeout": 610_000}
     assert "page 3" in done.stdout
 
 

@@ -290,6 +290,28 @@ async def test_a_list_of_tools_that_failed_to_load_is_loaded_again(page: Page, t
     await expect(page.get_by_role("link", name="File a report")).to_be_visible()
 
 
+async def test_a_list_of_tools_is_loaded_again_if_an_update_came_before_it_failed(
+    page: Page, served: OpenTabs, tab: Page
+) -> None:
+    begun, updated = anyio.Event(), anyio.Event()
+
+    async def refuse_late(route: Route) -> None:
+        begun.set()
+        await updated.wait()
+        await route.abort("connectionrefused")
+
+    await page.route("**/console/api/tools", refuse_late, times=1)
+    await go(page, "try")
+    with anyio.fail_after(WITHIN):
+        await begun.wait()
+        await tab.goto("about:blank")
+        while served.plugin("probe").status == "ready":
+            await served.bridge.changed().wait()
+    await page.evaluate("new Promise(done => setTimeout(done, 500))")  # the update has arrived
+    updated.set()
+    await expect(page.get_by_role("link", name="File a report")).to_be_visible()
+
+
 async def test_a_list_of_tools_that_fails_to_load_hides_no_tool_opened_meanwhile(
     page: Page,
 ) -> None:

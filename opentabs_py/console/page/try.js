@@ -52,6 +52,7 @@ export function tryView(console_) {
   /** @type {ToolInShort[] | null} */
   let tools = null;
   let revision = -1; // that was read
+  let hasChanged = false; // while it was being read
   /** @type {Map<string, Bench & {revision: number}>} what was written stays while one looks at other tools */
   const benches = new Map();
 
@@ -63,11 +64,13 @@ export function tryView(console_) {
   async function pick() {
     if (tools === null || newestRevision() !== revision) {
       revision = newestRevision();
+      hasChanged = false;
       try {
         tools = await link.get("/tools");
       } catch (error) {
         tools = null;
         revision = -1;
+        if (hasChanged) return pick();
         if (opened === "") content.replaceChildren(problem(error));
         return;
       }
@@ -148,6 +151,7 @@ export function tryView(console_) {
     },
     update(changed) {
       if (!changed.has("plugins")) return;
+      hasChanged = true;
       if (opened !== "") read(opened);
       else if (newestRevision() !== revision) pick();
     },
