@@ -14,6 +14,7 @@ from opentabs_py.cli.fleet_options import (
     FleetName,
     Labels,
     Nats,
+    check_no_fleet,
     gather_fleet,
 )
 from opentabs_py.cli.options import (
@@ -98,6 +99,8 @@ def call(
                 "options that name plugins, tools, pages or a browser."
             )
         endpoint = gather_fleet(nats, fleet, creds, ca, cert, labels=label)
+    else:
+        check_no_fleet(label)
     if not (fresh or is_special or endpoint):
         from opentabs_py.config.names import check_name
         from opentabs_py.daemon.state import read_state

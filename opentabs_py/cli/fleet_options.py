@@ -100,6 +100,17 @@ Cert = Annotated[
 ]
 
 
+def check_no_fleet(labels: list[str] | None, calls_per_client: int | None = None) -> None:
+    """Refuse options that mean nothing without a fleet.
+
+    Raises:
+        ConfigError: One is given.
+    """
+    if labels or calls_per_client:
+        option = "--label" if labels else "--calls-per-client"
+        raise ConfigError(f"{option} is for a fleet. Name its NATS server too: --nats nats://HOST.")
+
+
 def gather_fleet(
     nats: str | None,
     fleet: str,

@@ -20,6 +20,7 @@ from opentabs_py.cli.fleet_options import (
     Labels,
     Nats,
     Queue,
+    check_no_fleet,
     gather_fleet,
 )
 from opentabs_py.cli.metrics_option import Metrics, read_address
@@ -44,6 +45,7 @@ from opentabs_py.cli.options import (
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
+    from opentabs_py.browser.endpoints import Attach
     from opentabs_py.daemon.state import Claim
 
 
@@ -254,24 +256,21 @@ def serve(
 
     source: Literal["launch", "none"] | Attach
     source, profiles = read_browsers(browser or [])
-    if attach or user_data_dir or cdp:
-        if browser or open_ or headed or profile:
-            raise ConfigError(
-                "--browser, --open, --headed and --profile need a browser that serve launches; "
-                "they cannot be combined with --attach."
-            )
+    is_attached = bool(attach or user_data_dir or cdp)
+    if is_attached:
         source = Attach(user_data_dir, None if cdp is None else check_cdp(cdp), keep)
+    _check_browser(
+        source,
+        is_named=bool(browser),
+        is_launched=bool(open_ or headed or profile),
+        is_kept=keep,
+    )
     if profiles and profile:
         raise ConfigError("--profile and --browser NAME=DIR both name a profile. Omit --profile.")
-    if source == "none" and (open_ or headed or profile):
-        raise ConfigError(
-            "--open, --headed and --profile need a browser that serve launches. Omit them, or omit "
-            "--browser none."
-        )
     _check_hands(hands=bool(hands), drives=source != "none" and nats is None)
     endpoint = None
     if nats is not None:
-        if plugin or plugins or browser or attach or open_ or headed or profile or signed_in:
+        if plugin or plugins or browser or is_attached or open_ or headed or profile or signed_in:
             raise ConfigError(
                 "An endpoint of a fleet has no plugins and no browser; its workers have them. Pass "
                 "--plugin, --open and the browser's options to `opentabs worker`, or omit --nats."
@@ -290,6 +289,8 @@ def serve(
             queue=queue,
             calls_per_client=calls_per_client,
         )
+    else:
+        check_no_fleet(label, calls_per_client)
     address = read_address(metrics)
     if stdio:
         _check_pipes()
@@ -410,6 +411,35 @@ def read_browsers(given: Sequence[str]) -> tuple[Literal["launch", "none"], dict
             raise ConfigError(f"Two browsers cannot share the profile {profile}.")
         profiles[name] = profile
     return "launch", profiles
+
+
+def _check_browser(
+    source: "str | Attach", *, is_named: bool, is_launched: bool, is_kept: bool
+) -> None:
+    """Refuse options that the browser has no use for.
+
+    Args:
+        source: Where the browser comes from.
+        is_named: Whether --browser is given.
+        is_launched: Whether an option is given that needs a browser which serve launches.
+        is_kept: Whether --keep is given.
+
+    Raises:
+        ConfigError: One is given.
+    """
+    if source in ("launch", "none"):
+        if is_kept:
+            raise ConfigError("--keep is for a browser that runs already: add --attach.")
+        if source == "none" and is_launched:
+            raise ConfigError(
+                "--open, --headed and --profile need a browser that serve launches. Omit them, or "
+                "omit --browser none."
+            )
+    elif is_named or is_launched:
+        raise ConfigError(
+            "--browser, --open, --headed and --profile need a browser that serve launches; "
+            "they cannot be combined with --attach."
+        )
 
 
 def _check_hands(*, hands: bool, drives: bool) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from opentabs_py.cli.serve import read_browsers
 from opentabs_py.errors import ConfigError
+from tests.cli.in_process import opentabs_here
 from tests.plugins.test_load import build
 from tests.served import INITIALIZE, INITIALIZED
 
@@ -86,6 +87,27 @@ def test_pages_whose_tools_cannot_be_served_are_refused(
     )
     assert run.returncode == 2
     assert said in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["serve", "--keep"], "add --attach"),
+        (["serve", "--label", "a=b"], "--label is for a fleet"),
+        (["serve", "--calls-per-client", "2"], "--calls-per-client is for a fleet"),
+        (
+            ["serve", "--nats", "nats://127.0.0.1:1", "--user-data-dir", "."],
+            "no plugins and no browser",
+        ),
+        (["call", "chat_send", "--label", "a=b"], "--label is for a fleet"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    options: list[str], said: str, tmp_path: Path
+) -> None:
+    done = opentabs_here(*options, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr.replace("\n", " ")
 
 
 def test_plugins_come_and_go_while_it_runs(tmp_path: Path) -> None:
