@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import anyio
 import anyio.to_thread
@@ -52,6 +52,11 @@ if TYPE_CHECKING:
     from opentabs_py.session.startup import SessionServer
 
 logger = logging.getLogger(__name__)
+
+_SET_IN_CONTEXT: Final = ("registry", "mcp_url", "extension_dir", "_server")
+_NOT_RUNNING: Final = (
+    "The server is not running. Use it within its context: async with OpenTabs(...) as tabs."
+)
 
 
 class OpenTabs:
@@ -140,7 +145,14 @@ class OpenTabs:
         self._browsers: list[SessionBrowser] = []
         self._keeps_records = False
         self._is_open = False
-        self._server: SessionServer
+        self._server: SessionServer  # set in the context
+
+    if not TYPE_CHECKING:  # to a type checker, any name would be valid
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _SET_IN_CONTEXT:
+                raise RuntimeError(_NOT_RUNNING)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     async def __aenter__(self) -> Self:
         """Start everything; with a browser, wait until its extension is connected.
@@ -429,7 +441,7 @@ class OpenTabs:
         from opentabs_py.server.results import result_of
 
         if not self._is_open and self.needs_browser:
-            raise RuntimeError("Enter the server first: async with Server(...) as server.")
+            raise RuntimeError(_NOT_RUNNING)
         ours = nullcontext(self.registry) if self._is_open else self._python.without_pages()
         async with ours as registry:
             observers = progress_observers(on_progress)

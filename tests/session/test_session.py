@@ -174,3 +174,19 @@ async def test_a_tool_called_after_the_session_still_times_out() -> None:
     with anyio.fail_after(10):
         result = await session.call_tool("hang")
     assert (result.meta or {})[ERROR_META_KEY]["code"] == "TIMEOUT_IDLE"
+
+
+@pytest.mark.parametrize("method", ["call", "call_tool", "start"])
+async def test_a_call_without_a_running_server_says_how_to_run_one(method: str) -> None:
+    with pytest.raises(RuntimeError, match="async with OpenTabs"):
+        await getattr(OpenTabs(plugins=["chat"]), method)("chat_send")
+
+
+@pytest.mark.parametrize("name", ["mcp_url", "plugins", "registry", "tools"])
+def test_what_a_server_has_says_without_one_how_to_run_it(name: str) -> None:
+    with pytest.raises(RuntimeError, match="async with OpenTabs"):
+        getattr(OpenTabs(plugins=["chat"]), name)
+
+
+def test_a_server_has_no_other_names() -> None:
+    assert not hasattr(OpenTabs(plugins=["chat"]), "tool_names")
