@@ -348,7 +348,6 @@ class Bridge:
             server_version=self._version, time=wall_clock() * MS, message_limit=self.message_limit
         )
         connection.send(protocol.Response(id=hello.id, result=result.model_dump()))
-        connection.ping()
         self._sync.send(connection)
         for tab_id in self.tabs.owners.reconnected(self._numbers, params.tab_ids):
             self.close_tab(tab_id)

@@ -24,6 +24,7 @@ from opentabs_py.errors import ProtocolError
 logger = logging.getLogger(__name__)
 
 KEEPALIVE = 20.0  # s; Chrome stops a service worker that was silent for 30
+MOST_SILENT = 2  # pings without an answer; the first may have met a busy machine
 CLOSE_WITHIN = 2.0  # s; how long closing waits for queued messages
 _NO_DOCUMENT = "0" * 32
 
@@ -82,6 +83,7 @@ class Connection:
         self._outbox: deque[str] = deque()
         self._filled = asyncio.Event()  # far cheaper than anyio's, and it can be cleared
         self._is_sending = False
+        self._has_received = False  # since the last ping
         self._closing: tuple[int, str] | None = None
         self._closed = anyio.Event()
         self._requests: dict[int, _Request] = {}
@@ -214,10 +216,16 @@ class Connection:
                 self._filled.set()
 
     async def keep_alive(self) -> None:
-        """Ping forever, because WebSocket ping frames do not keep a service worker alive."""
-        while True:
-            await anyio.sleep(KEEPALIVE)
+        """Ping until the other side is gone: it answers nothing, and perhaps reads nothing.
+
+        WebSocket ping frames do not keep a service worker alive.
+        """
+        silent = 0
+        while silent < MOST_SILENT:
+            self._has_received = False
             self.ping()
+            await anyio.sleep(KEEPALIVE)
+            silent = 0 if self._has_received else silent + 1
 
     # --- receiving ---
 
@@ -232,6 +240,7 @@ class Connection:
         """
         while True:
             frame = await self._socket.receive_text()
+            self._has_received = True
             try:
                 text = self._assembler.feed(frame)
                 message = None if text is None else protocol.parse_from_extension(text)

@@ -54,15 +54,21 @@ async def serve_connection(
     """
     connection = Connection(socket, message_limit=message_limit)
     host: Host | None = None
+
+    async def keep_alive() -> None:
+        await connection.keep_alive()
+        logger.warning("The extension does not answer; its connection was closed")
+        tasks.cancel_scope.cancel()
+
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(connection.write)
-            tasks.start_soon(connection.keep_alive)
             try:
                 hello = await _receive_hello(connection)
                 if hello is not None:
                     host = find_host(hello.params)
-                    tasks.start_soon(host.report, connection)  # after `read` has answered
+                    tasks.start_soon(keep_alive)  # both after `read` has answered
+                    tasks.start_soon(host.report, connection)
                     await host.read(connection, hello)
             except SocketClosedError:
                 logger.debug("The extension's connection ended")

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.bridge.link import MOST_SILENT
 from opentabs_py.calling.observer import ProgressObserver, instant
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.chunks import WHOLE
@@ -157,6 +158,32 @@ async def test_a_new_list_of_plugins_does_not_wait_for_ever_for_a_page_that_hang
         await greeted(connect)
         with anyio.fail_after(5):
             await bridge.sync_plugins([a_spec("chat")])
+
+
+async def test_an_extension_that_answers_no_ping_is_disconnected_with_what_it_did_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.link.KEEPALIVE", 0.01)
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        (await greeted(connect)).is_stalled = True
+        with anyio.fail_after(5):
+            while bridge.connected:
+                await bridge.changed().wait()
+
+
+async def test_an_extension_that_answers_pings_stays_connected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.link.KEEPALIVE", 0.5)
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect)
+        for _ in range(MOST_SILENT + 2):
+            ping = await socket.hear("ping")
+            pong = {"time": 0, "pingTime": ping["params"]["time"]}
+            socket.say({"method": "pong", "params": pong})
+        assert bridge.connected
 
 
 async def test_a_plugins_problem_is_logged_once_and_again_when_it_changes(
