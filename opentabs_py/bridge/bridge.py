@@ -467,3 +467,7 @@ def _log_plugin(params: protocol.LogParams) -> None:
         level = logging.getLevelNamesMapping()[entry.level.upper()]
         # A page wrote these, so no control character may reach a terminal.
         log.log(level, "%s: %s", params.plugin, one_line(entry.message))
+    if params.dropped:
+        log.warning(
+            "%s: dropped %d log records, which came too fast", params.plugin, params.dropped
+        )

@@ -29,6 +29,9 @@ MOST_UNSEEN: Final = 100  # reports of documents that are not known yet
 LONGEST_TITLE: Final = 80
 LONGEST_DESCRIPTION: Final = 1000
 LONGEST_NOTE: Final = 300  # a string within a schema
+_OVER_LIMITS: Final = (
+    "a page may have 100 tools, with names of 128 characters and schemas of 16 KB, 256 KB together"
+)
 _KEPT: Final = "\n\u200c\u200d"
 _NOTES: Final = frozenset({"title", "description", "$comment"})
 _NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions"})
@@ -147,6 +150,13 @@ class PageReports:
             for tool in report.tools if report is not None else ():
                 yield document, tool
 
+    def left_out(self) -> Iterable[tuple[DocumentState, int]]:
+        """Yield every page that has tools over the limits, and how many."""
+        for document_id, document in self._documents.items():
+            report = self._reports.get(document_id)
+            if report is not None and report.left_out:
+                yield document, report.left_out
+
     def places(self, tool: SiteTool) -> list[tuple[DocumentState, RegisteredTool]]:
         """Return the pages that have a tool now, with their own registration of it."""
         found: dict[str, tuple[DocumentState, RegisteredTool]] = {}
@@ -182,7 +192,7 @@ class SchemaCache:
 def list_tools(
     reports: Iterable[PageReports], taken: Collection[str], schemas: SchemaCache
 ) -> tuple[list[SiteTool], dict[str, str]]:
-    """Return the tools of all pages as they are listed, and why others are not, by origin and name.
+    """Return the tools of all pages as they are listed, and why others are not, by what they are.
 
     Args:
         reports: What the pages of each browser have registered.
@@ -209,6 +219,9 @@ def list_tools(
                 continue
             naming = Naming(site.host, tool.name, identity)
             namings.setdefault(identity, (naming, site, tool, schema))
+        for document, count in report.left_out():
+            if (site := site_of(document.url)) is not None:
+                refused[f"{site.origin}, {count} tools"] = _OVER_LIMITS
     names = name_tools([naming for naming, *_ in namings.values()], taken)
     tools = [
         SiteTool(name, tuple({naming.suffixed()} - {name} - {*taken}), site, tool, schema)

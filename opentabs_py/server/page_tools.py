@@ -69,7 +69,7 @@ class PageToolList:
         self._registry.set_registered([*self._tools.values()])
         for what, why in refused.items():
             if what not in self._refused:
-                logger.warning("The tool %s of a page is not listed: %s", what, why)
+                logger.warning("Not all tools of a page are listed: %s: %s", what, why)
         self._refused = {*refused}
         now = anyio.current_time()
         self._cadence.handle_listed(now, took=now - began)

@@ -88,6 +88,15 @@ def refusal(schema: dict[str, Any]) -> str:
 # --- what the pages have ---
 
 
+def test_pages_that_have_tools_over_the_limits_are_named_with_how_many() -> None:
+    reports = reports_of((a_document(), a_tool()), (a_document(2, OTHER), a_tool("sub")))
+    reports.add(a_report(a_tool()).model_copy(update={"left_out": 7}))
+    reports.add(PageToolsParams(document_id=f"{9:032x}", tools=[], left_out=1))  # not yet known
+    tools, refused = list_tools([reports], set(), SchemaCache())
+    assert len(tools) == 2
+    assert list(refused) == ["https://shop.example, 7 tools"]
+
+
 def test_a_report_counts_once_its_document_is_known() -> None:
     reports = PageReports()
     assert reports.add(a_report(a_tool()))

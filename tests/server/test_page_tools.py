@@ -157,4 +157,4 @@ async def test_why_a_tool_is_not_listed_is_logged_once(caplog: pytest.LogCapture
             listed.tools.refresh()
     assert listed.names == []
     [record] = caplog.records
-    assert "'add' of a page is not listed" in record.getMessage()
+    assert "listed: https://chat.example 'add': its input schema" in record.getMessage()
