@@ -219,13 +219,14 @@ def test_what_a_page_received_is_recorded_although_it_is_left_at_once(tmp_path: 
     assert all(page is not None and page.body for page in pages)
 
 
-def test_a_script_that_fails_says_so_and_leaves_what_was_recorded(tmp_path: Path) -> None:
-    (tmp_path / "use.py").write_text("async def use(page, opentabs):\n    raise OSError('no tea')")
+@pytest.mark.parametrize("how", ["OSError", "SystemExit"])
+def test_a_script_that_fails_says_so_and_leaves_what_was_recorded(tmp_path: Path, how: str) -> None:
+    (tmp_path / "use.py").write_text(f"async def use(page, opentabs):\n    raise {how}('no tea')")
     with serving(Site()) as url:
         done = record(tmp_path, url, "--script", "use.py", "--out", "some.har", "--scrub", "Notes")
 
     assert done.returncode == 2
-    assert "OSError: no tea" in done.stderr
+    assert f"{how}: no tea" in done.stderr
     recording = read_recording(tmp_path / "some.har")
     [page] = [e for e in recording.exchanges if e.request.kind == "document"]
     assert page.response is not None

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -85,12 +86,14 @@ def record(
     """
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
+    from opentabs_py.recording.files import check_place
 
     file = out or Path(f"{urlsplit(url).hostname or 'site'}.har")
     if urlsplit(url).scheme not in ("http", "https"):
         raise ConfigError(f"{url!r} is not the URL of a web page: start it with https://.")
     if file.exists() and not force:
         raise RecordingError(f"{file} already exists. Replace it with --force, or use --out.")
+    check_place(file)
     use = None if script is None else _load_script(script)
     settings = gather_settings(
         plugin,
@@ -147,7 +150,7 @@ class _Session:
             failure = None
             try:
                 await self._watch(tabs, page, recorder)
-            except Exception as error:  # noqa: BLE001 (the script's own)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 (the script's own)
                 failure = error
             traffic = await recorder.stop()
         recording = self._scrub(traffic)
@@ -208,7 +211,12 @@ class _Session:
 
         if not recording.exchanges:
             raise BrowserError(f"No request to {self._url} was seen, so there is no recording.")
-        write_recording(recording, self._file, version=__version__)
+        try:
+            write_recording(recording, self._file, version=__version__)
+        except RecordingError as error:  # the disk has filled, say; nobody will do all of it again
+            self._file = Path(mkdtemp(prefix="opentabs-")) / self._file.name
+            write_recording(recording, self._file, version=__version__)
+            warn(f"{error} It is in {self._file} instead.")
         _print_scrubbed(recording)
         lost = [
             each
@@ -267,7 +275,7 @@ def _load_script(file: Path) -> "Use":
         use = runpy.run_path(str(file)).get("use")
     except OSError as error:
         raise ConfigError(f"Cannot read {file}: {error.strerror}.") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"{file} failed: {type(error).__name__}: {error}") from error
     if not inspect.iscoroutinefunction(use):
         raise ConfigError(f"{file} has no `async def use(page, opentabs)`.")

@@ -2,7 +2,10 @@
 
 import json
 import re
+from errno import EISDIR
+from os import strerror
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Final
 
 from opentabs_py.config.files import write_whole
@@ -18,6 +21,24 @@ def bodies_dir(file: Path) -> Path:
     """Return the directory with the bodies of a recording."""
     is_har = file.suffix == ".har"
     return file.with_suffix(".bodies") if is_har else file.with_name(f"{file.name}.bodies")
+
+
+def check_place(file: Path) -> None:
+    """Check that a recording can be written to a file, before it is made.
+
+    Raises:
+        RecordingError: It cannot.
+    """
+    folder = bodies_dir(file)
+    try:
+        if file.is_dir():
+            raise IsADirectoryError(EISDIR, strerror(EISDIR))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for directory in (file.parent, folder) if folder.exists() else (file.parent,):
+            with TemporaryFile(dir=directory) as probe:
+                probe.write(b"x")
+    except OSError as error:
+        raise _unwritable(file, error) from error
 
 
 def write_recording(recording: Recording, file: Path, *, version: str) -> None:
@@ -46,7 +67,11 @@ def write_recording(recording: Recording, file: Path, *, version: str) -> None:
             if _BODY.fullmatch(each.name):  # nothing that someone else has put there
                 each.unlink()
     except OSError as error:
-        raise RecordingError(f"Cannot write the recording {file}: {error.strerror}.") from error
+        raise _unwritable(file, error) from error
+
+
+def _unwritable(file: Path, error: OSError) -> RecordingError:
+    return RecordingError(f"Cannot write the recording {file}: {error.strerror}.")
 
 
 def read_recording(file: Path) -> Recording:

@@ -9,7 +9,7 @@ import pytest
 
 from opentabs_py.core.recording.exchange import Exchange, Recording, Request, Response
 from opentabs_py.errors import RecordingError
-from opentabs_py.recording.files import bodies_dir, read_recording, write_recording
+from opentabs_py.recording.files import bodies_dir, check_place, read_recording, write_recording
 
 
 def recording(*bodies: bytes) -> Recording:
@@ -51,6 +51,22 @@ def test_recordings_whose_names_begin_alike_keep_their_own_bodies(tmp_path: Path
     write(tmp_path / "chat.v2", b"two")
     assert read(tmp_path / "chat.v1") == [b"one"]
     assert read(tmp_path / "chat.v2") == [b"two"]
+
+
+@pytest.mark.parametrize("place", ["taken", "file/site.har", "site.har"])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_recorded(
+    tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "site.bodies").touch()
+    with pytest.raises(RecordingError, match=f"Cannot write the recording {tmp_path / place}: "):
+        check_place(tmp_path / place)
+
+
+def test_checking_a_place_leaves_nothing_there(tmp_path: Path) -> None:
+    check_place(tmp_path / "new" / "site.har")
+    assert [*tmp_path.rglob("*")] == [tmp_path / "new"]
 
 
 def test_what_others_have_put_beside_the_bodies_is_kept(tmp_path: Path) -> None:
