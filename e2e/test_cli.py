@@ -188,13 +188,26 @@ def test_doctor_names_a_plugin_of_a_newer_sdk(tmp_path: Path) -> None:
     assert "pip install --upgrade opentabs-py" in document["checks"][-1]["detail"]
 
 
-def test_doctor_names_the_first_broken_hop_and_what_to_do() -> None:
-    run = opentabs("doctor", "--json", OPENTABS_CHROMIUM="/bin/true")
+@pytest.mark.parametrize(
+    ("settings", "broken", "said"),
+    [
+        ({"OPENTABS_IDLE": "2s"}, "Your settings are valid", "idle: write a number"),
+        (
+            {"OPENTABS_CHROMIUM": "/bin/true"},
+            "Chromium starts and its extension connects",
+            "/bin/true did not start",
+        ),
+    ],
+)
+def test_doctor_names_the_first_broken_hop_and_what_to_do(
+    settings: dict[str, str], broken: str, said: str
+) -> None:
+    run = opentabs("doctor", "--json", **settings)
 
     document = json.loads(run.stdout)
     assert run.returncode == 3
-    assert document["broken"] == "Chromium starts and its extension connects"
-    assert "/bin/true did not start" in document["checks"][-1]["detail"]
+    assert document["broken"] == broken
+    assert said in document["checks"][-1]["detail"]
 
 
 def test_version_is_the_packages_own() -> None:

@@ -248,6 +248,7 @@ def test_a_tool_that_is_gone_has_not_been_verified(
     ("arguments", "text"),
     [
         ((".",), "There is no plugin here"),
+        (("chatt",), "chatt does not exist"),
         (("{plugin}", "nothing.har"), "There is no recording nothing.har"),
         (("--plugin", "{plugin}"), "There is no recording with calls of tools in ."),
         (("{plugin}", "--junit", "."), ". is a directory"),

@@ -154,6 +154,7 @@ def _read_arguments(text: str) -> dict[str, Any]:
         elif text.startswith("@"):
             text = Path(text[1:]).read_text()
         value = json.loads(text, parse_constant=_refuse_constant)
+        json.dumps(value, ensure_ascii=False).encode()  # half of a character cannot be sent
     except OSError as error:
         raise ConfigError(f"Cannot read the arguments: {error}.") from error
     except (ValueError, RecursionError) as error:

@@ -112,8 +112,10 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
             if not said["extension"] and said["plugins"]:
                 raise failures.not_connected()
             detail.append(f"pid {server.pid}, tools: {said['tools']}, tabs: {len(said['tabs'])}")
+    async with probe("Your settings are valid"):
+        settings = load_settings()
     async with probe("Chromium is installed") as detail:
-        detail.append(str(configured_chromium(load_settings())))
+        detail.append(str(configured_chromium(settings)))
     async with probe("A server can listen on 127.0.0.1") as detail:
         listener = bind("127.0.0.1", 0)
         site = f"http://127.0.0.1:{listener.getsockname()[1]}/"

@@ -85,6 +85,11 @@ def verify(
     from opentabs_py.plugins.load import is_plugin
 
     places = where or [Path()]
+    for each in places:
+        if each.suffix != ".har" and not each.exists():
+            raise ConfigError(
+                f"{each} does not exist. Name the directory of a plugin, or a recording."
+            )
     directories = [each for each in places if each.is_dir() and is_plugin(each)]
     settings = gather_settings(
         [*(plugin or ()), *directories] or None,

@@ -64,7 +64,8 @@ class Reviews:
         except FileNotFoundError:
             return {}
         except (OSError, ValidationError) as error:
-            logger.warning("No plugin counts as reviewed, because %s: %s", self.file, error)
+            why = error.strerror if isinstance(error, OSError) else "it is damaged"
+            logger.warning("No plugin counts as reviewed: cannot read %s, %s.", self.file, why)
             return {}
 
     def approve(self, plugin: str, version: str, digest: str, files: Mapping[str, bytes]) -> None:

@@ -44,6 +44,7 @@ def test_a_damaged_list_approves_nothing_and_says_so(
     reviews.file.write_text('{"chat": {"digest": 1}}')
     assert reviews.approvals() == {}
     assert "No plugin counts as reviewed" in caplog.text
+    assert "it is damaged" in caplog.text
 
 
 def test_only_the_user_can_read_or_change_reviews(tmp_path: Path) -> None:
