@@ -171,7 +171,7 @@ def test_doctor_finds_every_hop_working_and_reads_the_users_plugins(tmp_path: Pa
     document = json.loads(run.stdout)
     assert run.returncode == 0, run.stdout
     assert document["ok"] is True
-    assert len(document["checks"]) == 7
+    assert len(document["checks"]) == 8
     assert all(check["ok"] for check in document["checks"])
     assert document["checks"][-1]["detail"].startswith("demo; demo: its dist/tools.json has no sdk")
 

@@ -87,9 +87,7 @@ def verify(
     places = where or [Path()]
     for each in places:
         if each.suffix != ".har" and not each.exists():
-            raise ConfigError(
-                f"{each} does not exist. Name the directory of a plugin, or a recording."
-            )
+            raise ConfigError(f"{each} does not exist. Name a plugin directory or a recording.")
     directories = [each for each in places if each.is_dir() and is_plugin(each)]
     settings = gather_settings(
         [*(plugin or ()), *directories] or None,
