@@ -30,6 +30,7 @@ class AuditWriter:
     Args:
         path: The file.
         retention: How long calls are kept.
+        with_values: Whether their arguments, results and messages are written.
         most_waiting: How many calls may wait.
         most_characters: How long their arguments, results and messages may be together.
     """
@@ -39,11 +40,13 @@ class AuditWriter:
         path: Path,
         *,
         retention: Retention,
+        with_values: bool = False,
         most_waiting: int = MOST_WAITING,
         most_characters: int = MOST_CHARACTERS,
     ) -> None:
         self._path = path
         self._retention = retention
+        self._with_values = with_values
         self._most_waiting = most_waiting
         self._most_characters = most_characters
         self._queue: deque[AuditEntry] = deque()
@@ -62,7 +65,7 @@ class AuditWriter:
         """Queue a call. Never waits, and never fails."""
         if self._closing.is_set():
             return
-        entry = entry_of(record)
+        entry = entry_of(record, with_values=self._with_values)
         waiting = self._characters_in - self._characters_out
         if len(self._queue) >= self._most_waiting or waiting >= self._most_characters:
             self._missed += 1

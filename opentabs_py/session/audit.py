@@ -37,7 +37,7 @@ async def audited(
     if settings.audit_values:
         registry.keep_values(Excerpts(secrets))
     retention = Retention(settings.audit_days, settings.audit_size)
-    writer = AuditWriter(audit_file(), retention=retention)
+    writer = AuditWriter(audit_file(), retention=retention, with_values=settings.audit_values)
     end = registry.observe(writer.write, traced=False)
     try:
         yield

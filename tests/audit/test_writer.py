@@ -111,7 +111,7 @@ def test_calls_beyond_the_bound_are_counted_and_that_is_written(
 
 
 def test_the_memory_of_waiting_values_is_bounded(path: Path, locked: sqlite3.Connection) -> None:
-    writer = AuditWriter(path, retention=FOREVER, most_characters=1000)
+    writer = AuditWriter(path, retention=FOREVER, with_values=True, most_characters=1000)
     for number in range(25):
         writer.write(a_record(number, arguments="x" * 90, result="y" * 10))
     locked.execute("ROLLBACK")

@@ -50,13 +50,19 @@ class AuditEntry(NamedTuple):  # not a dataclass: SQLite takes it as it is
         return {to_camel(name): value for name, value in self._asdict().items()}
 
 
-def entry_of(record: CallRecord) -> AuditEntry:
-    """Return what is kept of a call."""
+def entry_of(record: CallRecord, *, with_values: bool = False) -> AuditEntry:
+    """Return what is kept of a call.
+
+    Args:
+        record: The call; it may have values because another observer wants them.
+        with_values: Whether its arguments, its result and the text of its error are kept.
+    """
     error = record.error
     code = None if error is None else error.code
     if record.outcome == "cancelled":
         code = "CANCELLED"
-    has_values = record.arguments is not None
+    # It may quote what the page or the caller wrote.
+    message = None if error is None else error.message
     return AuditEntry(
         record.call_id,
         record.started,
@@ -69,10 +75,9 @@ def entry_of(record: CallRecord) -> AuditEntry:
         record.allowed,
         record.outcome,
         code,
-        # It may quote what the page or the caller wrote.
-        error.message if has_values and error is not None else None,
-        record.arguments,
-        record.result,
+        message if with_values else None,
+        record.arguments if with_values else None,
+        record.result if with_values else None,
     )
 
 

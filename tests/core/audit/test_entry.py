@@ -71,10 +71,16 @@ def test_an_error_is_kept_as_its_code_because_its_text_may_quote_the_page() -> N
 
 def test_with_values_the_text_of_an_error_is_kept_too() -> None:
     error = ErrorDetail("RATE_LIMITED", "Slow down.")
-    entry = entry_of(a_record(outcome="failed", error=error, arguments="{}", result=None))
+    failed = a_record(outcome="failed", error=error, arguments="{}", result=None)
+    entry = entry_of(failed, with_values=True)
     assert (entry.message, entry.arguments, entry.result) == ("Slow down.", "{}", None)
-    entry = entry_of(a_record(arguments="{}", result="1"))
+    entry = entry_of(a_record(arguments="{}", result="1"), with_values=True)
     assert (entry.message, entry.arguments, entry.result) == (None, "{}", "1")
+
+
+def test_values_that_a_record_has_for_another_observer_are_not_kept() -> None:
+    entry = entry_of(a_record(arguments='{"password": "hunter2"}', result="1"))
+    assert (entry.arguments, entry.result) == (None, None)
 
 
 @pytest.mark.parametrize("error", [None, ErrorDetail("SOMETHING", "")])
