@@ -192,8 +192,9 @@ class Fleet:
             self._pool.note_busy(worker)  # the call did not run
             self._queue.put_back(waiting)
             if anyio.current_time() >= until:
+                busy = self._queue.busy()
                 self._queue.discard(waiting)
-                raise self._queue.busy()
+                raise busy
 
     def _record(self, call: ToolCall, answer: ToEndpoint) -> None:
         if call.recording is None or not isinstance(answer, (Returned, Failed)):
@@ -267,15 +268,8 @@ class Fleet:
             self._place_calls()
             if not found.done():
                 self._queue.check(waiting)
-            with anyio.fail_after(until - anyio.current_time()):
-                while not found.done():
-                    place.say(self._queue.ahead(waiting))
-                    await asyncio.wait([found], timeout=SAY_PLACE_EVERY)
-        except TimeoutError:
-            if not found.done():
-                self._queue.discard(waiting)
-                raise self._queue.busy() from None
-        except asyncio.CancelledError:
+                await self._wait_for_place(waiting, place, found, until)
+        except BaseException:  # cancelled, refused, or an observer of the call raised it
             if not found.done():
                 self._queue.discard(waiting)
             elif found.exception() is None:
@@ -284,6 +278,20 @@ class Fleet:
         finally:
             del self._places[waiting]
         return found.result()
+
+    async def _wait_for_place(
+        self,
+        waiting: Waiting,
+        place: PlaceInQueue,
+        found: asyncio.Future[Announcement],
+        until: float,
+    ) -> None:
+        with anyio.move_on_after(until - anyio.current_time()):
+            while not found.done():
+                place.say(self._queue.ahead(waiting))
+                await asyncio.wait([found], timeout=SAY_PLACE_EVERY)
+        if not found.done():
+            raise self._queue.busy()
 
     def _place_calls(self) -> None:
         """Assign free workers to the waiting calls, in turn."""

@@ -1,6 +1,7 @@
 """An endpoint's calls, with workers that are announced but not there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -8,11 +9,13 @@ import pytest
 
 from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.listeners import Listeners
+from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import ToolCall
-from opentabs_py.core.fleet.messages import Announcement, Busy, ToEndpoint, encode
+from opentabs_py.core.fleet.messages import Announcement, Busy, Returned, ToEndpoint, encode
 from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.fleet.subjects import Subjects
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ChainError
 from opentabs_py.fleet.endpoint import Fleet, Quotas
 from opentabs_py.fleet.link import NatsLink
@@ -48,9 +51,30 @@ class BusyAsks:
         return Busy()
 
 
+class ReturningAsks:
+    """Whatever is asked, a worker returns null."""
+
+    async def ask(self, *_: Any) -> ToEndpoint:
+        return Returned()
+
+
+class Raises(CallObserver):
+    """An observer that raises, although it must not."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def on_reports(self, _reports: Sequence[ProgressReport], /) -> None:
+        raise self._error
+
+
+def a_fleet(quotas: Quotas) -> Fleet:
+    link = cast("NatsLink", FakeLink())
+    return Fleet(link, SystemClock(), labels={}, quotas=quotas, most=1000)
+
+
 async def test_a_worker_that_says_it_is_free_and_is_not_keeps_no_call_for_ever() -> None:
-    quotas = Quotas(waits=0.05)
-    fleet = Fleet(cast("NatsLink", FakeLink()), SystemClock(), labels={}, quotas=quotas, most=1000)
+    fleet = a_fleet(Quotas(waits=0.05))
     calls = 0
 
     def announce() -> None:
@@ -67,4 +91,20 @@ async def test_a_worker_that_says_it_is_free_and_is_not_keeps_no_call_for_ever()
         await fleet.call("chat_send", Wanted(owner), ToolCall({}, Limits()))
     assert caught.value.detail.code == "FLEET_BUSY"
     assert asks.asked > 1
+    assert (fleet.waiting, fleet.running) == (0, 0)
+
+
+@pytest.mark.parametrize("error", [KeyError("mine"), TimeoutError("mine")])
+async def test_a_call_whose_observer_raises_while_it_waits_is_forgotten(error: Exception) -> None:
+    fleet = a_fleet(Quotas())
+    fleet._asks = cast("Any", ReturningAsks())
+    full = worker("a", running={"f" * 16: 2})
+    fleet.directory.handle(encode(full), anyio.current_time())
+    call = partial(fleet.call, "chat_send", Wanted("chat"))
+    with anyio.fail_after(5):
+        with pytest.raises(type(error), match="mine"):
+            await call(ToolCall({}, Limits(), observers=(Raises(error),)))
+        assert (fleet.waiting, fleet.running) == (0, 0)
+        fleet.directory.handle(encode(worker("a")), anyio.current_time())
+        assert await call(ToolCall({}, Limits())) is None
     assert (fleet.waiting, fleet.running) == (0, 0)

@@ -68,19 +68,18 @@ class CallQueue(Generic[Place]):
         return call
 
     def check(self, call: Waiting) -> None:
-        """Discard a call if more wait than may.
+        """Refuse a call if more wait than may; it waits until it is discarded.
 
         Raises:
-            ChainError: It is discarded.
+            ChainError: It may not wait.
         """
         own = len(self._clients[call.client].waiting)
         if len(self) > self._most or own > self._most_of_one:
-            self.discard(call)
             raise self.busy()
 
     def busy(self) -> ChainError:
-        """Return the error for a call that does not wait, or not any longer."""
-        waiting = len(self)
+        """Return the error for one of the waiting calls, which is to wait no longer."""
+        waiting = len(self) - 1  # the others
         soon = self._usual_seconds * waiting / max(1, self.running)
         return failures.fleet_busy(waiting, max(RETRY_AT_LEAST, soon))
 
