@@ -13,6 +13,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from opentabs_py.core.error_kinds import ErrorKind
+from opentabs_py.core.fleet.subjects import INSTANCE_ID
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import Integer, LogEntry, Model, Name, Text, Time
 from opentabs_py.core.text import HYPHENATED, path_text
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 FLEET_VERSION: Final = 1
 
-InstanceId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+InstanceId = Annotated[str, StringConstraints(pattern=f"^{INSTANCE_ID}$")]
 # It is part of subjects; see `config.names`.
 WorkerName = Annotated[str, StringConstraints(pattern=f"^{HYPHENATED}$", max_length=40)]
 Count = Annotated[int, Field(ge=0, le=2**31)]

@@ -15,7 +15,11 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-_PACKETS_TO_WORKER: Final = re.compile(r".*\.call\.(?P<endpoint>[0-9a-f]+)\.(?P<call>[0-9a-f]+)")
+INSTANCE_ID: Final = r"[0-9a-f]{16}"
+"""A pattern of the ids of workers' runs and of endpoints."""
+_PACKETS_TO_WORKER: Final = re.compile(
+    rf".*\.call\.(?P<endpoint>{INSTANCE_ID})\.(?P<call>[0-9a-f]{{32}})"
+)
 
 Role = Literal["worker", "endpoint", "operator"]
 
@@ -55,7 +59,10 @@ class Subjects:
 
 
 def caller_of(subject: str) -> tuple[str, str] | None:
-    """Return the endpoint and the id of the call whose packets a worker receives on a subject."""
+    """Return the endpoint and the id of the call whose packets a worker receives on a subject.
+
+    None if there is none: anyone may publish there, and a worker announces its callers' ids.
+    """
     found = _PACKETS_TO_WORKER.fullmatch(subject)
     return None if found is None else (found["endpoint"], found["call"])
 

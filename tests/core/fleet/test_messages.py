@@ -108,6 +108,20 @@ def test_a_worker_knows_the_caller_by_the_subject() -> None:
     assert caller_of(f"{Subjects('f').worker('w', 'a1')}.drain") is None
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "call"),
+    [
+        ("abc", "c" * 32),
+        ("e" * 17, "c" * 32),
+        ("E" * 16, "c" * 32),
+        ("e" * 16, "c" * 31),
+        ("e" * 16, f"{'c' * 32}.more"),
+    ],
+)
+def test_a_worker_knows_no_caller_whose_id_it_could_not_announce(endpoint: str, call: str) -> None:
+    assert caller_of(f"{Subjects('f').worker('w', 'a1')}.call.{endpoint}.{call}") is None
+
+
 def test_two_fleets_share_no_subject() -> None:
     one, other = Subjects("one"), Subjects("other")
     assert {one.who, one.workers, one.endpoint("e")}.isdisjoint(
