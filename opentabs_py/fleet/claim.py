@@ -71,5 +71,5 @@ async def claim(
                     f"(pid {other.pid}). Choose another --name."
                 )
     finally:
-        await subscription.unsubscribe()
-        await who.unsubscribe()
+        await link.unsubscribe(subscription)
+        await link.unsubscribe(who)
