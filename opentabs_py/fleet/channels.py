@@ -30,6 +30,7 @@ class NatsChannel:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
+        self._is_closed = False
         self.on_settled: Callable[[], None] | None = None
         self.published = 0
 
@@ -44,9 +45,10 @@ class NatsChannel:
         return self._channel.queued
 
     def send(self, message: bytes) -> None:
-        """Send a message."""
-        self._channel.send(message)
-        self._turn()
+        """Send a message; it is dropped if the channel is closed."""
+        if not self._is_closed:
+            self._channel.send(message)
+            self._turn()
 
     def receive(self, packet: Packet) -> Sequence[bytes]:
         """Handle a packet, and return the messages that are complete now.
@@ -72,9 +74,11 @@ class NatsChannel:
         """Send nothing more."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer, self._timer_at, self.on_settled = None, -inf, None
+        self._timer, self.on_settled, self._is_closed = None, None, True
 
     def _turn(self) -> None:
+        if self._is_closed:
+            return
         for packet in self._channel.packets(self._loop.time()):
             self._link.publish(self._subject, packet.encode(), self._reply)
             self.published += 1
