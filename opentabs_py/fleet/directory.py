@@ -37,7 +37,7 @@ class Directory:
             longer there, for example because the other is its next run, that should be found out.
 
     Attributes:
-        refused: Why workers are not used, by their run.
+        refused: Why workers are not used, by their run; "" if that could not be read.
     """
 
     def __init__(
@@ -54,7 +54,9 @@ class Directory:
         self._known: dict[str, _Known] = {}
         self._repeated: dict[bytes, str] = {}  # runs, by what they announced last
         self._claims = Claims()
-        self._unreadable: dict[str, float] = {}  # when runs of other versions were heard last
+        # When those whose announcements cannot be read were heard last; "" is any whose run is
+        # unknown.
+        self._unreadable: dict[str, float] = {}
         self.refused: dict[str, str] = {}
 
     @property
@@ -89,11 +91,10 @@ class Directory:
             return
         try:
             worker = read_announcement(data, opentabs=self._version)
-        except VersionSkewError as skew:
-            self._unreadable[skew.instance] = now
-            self._refuse(skew.instance, str(skew))
         except ProtocolError as error:
-            self._refuse("", str(error))
+            instance = error.instance if isinstance(error, VersionSkewError) else ""
+            self._unreadable[instance] = now
+            self._refuse(instance, str(error))
         else:
             if worker.state == "leaving":
                 self.remove(worker.instance)
@@ -161,6 +162,6 @@ class Directory:
             self._on_change(worker.instance)
 
     def _refuse(self, instance: str, why: str) -> None:
-        if self.refused.get(instance) != why:
-            self.refused[instance] = why
+        if instance not in self.refused:  # several may be refused as "", each with another text
             logger.warning("%s", why)
+        self.refused[instance] = why

@@ -122,3 +122,24 @@ def test_one_of_another_version_that_is_no_longer_heard_is_forgotten() -> None:
     assert known.directory.refused.keys() == {instance("a"), instance("b")}
     known.directory.remove_silent(3 * SILENT_FOR)
     assert known.directory.refused == {}
+
+
+def test_what_nobody_could_read_is_forgotten_when_it_is_no_longer_heard() -> None:
+    known = Known()
+    known.directory.handle(b"nonsense", 0)
+    known.directory.handle(b"nonsense", SILENT_FOR)
+    known.directory.remove_silent(2 * SILENT_FOR)
+    assert known.directory.refused.keys() == {""}
+    known.directory.remove_silent(3 * SILENT_FOR)
+    assert known.directory.refused == {}
+
+
+def test_two_that_nobody_can_read_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    known = Known()
+    for now in range(10):
+        known.directory.handle(b"nonsense", now)
+        known.directory.handle(b"[]", now)
+    assert len(caplog.messages) == 1
+    known.directory.remove_silent(9 + 2 * SILENT_FOR)
+    known.directory.handle(b"nonsense", 100)
+    assert len(caplog.messages) == 2
