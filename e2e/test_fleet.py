@@ -26,6 +26,7 @@ from e2e.fleet import (
     Nats,
     a_fleet,
     endpoint,
+    nats_server,
     poll,
     until,
     until_missed,
@@ -393,6 +394,17 @@ async def test_an_address_where_no_nats_is_names_it_and_hides_the_password() -> 
     assert refused.returncode == 3
     assert "Cannot connect to NATS at nats://127.0.0.1:1" in " ".join(refused.stderr.split())
     assert "secret" not in refused.stderr
+
+
+async def test_a_nats_server_that_accepts_only_short_messages_is_refused_with_the_setting(
+    tmp_path: Path,
+) -> None:
+    with nats_server(tmp_path, "max_payload: 64KB") as nats:
+        refused = await run("worker", "--nats", nats.url, "--name", "one")
+    assert refused.returncode == 3
+    said = " ".join(refused.stderr.split())
+    assert "accepts messages of 65,536 bytes at most, and a fleet needs 262,153" in said
+    assert "Set max_payload" in said
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1", "127.0.0.1:4222", "nats://"])

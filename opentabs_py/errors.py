@@ -75,7 +75,7 @@ class AuditError(OpenTabsError):
 
 
 class FleetError(OpenTabsError):
-    """NATS cannot be reached or refuses the connection, or a name in the fleet is taken."""
+    """NATS cannot be reached or used, or a name in the fleet is taken."""
 
 
 class ErrorJson(TypedDict):

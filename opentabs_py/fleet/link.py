@@ -14,6 +14,7 @@ import anyio
 
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.config.fleet import FleetOptions
+from opentabs_py.core.fleet.channel import LONGEST_PACKET
 from opentabs_py.core.fleet.subjects import Subjects
 from opentabs_py.errors import ConfigError, FleetError
 
@@ -22,6 +23,7 @@ try:
     from nats.aio.msg import Msg
     from nats.aio.subscription import Subscription
     from nats.errors import Error as NatsError
+    from nats.errors import MaxPayloadError
 except ImportError as missing:
     raise ConfigError(
         "A fleet needs the package nats-py. Install it: pip install 'opentabs-py[fleet]'"
@@ -138,6 +140,8 @@ class NatsLink:
             subject, data, reply = self._outgoing.popleft()
             try:
                 await self._client.publish(subject, data, reply)
+            except MaxPayloadError:  # it will be sent again, in vain
+                logger.warning("A message of %d bytes was not sent. %s", len(data), self._limit)
             except (NatsError, OSError) as error:
                 logger.debug("Not published to %s: %s", subject, error)
 
@@ -145,7 +149,8 @@ class NatsLink:
         """Connect.
 
         Raises:
-            FleetError: NATS cannot be reached, or refuses the connection.
+            FleetError: NATS cannot be reached, refuses the connection, or accepts only messages
+                that are too short.
             ConfigError: A file with certificates cannot be used.
         """
         options = self.options
@@ -177,6 +182,22 @@ class NatsLink:
                 f"Cannot connect to NATS at {options.addresses}: {why}. Check the address and the "
                 "credentials, or start NATS: nats-server"
             ) from error
+        if self._accepts_too_little:
+            await self._client.close()
+            raise FleetError(self._limit)
+
+    @property
+    def _accepts_too_little(self) -> bool:
+        return self._client.max_payload < LONGEST_PACKET
+
+    @property
+    def _limit(self) -> str:
+        """What NATS accepts, and what to do about it."""
+        return (
+            f"NATS at {self.options.addresses} accepts messages of {self._client.max_payload:,} "
+            f"bytes at most, and a fleet needs {LONGEST_PACKET:,}. Set max_payload in the "
+            "configuration of nats-server to 1MB, its default."
+        )
 
     async def close(self) -> None:
         """Disconnect."""
@@ -204,6 +225,8 @@ class NatsLink:
 
     async def _handle_reconnected(self) -> None:
         logger.warning("Reconnected to NATS")
+        if self._accepts_too_little:  # it may be another server, or configured again
+            logger.error("%s", self._limit)
         self.relinked.notify()
 
 
@@ -216,7 +239,8 @@ async def nats_link(options: FleetOptions, *, version: str) -> AsyncGenerator[Na
         version: The version of this package.
 
     Raises:
-        FleetError: NATS cannot be reached, or refuses the connection.
+        FleetError: NATS cannot be reached, refuses the connection, or accepts only messages that
+            are too short.
         ConfigError: A file with certificates cannot be used.
     """
     link = NatsLink(options, version=version)

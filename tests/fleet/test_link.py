@@ -1,13 +1,19 @@
-"""The connection to NATS, before it is there."""
+"""The connection to NATS: before it is there, and with a server that accepts little."""
 
-from collections.abc import Callable
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import pytest
 
 from opentabs_py.config.fleet import FleetOptions
-from opentabs_py.errors import ConfigError
-from opentabs_py.fleet.link import NatsLink
+from opentabs_py.core.fleet.channel import LONGEST_PACKET
+from opentabs_py.errors import ConfigError, FleetError
+from opentabs_py.fleet.link import NatsLink, nats_link
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -26,3 +32,85 @@ async def test_a_file_without_certificates_is_named_in_the_error(
     file.touch()
     with pytest.raises(ConfigError, match=r"Cannot use the certificate.*empty\.pem"):
         await NatsLink(with_file(file), version="1").open()
+
+
+class FakeNats:
+    """A NATS server that greets, answers pings, and reads nothing else.
+
+    Args:
+        accepts: The longest message that it says it accepts, in bytes.
+    """
+
+    def __init__(self, accepts: int) -> None:
+        self.accepts = accepts
+        self.url = ""
+        self._clients: list[asyncio.StreamWriter] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._clients.append(writer)
+        info = {"server_id": "fake", "max_payload": self.accepts, "headers": True}
+        writer.write(f"INFO {json.dumps(info)}\r\n".encode())
+        async for line in reader:
+            if line.startswith(b"PING"):
+                writer.write(b"PONG\r\n")
+        writer.close()
+
+    def disconnect(self) -> None:
+        while self._clients:
+            self._clients.pop().close()
+
+
+@asynccontextmanager
+async def fake_nats(accepts: int) -> AsyncGenerator[FakeNats]:
+    nats = FakeNats(accepts)
+    server = await asyncio.start_server(nats.serve, "127.0.0.1", 0)
+    nats.url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield nats
+    finally:
+        server.close()
+        nats.disconnect()
+
+
+async def test_a_server_that_accepts_no_whole_packet_is_refused_with_the_setting_to_change() -> (
+    None
+):
+    async with fake_nats(accepts=LONGEST_PACKET - 1) as nats:
+        link = NatsLink(FleetOptions(nats.url), version="1")
+        with pytest.raises(FleetError, match=r"262,152 bytes.* needs 262,153\. Set max_payload"):
+            await link.open()
+        assert not link.connected
+
+
+async def test_a_server_that_accepts_a_whole_packet_is_used() -> None:
+    async with (
+        fake_nats(accepts=LONGEST_PACKET) as nats,
+        nats_link(FleetOptions(nats.url), version="1") as link,
+    ):
+        assert link.connected
+
+
+async def test_a_server_that_accepts_less_after_a_reconnect_is_logged_and_so_is_each_loss(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with (
+        fake_nats(accepts=LONGEST_PACKET) as nats,
+        nats_link(FleetOptions(nats.url), version="1") as link,
+    ):
+        relinked = anyio.Event()
+        link.relinked.subscribe(relinked.set)
+        nats.accepts = 1000
+        nats.disconnect()
+        with anyio.fail_after(PATIENT):
+            await relinked.wait()
+        link.publish("there", bytes(1001))
+        await link.flush()
+    less, lost = (
+        [
+            each.message
+            for each in caplog.records
+            if each.levelname == level and said in each.message
+        ]
+        for level, said in (("ERROR", "of 1,000 bytes at most"), ("WARNING", "of 1001 bytes was"))
+    )
+    assert (len(less), len(lost)) == (1, 1)

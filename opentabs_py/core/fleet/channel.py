@@ -18,13 +18,14 @@ from typing import Final, Self
 
 from opentabs_py.errors import ProtocolError
 
-PIECE: Final = 256 * 1024  # bytes; NATS's own limit is 1 MiB
+PIECE: Final = 256 * 1024  # bytes; by default, NATS accepts messages of 1 MiB
 WINDOW: Final = 16  # pieces that may be unacknowledged
 REPEAT_AFTER: Final = 1.0  # s without an acknowledgement
 ACKNOWLEDGE_AFTER: Final = 0.02  # s; by then, an answer usually carries it
 ACKNOWLEDGE_EVERY: Final = WINDOW // 4  # pieces
 
 _HEADER: Final = struct.Struct("!BII")
+LONGEST_PACKET: Final = PIECE + _HEADER.size  # bytes
 _HAS_PIECE: Final = 1
 _MORE_FOLLOWS: Final = 2
 _UNKNOWN: Final = 4
