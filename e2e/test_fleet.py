@@ -34,7 +34,7 @@ from e2e.fleet import (
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.fleet.liveness import SILENT_FOR
-from opentabs_py.core.fleet.messages import encode
+from opentabs_py.core.fleet.messages import FLEET_VERSION, encode
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ChainError
 from opentabs_py.fleet.identity import Identity
@@ -324,7 +324,7 @@ async def test_a_worker_of_another_version_is_refused_with_both_versions(
         await poll(lambda: bool(tabs.fleet.directory.refused))
         [why] = tabs.fleet.directory.refused.values()
         assert "opentabs-py 9.9.9 (fleet protocol 99)" in why
-        assert "(fleet protocol 1)" in why
+        assert f"(fleet protocol {FLEET_VERSION})" in why
         assert why in caplog.messages
 
 

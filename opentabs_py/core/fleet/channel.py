@@ -5,8 +5,16 @@ channel numbers its pieces, repeats those that were not acknowledged, and stops 
 many of them are unacknowledged. There is one for each call, so that no call waits for another's
 long result.
 
-Pieces are accepted in order only ("go-back-N"): a link that drops none keeps their order, and after
-it has dropped some, repeating the rest costs little.
+Pieces are accepted in order only ("go-back-N"). A link that drops none keeps their order, so a
+piece that arrives before its turn proves that those before it were dropped. The other side then
+says that they are missing, and everything from there on is sent again.
+
+Silence proves nothing: on a slow link, a piece waits for those that were sent before it, and
+sending them again would make it wait longer. After a silence, only the last piece that was sent is
+repeated. It arrives after all others, so its acknowledgement says what has become of them. The next
+silence may be twice as long; after an acknowledgement, a few times as long as the one before that.
+
+If this side's own connection was interrupted, most of what was sent was dropped: all is sent again.
 """
 
 import struct
@@ -20,7 +28,9 @@ from opentabs_py.errors import ProtocolError
 
 PIECE: Final = 256 * 1024  # bytes; by default, NATS accepts messages of 1 MiB
 WINDOW: Final = 16  # pieces that may be unacknowledged
-REPEAT_AFTER: Final = 1.0  # s without an acknowledgement
+REPEAT_AFTER: Final = 1.0  # s without an acknowledgement, or longer on a slow link
+REPEAT_AFTER_AT_MOST: Final = 30.0  # s; the other side may only have been busy
+PATIENCE: Final = 4  # times the last silence; a repeated piece on the way doubles the next one
 ACKNOWLEDGE_AFTER: Final = 0.02  # s; by then, an answer usually carries it
 ACKNOWLEDGE_EVERY: Final = WINDOW // 4  # pieces
 
@@ -29,7 +39,8 @@ LONGEST_PACKET: Final = PIECE + _HEADER.size  # bytes
 _HAS_PIECE: Final = 1
 _MORE_FOLLOWS: Final = 2
 _UNKNOWN: Final = 4
-_FLAGS: Final = _HAS_PIECE | _MORE_FOLLOWS | _UNKNOWN
+_MISSING: Final = 8
+_FLAGS: Final = _HAS_PIECE | _MORE_FOLLOWS | _UNKNOWN | _MISSING
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,7 @@ class Packet:
         piece: A part of a message.
         more_follows: Whether the message continues in the next piece.
         unknown: Whether the sender does not know this channel, or no longer.
+        missing: Whether a piece after the acknowledged ones has arrived, so the next was dropped.
     """
 
     acknowledged: int = 0
@@ -49,6 +61,7 @@ class Packet:
     piece: bytes | memoryview = b""
     more_follows: bool = False
     unknown: bool = False
+    missing: bool = False
 
     def encode(self) -> bytes:
         """Return it as bytes: a header of 9 bytes, then the piece."""
@@ -56,6 +69,7 @@ class Packet:
             (self.number is not None) * _HAS_PIECE
             | self.more_follows * _MORE_FOLLOWS
             | self.unknown * _UNKNOWN
+            | self.missing * _MISSING
         )
         return b"".join((_HEADER.pack(flags, self.number or 0, self.acknowledged), self.piece))
 
@@ -77,6 +91,7 @@ class Packet:
             piece=memoryview(data)[_HEADER.size :],
             more_follows=bool(flags & _MORE_FOLLOWS),
             unknown=bool(flags & _UNKNOWN),
+            missing=bool(flags & _MISSING),
         )
 
 
@@ -95,10 +110,14 @@ class Channel:
         self._first = 0  # the number of the first of them
         self._sent = 0  # how many of them have been published
         self._queued = 0  # bytes
+        self._silent_since = 0.0  # the last acknowledgement, if some are unacknowledged
+        self._repeat_after = REPEAT_AFTER
         self._repeat_at = inf
+        self._has_gone_back = False  # since the last acknowledgement or repetition
         self._received: list[bytes | memoryview] = []  # of a message that is not whole yet
         self._received_size = 0
         self._expected = 0
+        self._is_missing = False  # a piece before one that arrived
         self._acknowledged = 0
         self._acknowledge_at = inf
 
@@ -133,12 +152,16 @@ class Channel:
             ProtocolError: A message is longer than is accepted.
         """
         self._handle_acknowledgement(packet.acknowledged, now)
+        if packet.missing and packet.acknowledged == self._first:
+            self._handle_missing(now)
         if packet.number is None:
             return ()
         if packet.number != self._expected:  # repeated, or one before it was dropped
+            self._is_missing |= packet.number > self._expected
             self._acknowledge_at = now
             return ()
         self._expected += 1
+        self._is_missing = False
         self._received.append(packet.piece)
         self._received_size += len(packet.piece)
         if self._received_size > self._most:
@@ -154,19 +177,23 @@ class Channel:
 
     def packets(self, now: float) -> Sequence[Packet]:
         """Return what to publish now."""
-        if now >= self._repeat_at:
-            self._sent = 0
         packets: list[Packet] = []
+        if now >= self._repeat_at:
+            packets.append(self._packet(self._sent - 1))
+            self._has_gone_back = False
+            self._repeat_after = min(2 * self._repeat_after, REPEAT_AFTER_AT_MOST)
+            self._repeat_at = now + self._repeat_after
+        if not self._sent:
+            self._silent_since = now
         while self._sent < min(len(self._pieces), WINDOW):
-            piece, more_follows = self._pieces[self._sent]
-            number = self._first + self._sent
-            packets.append(Packet(self._expected, number, piece, more_follows))
+            packets.append(self._packet(self._sent))
             self._sent += 1
-            self._repeat_at = now + REPEAT_AFTER
+            self._repeat_at = now + self._repeat_after
         if not packets and now >= self._acknowledge_at:
-            packets.append(Packet(self._expected))
+            packets.append(Packet(self._expected, missing=self._is_missing))
         if packets:
             self._acknowledged, self._acknowledge_at = self._expected, inf
+            self._is_missing = False
         return packets
 
     def acknowledge(self, now: float) -> None:
@@ -177,8 +204,23 @@ class Channel:
     def relink(self, now: float) -> None:
         """Repeat at once what was not acknowledged, because the link was interrupted."""
         self._acknowledge_at = now
-        if self._pieces:
-            self._repeat_at = now
+        self._repeat_after = REPEAT_AFTER
+        self._go_back()
+
+    def _packet(self, index: int) -> Packet:
+        piece, more_follows = self._pieces[index]
+        number = self._first + index
+        return Packet(self._expected, number, piece, more_follows, missing=self._is_missing)
+
+    def _go_back(self) -> None:
+        self._sent, self._repeat_at = 0, inf
+
+    def _handle_missing(self, now: float) -> None:
+        if not self._has_gone_back:
+            self._has_gone_back = True
+            self._go_back()
+        else:  # it says so of each piece that was on the way already
+            self._wait(now)
 
     def _handle_acknowledgement(self, count: int, now: float) -> None:
         arrived = count - self._first
@@ -189,4 +231,11 @@ class Channel:
             self._queued -= len(piece)
         self._first = count
         self._sent = max(0, self._sent - arrived)
-        self._repeat_at = now + REPEAT_AFTER if self._sent else inf
+        self._has_gone_back = False
+        silence = now - self._silent_since
+        self._repeat_after = min(max(REPEAT_AFTER, PATIENCE * silence), REPEAT_AFTER_AT_MOST)
+        self._silent_since = now
+        self._wait(now)
+
+    def _wait(self, now: float) -> None:
+        self._repeat_at = now + self._repeat_after if self._sent else inf

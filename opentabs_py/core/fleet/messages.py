@@ -21,7 +21,7 @@ from opentabs_py.errors import ProtocolError
 
 T = TypeVar("T")
 
-FLEET_VERSION: Final = 1
+FLEET_VERSION: Final = 2
 
 InstanceId = Annotated[str, StringConstraints(pattern=f"^{INSTANCE_ID}$")]
 # It is part of subjects; see `config.names`.

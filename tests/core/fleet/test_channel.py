@@ -1,6 +1,7 @@
 """Channels between workers and endpoints, over a link that drops, and is interrupted."""
 
 from collections import deque
+from itertools import pairwise
 from math import inf
 
 import pytest
@@ -38,6 +39,45 @@ def exchange(one: Side, other: Side, now: float = 0.0) -> int:
         if not there and not back:
             return count
         count += len(there) + len(back)
+
+
+def carry_slowly(one: Side, other: Side, rate: float) -> tuple[int, float]:
+    """Carry one side's packets at a rate, in bytes a second, and the other's at once.
+
+    Return how many bytes were sent until all have arrived, and how long that took.
+    """
+    on_the_way: deque[tuple[float, bytes]] = deque()
+    now = free_at = 0.0
+    sent = 0
+    while True:
+        for packet in one.channel.packets(now):
+            data = packet.encode()
+            free_at = max(free_at, now) + len(data) / rate
+            on_the_way.append((free_at, data))
+            sent += len(data)
+        answers = other.channel.packets(now)
+        for answer in answers:
+            one.handle(answer.encode(), now)
+        if answers:
+            continue  # there may be room for more
+        if one.channel.settled:
+            return sent, now
+        due = [on_the_way[0][0]] if on_the_way else []
+        now = min(one.channel.deadline, other.channel.deadline, *due)
+        while on_the_way and on_the_way[0][0] <= now:
+            other.handle(on_the_way.popleft()[1], now)
+
+
+def numbers(side: Side, now: float) -> list[int | None]:
+    return [packet.number for packet in side.channel.packets(now)]
+
+
+def a_dropped_window() -> tuple[Side, Side]:
+    """Return two sides, of which the first has sent a full window that was dropped."""
+    one, other = Side(), Side()
+    one.channel.send(b"x" * (WINDOW + 2) * PIECE)
+    assert numbers(one, 0.0) == [*range(WINDOW)]
+    return one, other
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, 3 * WINDOW * PIECE])
@@ -114,12 +154,135 @@ def test_what_was_dropped_is_repeated_and_arrives_once() -> None:
     assert other.received == [b"first", b"second"]
 
 
+@pytest.mark.parametrize("rate", [66_000, 100_000, 262_144, 1_000_000, 100_000_000])
+def test_a_slow_link_carries_little_more_than_the_message(rate: float) -> None:
+    one, other = Side(), Side()
+    message = bytes(4 * WINDOW * PIECE)
+    one.channel.send(message)
+    sent, took = carry_slowly(one, other, rate)
+    assert other.received == [message]
+    assert sent < 1.04 * len(message)
+    assert took < 1.04 * len(message) / rate + channel.ACKNOWLEDGE_AFTER
+
+
+def test_a_window_that_was_dropped_is_repeated_as_soon_as_one_piece_of_it_arrives() -> None:
+    one, other = a_dropped_window()
+    now = one.channel.deadline
+    assert now == channel.REPEAT_AFTER
+    [last] = one.channel.packets(now)
+    assert last.number == WINDOW - 1
+    other.handle(last.encode(), now)
+    [answer] = other.channel.packets(now)
+    assert answer == Packet(missing=True)
+    one.handle(answer.encode(), now)
+    assert numbers(one, now) == [*range(WINDOW)]
+
+
+def test_without_an_acknowledgement_the_last_piece_is_repeated_less_and_less_often() -> None:
+    one, _ = a_dropped_window()
+    times: list[float] = []
+    for _ in range(8):
+        times.append(one.channel.deadline)
+        assert not one.channel.packets(times[-1] - 0.001)
+        assert numbers(one, times[-1]) == [WINDOW - 1]
+    silences = [later - before for before, later in pairwise([0.0, *times])]
+    assert silences == [1, 2, 4, 8, 16, 30, 30, 30]
+
+
+def test_how_long_it_waits_follows_the_last_silence() -> None:
+    one, _ = a_dropped_window()
+    one.channel.receive(Packet(acknowledged=1), 3.0)
+    assert one.channel.deadline == 3.0 + channel.PATIENCE * 3.0
+    one.channel.packets(3.0)
+    assert one.channel.deadline == 3.0 + channel.PATIENCE * 3.0
+    one.channel.receive(Packet(acknowledged=2), 3.5)
+    assert one.channel.deadline == 3.5 + channel.PATIENCE * 0.5
+    one.channel.receive(Packet(acknowledged=3), 3.6)
+    assert one.channel.deadline == 3.6 + channel.REPEAT_AFTER
+    one.channel.receive(Packet(acknowledged=4), 99.0)
+    assert one.channel.deadline == 99.0 + channel.REPEAT_AFTER_AT_MOST
+
+
+def test_a_pause_in_which_nothing_was_sent_is_no_silence() -> None:
+    one, other = Side(), Side()
+    one.channel.send(b"first")
+    exchange(one, other)
+    exchange(one, other, now=channel.ACKNOWLEDGE_AFTER)
+    one.channel.send(b"second")
+    one.channel.packets(60.0)
+    one.channel.send(b"third")
+    one.channel.receive(Packet(acknowledged=2), 60.1)
+    one.channel.packets(60.1)
+    assert one.channel.deadline == 60.1 + channel.REPEAT_AFTER
+
+
+def test_a_piece_that_was_dropped_is_repeated_once_when_others_arrive_before_it() -> None:
+    one, other = Side(), Side()
+    one.channel.send(b"x" * 5 * PIECE)
+    for packet in [*one.channel.packets(0.0)][1:]:
+        other.handle(packet.encode(), 0.1)
+        one.handle(other.channel.packets(0.1)[0].encode(), 0.1)
+        repeated = numbers(one, 0.1)
+        assert repeated == ([*range(5)] if packet.number == 1 else [])
+    assert other.received == []
+
+
+def test_what_is_dropped_again_is_repeated_after_a_silence() -> None:
+    one, other = a_dropped_window()
+    missing = Packet(missing=True)
+    one.channel.receive(missing, 0.1)
+    assert numbers(one, 0.1) == [*range(WINDOW)]  # dropped again
+    one.channel.receive(missing, 0.9)
+    assert numbers(one, 0.9) == []
+    assert one.channel.deadline == 0.9 + channel.REPEAT_AFTER  # the link is not silent
+    exchange(one, other, now=one.channel.deadline)
+    assert other.received == [b"x" * (WINDOW + 2) * PIECE]
+
+
+def test_what_was_missing_before_it_was_acknowledged_is_not_repeated() -> None:
+    one, _ = a_dropped_window()
+    one.channel.receive(Packet(acknowledged=3), 0.1)
+    one.channel.packets(0.1)
+    one.channel.receive(Packet(acknowledged=2, missing=True), 0.1)
+    assert numbers(one, 0.1) == []
+    one.channel.receive(Packet(acknowledged=3, missing=True), 0.1)
+    assert numbers(one, 0.1) == [*range(3, WINDOW + 2)]
+
+
+def test_a_piece_that_arrives_again_is_not_taken_for_a_missing_one() -> None:
+    one, other = Side(), Side()
+    one.channel.send(b"once")
+    [packet] = one.channel.packets(0.0)
+    for _ in range(2):
+        other.handle(packet.encode(), 0.0)
+    assert other.channel.packets(0.0) == [Packet(acknowledged=1)]
+
+
+def test_it_is_said_once_and_by_an_answer_too_that_a_piece_is_missing() -> None:
+    one = Channel(most=MOST)
+    one.receive(Packet(number=1), 0.0)
+    one.send(b"answer")
+    assert one.packets(0.0) == [Packet(0, 0, b"answer", missing=True)]
+    one.send(b"another")
+    assert one.packets(0.0) == [Packet(0, 1, b"another")]
+    one.receive(Packet(number=1), 0.0)
+    one.receive(Packet(number=0), 0.0)
+    assert one.packets(0.02) == [Packet(1)]
+    one.receive(Packet(number=2), 0.03)
+    one.receive(Packet(number=0), 0.03)  # again
+    assert one.packets(0.03) == [Packet(1, missing=True)]
+
+
 def test_after_an_interruption_everything_is_repeated_at_once() -> None:
     one, other = Side(), Side()
     one.channel.send(b"first")
     one.channel.packets(0.0)  # dropped
-    one.channel.relink(0.2)
-    exchange(one, other, now=0.2)
+    one.channel.packets(1.0)  # and again
+    one.channel.relink(1.2)
+    assert one.channel.deadline == 1.2
+    assert numbers(one, 1.2) == [0]
+    assert one.channel.deadline == 1.2 + channel.REPEAT_AFTER
+    exchange(one, other, now=one.channel.deadline)
     assert other.received == [b"first"]
 
 
@@ -144,8 +307,9 @@ def test_bytes_that_are_not_a_packet_are_refused(data: bytes) -> None:
         Packet.decode(data)
 
 
-def test_a_packet_says_that_its_sender_does_not_know_the_channel() -> None:
-    assert Packet.decode(Packet(unknown=True).encode()).unknown
+@pytest.mark.parametrize("said", [Packet(unknown=True), Packet(missing=True), Packet(2, 3, b"x")])
+def test_a_packet_says_what_was_written(said: Packet) -> None:
+    assert Packet.decode(said.encode()) == said
 
 
 @given(

@@ -7,6 +7,7 @@ import pytest
 
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import (
+    FLEET_VERSION,
     CallAsk,
     Cancel,
     EndpointAnnouncement,
@@ -75,7 +76,7 @@ def test_another_version_is_refused_with_both() -> None:
     with pytest.raises(VersionSkewError) as skew:
         read_announcement(strange, opentabs="1.0")
     assert "runs opentabs-py 2.0 (fleet protocol 7)" in str(skew.value)
-    assert "is opentabs-py 1.0 (fleet protocol 1)" in str(skew.value)
+    assert f"is opentabs-py 1.0 (fleet protocol {FLEET_VERSION})" in str(skew.value)
     assert (skew.value.name, skew.value.instance) == ("w", "i")
 
 
@@ -167,7 +168,9 @@ def test_a_worker_is_not_named_as_a_subject_cannot_be(name: str) -> None:
 
 
 def test_an_endpoint_is_read_as_it_was_written_and_nothing_else_is() -> None:
-    said = EndpointAnnouncement(version=1, endpoint="e" * 16, host="h", pid=1, running=2, waiting=3)
+    said = EndpointAnnouncement(
+        version=FLEET_VERSION, endpoint="e" * 16, host="h", pid=1, running=2, waiting=3
+    )
     assert read_endpoint(encode(said)) == said
     with pytest.raises(ProtocolError, match="endpoint"):
         read_endpoint(b'{"version": 1}')
