@@ -173,7 +173,7 @@ async def test_a_call_that_waits_says_its_place_and_then_runs(fleet: Fleet) -> N
             tasks.start_soon(second)
             with anyio.fail_after(PATIENT):
                 await waiting.wait()
-            assert said == ["All workers are full; this call is the next."]
+            assert said == ["All workers are full; this call is next."]
             assert fleet.count("began")["second"] == 0
             first.cancel()
 
@@ -311,7 +311,7 @@ async def test_a_second_worker_with_the_same_name_is_refused(shared: Fleet) -> N
     async with endpoint(shared, workers=1):
         second = await run("worker", *shared.options, "--name", "one")
         assert second.returncode == 3
-        assert "A worker named one is in the fleet already" in " ".join(second.stderr.split())
+        assert "A worker named one is already in the fleet" in " ".join(second.stderr.split())
 
 
 async def test_a_worker_of_another_version_is_refused_with_both_versions(

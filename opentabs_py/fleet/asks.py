@@ -75,7 +75,7 @@ class Asks:
         self._open: dict[str, _Ask] = {}
         self._alive: dict[str, Liveness] = {}
         self._held: Counter[str] = Counter()  # for other reasons than what is asked
-        self._workers: dict[str, str] = {}  # their subjects
+        self._workers: dict[str, Announcement] = {}
 
     async def start(self) -> None:
         """Listen for answers."""
@@ -112,8 +112,8 @@ class Asks:
         asked = {each.worker.instance for each in self._open.values()} | self._held.keys()
         for instance in self._alive.keys() - asked:
             del self._alive[instance], self._workers[instance]
-        for instance, subject in self._workers.items():
-            beat = f"{subject}.beat.{self._endpoint}"
+        for instance, worker in self._workers.items():
+            beat = f"{self._subject_of(worker)}.beat.{self._endpoint}"
             self._link.publish(beat, reply=f"{self._subject}.beat.{instance}")
 
     def hold(self, worker: Announcement) -> None:
@@ -146,7 +146,8 @@ class Asks:
         data = encode(message)  # which raises if it is not valid, before anything is open
         ask_id = secrets.token_hex(16)
         reply = f"{self._subject}.call.{ask_id}"
-        subject = f"{self._know(worker)}.call.{self._endpoint}.{ask_id}"
+        self._know(worker)
+        subject = f"{self._subject_of(worker)}.call.{self._endpoint}.{ask_id}"
         channel = NatsChannel(self._link, subject, most=self._most, reply=reply)
         answer: asyncio.Future[ToEndpoint] = asyncio.get_running_loop().create_future()
         ask = self._open[ask_id] = _Ask(worker, channel, handle, answer)
@@ -159,12 +160,14 @@ class Asks:
                 channel.send(encode(Cancel()))
             raise
 
-    def _know(self, worker: Announcement) -> str:
+    def _know(self, worker: Announcement) -> None:
         instance = worker.instance
         if instance not in self._alive:
             self._alive[instance] = Liveness(anyio.current_time())
-            self._workers[instance] = self._link.subjects.worker(worker.name, instance)
-        return self._workers[instance]
+            self._workers[instance] = worker
+
+    def _subject_of(self, worker: Announcement) -> str:
+        return self._link.subjects.worker(worker.name, worker.instance)
 
     def _handle(self, message: Received) -> None:
         what, _, rest = message.subject.removeprefix(f"{self._subject}.").partition(".")
@@ -212,9 +215,9 @@ class Asks:
             ask.answer.set_result(outcome)
 
     def _lose(self, instance: str) -> None:
-        logger.warning("The worker with the run %s is gone", instance)
-        del self._alive[instance], self._workers[instance]
-        del self._held[instance]
+        worker = self._workers.pop(instance)
+        logger.warning("The worker %s on %s (pid %d) is gone", worker.name, worker.host, worker.pid)
+        del self._alive[instance], self._held[instance]
         for ask_id, ask in [*self._open.items()]:
             if ask.worker.instance == instance:
                 never = ask.absent >= ask.channel.published

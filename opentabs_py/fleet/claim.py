@@ -67,7 +67,7 @@ async def claim(
                 return identity
             if other.name == name:
                 raise FleetError(
-                    f"A worker named {name} is in the fleet already, on {other.host} "
+                    f"A worker named {name} is already in the fleet, on {other.host} "
                     f"(pid {other.pid}). Choose another --name."
                 )
     finally:

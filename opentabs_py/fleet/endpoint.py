@@ -395,4 +395,4 @@ def _read(answer: ToEndpoint, worker: Announcement) -> Any:
         case Failed():
             raise error_of(answer)
         case _:
-            raise failures.invalid_worker_answer(worker.name, f"It sent {answer.type!r}.")
+            raise failures.invalid_worker_answer(worker.name, f"it sent {answer.type!r}")

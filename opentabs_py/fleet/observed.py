@@ -74,7 +74,7 @@ class ObservedFleet:
         found = next((each for each in self.directory.all if each.name == name), None)
         if found is None:
             names = ", ".join(sorted(each.name for each in self.directory.all))
-            raise FleetError(f"There is no worker {name!r}. The workers: {names or 'none'}.")
+            raise FleetError(f"No worker is named {name!r}. Workers: {names or 'none'}.")
         answered = anyio.Event()
         reply = f"{self._link.subjects.endpoint(secrets.token_hex(8))}.drain"
         subject = f"{self._link.subjects.worker(name, found.instance)}.drain"

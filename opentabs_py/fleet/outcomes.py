@@ -9,7 +9,7 @@ from pydantic_core import PydanticSerializationError
 from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.error_kinds import kind_of, rebuild
-from opentabs_py.core.fleet.messages import Failed, McpContent, Returned
+from opentabs_py.core.fleet.messages import Failed, McpContent, Returned, first_problem
 from opentabs_py.errors import BrokenResultError, CallError
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,10 @@ def value_of(message: Returned) -> Any:
         tuple[types.ContentBlock, ...]
     )
     content = message.content
-    return Output(blocks.validate_python(content.content), content.structured, content.meta)
+    try:
+        return Output(blocks.validate_python(content.content), content.structured, content.meta)
+    except ValidationError as error:
+        raise ValueError(f"content{first_problem(error)}") from None
 
 
 def failed(error: Exception, tool: str) -> Failed:

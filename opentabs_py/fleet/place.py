@@ -24,8 +24,8 @@ class PlaceInQueue:
         if ahead == self._ahead:
             return
         self._ahead = ahead
-        before = f"{ahead} calls are" if ahead != 1 else "1 call is"
-        place = f"{before} before this one" if ahead else "this call is the next"
+        others = f"{ahead} calls are" if ahead != 1 else "1 call is"
+        place = f"{others} ahead of this one" if ahead else "this call is next"
         report = ProgressReport(self._said, message=f"All workers are full; {place}.")
         self._said += 1
         self._call.notify_progress([report])

@@ -19,3 +19,10 @@ async def test_what_cannot_be_sent_is_not_asked() -> None:
     with pytest.raises(ValueError, match="surrogates"):
         await asks.ask(worker("a"), lone_surrogate)
     assert not asks._open
+
+
+async def test_a_worker_that_is_gone_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    asks = Asks(cast("NatsLink", FakeLink()), "e" * 16, most=1000, on_lost=lambda _: None)
+    asks.hold(worker("a"))
+    asks._lose(worker("a").instance)
+    assert caplog.messages == ["The worker a on h (pid 1) is gone"]

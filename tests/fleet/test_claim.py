@@ -46,5 +46,5 @@ class ClosedLink:
 
 
 async def test_a_name_that_is_taken_is_the_error_also_when_the_connection_is_closed() -> None:
-    with pytest.raises(FleetError, match="A worker named a "):
+    with pytest.raises(FleetError, match="A worker named a is already in the fleet, on h"):
         await claim(cast("NatsLink", ClosedLink()), "a", labels={}, max_calls=1, browsers=1)

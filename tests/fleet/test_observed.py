@@ -10,6 +10,7 @@ import pytest
 
 from opentabs_py.core.fleet.messages import encode
 from opentabs_py.core.fleet.subjects import Subjects
+from opentabs_py.errors import FleetError
 from opentabs_py.fleet import observed
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.observed import ObservedFleet
@@ -67,6 +68,16 @@ async def test_a_fleet_that_never_stops_talking_is_known_all_the_same(
             await fleet.start()
         tasks.cancel_scope.cancel()
     assert len(fleet.directory.all) >= ANNOUNCERS
+
+
+async def test_a_worker_that_is_not_there_is_not_drained_and_the_others_are_named() -> None:
+    fleet = ObservedFleet(cast("NatsLink", FakeLink()))
+    with pytest.raises(FleetError, match=r"^No worker is named 'x'\. Workers: none\.$"):
+        await fleet.drain("x")
+    for name, number in (("b", 20), ("a", 10)):
+        fleet.directory.handle(encode(worker(name, number)), 0)
+    with pytest.raises(FleetError, match=r"^No worker is named 'x'\. Workers: a, b\.$"):
+        await fleet.drain("x")
 
 
 async def test_the_answer_of_a_worker_that_drains_is_listened_for_only_until_it_is_there() -> None:

@@ -52,7 +52,7 @@ def test_content_arrives_as_it_was() -> None:
 
 
 def test_content_that_is_not_that_of_mcp_is_refused() -> None:
-    with pytest.raises(ValueError, match="type"):
+    with pytest.raises(ValueError, match=r"^content\[0\]\.TextContent\.type: Input"):
         value_of(Returned(content=McpContent(content=[{"type": "nothing"}])))
 
 

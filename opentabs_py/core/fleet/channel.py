@@ -81,10 +81,10 @@ class Packet:
             ProtocolError: They encode none.
         """
         if len(data) < _HEADER.size:
-            raise ProtocolError(f"A packet has {len(data)} bytes; it needs {_HEADER.size} or more.")
+            raise ProtocolError(f"a packet has {len(data)} bytes; it needs {_HEADER.size} or more")
         flags, number, acknowledged = _HEADER.unpack_from(data)
         if flags & ~_FLAGS:
-            raise ProtocolError(f"A packet has the flags {flags:#x}, of which some are unknown.")
+            raise ProtocolError(f"a packet has the flags {flags:#x}, of which some are unknown")
         return cls(
             acknowledged=acknowledged,
             number=number if flags & _HAS_PIECE else None,
@@ -165,7 +165,7 @@ class Channel:
         self._received.append(packet.piece)
         self._received_size += len(packet.piece)
         if self._received_size > self._most:
-            raise ProtocolError(f"A message is longer than the {self._most} bytes allowed.")
+            raise ProtocolError(f"a message is longer than the {self._most:,} bytes allowed")
         behind = self._expected - self._acknowledged
         due = now if behind >= ACKNOWLEDGE_EVERY else now + ACKNOWLEDGE_AFTER
         self._acknowledge_at = min(self._acknowledge_at, due)

@@ -42,11 +42,16 @@ def worker_lost(worker: str) -> ChainError:
 
 
 def invalid_worker_answer(worker: str, why: str) -> ChainError:
-    """Return the error for a call whose worker sent something that is not valid."""
+    """Return the error for a call whose worker sent something that is not valid.
+
+    Args:
+        worker: Its name.
+        why: What is not valid, without a capital or a period.
+    """
     return ChainError(
         ErrorDetail(
             "FLEET_PROTOCOL",
-            f"The worker {worker} sent an answer that is not valid: {why} {MAY_HAVE_RUN}",
+            f"The worker {worker} sent an invalid answer ({why}). {MAY_HAVE_RUN}",
             category="lost",
         )
     )
@@ -68,17 +73,18 @@ def not_linked(nats: str) -> ChainError:
 
 
 def fleet_busy(waiting: int, retry_after: float) -> ChainError:
-    """Return the error for a call that too many others wait before.
+    """Return the error for a call that does not wait, or not any longer.
 
     Args:
-        waiting: How many.
+        waiting: How many others do.
         retry_after: In how many seconds there may be room.
     """
+    queued = f" and {waiting} call{'s are' if waiting > 1 else ' is'} already queued"
     return ChainError(
         ErrorDetail(
             "FLEET_BUSY",
-            f"Every worker that could take the call is full, and {waiting} calls wait already. The "
-            "call did not run. Call again after retryAfterMs.",
+            f"All suitable workers are busy{queued if waiting else ''}. The call did not run. Call "
+            "again after retryAfterMs.",
             category="rate_limit",
             retryable=True,
             retry_after=round(retry_after, 3),

@@ -296,13 +296,16 @@ def read_announcement(data: bytes, *, opentabs: str) -> Announcement:
     try:
         value: Any = from_json(data)
     except ValueError as error:
-        raise ProtocolError(f"An announcement is not JSON: {error}") from None
+        raise ProtocolError(f"An announcement is not JSON: {error}.") from None
     if isinstance(value, dict) and cast("Any", value).get("version") != FLEET_VERSION:
         said = cast("dict[str, Any]", value)
         name, instance = str(said.get("name"))[:100], str(said.get("instance"))[:32]
         theirs = str(said.get("opentabs"))[:100]
         raise VersionSkewError(name, instance, theirs, said.get("version"), opentabs)
-    return _read(_ANNOUNCEMENT, data)
+    try:
+        return _read(_ANNOUNCEMENT, data)
+    except ProtocolError as error:
+        raise ProtocolError(f"An announcement is not valid: {error}.") from None
 
 
 def read_endpoint(data: bytes) -> EndpointAnnouncement:
@@ -314,12 +317,14 @@ def read_endpoint(data: bytes) -> EndpointAnnouncement:
     return _read(_ENDPOINT, data)
 
 
+def first_problem(error: ValidationError) -> str:
+    """Return the first of what is not valid: the member, and why."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return ": ".join(part for part in (path_text(first["loc"]), first["msg"]) if part)
+
+
 def _read(adapter: TypeAdapter[T], data: bytes) -> T:
     try:
         return adapter.validate_json(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        path = path_text(first["loc"])
-        raise ProtocolError(
-            f"A message of the fleet is not valid: {path}: {first['msg']}"
-        ) from None
+        raise ProtocolError(first_problem(error)) from None

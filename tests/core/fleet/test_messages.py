@@ -51,8 +51,8 @@ def test_an_announcement_arrives_as_it_was() -> None:
     ("data", "why"),
     [
         (b"", "not JSON|Invalid JSON"),
-        (b"[]", "not valid"),
-        (b'{"type": "call"}', "call.tool: Field required"),
+        (b"[]", "^Input should be an object$"),
+        (b'{"type": "call"}', "^call.tool: Field required$"),
         (b'{"type": "nothing"}', "does not match any of the expected tags"),
         (encode(Cancel())[:-1] + b', "more": 1}', "Extra inputs"),
     ],
@@ -149,7 +149,7 @@ def test_an_operator_may_drain_and_call_nothing() -> None:
     ("error", "code"),
     [
         (failures.worker_lost("w"), "WORKER_LOST"),
-        (failures.invalid_worker_answer("w", "It sent nothing."), "FLEET_PROTOCOL"),
+        (failures.invalid_worker_answer("w", "it sent nothing"), "FLEET_PROTOCOL"),
         (failures.not_linked("nats://h"), "FLEET_NOT_CONNECTED"),
     ],
 )
@@ -165,6 +165,18 @@ def test_a_worker_is_not_named_as_a_subject_cannot_be(name: str) -> None:
     said = json.loads(encode(worker("a"))) | {"name": name}
     with pytest.raises(ProtocolError, match="name"):
         read_announcement(json.dumps(said).encode(), opentabs="1")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"no", r"^An announcement is not JSON: .*[^.]\.$"),
+        (b"[]", r"^An announcement is not valid: Input should be an object\.$"),
+    ],
+)
+def test_what_is_no_announcement_is_said_in_one_sentence(data: bytes, said: str) -> None:
+    with pytest.raises(ProtocolError, match=said):
+        read_announcement(data, opentabs="1")
 
 
 def test_an_endpoint_is_read_as_it_was_written_and_nothing_else_is() -> None:
